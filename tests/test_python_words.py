@@ -28,6 +28,8 @@ PARTS_OF_COMMANDS = {
     "reporters/next_steps.py": {"--confidence", "--require", "--gate", "--only"},
     "reporters/answers/report_blocks.py": {"--by"},
     "history/runs.py": {"--porcelain", "--branch", "--untracked-files"},
+    "journeys/new_suite.py": {"--until-settled"},
+    "runner/grader_path/sitecustomize.py": {"--check-hash-based-pycs"},
     "runner/models/local.py": {"--no-deps", "--quiet", "--disable-pip-version-check", "--dest"},
 }
 """Options in texts that are put together to a whole command, of passhat or of another tool."""

@@ -68,9 +68,11 @@ def test_the_verdict_is_told_when_it_goes_to_a_file_too(gate, middling):
 
 def test_the_word_of_a_verdict_stands_once_in_its_line(gate, middling):
     fixed = gate(middling, "-r", "pass^3 >= 0.8").stdout
-    assert fixed.startswith("FAIL       agent: pass^3 >= 0.8. pass^3 is ")
+    assert fixed.startswith("FAIL  pass^3 >= 0.8: it is 37.9%, at most 48.8% (95% confidence, ")
     watched = gate(middling, "-r", "pass^1 >= 0.5", "--evidence", "sequential").stdout
-    assert watched.startswith("PASS       agent: pass^1 >= 0.5, after ")
+    assert watched.startswith("PASS  pass^1 >= 0.5, after ")
+    for told in (fixed, watched):
+        assert told.splitlines()[0].count(told.split()[0]) == 1
 
 
 def test_why_a_log_did_not_settle_a_gate_is_said_once(gate, tmp_path):
@@ -90,7 +92,8 @@ def test_a_demand_with_a_margin_is_not_told_to_state_one(gate, good, tmp_path):
     few = write(tmp_path / "few.jsonl", {f"t{i}": (2, 3) for i in range(5)})
     same = write(tmp_path / "same.jsonl", {f"t{i}": (2, 3) for i in range(5)})
     told = gate(few, "--against", same, "--margin", "0.02").stdout
-    assert "UNDECIDED  agent: no_worse_than same.jsonl by 0.02." in told
+    assert told.startswith("UNDECIDED  1 of 2 gates passed, 1 undecided (15 trials)\n")
+    assert "UNDECIDED  no_worse_than same.jsonl by 0.02  The mean score changed by +0.0" in told
     assert "state a margin" not in told
 
 
@@ -168,7 +171,7 @@ def test_a_branch_as_baseline_is_its_run_before_the_one_judged(gate, tmp_path):
 def test_a_demand_finds_its_baseline_as_against_does(gate, tmp_path, good):
     new = write(tmp_path / "new.jsonl", {f"t{i}": (10, 30) for i in range(5)})
     by_file = gate(new, "-r", "no_worse_than good.jsonl by 0.05")
-    assert by_file.stdout.startswith("FAIL       agent: no_worse_than good.jsonl by 0.05")
+    assert by_file.stdout.startswith("FAIL  no_worse_than good.jsonl by 0.05. The mean")
     itself = gate(new, "-r", "no_worse_than new.jsonl by 0.05")
     assert itself.exit_code == 2
     assert "no_worse_than must name other results than those judged" in itself.stderr
@@ -178,7 +181,7 @@ def test_a_demand_finds_its_baseline_as_against_does(gate, tmp_path, good):
         run = history.start_run("suite", checkout=Checkout(branch="main"))
         history.add_trials(run, read_trials(good))
     by_branch = gate(new, "-r", "no task worse than main")
-    assert by_branch.stdout.startswith("FAIL       agent: no task worse than main")
+    assert by_branch.stdout.startswith("FAIL  no task worse than main. ")
     assert by_branch.exit_code == by_file.exit_code == 1
     (tmp_path / "main").mkdir()
     beside = gate(new, "-r", "no task worse than main")
@@ -202,7 +205,7 @@ def test_a_baseline_that_is_not_judged_stays_a_baseline(gate, tmp_path):
     )
     told = gate(str(path), "--only", "new", "-r", "no_worse_than old by 0.02")
     assert told.exit_code == 0, told.output
-    assert told.stdout.startswith("PASS       new: no_worse_than old")
+    assert told.stdout.startswith("PASS  no_worse_than old by 0.02. ")
 
 
 def test_a_baseline_of_two_systems_is_refused_with_their_names_and_the_way_out(

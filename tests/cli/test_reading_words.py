@@ -12,8 +12,11 @@ SCORES = "task,score\na,1\na,0.5\nb,1\nb,0\n"
 def test_notes_and_readings_name_the_options_of_the_command(tmp_path, output):
     path = tmp_path / "runs.csv"
     path.write_text(SCORES)
-    arguments = ["report", str(path), "--name", "mine", *(["--json"] if output == "json" else [])]
+    arguments = ["report", str(path), "--name", "mine", "--json" if output == "json" else "-v"]
     said = CliRunner().invoke(main, arguments).output
     assert "Say what passes with --pass-if" in " ".join(said.split())
     assert "(--name)" in said
     assert "`pass_if`" not in said
+    screen = " ".join(CliRunner().invoke(main, arguments[:-1]).output.split())
+    assert "Say what passes with --pass-if" in screen
+    assert "`pass_if`" not in screen

@@ -99,7 +99,7 @@ def test_a_column_is_left_out_by_an_empty_name_and_so_it_is_by_the_next_command(
     assert "leave it out with --turns ''" in call("report", "odd.csv", "--cost", "").stderr
     done = call("report", "odd.csv", "--cost", "", "--turns", "")
     assert done.exit_code == 0
-    assert "passhat report odd.csv --cost '' --turns '' -v" in done.stdout
+    assert "passhat plan odd.csv --cost '' --turns '' --k 2" in done.stdout
 
 
 def test_standard_input_is_read_where_a_dash_stands(here):

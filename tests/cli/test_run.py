@@ -35,9 +35,9 @@ def test_without_gates_a_failed_expectation_exits_1(here, suite, call):
 
 def test_a_run_advises_to_compare_failing_runs_only_where_some_passed(here, suite, call):
     suite(SHAKY)
-    assert "Why runs fail" in call("run", "suite.yml").stdout
+    assert "Why runs fail" in call("run", "suite.yml", "-v").stdout
     suite(SURE.replace('answer: "4"', 'answer: "5"'))
-    done = call("run", "suite.yml")
+    done = call("run", "suite.yml", "-v")
     assert "Why trials did not pass" in done.stdout
     assert "Why runs fail" not in done.stdout
 
@@ -75,7 +75,9 @@ def test_json_markdown_and_a_page_come_from_one_run(here, suite, call):
     assert answer["report"]["systems"][0]["trials"] == 20
     assert done.stderr == ""
     assert "<!doctype html>" in (here / "page.html").read_text().lower()
-    assert "pass^1" in (here / "notes.md").read_text().replace("\\", "")
+    notes = (here / "notes.md").read_text()
+    assert notes.startswith("- **FAIL** 12 of 20 trials failed; without a gate every trial must")
+    assert "| pass@1 |" in notes
 
 
 def test_the_same_seed_gives_the_same_numbers_and_another_one_others(here, suite, call):
@@ -270,8 +272,10 @@ def test_a_crash_is_a_failure_and_its_reason_has_code_and_last_word(here, suite,
     suite(CRASHING)
     done = call("run")
     assert done.exit_code == 1
-    assert "refund, 3 trials: exit code 7: \\x1b[31mkaboom" in done.stdout
-    assert "\x1b" not in done.stdout
+    assert " 0/3  refund  exit code 7: \\x1b[31mkaboom  (3)" in done.stdout
+    full = call("run", "-v").stdout
+    assert "refund, 3 trials: exit code 7: \\x1b[31mkaboom" in full
+    assert "\x1b" not in done.stdout + full
 
 
 def test_a_crash_is_named_beside_the_expectation_that_it_broke(here, suite, call):
@@ -280,7 +284,7 @@ def test_a_crash_is_named_beside_the_expectation_that_it_broke(here, suite, call
             "- name: agent", "- name: agent\n    outcome: expect"
         )
     )
-    done = call("run")
+    done = call("run", "-v")
     assert done.exit_code == 1
     assert "exit code 7:" in done.stdout
     assert "expected to contain 'refunded', got ''" in done.stdout
@@ -299,7 +303,10 @@ def test_how_many_reasons_are_left_out_and_where_they_are_is_said(here, suite, c
         for i in range(10)
     ).replace("54", "55")
     suite("defaults: {model: scripted, runs: 2}\nagents:\n" + agents)
-    told = " ".join(call("run").stdout.split())
+    brief = " ".join(call("run").stdout.split())
+    assert brief.count("got '5") == 5
+    assert " 5 more tasks: -v " in brief
+    told = " ".join(call("run", "-v").stdout.split())
     assert told.count("2 trials: ") == 8
     assert "2 more reasons: --json lists them all (`passhat view` shows every trial)" in told
     unkept = call("run", "--no-store", "--json")
@@ -312,6 +319,7 @@ def test_failed_trials_whose_reasons_were_not_looked_for_are_counted(here, suite
 
     suite(SURE.replace('answer: "4"', 'answer: "5"').replace("runs: 4", f"runs: {MOST_TRIALS + 7}"))
     for options in ((), ("--no-store",)):
-        told = " ".join(call("run", *options).stdout.split())
+        for verbose in ((), ("-v",)):
+            told = " ".join(call("run", *options, *verbose).stdout.split())
+            assert "7 further failed trials: why was not looked for" in told
         assert f"two and two, {MOST_TRIALS:,} trials: " in told
-        assert "7 further failed trials: why was not looked for" in told

@@ -64,19 +64,29 @@ def test_the_suite_may_be_named_by_config(suite, call, here):
     assert "name the suite once" in done.output
 
 
-def test_the_reason_of_the_exit_code_is_on_standard_error(suite, call):
+def test_the_reason_of_the_exit_code_is_said_once(suite, call):
+    """In line 1 of the answer or, where it is not on the terminal, on standard error."""
     suite(SUITE)
-    done = call("run", "--task", "coin", "--require", "pass@1 >= 0.999", "--no-store")
-    assert done.exit_code in (1, 4)
-    assert "pass@1" in done.stderr
+    words = ("run", "--task", "coin", "--require", "pass@1 >= 0.999", "--no-store")
+    shown, hidden = call(*words), call(*words, "--json")
+    for done in (shown, hidden):
+        assert done.exit_code in (1, 4)
+    assert "pass@1 >= 0.999" in shown.stdout.splitlines()[0]
+    assert "pass@1" not in shown.stderr
+    assert "pass@1 >= 0.999" in hidden.stderr
 
 
-def test_a_floor_that_fails_is_on_standard_error_with_its_reason(suite, call):
+def test_a_floor_that_fails_is_in_line_1_and_its_reason_beside_it(suite, call):
     floor = "tool_selection: {expected_tool: fly, min_selection_rate: 0.5}"
     suite(SUITE.replace("prompt: Heads", f"{floor}\n    prompt: Heads"))
-    done = call("run", "--task", "coin", "--no-store")
-    assert done.exit_code == 1
-    assert "fly was called in 0% of the runs, and 50% are demanded" in done.stderr
+    reason = "fly was called in 0% of the runs, and 50% are demanded"
+    for gates in ((), ("--require", "pass@1 >= 0.001")):
+        done = call("run", "--task", "coin", "--no-store", *gates)
+        assert done.exit_code == 1
+        assert done.stdout.startswith("FAIL  1 of 1 tool-selection floor failed.\n")
+        assert "\ntool-selection floor [FAIL] coin: " in done.stdout
+        assert reason in done.stdout
+    assert "[FAIL] coin: " in call("run", "--task", "coin", "--no-store", "--json").stderr
 
 
 def test_every_run_has_a_row_in_the_list(suite, call):
@@ -124,8 +134,9 @@ def test_the_tools_that_a_suite_never_calls_are_named_and_gated(suite, call):
     assert done.exit_code == 0
     demanded = call("run", "--no-store", "--coverage-threshold", "1")
     assert demanded.exit_code == 1
-    assert "FAIL: " in demanded.stderr
-    assert "100% are demanded" in demanded.stderr
+    said = " ".join(demanded.stdout.split())
+    assert said.startswith("FAIL 1 of the 3 tools of the servers was called (33%), 100% are ")
+    assert "never: " in said
 
 
 def test_every_run_has_a_row_on_the_terminal_with_its_reason(suite, call):
@@ -162,5 +173,6 @@ def test_a_floor_that_fails_twice_names_both_reasons(suite, call):
     suite(SUITE.replace("prompt: Heads", f"{floor}\n    prompt: Heads"))
     done = call("run", "--task", "coin", "--no-store")
     assert done.exit_code == 1
-    assert "fly was called in 0% of the runs, and 50% are demanded; a run took" in done.stderr
-    assert "tokens, and 1 are allowed" in done.stderr
+    said = " ".join(done.stdout.split())
+    assert "fly was called in 0% of the runs, and 50% are demanded; a run took" in said
+    assert "tokens, and 1 are allowed" in said

@@ -167,7 +167,10 @@ def how_chosen(source: Source) -> str:
 
 def _own_columns(name: str) -> tuple[str, ...]:
     """Columns that need no word: those that are called as what they hold."""
-    return (f'column "{name}"', *(('column "trial"',) if name == "run" else ()))
+    return (f'column "{name}"', f'column "{_OTHER_NAMES.get(name, name)}"')
+
+
+_OTHER_NAMES = {"run": "trial", "outcome": "passed"}
 
 
 _DIGITS = re.compile("([0-9]+)")

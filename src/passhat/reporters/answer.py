@@ -341,8 +341,8 @@ class Table:
 
     `scale` is the range of the column of bars, if there is one, with its two ends as text. If a
     name would have to be cut on a terminal, bars are left out, then the columns in `spare`, in
-    order; then a first column of sentences, `wrapped`, continues on further lines. `cut` has the
-    columns whose headings or texts may be shortened, each with the width that it keeps.
+    order. `cut` has the columns whose headings or texts may be shortened, each with the width that
+    it keeps; columns of sentences that are `wrapped` continue on further lines instead.
     """
 
     header: tuple[str, ...]
@@ -352,7 +352,7 @@ class Table:
     cut: tuple[tuple[int, int], ...] = ()
     scale: tuple[float, float] = (0.0, 1.0)
     ends: tuple[str, str] = ("0", "100")
-    wrapped: bool = False
+    wrapped: tuple[int, ...] = ()
 
     @property
     def cells(self) -> list[tuple[Cell, ...]]:

@@ -193,7 +193,8 @@ def ahead(found: Leaders | Unavailable) -> str:
     span = rate if rate == rates[-1] else f"{rate} to {rates[-1]}"
     if len(found.names) == len(found.compared):
         return f"All {len(found.names)} are tied: {streak} {span}{where}"
-    return f"{best} and {len(others)} others lead and are tied: {streak} {span}{where}"
+    rest = plural(len(others), "other")
+    return f"{best} and {rest} lead and are tied: {streak} {span}{where}"
 
 
 def ties_hold_for(found: Leaders | Unavailable) -> str | None:

@@ -558,7 +558,7 @@ def _categories(categories: Sequence[Category], title: str, first_trial: int) ->
         rows=tuple(rows),
         left=(0, 3, 5),
         spare=(3,),
-        wrapped=True,
+        wrapped=(0,),
     )
 
 

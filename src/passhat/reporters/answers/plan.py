@@ -108,6 +108,7 @@ class PlanAnswer(Answer[Plan]):
         blocks: list[Block] = [
             Headline(verdict(plan)),
             _screen_designs(plan),
+            *[Remark("The table is of pass@1.") for _ in [0] if _is_of_a_streak(plan)],
             *(Remark(text, apart=i == 0) for i, text in enumerate(filter(None, texts))),
             Remark(f"Assumed: {guess} ({_origin(base)})."),
         ]
@@ -184,6 +185,11 @@ def _screen_designs(plan: Plan) -> Table:
         ),
         left=(4,),
     )
+
+
+def _is_of_a_streak(plan: Plan) -> bool:
+    """Whether the answer is about another number than the widths of the table."""
+    return isinstance(plan.assured, Assured) and _metric(plan.assured) != "pass@1"
 
 
 def _for_similar(plan: Plan) -> str:

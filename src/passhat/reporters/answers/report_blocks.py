@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from passhat.analysis.reports.dependence import disturbance_advice
 from passhat.analysis.reports.parts import (
     LABELS,
     Metric,
@@ -158,6 +159,7 @@ def _screen_remarks(system: SystemReport, metrics: Sequence[Metric]) -> list[Blo
     texts = (
         wording.partial_note(system) if starred else None,
         wording.screen_errors(system),
+        *map(disturbance_advice, system.disturbances[:1]),
         wording.headline_bars(system),
         *wording.exclusions([one for one in system.excluded if one.what == "all metrics"]),
     )

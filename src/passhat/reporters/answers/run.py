@@ -102,14 +102,13 @@ class FinishedRunAnswer(Answer[RunAnswer]):
         if not gated and answer.outcome == "passed":
             blocks = report_screen(answer.report, options)
             at = next((i for i, one in enumerate(blocks) if isinstance(one, Hints)), len(blocks))
-            return [*blocks[:at], *_floor_blocks(answer), *blocks[at:]]
+            return [*blocks[:at], *_floor_blocks(answer), *_beside(answer), *blocks[at:]]
         return [
-            *_first_lines(answer, options),
+            *_first_lines(answer),
             *_floor_blocks(answer),
             *([] if gated else _numbers(answer.report, options)),
             *_lowest(answer),
-            *(Remark(_sentence(recovery)) for recovery in answer.recoveries),
-            *(Remark(f"{text}.", apart=True) for text in [answer.undone] if text),
+            *_beside(answer),
             *_run_hints(answer),
         ]
 
@@ -144,7 +143,7 @@ class FinishedRunAnswer(Answer[RunAnswer]):
             answer.report,
             kept,
             gates=[*gates, *floors],
-            after=[*_after(answer), *_to_settle(answer)],
+            after=[*_after(answer), *_to_decide(answer)],
         )
 
     def methods(self) -> str | None:
@@ -175,26 +174,44 @@ def _nothing_ran(answer: RunAnswer) -> list[Block]:
     ]
 
 
-def _first_lines(answer: RunAnswer, options: DisplayOptions) -> list[Block]:
-    """The verdict: of the one gate, of all gates, or of the trials themselves."""
+_WORDS = {"passed": "PASS", "failed": "FAIL", "undecided": "UNDECIDED", "incomplete": "ERROR"}
+
+
+def _first_lines(answer: RunAnswer) -> list[Block]:
+    """The verdict: of the one gate, of all gates, or of what else was demanded."""
     verdicts, systems = answer.verdicts, answer.report.systems
     several = len(systems) > 1
-    if verdicts is not None and len(verdicts) == 1:
-        return [gate_screen(verdicts[0], None, named=several)]
     design = common_design(systems)
     who = plural(len(systems), "agent") if several else short(systems[0].name)
-    if verdicts is not None and len(verdicts):
+    word = _WORDS[answer.outcome]
+    gates: list[Block] = []
+    if verdicts is not None and len(verdicts) == 1:
+        gates = [gate_screen(verdicts[0], None, named=several)]
+    elif verdicts is not None and len(verdicts):
         gates = gates_screen(verdicts, ", ".join(filter(None, (who, design))))
-        return [block for block in gates if not isinstance(block, Remark)]
-    word = {"failed": "FAIL", "undecided": "UNDECIDED"}.get(answer.outcome, "ERROR")
-    why = answer.why_not_passed or answer.incomplete or "the run was not completed"
-    sentence = why.removeprefix(f"{word}: ").removeprefix("not completed: ")
-    return [Judged(word=word, sentence=sentence)]
+        gates = [block for block in gates if not isinstance(block, Remark)]
+    if verdicts is not None and gates and verdicts.word == word:
+        return gates
+    failed = sum(not floor.passed for floor in answer.floors)
+    floors = f"{failed} of {plural(len(answer.floors), 'tool-selection floor')} failed."
+    why = answer.why_not_passed or (floors if failed else None) or answer.incomplete
+    sentence = (why or "the run was not completed.").removeprefix(f"{word}: ")
+    return [Judged(word=word, sentence=sentence.removeprefix("not completed: ")), *gates]
+
+
+def _beside(answer: RunAnswer) -> list[Block]:
+    """What is left of an agent under faults, and what an early end left undone."""
+    return [
+        *(Remark(_sentence(recovery)) for recovery in answer.recoveries),
+        *(Remark(f"{text}.", apart=True) for text in [answer.undone] if text),
+    ]
 
 
 def _floor_blocks(answer: RunAnswer) -> list[Block]:
-    """Floors as other programs read them, and once what their pass^k is."""
-    lines: list[Block] = [Line(floor.line) for floor in answer.floors]
+    """Floors as other programs read them, why one fails, and once what their pass^k is."""
+    lines: list[Block] = [
+        Line(floor.line, "" if floor.passed else floor.detail) for floor in answer.floors
+    ]
     note = "(In floor lines pass^k is the share of trials that chose the tool.)"
     return [*lines, Remark(note)] if lines else []
 
@@ -239,19 +256,24 @@ def _lowest(answer: RunAnswer) -> list[Block]:
         cut=(*((i, 12) for i in range(1, last)), (last, 20)),
     )
     more = len(failed) - len(rows)
-    return [table, *([Remark(f"  {plural(more, 'more task')}: -v")] if more else [])]
+    unread = plural(answer.unread, "further failed trial")
+    return [
+        table,
+        *([Remark(f"  {plural(more, 'more task')}: -v")] if more else []),
+        *([Remark(f"  {unread}: why was not looked for")] if answer.unread else []),
+    ]
 
 
 def _run_hints(answer: RunAnswer) -> list[Block]:
     """What to do next: decide what is open, compare several agents, look at the failures."""
+    open_ = any(one.word == "UNDECIDED" for one in answer.judged) and answer.undone is None
+    if open_ and answer.more_runs is None:
+        return [Remark(step.text, apart=True) for step in _way_to_decide(answer)]
     if answer.results is None:
         return []
     steps = []
-    if any(one.word == "UNDECIDED" for one in answer.judged) and answer.undone is None:
-        more = answer.more_runs
-        if more is not None:
-            runs = max(_enough_runs(answer, v) for v in answer.judged if v.word == "UNDECIDED")
-            steps.append(advise("Decide it", more.up_to(runs)))
+    if open_:
+        steps += _way_to_decide(answer)
     elif len(answer.report.systems) > 1:
         steps.append(advise("Compare", f"passhat compare {answer.results}"))
     if answer.failures:
@@ -286,12 +308,17 @@ def _demands(answer: RunAnswer, options: DisplayOptions) -> list[Block]:
     blocks: list[Block] = []
     if answer.verdicts is not None:
         blocks += VerdictsAnswer(answer.verdicts).blocks(options)
-        blocks += _to_settle(answer)
+        blocks += _to_decide(answer)
     return blocks + [Line(floor.line, floor.detail) for floor in answer.floors]
 
 
-def _to_settle(answer: RunAnswer) -> list[Block]:
-    """How to allow more runs, where a gate is undecided after all that were allowed."""
+def _to_decide(answer: RunAnswer) -> list[Block]:
+    """How to allow more trials, where a gate is undecided after all that were allowed."""
+    steps = _way_to_decide(answer)
+    return [Steps("To decide it", tuple(steps))] if steps else []
+
+
+def _way_to_decide(answer: RunAnswer) -> list[NextStep]:
     open_ = [one for one in answer.judged if one.word == "UNDECIDED"]
     if not open_ or answer.undone is not None:
         return []
@@ -300,8 +327,8 @@ def _to_settle(answer: RunAnswer) -> list[Block]:
         text = f"Run again with `runs={runs}` or more."
         if answer.run is not None:  # kept, and yet it gets no more: its answers are replayed
             text += " What is not recorded yet has to be recorded first, with `cassette='append'`."
-        return [Steps("To settle it", (NextStep(text),))]
-    return [Steps("To settle it", (advise("Allow more runs", answer.more_runs.up_to(runs)),))]
+        return [NextStep(text)]
+    return [advise("Decide it", answer.more_runs.up_to(runs))]
 
 
 def _enough_runs(answer: RunAnswer, verdict: Verdict) -> int:

@@ -117,7 +117,7 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
             blocks.append(Remark("* Not every task was run: the last result of the others counts."))
         others = [one.name for one in trends[1:]]
         if others:
-            blocks.append(Remark(f"Also in these runs: {listed(others, 5, show=short)} (--only)."))
+            blocks.append(Remark(f"Also in these runs: {listed(others, 5, show=short)} (-v)."))
         change = trend.newest_change
         if change is not None and options.results is not None and change.position:
             after, before = (trend.points[change.position - i].key for i in (0, 1))
@@ -258,7 +258,7 @@ def _rows_screen(trend: SystemTrend) -> list[Block]:
         left=(0, 1, 3, 4),
         cut=((1, 12),),
     )
-    earlier = [Remark(f"{plural(first, 'earlier run')}: --last, or -v")] if first else []
+    earlier = [Remark(f"{plural(first, 'earlier run')}: -v")] if first else []
     return [table, *earlier]
 
 

@@ -79,6 +79,8 @@ class VerdictsAnswer(Answer[Verdicts]):
 
     def screen(self, options: DisplayOptions) -> list[Block]:
         verdicts = self.result
+        if options.explain:
+            return self.blocks(options)
         if len(verdicts) == 1:
             return [gate_screen(verdicts[0], options.results)]
         hints = Hints(_why(verdicts, options.results))
@@ -167,7 +169,7 @@ def gates_screen(verdicts: Verdicts, about: str = "") -> list[Block]:
     counts = [f"{words.count(word)} {done}" for word, done in _DONE.items() if word in words]
     counts[0] = counts[0].replace(" ", f" of {len(words)} gates ", 1)
     if len(counts) == 1:
-        counts = [f"all {len(words)} gates {_DONE[words[0]]}"]
+        counts = [f"all {plural(len(words), 'gate')} {_DONE[words[0]]}"]
     elif "UNDECIDED" not in words:
         counts = [f"{words.count('FAIL')} of {len(words)} gates failed"]
     runs = {verdict.runs for verdict in verdicts}
@@ -192,6 +194,7 @@ def gates_screen(verdicts: Verdicts, about: str = "") -> list[Block]:
             rows=rows,
             left=tuple(range(last + 1)),
             cut=((1, SHORTEST_HEADING), (last, 30)) if several else ((last, 30),),
+            wrapped=(last,),
         ),
     ]
     levels = {verdict.gate.alpha for verdict in verdicts} | {v.gate.beta for v in verdicts}
@@ -202,12 +205,13 @@ def gates_screen(verdicts: Verdicts, about: str = "") -> list[Block]:
 
 def _cell(verdict: Verdict) -> str:
     found = finding(verdict)
+    mild = " (a warning only)" * (verdict.gate.severity == "warning" and verdict.word != "PASS")
     if found is None:
-        return _beside_word(verdict).partition(". ")[2]
+        return f"{_beside_word(verdict).partition('. ')[2]}{mild}"
     if verdict.word != "UNDECIDED":
-        return found
+        return f"{found}{mild}"
     more = f"; about {plural(verdict.more_runs, 'more trial')}" if verdict.more_runs else ""
-    return found.replace("between ", "").replace(" and ", " to ") + more
+    return found.replace("between ", "").replace(" and ", " to ") + more + mild
 
 
 _WIDTH = 80

@@ -211,21 +211,31 @@ def _fitting_lines(table: Table, widths: Sequence[int], ink: TerminalStyle) -> l
     header = _line(table, heads, widths).rstrip()
     lines = [ink.style(header, "dim")] if header else []
     texts = [safe_text(str(row[0])) for row in table.cells]
-    wrapped = [wrap(text, widths[0]) for text in texts]
-    if not table.wrapped:
-        wrapped = [[name] for name in shorten_apart(texts, widths[0])]
-    names = iter(wrapped)
+    names = iter(texts if 0 in table.wrapped else shorten_apart(texts, widths[0]))
     apart = _cut_apart(table, widths)
     for row in table.rows:
         if isinstance(row, HeadingRow):
             lines.append(ink.style(_INDENT + safe_text(row.text), "dim"))
             continue
-        first, *more = next(names)
-        cells = [first]
+        cells = [next(names)]
         for i in range(1, len(row)):
             text = apart.get((i, safe_text(str(row[i]))), row[i])
             cells.append(_drawn(table, text, widths[i], ink))
-        lines += [_line(table, cells, widths), *(_INDENT + line for line in more)]
+        lines += _row_lines(table, row, cells, widths)
+    return lines
+
+
+def _row_lines(
+    table: Table, row: Sequence[Cell], cells: list[str], widths: Sequence[int]
+) -> list[str]:
+    """A row on one line, and what is left of its sentences on those that follow."""
+    rest: dict[int, list[str]] = {}
+    for i in table.wrapped:
+        cells[i], *rest[i] = wrap(safe_text(str(row[i])), widths[i]) or [""]
+    lines = [_line(table, cells, widths)]
+    for at in range(max(map(len, rest.values()), default=0)):
+        more = [rest[i][at] if at < len(rest.get(i, ())) else "" for i in range(len(cells))]
+        lines.append(_line(table, more, widths).rstrip())
     return lines
 
 
@@ -315,6 +325,7 @@ def _without(table: Table, columns: Sequence[int]) -> Table:
         left=tuple(kept.index(i) for i in table.left if i in kept),
         cut=tuple((kept.index(i), least) for i, least in table.cut if i in kept),
         spare=tuple(kept.index(i) for i in table.spare if i in kept),
+        wrapped=tuple(kept.index(i) for i in table.wrapped if i in kept),
     )
 
 
