@@ -34,6 +34,7 @@ from passhat.reporters.answers.report_blocks import report_blocks, report_figure
 from passhat.reporters.answers.verdicts import (
     VERDICT,
     VerdictsAnswer,
+    chance_of_a_wrong_verdict,
     gate_screen,
     gates_screen,
 )
@@ -189,7 +190,9 @@ def _first_lines(answer: RunAnswer) -> list[Block]:
         gates = [gate_screen(verdicts[0], None, named=several)]
     elif verdicts is not None and len(verdicts):
         gates = gates_screen(verdicts, ", ".join(filter(None, (who, design))))
-        gates = [block for block in gates if not isinstance(block, Remark)]
+        promise = chance_of_a_wrong_verdict(verdicts)
+        told = [Remark(promise)] if promise else []
+        gates = [*(block for block in gates if not isinstance(block, Remark)), *told]
     if verdicts is not None and gates and verdicts.word == word:
         return gates
     failed = sum(not floor.passed for floor in answer.floors)

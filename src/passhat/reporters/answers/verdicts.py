@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from passhat.analysis.gates.gate import (
@@ -149,7 +149,10 @@ def gate_screen(verdict: Verdict, results: str | None, *, named: bool = False) -
     """
     trials = plural(verdict.runs, "trial")
     whole = finding(verdict)
-    if whole is None:
+    if (counts := _stopped_at(verdict)) is not None:
+        agent = f"{short(verdict.system)}: " if named else ""
+        sentence = f"{agent}{_demand(verdict)} {counts}"
+    elif whole is None:
         sentence = _beside_word(verdict).removeprefix("" if named else f"{verdict.system}: ")
     else:
         agent = f"{short(verdict.system)}: " if named else ""
@@ -206,6 +209,8 @@ def gates_screen(verdicts: Verdicts, about: str = "") -> list[Block]:
 def _cell(verdict: Verdict) -> str:
     found = finding(verdict)
     mild = " (a warning only)" * (verdict.gate.severity == "warning" and verdict.word != "PASS")
+    if (counts := _stopped_at(verdict)) is not None:
+        return counts + mild
     if found is None:
         return f"{_beside_word(verdict).partition('. ')[2]}{mild}"
     if verdict.word != "UNDECIDED":
@@ -245,6 +250,29 @@ def finding(verdict: Verdict) -> str | None:
     return f"{value}, {f'at least {low}' if at_least else f'at most {high}'}"
 
 
+def _stopped_at(verdict: Verdict) -> str | None:
+    """After how many trials a gate that watched the run was decided, and how many passed.
+
+    A rate would be one that stopped while it was lucky. None if the gate did not stop the run.
+    """
+    if verdict.evidence != "sequential" or verdict.word == "UNDECIDED":
+        return None
+    seen = f"after {plural(verdict.runs, 'trial')}"
+    passed = sum(task.passed for task in verdict.tasks)
+    known = verdict.tasks and sum(task.runs for task in verdict.tasks) == verdict.runs
+    return f"{seen}: {passed:,} passed" if known else seen
+
+
+def chance_of_a_wrong_verdict(verdicts: Iterable[Verdict]) -> str | None:
+    """The promise of gates that stopped a run, once for all of them."""
+    stopped = [verdict for verdict in verdicts if _stopped_at(verdict) is not None]
+    rates = [rate for one in stopped for rate in (one.alpha, one.beta) if rate is not None]
+    if not rates:
+        return None
+    chance = f"A wrong verdict has a chance of at most {percentage(max(rates))}."
+    return f"{chance} A run that stops early gives a verdict, not a rate."
+
+
 def _demand(verdict: Verdict) -> str:
     require = verdict.gate.require.removeprefix(f"{verdict.system}: ")
     return require if verdict.gate.name is None else f"{verdict.gate.name} ({require})"
@@ -254,6 +282,8 @@ def _screen_details(verdict: Verdict, results: str | None) -> Iterator[str | Nex
     if verdict.word == "UNDECIDED" and verdict.more_runs and finding(verdict):
         more = plural(verdict.more_runs, "more trial")
         yield f"About {more} would decide it 4 times in 5."
+    if promise := chance_of_a_wrong_verdict([verdict]):
+        yield promise
     if verdict.errors and verdict.errors != NO_ERRORS:
         yield f"{capitalised(verdict.errors)}."
     if verdict.gate.severity == "warning" and verdict.word != "PASS":
