@@ -59,7 +59,7 @@ def test_a_run_is_not_resumed_as_another_one(suite):
 
 def test_the_advice_to_run_more_is_a_command_that_adds_the_runs(suite):
     CliRunner().invoke(main, ["run", "--runs", "20", "-q"])
-    report = CliRunner().invoke(main, ["report", "latest"]).output
+    report = CliRunner().invoke(main, ["report", "latest", "-v"]).output
     command = re.search(r"Run every task (\d+) more\s+times.*?passhat (resume.*?)\n", report, re.S)
     assert command, report
     more, words = int(command[1]), command[2].split()
@@ -120,9 +120,9 @@ def test_the_commands_a_run_advises_are_about_that_run(suite):
     passhat.run_suite(suite, store="h.db")
     again = passhat.resume_run(first.run, store="h.db", runs=9)
     assert again.results == f"h.db --run {first.run}"
-    command = re.search(r"passhat report (.*) -v", passhat.render(again, "text"))[1]
-    shown = CliRunner().invoke(main, ["report", *command.split()]).output
-    assert "2 tasks × 9 runs" in shown
+    command = re.search(r"All numbers: passhat report (.*)$", passhat.render(again, "text"), re.M)
+    shown = CliRunner().invoke(main, ["report", *command[1].split()]).output
+    assert "2 tasks x 9 trials" in shown
 
 
 def test_the_runs_that_would_settle_a_gate_are_enough_for_its_k(suite):

@@ -72,7 +72,7 @@ def test_a_signal_ends_the_run_in_order_and_says_how_to_go_on(shell, sent, code)
     listed = shell("history").stdout
     assert "interrupted" in listed
     assert "failed" not in listed
-    assert f"Resume the newest unfinished run: {' '.join(command)}" in listed
+    assert f"Go on with the newest unfinished one: {' '.join(command)}" in listed
     done = shell(*command[1:], "--json")
     assert done.returncode == 0, done.stderr
     assert f"resuming: {kept} of 12 trials are already done" in done.stderr

@@ -42,6 +42,7 @@ from passhat.reporters.formatting import (
     shorten_apart,
     span,
     value_of,
+    wrap,
 )
 from passhat.reporters.headline import not_for_others, scope_words
 from passhat.reporters.next_steps import advise, at_confidence, only
@@ -115,7 +116,14 @@ class RankingAnswer(Answer[RankReport]):
         """Who leads and who is tied, and a row each."""
         report = self.result
         called = _called(report)
-        shown = report.systems[:MOST_ROWS]
+        level = points(report.confidence)
+        left_out = [f"{short(one.name)} has {one.reason}" for one in report.unranked[:1]]
+        if report.unshared:
+            k = _attempts(report)
+            why = "that not all of them ran" if k == 1 else f"without {k} trials of each"
+            left_out.insert(0, f"{plural(len(report.unshared), 'task')} {why}")
+        room = MOST_ROWS - len(left_out) - len(wrap(verdict(report), WIDTH)) + 1
+        shown = report.systems if len(report.systems) <= room else report.systems[: room - 1]
         table = Table(
             header=("rank", "agent", _word(report), "these tasks", "similar tasks"),
             rows=tuple(
@@ -130,13 +138,7 @@ class RankingAnswer(Answer[RankReport]):
             left=(1, 3, 4),
             cut=((1, SHORTEST_HEADING),),
         )
-        level = points(report.confidence)
         more = len(report.systems) - len(shown)
-        left_out = [f"{short(one.name)} has {one.reason}" for one in report.unranked[:1]]
-        if report.unshared:
-            k = _attempts(report)
-            why = "that not all of them ran" if k == 1 else f"without {k} trials of each"
-            left_out.insert(0, f"{plural(len(report.unshared), 'task')} {why}")
         blocks: list[Block] = [
             Headline(verdict(report)),
             table,
@@ -171,8 +173,8 @@ class RankingAnswer(Answer[RankReport]):
         return {"ranks": plot_ranks(self.result)}
 
 
-MOST_ROWS = 10
-"""Agents on the first screen."""
+MOST_ROWS, WIDTH = 10, 80
+"""Agents on the first screen, where nothing but its first line takes room from them."""
 
 _LONGEST_STREAK = 5
 """The k of a ranking that is advised, where every task has as many trials."""

@@ -48,6 +48,7 @@ from passhat.reporters.formatting import (
     short,
     span,
     value_of,
+    wrap,
 )
 from passhat.reporters.headline import verdict_title
 from passhat.reporters.next_steps import advise
@@ -104,14 +105,13 @@ class FinishedRunAnswer(Answer[RunAnswer]):
             blocks = report_screen(answer.report, options)
             at = next((i for i, one in enumerate(blocks) if isinstance(one, Hints)), len(blocks))
             return [*blocks[:at], *_floor_blocks(answer), *_beside(answer), *blocks[at:]]
-        return [
+        above = [
             *_first_lines(answer),
             *_floor_blocks(answer),
             *([] if gated else _numbers(answer.report, options)),
-            *_lowest(answer),
-            *_beside(answer),
-            *_run_hints(answer),
         ]
+        below = [*_beside(answer), *_run_hints(answer)]
+        return [*above, *_lowest(answer, MOST_LINES - _lines(above) - _lines(below)), *below]
 
     def rows(self) -> Records:
         return ReportAnswer(self.result.report).rows()
@@ -154,7 +154,8 @@ class FinishedRunAnswer(Answer[RunAnswer]):
         return self.result.report.provenance
 
 
-LOWEST_TASKS = 5
+MOST_LINES, WIDTH = 15, 80
+LOWEST_TASKS, FEWEST_TASKS = 5, 2
 """Tasks that the first screen of a run lists."""
 
 
@@ -225,8 +226,23 @@ def _numbers(report: Report, options: DisplayOptions) -> list[Block]:
     return [*tables[:1]]
 
 
-def _lowest(answer: RunAnswer) -> list[Block]:
-    """The tasks that failed most often, each with its commonest failure."""
+def _lines(blocks: Sequence[Block]) -> int:
+    """About how many lines blocks take, with those that are left blank between them."""
+    count = 0
+    for block in blocks:
+        if isinstance(block, Table):
+            count += 1 + len(block.rows) + any(block.header)
+        elif isinstance(block, Judged):
+            count += len(wrap(block.sentence, WIDTH - 12)) + len(block.details)
+        elif isinstance(block, Line):
+            count += 1 + bool(block.detail)
+        else:
+            count += 1 + (isinstance(block, Remark | Hints) and block.apart)
+    return count
+
+
+def _lowest(answer: RunAnswer, room: int) -> list[Block]:
+    """The tasks that failed most often, each with its commonest failure, as `room` allows."""
     several = len(answer.report.systems) > 1
     failed = [
         (system.name, row)
@@ -237,6 +253,9 @@ def _lowest(answer: RunAnswer) -> list[Block]:
     if not failed:
         return []
     failed.sort(key=lambda pair: pair[1].passed / pair[1].runs)
+    room -= 2 + bool(answer.unread)  # a blank line and the header
+    most = min(LOWEST_TASKS, room if len(failed) <= room else room - 1)
+    shown = failed[: max(most, FEWEST_TASKS)]
     commonest: dict[tuple[str, str], Failure] = {}
     for one in answer.failures:  # the most frequent first
         commonest.setdefault((one.system, one.task), one)
@@ -247,7 +266,7 @@ def _lowest(answer: RunAnswer) -> list[Block]:
             row.name,
             *((why.reason, f"({why.trials:,})") if why else ("", "")),
         )
-        for system, row in failed[:LOWEST_TASKS]
+        for system, row in shown
         for why in [commonest.get((system, row.name))]
     )
     header = ("passed", *(["agent"] if several else []), "task", "most common failure", "")

@@ -212,7 +212,8 @@ def _cell(verdict: Verdict) -> str:
     if (counts := _stopped_at(verdict)) is not None:
         return counts + mild
     if found is None:
-        return f"{_beside_word(verdict).partition('. ')[2]}{mild}"
+        demand = opening(verdict.gate, verdict.system, verdict.word)
+        return f"{verdict.sentence.removeprefix(demand).lstrip('. ')}{mild}"
     if verdict.word != "UNDECIDED":
         return f"{found}{mild}"
     more = f"; about {plural(verdict.more_runs, 'more trial')}" if verdict.more_runs else ""

@@ -1,0 +1,175 @@
+"""Every first screen keeps the rules of the book: the answer first, in 15 lines of 80 columns."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from passhat import compare, judge, measure, parse_gate, plan, rank, render_terminal, simulate
+from passhat.analysis.gates.run_answer import Failure, RunAnswer
+from passhat.analysis.planning.simulate import SimulationModel, demonstrate
+from passhat.records import Trials
+from passhat.reporters.formatting import TerminalStyle, display_width
+
+WIDTH, MOST_LINES = 80, 15
+VERDICTS = ("PASS", "FAIL", "UNDECIDED", "ERROR")
+OUTCOMES = {"P": "passed", "F": "failed", "E": "errored"}
+
+RETIRED = {
+    "reliability@": "pass^k",
+    "pass^1": "pass@1",
+    "one try": "pass@1",
+    "draws": "trials",
+    "settle": "decide",
+    "tasks like these": "similar tasks",
+    "this suite": "these tasks",
+    "cannot be told apart": "tied, no clear difference",
+    "depend on": "reliable",
+}
+SPACED_PERCENT = re.compile(r"\d %")
+
+
+def rows(**systems):
+    """Trials of systems, each with the outcomes of its tasks as letters."""
+    found = [
+        (system, task, OUTCOMES[one], "TimeoutError: read timed out" if one == "E" else None)
+        for system, by_task in systems.items()
+        for task, outcomes in by_task.items()
+        for one in outcomes
+    ]
+    system, task, outcome, error = (list(column) for column in zip(*found, strict=True))
+    return Trials.from_columns(system=system, task=task, outcome=outcome, error=error)
+
+
+GOOD = {f"task-{i:02}": "P" * 60 for i in range(12)}
+EARLY = {f"task-{i:02}": "P" * 8 for i in range(5)} | {"task-05": "PPPFPPPP"}
+BAD = simulate(tasks=20, runs=10, rate={"agent": 0.8}, seed=3)
+OLD = simulate(tasks=20, runs=10, rate={"agent": 0.7}, seed=3)
+SOME_ERRORS = simulate(
+    tasks=6, runs=10, rate={"agent": 0.7}, world=SimulationModel(error_rate=0.2), seed=2
+)
+ALL_ERRORED = rows(v2={f"task-{i}": "E" * 10 for i in range(6)})
+
+
+def agents(count, **options):
+    rates = {f"agent-{i}": 0.95 - 0.8 * i / count for i in range(count)}
+    return simulate(tasks=20, runs=10, rate=rates, seed=1, **options)
+
+
+def finished(trials, *gates, **options):
+    """A run that is over and kept, with its commonest failures."""
+    report = measure(trials)
+    failed = [
+        (system.name, row.name)
+        for system in report.systems
+        for row in system.tasks
+        if row.passed < row.runs
+    ]
+    reasons = ("expected 'get_time', got 'get_weather' after a long chain of other calls", "no")
+    return RunAnswer(
+        report=report,
+        trials=trials,
+        verdicts=judged(trials, *gates) if gates else None,
+        failures=tuple(
+            Failure(system=system, task=task, reason=reasons[i % 2], trials=2)
+            for i, (system, task) in enumerate(failed)
+        ),
+        nothing_ran=all(trial.outcome.name == "ERRORED" for trial in trials),
+        results="73897a73",
+        run="73897a73",
+    )
+
+
+def judged(trials, *gates):
+    return judge(trials, [parse_gate(gate) for gate in gates])
+
+
+SIX = agents(3)
+BOOK = {
+    "report, not reliable": lambda: measure(BAD),
+    "report, reliable": lambda: measure(rows(agent=GOOD)),
+    "report, too early": lambda: measure(rows(agent=EARLY)),
+    "report, one trial": lambda: measure(rows(agent={f"t{i}": "PPF"[i % 3] for i in range(9)})),
+    "report, some errored": lambda: measure(SOME_ERRORS, bars=0.8),
+    "report, all errored": lambda: measure(ALL_ERRORED),
+    "report, 2 agents": lambda: measure(agents(2)),
+    "report, 3 agents": lambda: measure(agents(3)),
+    "report, 8 agents": lambda: measure(agents(8)),
+    "report, 30 agents with errors": lambda: measure(
+        agents(30, world=SimulationModel(error_rate=0.05))
+    ),
+    "gate, PASS": lambda: judged(BAD, "pass^3 >= 0.1"),
+    "gate, FAIL": lambda: judged(OLD, "pass^3 >= 0.9"),
+    "gate, UNDECIDED": lambda: judged(BAD, "pass^3 >= 0.55"),
+    "gate, some errored": lambda: judged(SOME_ERRORS, "pass^3 >= 0.9"),
+    "gate, every task": lambda: judged(BAD, "every task: pass^1 >= 0.5"),
+    "gate, 6": lambda: judged(SIX, "pass^3 >= 0.5", "pass@1 >= 0.4"),
+    "gate, against another agent": lambda: judged(
+        agents(2), "no_worse_than agent-0 by 0.02", "no task worse than agent-0"
+    ),
+    "run, one gate": lambda: finished(BAD, "pass^3 >= 0.9"),
+    "run, gates": lambda: finished(BAD, "pass@1 >= 0.5", "pass^3 >= 0.9"),
+    "run, gates, 2 agents": lambda: finished(agents(2), "pass@1 >= 0.5", "pass^3 >= 0.7"),
+    "run, without gates": lambda: finished(BAD),
+    "run, without gates, 3 agents": lambda: finished(agents(3)),
+    "run, without gates, some errored": lambda: finished(SOME_ERRORS),
+    "run, gate, some errored": lambda: finished(SOME_ERRORS, "pass^3 >= 0.5"),
+    "run, all errored": lambda: finished(ALL_ERRORED),
+    "compare, decided": lambda: compare(
+        *(simulate(tasks=20, runs=20, rate={n: r}, seed=3) for n, r in (("new", 0.9), ("old", 0.5)))
+    ),
+    "compare, undecided": lambda: compare(agents(2).where(system="agent-0"), BAD),
+    "rank, 3": lambda: rank(agents(3)),
+    "rank, 8": lambda: rank(agents(8), by="pass^5"),
+    "rank, 30": lambda: rank(agents(30)),
+    "plan": lambda: plan(tasks=50, half_width=0.05),
+    "demo": demonstrate,
+}
+
+
+@pytest.fixture(scope="module")
+def screens():
+    """Each screen of the book as a terminal of 80 columns shows it."""
+    ink = TerminalStyle(width=WIDTH)
+    return {name: render_terminal(made(), ink, results="old.jsonl") for name, made in BOOK.items()}
+
+
+pytestmark = pytest.mark.usefixtures("few_suites_drawn")
+
+
+@pytest.mark.parametrize("name", BOOK)
+def test_a_screen_of_the_book_is_short_narrow_and_in_its_words(screens, name):
+    text = screens[name]
+    lines = text.splitlines()
+    assert len(lines) <= MOST_LINES, text
+    for line in lines:
+        # Lines that others parse and commands that are pasted are never broken.
+        whole = line.startswith("tool-selection floor") or "passhat " in line
+        assert whole or display_width(line) <= WIDTH, line
+    said = " ".join(text.split())
+    assert [word for word in RETIRED if word in said.replace("every task: pass^1", "")] == []
+    assert not SPACED_PERCENT.search(said)
+
+
+@pytest.mark.parametrize("name", [name for name in BOOK if name.startswith(("run", "gate"))])
+def test_the_first_word_of_a_run_and_of_a_gate_is_the_verdict(screens, name):
+    first = screens[name].split(maxsplit=1)[0]
+    assert first in VERDICTS
+    if name in ("gate, PASS", "gate, FAIL", "gate, UNDECIDED"):
+        assert first == name.removeprefix("gate, ")
+
+
+@pytest.mark.parametrize("name", BOOK)
+def test_a_screen_is_the_same_in_colour(screens, name):
+    coloured = render_terminal(
+        BOOK[name](), TerminalStyle(width=WIDTH, color=True), results="old.jsonl"
+    )
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
+    assert "\n".join(line.rstrip() for line in plain.split("\n")) == screens[name]
+
+
+def test_a_run_that_passed_without_gates_opens_as_a_report_does():
+    trials = rows(agent=GOOD)
+    assert render_terminal(finished(trials)).startswith("agent is reliable: all 720 trials passed;")
+    cut = replace(finished(trials), undone="3 of 723 trials were left undone")
+    assert "\n3 of 723 trials were left undone.\n" in render_terminal(cut)
