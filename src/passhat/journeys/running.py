@@ -639,10 +639,12 @@ def build_answer(
 
     A shard is the part of a run that `judges` nothing.
     """
+    from passhat.analysis.gates.gate import asked_k
     from passhat.analysis.gates.run_answer import RunAnswer, suite_floors
 
     confidence = suite.confidence or CONFIDENCE
-    report = _report(suite, trials)
+    asked = asked_k(gates_of(suite, ()) if verdicts is None else [v.gate for v in verdicts])
+    report = _report(suite, trials).about(asked)
     reasons = _trial_reasons(suite, result, opened)
     unread = _not_passed(result)[MOST_TRIALS:]
     doubts = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal, TypedDict, cast, get_args, overload
 
@@ -164,6 +164,24 @@ class GateTerms(TypedDict, total=False):
     design: Design | None
     on_undecided: OnUndecided | None
     severity: Severity | None
+
+
+def asked_k(gates: Iterable[Gate]) -> int | None:
+    """The longest streak that gates ask about; None if they ask about none.
+
+    >>> asked_k([parse_gate("pass@1 >= 0.5"), parse_gate("pass^3 >= 0.8")])
+    3
+    """
+    demands = [gate.demand for gate in gates]
+    ks = [
+        one.target.k or 1
+        for one in demands
+        if isinstance(one, ThresholdRequirement) and str(one.target).startswith(_STREAKS)
+    ]
+    return max((k for k in ks if k > 1), default=None)
+
+
+_STREAKS = ("pass^", "reliability@")
 
 
 def parse_gate(text: str | Mapping[str, Any] | Gate) -> Gate:

@@ -280,7 +280,8 @@ class SystemReport:
     Parts that few people look at (lazy fields, levels, tags) are measured on first use: `noise` is
     how much of the mean's interval comes from runs and how much from tasks, `decay` what more
     attempts at every task would show and in what order the runs came, `unsettled` what the trials
-    do not decide and how many more runs would.
+    do not decide and how many more runs would. `asked_k` is the k that a gate asked about: every
+    sentence speaks of it.
     """
 
     name: str
@@ -302,6 +303,7 @@ class SystemReport:
     levels: Mapping[str, SystemReport] = field(default_factory=dict)
     tags: Mapping[str, SystemReport] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    asked_k: int | None = None
 
     def __repr__(self) -> str:
         known = [k for k in self.ks if self.pass_hat(k).value is not None]
@@ -351,8 +353,12 @@ def system_named(systems: Sequence[SystemReport], name: str | None = None) -> Sy
 def headline_k(system: SystemReport) -> int:
     """The k of the opening sentence: the largest up to five that every task has runs for.
 
-    Over fewer tasks at a larger k, the number would be of another suite.
+    Over fewer tasks at a larger k, the number would be of another suite. What a gate asked about
+    comes first.
     """
+    asked = system.asked_k
+    if asked in system.ks and system.pass_hat(asked).value is not None:
+        return asked
     known = [k for k in system.ks if system.pass_hat(k).value is not None]
     whole = [k for k in known if k <= system.design.fewest_runs] or known
     modest = [k for k in whole if k <= HEADLINE_K]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from passhat.analysis.reports.evidence import Provenance
@@ -43,6 +44,12 @@ class Report(Displayed):
         lines = [f"  {line.removesuffix('>')}" for line in lines]
         lines += [f"  and {more:,} more"] if more else []
         return "\n".join([f"<Report of {plural(len(self.systems), 'agent')}:", *lines]) + ">"
+
+    def about(self, k: int | None) -> Report:
+        """The report with its sentences about this k, where it was measured."""
+        if k is None:
+            return self
+        return replace(self, systems=tuple(replace(one, asked_k=k) for one in self.systems))
 
     def pass_at(self, k: int) -> Metric:
         """pass@k of the only agent."""
