@@ -103,7 +103,7 @@ def report(
         only=only if said or some else (),
         bars=parse_bars(bars, _task_names(subjects)),
         **analysis,
-    )
+    ).about(results.asked_k())
     if targets:
         from passhat.reporters.answers.report_blocks import render_targets
 

@@ -77,19 +77,7 @@ def report_results(
         bars=bars,
         seed=seed,
     )
-    return found.about(_gated_k(results))
-
-
-def _gated_k(results: ResultsLike) -> int | None:
-    """The k that the gates of a stored run ask about: its report speaks of it."""
-    from passhat.journeys.results import Results
-
-    if not isinstance(results, Results) or (named := results.named_run()) is None:
-        return None
-    from passhat.analysis.gates.gate import asked_k, parse_gate
-    from passhat.journeys.stored_runs import stored_gates
-
-    return asked_k(parse_gate(gate.require) for gate in stored_gates(named.run))
+    return found.about(results.asked_k() if isinstance(results, Results) else None)
 
 
 def compare_results(

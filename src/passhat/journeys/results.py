@@ -252,6 +252,16 @@ class Results:
         with self.open_stored() as (_, named):
             return named
 
+    def asked_k(self) -> int | None:
+        """The longest streak that the gates of a stored run ask about: its report speaks of it."""
+        named = self.named_run()
+        if named is None:
+            return None
+        from passhat.analysis.gates.gate import asked_k, parse_gate
+        from passhat.journeys.stored_runs import stored_gates
+
+        return asked_k(parse_gate(gate.require) for gate in stored_gates(named.run))
+
     def more_runs(self) -> MoreRuns | None:
         """How to add runs to these results; None unless they are a run that `passhat run` made."""
         from passhat.journeys.run_store import more_runs

@@ -1,0 +1,35 @@
+"""A report of a stored run speaks of the k that its gates ask about."""
+
+import pytest
+
+from passhat.analysis.gates.gate import asked_k, parse_gate
+from passhat.analysis.planning.simulate import simulate
+from passhat.analysis.reports.measure import measure
+from passhat.analysis.reports.parts import headline_k
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_every_sentence_is_about_the_k_that_was_asked_for(k):
+    report = measure(simulate(rate=0.8, runs=10)).about(k)
+    assert headline_k(report.system()) == k
+    assert f"{k} times in a row" in str(report)
+    assert f"pass^{k} " in str(report)
+
+
+def test_a_k_that_was_not_measured_changes_nothing():
+    report = measure(simulate(rate=0.8, runs=10))
+    assert str(report.about(1_000)) == str(report) == str(report.about(None))
+
+
+@pytest.mark.parametrize(
+    ("demands", "k"),
+    [
+        (["pass@1 >= 0.5"], None),
+        (["pass^1 >= 0.5", "mean_score >= 0.2"], None),
+        (["pass@1 >= 0.5", "pass^3 >= 0.8", "pass^2 >= 0.9"], 3),
+        (["reliability@4 >= 0.8"], 4),
+        ([], None),
+    ],
+)
+def test_the_longest_streak_of_the_gates_is_what_was_asked(demands, k):
+    assert asked_k(map(parse_gate, demands)) == k
