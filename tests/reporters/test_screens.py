@@ -5,10 +5,24 @@ from dataclasses import replace
 
 import pytest
 
-from passhat import compare, judge, measure, parse_gate, plan, rank, render_terminal, simulate
+from passhat import (
+    compare,
+    explain,
+    flaky_tasks,
+    judge,
+    measure,
+    parse_gate,
+    plan,
+    rank,
+    render_terminal,
+    simulate,
+    trend_of_runs,
+)
 from passhat.analysis.gates.run_answer import Failure, RunAnswer
 from passhat.analysis.planning.simulate import SimulationModel, demonstrate
+from passhat.history import History
 from passhat.records import Trials
+from passhat.records.transcript import Call, Check, Transcript, Turn
 from passhat.reporters.formatting import TerminalStyle, display_width
 
 WIDTH, MOST_LINES = 80, 15
@@ -84,6 +98,40 @@ def judged(trials, *gates):
     return judge(trials, [parse_gate(gate) for gate in gates])
 
 
+def nights(count, *names):
+    """The runs of so many nights, in the history of a folder; the agents fell at the sixth."""
+
+    def made(folder):
+        store = folder / f"{count}-{len(names)}.db"
+        with History.open(store) as history:
+            for night in range(count):
+                run = history.start_run("nightly", started=f"2026-11-{night + 1:02}T03:00:00")
+                rates = dict.fromkeys(names, 0.85 if night < 5 else 0.3)
+                history.add_trials(run, simulate(tasks=20, runs=10, rate=rates, seed=night))
+        return store
+
+    return made
+
+
+def told(*calls):
+    """Trials of two tasks with what was said in each; failing ones call other tools or none."""
+    trials = Trials.from_columns(task=["mail"] * 20 + ["time"] * 20, passed=[1, 0] * 20)
+    said = {}
+    for trial in trials:
+        right = trial.outcome.name == "PASSED"
+        call = Call(name="send_email" if right else "get_time", arguments='{"city": "Rome"}')
+        answer = "Sent." if right else "I have refunded your order."
+        whole = Transcript(
+            messages=(
+                Turn(role="assistant", calls=(call,) if calls else ()),
+                Turn(role="assistant", text=answer),
+            ),
+            checks=(Check(target="answer", score=float(right), message="expected 'Sent.'"),),
+        )
+        said["system", trial.task, trial.trial] = whole.to_json()
+    return trials, said
+
+
 SIX = agents(3)
 BOOK = {
     "report, not reliable": lambda: measure(BAD),
@@ -124,20 +172,41 @@ BOOK = {
     "rank, 30": lambda: rank(agents(30)),
     "plan": lambda: plan(tasks=50, half_width=0.05),
     "demo": demonstrate,
+    "why, calls recorded": lambda: explain(*told("calls"), shuffles=199),
+    "why, answers only": lambda: explain(*told(), shuffles=199),
+    "why, no transcripts": lambda: explain(BAD, {}),
+}
+HISTORY = {
+    "trend, 9 runs with a fall": (trend_of_runs, nights(9, "agent")),
+    "trend, 14 runs of 3 agents": (trend_of_runs, nights(14, "agent", "other", "third")),
+    "trend, no change": (trend_of_runs, nights(4, "agent")),
+    "trend, one run": (trend_of_runs, nights(1, "agent")),
+    "flaky": (flaky_tasks, nights(9, "agent")),
 }
 
 
 @pytest.fixture(scope="module")
-def screens():
+def answers(tmp_path_factory):
+    """The answer of each screen of the book."""
+    folder = tmp_path_factory.mktemp("nights")
+    found = {name: made() for name, made in BOOK.items()}
+    for name, (asked, kept) in HISTORY.items():
+        (folder / name).mkdir()
+        found[name] = asked(store=kept(folder / name))
+    return found
+
+
+@pytest.fixture(scope="module")
+def screens(answers):
     """Each screen of the book as a terminal of 80 columns shows it."""
     ink = TerminalStyle(width=WIDTH)
-    return {name: render_terminal(made(), ink, results="old.jsonl") for name, made in BOOK.items()}
+    return {name: render_terminal(one, ink, results="old.jsonl") for name, one in answers.items()}
 
 
 pytestmark = pytest.mark.usefixtures("few_suites_drawn")
 
 
-@pytest.mark.parametrize("name", BOOK)
+@pytest.mark.parametrize("name", [*BOOK, *HISTORY])
 def test_a_screen_of_the_book_is_short_narrow_and_in_its_words(screens, name):
     text = screens[name]
     lines = text.splitlines()
@@ -159,11 +228,10 @@ def test_the_first_word_of_a_run_and_of_a_gate_is_the_verdict(screens, name):
         assert first == name.removeprefix("gate, ")
 
 
-@pytest.mark.parametrize("name", BOOK)
-def test_a_screen_is_the_same_in_colour(screens, name):
-    coloured = render_terminal(
-        BOOK[name](), TerminalStyle(width=WIDTH, color=True), results="old.jsonl"
-    )
+@pytest.mark.parametrize("name", [*BOOK, *HISTORY])
+def test_a_screen_is_the_same_in_colour(answers, screens, name):
+    ink = TerminalStyle(width=WIDTH, color=True)
+    coloured = render_terminal(answers[name], ink, results="old.jsonl")
     plain = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
     assert "\n".join(line.rstrip() for line in plain.split("\n")) == screens[name]
 

@@ -42,6 +42,7 @@ from passhat.reporters.formatting import (
     short,
     signed_points,
     span,
+    wrap,
 )
 from passhat.reporters.next_steps import advise
 from passhat.stats.trend import ChangePoint, Changes, DivergingTrend
@@ -108,7 +109,7 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
         """The newest change, and the last runs; of several agents, of the one that changed last."""
         trends = _newest_change_first(self.result)
         trend = trends[0]
-        blocks: list[Block] = [Headline(headline(trends)), *_rows_screen(trend)]
+        blocks: list[Block] = []
         if isinstance(trend.divergence, DivergingTrend) and trend.divergence.diverging:
             first, last = (trend.points[i].metrics[f"pass@{trend.k}"].value for i in (0, -1))
             rose = f"pass@{trend.k} rose meanwhile, {percent(first)} to {percent(last)}"
@@ -122,7 +123,10 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
         if change is not None and options.results is not None and change.position:
             after, before = (trend.points[change.position - i].key for i in (0, 1))
             blocks.append(Hints((advise("What changed", f"passhat compare {after} {before}"),)))
-        return blocks
+        said = headline(trends)
+        room = MOST_LINES - len(wrap(said, WIDTH)) - len(blocks) - 2  # a blank line, the header
+        most = len(trend.points) if len(trend.points) <= room else room - 1
+        return [Headline(said), *_rows_screen(trend, min(most, MOST_RUNS)), *blocks]
 
     def rows(self) -> Records:
         return [
@@ -181,6 +185,7 @@ class TrendView:
     keys: tuple[str, ...]
 
 
+MOST_LINES, WIDTH = 15, 80
 MOST_RUNS = 10
 """Runs on the first screen, the newest."""
 
@@ -233,14 +238,14 @@ def _day(started: str) -> str:
     return f"{day.day} {day:%b}"
 
 
-def _rows_screen(trend: SystemTrend) -> list[Block]:
+def _rows_screen(trend: SystemTrend, most: int) -> list[Block]:
     """The last runs, oldest first, a bar each, and where it changed."""
     name = trend.metrics[0]
     marks = {
         change.position: "<- fell here" if change.direction == "down" else "<- rose here"
         for change in trend.changes[name].points
     }
-    first = max(0, len(trend.points) - MOST_RUNS)
+    first = max(0, len(trend.points) - most)
     rows = tuple(
         (
             _day(point.started),
