@@ -9,7 +9,8 @@ from pathlib import Path
 
 import click
 
-from passhat.cli import COMMANDS, main
+from passhat.cli import COMMANDS, FORMERLY, main
+from passhat.cli.options import SectionedGroup
 
 PAGE = Path(__file__).with_name("commands.md")
 
@@ -18,7 +19,7 @@ TOP = """\
 
 # Commands
 
-What `passhat COMMAND --help` prints, of all commands. An option is written `--option VALUE` or
+What `passhat COMMAND --help-all` prints, of all commands. An option is written `--option VALUE` or
 `--option=VALUE`.
 
 | command | what for |
@@ -43,20 +44,43 @@ EXIT_CODES = """\
 A command that says nothing else exits with 0 or 2. What went wrong is said on standard error.
 """
 
+FORMER = """\
+
+## Former names
+
+They work as before, and say on standard error what they are called now.
+
+| was | is |
+|---|---|
+"""
+
 
 def page_text() -> str:
     """The whole page."""
     context = click.Context(main, info_name="passhat", **main.context_settings)
     rows = (f"| [{name}](#passhat-{name}) | {what} |\n" for name, what in COMMANDS.items())
     told = (part for command, own in _commands(main, context) for part in _told(command, own))
-    return f"{TOP}{''.join(rows)}{EXIT_CODES}{''.join(told)}"
+    former = (f"| `{was}` | `{now}` |\n" for was, now in _former_names(context))
+    return f"{TOP}{''.join(rows)}{EXIT_CODES}{FORMER}{''.join(former)}{''.join(told)}"
+
+
+def _former_names(context: click.Context) -> Iterator[tuple[str, str]]:
+    """Every command that has become another, with what to type now."""
+    yield from ((name, now) for name, (_, now) in FORMERLY.items())
+    for name in COMMANDS:
+        command = main.get_command(context, name)
+        if isinstance(command, SectionedGroup):
+            yield from ((f"{name} {below}", now) for below, now in command.formerly.items())
 
 
 def _commands(
     group: click.Group, context: click.Context
 ) -> Iterator[tuple[click.Command, click.Context]]:
     """Every command under its group, with the context that its help is printed in."""
+    former = FORMERLY if group is main else getattr(group, "formerly", {})
     for name in group.list_commands(context):
+        if name in former:
+            continue
         command = group.get_command(context, name)
         assert command is not None  # listed
         own = click.Context(command, info_name=name, parent=context, **command.context_settings)
@@ -87,7 +111,10 @@ def _paragraph(text: str) -> str:
 
 
 def _is_own(parameter: click.Parameter) -> bool:
-    return isinstance(parameter, click.Option) and "--help" not in parameter.opts
+    """Whether it is an option, but for --help and --help-all, which every command has."""
+    return isinstance(parameter, click.Option) and not {"--help", "--help-all"}.intersection(
+        parameter.opts
+    )
 
 
 def _row(option: click.Parameter, context: click.Context) -> str:

@@ -15,7 +15,7 @@ HEAD = """\
 
 A suite names a model as `claude-...`, `gpt-...`, `o3`, `gemini-...`, or as `PROVIDER/MODEL`. Keys
 and addresses come from the variables below, which the providers' own tools use too; `api_key:`,
-`base_url:` and `wire:` of a system go before them. `passhat list --models` names the models with a
+`base_url:` and `wire:` of a system go before them. `passhat check --models` names the models with a
 known price; others take `prices:`.
 
 | provider | wire format | address | variables |

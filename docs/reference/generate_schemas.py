@@ -26,7 +26,7 @@ from passhat.analysis.reports.evidence import Provenance
 from passhat.analysis.reports.parts import Metric
 from passhat.cli.cassette import CassetteObject
 from passhat.cli.run_output import event_types
-from passhat.cli.setup import Listed
+from passhat.cli.setup import Checked, Listed
 from passhat.dataclass import lazy_field
 from passhat.ingest.rows import SCHEMA as TRIALS
 from passhat.journeys.run_plan import RunPlan
@@ -74,7 +74,12 @@ ANSWERS: dict[str, tuple[Any, ...]] = {
     "plan": (PlanHead, Plan),
 }
 """Each answer, and the types whose fields it has."""
-LISTS = {"cassettes": CassetteObject, "list": Listed, "validation": Validated}
+LISTS = {
+    "cassettes": CassetteObject,
+    "check": Checked,
+    "list": Listed,
+    "validation": Validated,
+}
 """Answers that are a list, and what it holds."""
 
 Schema = dict[str, Any]

@@ -106,7 +106,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--reliable-store",
         metavar="FILE",
-        help="Keep every run in a history store, for `passhat trend` and `passhat flaky`.",
+        help="Keep every run in a history store, for `passhat trend`.",
     )
 
 

@@ -126,7 +126,7 @@ def test_a_reference_that_cannot_be_read_as_the_results_are_names_the_way_out(ca
     assert done.exit_code == 2
     assert "Reading options apply to RESULTS and REFERENCE alike" in done.stderr
     convert = re.search(
-        r"passhat (convert own.csv --task-column question -o mine.jsonl)", done.stderr
+        r"passhat (convert own.csv --columns task=question -o mine.jsonl)", done.stderr
     )[1]
     assert call(*convert.split()).exit_code == 0
     assert call("profile", "mine.jsonl", "--against", "all.jsonl").exit_code == 0
@@ -229,7 +229,7 @@ def test_trials_are_printed_in_one_form(call):
 
 
 def test_the_metric_ranked_by_is_the_one_that_help_calls_the_default(call, files):
-    said = " ".join(call("rank", "--help").stdout.split())
+    said = " ".join(call("compare", "--help-all").stdout.split())
     assert "[default: mean_score, or pass^k of the largest --k]" in said
 
 

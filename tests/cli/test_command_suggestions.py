@@ -11,9 +11,9 @@ from passhat.cli import COMMANDS, what_was_meant
     ("words", "meant"),
     [
         (["reprot", "results.csv"], "passhat report"),
-        (["valdiate"], "passhat validate"),
+        (["chekc"], "passhat check"),
         (["RUN"], "passhat run"),
-        (["lint"], "passhat validate"),
+        (["lint"], "passhat check"),
         (["replay"], "passhat run --replay"),
         (["results.jsonl"], "passhat report results.jsonl"),
         (["my results.csv", "--k", "3"], "passhat report 'my results.csv' --k 3"),

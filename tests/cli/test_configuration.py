@@ -67,11 +67,11 @@ def test_the_store_before_a_subcommand_wins_over_the_configured_one(log, call):
 
 @pytest.mark.parametrize("command", ["trend", "flaky", "mcp", "merge", "run", "resume", "report"])
 def test_the_configured_store_is_the_default_wherever_there_is_the_option(here, command):
-    from passhat.cli import COMMANDS
+    from passhat.cli import COMMANDS, FORMERLY
     from passhat.cli.configuration import configured_defaults
 
     (here / "passhat.toml").write_text("store = 'kept.db'\nconfidence = 0.8\n")
-    found = configured_defaults(here, COMMANDS)
+    found = configured_defaults(here, [*COMMANDS, *FORMERLY])
     assert found[command]["store"] == str(here / "kept.db")
     assert found["flaky"]["confidence"] == 0.8
     assert "store" not in found["repeat"]

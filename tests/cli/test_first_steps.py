@@ -49,11 +49,11 @@ def test_a_suite_without_gates_is_named_as_the_reason_for_having_none(suite, cal
     assert "nothing is demanded: the suite has no `gates:`; add some to it, or give --req" in said
 
 
-@pytest.mark.parametrize("command", ["trend", "flaky"])
+@pytest.mark.parametrize("command", ["trend", "trend --tasks"])
 def test_with_several_suites_the_command_for_each_is_printed(suite, call, command):
     call("run", str(suite(GATED)), "--runs", "2")
     call("run", str(suite(GATED.replace("name: sums", "name: more sums"))), "--runs", "2")
-    told = call(command)
+    told = call(*command.split())
     assert told.exit_code == 2
     assert f"  passhat {command} 'more sums'\n  passhat {command} sums\n" in told.stderr
 
@@ -62,14 +62,14 @@ def test_a_run_named_beside_a_file_is_refused_and_the_column_of_attempts_is_name
     (here / "x.csv").write_text("task,Attempt #,passed\na,1,1\n")
     told = call("report", "x.csv", "--run", "Attempt #")
     assert told.exit_code == 2
-    assert "--trial names the column" in told.stderr
+    assert "--columns trial=NAME names the column" in told.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("report", "x.csv", "--outcome", "ok"), "Did you mean '--pass'?"),
-        (("run", "--epochs", "3"), "Did you mean '--runs'?"),
+        (("report", "x.csv", "--outcome", "ok"), "Did you mean '--columns pass=NAME'?"),
+        (("run", "--epochs", "3"), "Did you mean '--trials'?"),
         (("run", "--runs", "1e3"), "'1e3' is not a whole number such as 20"),
         (("run", "--runs", "0"), "must be at least 1, got 0"),
     ],

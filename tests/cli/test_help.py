@@ -1,10 +1,12 @@
-"""Help is what people read first: every command has it, and it is fit to print."""
+"""Help is what people read first: a page for every command, and everything in --help-all."""
+
+import re
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from passhat.cli import COMMANDS, main
+from passhat.cli import COMMANDS, FORMERLY, main
 
 pytestmark = pytest.mark.usefixtures("few_suites_drawn")
 
@@ -18,20 +20,69 @@ def commands(group=main, path=()):
                 yield from commands(command, (*path, name))
 
 
-@pytest.mark.parametrize("path", list(commands()), ids=" ".join)
-def test_help_of_every_command_is_plain_text_within_100_columns(path):
-    result = CliRunner().invoke(main, [*path, "--help"], terminal_width=100)
+def said(*words):
+    result = CliRunner().invoke(main, words, prog_name="passhat", env={"COLUMNS": "200"})
     assert result.exit_code == 0
-    assert "\\b" not in result.output
-    assert "\b" not in result.output
-    assert max(map(len, result.output.splitlines())) <= 100
+    return result.stdout
 
 
-def test_the_table_of_commands_says_what_each_is_for():
-    listed = CliRunner().invoke(main, ["--help"]).output
+def command_at(path):
+    command = main
+    for name in path:
+        command = command.get_command(click.Context(main), name)
+    return command
+
+
+EVERY = [(), *commands()]
+
+
+@pytest.mark.parametrize("path", EVERY, ids=" ".join)
+def test_help_is_a_page_of_at_most_25_lines_and_80_columns(path):
+    page = said(*path, "--help")
+    assert page == said(*path, "-h")
+    assert "\\b" not in page
+    assert "\b" not in page
+    assert len(page.splitlines()) <= 25
+    assert max(map(len, page.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("path", list(commands()), ids=" ".join)
+def test_every_option_is_in_help_all_and_those_on_the_page_exist(path):
+    everything, command = said(*path, "--help-all"), command_at(path)
+    known = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
+    for name in known - {param.name for param in command.params}:
+        if name.startswith("-"):
+            assert re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", everything), name
+    for line in getattr(command, "brief", ()):
+        for name in re.findall(r"(?<![\w-])--?[a-z][a-z-]*", line):
+            below = line.startswith(("passhat ", "Record", "It is now", "See one"))
+            assert below or name in known, f"{name} is on the page and no option of {path}"
+
+
+PAGES = {
+    "": "Usage: passhat COMMAND",
+    "report": "Usage: passhat report RESULTS... [OPTIONS]",
+    "run": "Usage: passhat run [SUITE] [OPTIONS]",
+    "gate": "Usage: passhat gate RESULTS... [OPTIONS]",
+    "plan": "Usage: passhat plan [RESULTS...] [OPTIONS]",
+    "repeat": "Usage: passhat repeat [OPTIONS] -- COMMAND...",
+}
+
+
+@pytest.mark.parametrize(("name", "usage"), PAGES.items())
+def test_the_first_line_of_a_page_is_what_to_type(name, usage):
+    assert said(*name.split(), "--help").splitlines()[0] == usage
+
+
+def test_the_page_of_the_program_names_every_command_that_people_need():
+    page = said("--help")
+    rare = ("deploy", "local", "profile", "schema", "completion")
     for name, purpose in COMMANDS.items():
-        assert name in listed
         assert purpose.endswith((".", "?"))
+        assert (re.search(rf"^  (.*  )?{name}  ", page, re.M) is None) is (name in rare), name
+    everything = said("--help-all")
+    for name in (*COMMANDS, *FORMERLY):
+        assert re.search(rf"^  {name}  ", everything, re.M), name
 
 
 ENDINGS = [".txt", ".json", ".md", ".html", ".xml", ".svg", ".docx"]
@@ -69,16 +120,14 @@ CASES = ".xml .ctrf.json .sarif .tap .codequality.json .prom .badge.svg .badge.j
 )
 def test_help_names_the_endings_that_the_command_can_write(path, endings):
     endings = endings.format(CASES=CASES)
-    said = " ".join(CliRunner().invoke(main, [*path, "--help"]).output.split())
-    assert f"its ending chooses the format: {endings}. May be repeated." in said
+    said = " ".join(CliRunner().invoke(main, [*path, "--help-all"]).output.split())
+    assert f"its ending chooses the format: {endings}. -.md" in said
 
 
 @pytest.mark.parametrize("command", ["trend", "compare", "rank", "gate", "report", "plan"])
 def test_an_ending_that_help_does_not_name_is_refused_with_those_it_does(command, tmp_path):
-    said = " ".join(CliRunner().invoke(main, [command, "--help"]).output.split())
-    named = (
-        said.partition("its ending chooses the format: ")[2].partition(". May")[0].partition(";")[0]
-    )
+    said = " ".join(CliRunner().invoke(main, [command, "--help-all"]).output.split())
+    named = said.partition("its ending chooses the format: ")[2].partition(". -.md")[0]
     rows = "".join(
         f"{agent},{task},{i},{i % 2}\n" for agent in "ab" for task in "xy" for i in range(4)
     )
@@ -98,9 +147,3 @@ def test_an_ending_that_help_does_not_name_is_refused_with_those_it_does(command
         done = CliRunner().invoke(main, [*arguments, "-o", str(tmp_path / f"out{ending}")])
         refused = done.exit_code == 2 and f"cannot write {ending}" in done.output
         assert refused is (ending not in named.split()), done.output
-
-
-@pytest.mark.parametrize(("command", "usage"), [("plan", "[RESULTS...]"), ("report", "RESULTS...")])
-def test_usage_shows_whether_results_must_be_given(command, usage):
-    first = CliRunner().invoke(main, [command, "--help"]).output.splitlines()[0]
-    assert first.endswith(f"[OPTIONS] {usage}")

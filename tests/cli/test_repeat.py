@@ -46,7 +46,7 @@ def test_what_stays_open_exits_4(repeat):
 def test_until_settled_needs_something_to_settle(repeat):
     done = repeat("--until-settled", code="pass")
     assert done.exit_code == 2
-    assert "--min" in done.stderr
+    assert "--until-decided needs a gate: --require" in done.stderr
 
 
 def test_options_of_the_command_are_its_own(call):

@@ -191,10 +191,10 @@ def test_a_resumed_run_needs_a_key_only_where_something_is_left_to_ask(
             without.delenv("OPENAI_API_KEY")
             without.delenv("OPENAI_BASE_URL")
             assert call("run", "--store", "whole.db", "--resume").exit_code == 0
-            refused = call("resume", "--max-tokens", "1000000")
+            refused = call("run", "--resume", "latest", "--max-tokens", "1000000")
         assert refused.exit_code == 2
         assert refused.stderr.startswith('Error: model "gpt-5" needs a key')
-        assert call("resume", "--max-tokens", "1000000").exit_code == 0
+        assert call("run", "--resume", "latest", "--max-tokens", "1000000").exit_code == 0
 
 
 @pytest.mark.parametrize(

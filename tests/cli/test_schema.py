@@ -54,7 +54,7 @@ servers:
   weather: {command: ["{python}", -m, passhat.testing.weather_server], shared: true}
 """
 
-UNNAMED = {"list", "validation", "dry-run", "cassettes", "suite"}
+UNNAMED = {"check", "list", "validation", "dry-run", "cassettes", "suite"}
 
 # What prints each schema. The files are made by `results`.
 COMMANDS = {
@@ -101,6 +101,7 @@ COMMANDS = {
     "runs": [["history", "list"]],
     "search": [["history", "search", "hello"]],
     "list": [["list"]],
+    "check": [["check"], ["check", "suite.yml", "--secrets", "suite.yml"], ["check", "wrong.yml"]],
     "validation": [["validate"], ["validate", "suite.yml", "wrong.yml"]],
     "dry-run": [["run", "--dry-run"], ["run", "--dry-run", "--until-settled"]],
     "cassettes": [["cassette", "list", "cassettes"], ["cassette", "list", "one.jsonl"]],

@@ -56,13 +56,13 @@ def test_the_column_of_tasks_has_an_option_of_its_own(call, here, log):
     (here / "cases.jsonl").write_text("".join(json.dumps(line(i)) + "\n" for i in range(8)))
     done = call("why", "cases.jsonl", "--task-column", "case")
     assert done.exit_code == 0
-    assert "passhat diff cases.jsonl --task-column case refund" in done.stdout
+    assert "passhat why cases.jsonl --columns task=case refund" in done.stdout
 
 
 def test_every_command_that_is_suggested_runs(call, log):
     shown = call("why", log).stdout + call("why", log, "--task=--odd").stdout
     lines = map(str.strip, shown.splitlines())
-    commands = [line for line in lines if line.startswith("passhat diff")]
+    commands = [line for line in lines if line.startswith("passhat why")]
     assert any("-- --odd" in command for command in commands)
     for command in commands:
         done = call(*shlex.split(command)[1:])
@@ -99,10 +99,10 @@ def test_why_writes_a_page_markdown_and_json(call, here, log):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["said.jsonl"], "give RESULTS, TASK and up to two runs"),
-        (["said.jsonl", "refund", "x"], "a run is a whole number, got 'x'"),
-        (["said.jsonl", "refund", "1", "2", "3"], "give RESULTS, TASK and up to two runs"),
-        (["said.jsonl", "refund", "77"], "the first RUN must be the number of a run"),
+        (["said.jsonl"], "give RESULTS, TASK and up to two trials"),
+        (["said.jsonl", "refund", "x"], "a trial is a whole number, got 'x'"),
+        (["said.jsonl", "refund", "1", "2", "3"], "give at most two trials"),
+        (["said.jsonl", "refund", "77"], "the first TRIAL must be the number of a run"),
         (["said.jsonl", "nobody"], "TASK must be one of"),
     ],
 )

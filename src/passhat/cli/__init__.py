@@ -20,49 +20,82 @@ from passhat.messages import closest, short
 # words: --help loads no command.
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Start": {
-        "demo": ("setup", "See what passhat says, with no key and no file."),
-        "init": ("setup", "Write a suite that runs at once."),
-        "doctor": ("setup", "Will the suite run here?"),
+        "demo": ("setup", "A first look, no key needed."),
+        "init": ("setup", "Write a suite."),
+        "check": ("setup", "Will it run here?"),
     },
     "Run agents": {
-        "run": ("run", "Run a suite many times: how reliable are its agents?"),
-        "resume": ("run", "Resume an interrupted run."),
-        "worker": ("machines", "Run trials of runs that were started elsewhere."),
-        "deploy": ("machines", "Write the file that starts workers on a cluster."),
-        "merge": ("machines", "Put the shards of a run together."),
-        "repeat": ("run", "Run any command many times: how often does it work?"),
-        "validate": ("setup", "Check suites for errors."),
-        "list": ("setup:list_rows", "List what a suite would run."),
-        "cassette": ("cassette", "List, show, verify and prune recorded runs."),
-        "scan": ("setup", "Are there secrets in these files?"),
-        "local": ("setup", "A real model with no key, on this machine."),
+        "run": ("run", "Run a suite many times and judge its gates."),
+        "repeat": ("run", "Run any command many times: does it work every time?"),
+        "worker": ("machines", "Run trials for other machines."),
+        "cassette": ("cassette", "Recorded runs."),
     },
     "Ask about results": {
         "report": ("report", "How reliable is the agent in these results?"),
-        "gate": ("gate", "Do these results meet the demand? PASS, FAIL, UNDECIDED."),
-        "compare": ("compare", "Is one agent better than another?"),
-        "rank": ("compare", "Which of several agents are ahead, and which are tied?"),
-        "why": ("compare", "Why do runs fail sometimes?"),
-        "diff": ("compare", "Where do two runs of a task first differ?"),
-        "profile": ("compare", "How does the agent compare with others?"),
-        "plan": ("plan", "How many runs and tasks does an answer need?"),
+        "gate": ("gate", "Do these results meet the gate? PASS, FAIL or UNDECIDED."),
+        "compare": ("compare", "Which agent is better?"),
+        "why": ("compare", "What do failing trials do?"),
+        "plan": ("plan", "How many trials does an answer need?"),
     },
     "History": {
-        "history": ("history", "List, show, tag and search stored runs."),
-        "trend": ("history", "How did reliability change over the stored runs?"),
-        "flaky": ("history", "Which tasks pass only sometimes?"),
+        "trend": ("history", "What changed over time?"),
+        "history": ("history", "Stored runs: list, tag, search, add to them."),
         "view": ("serve", "Look at everything that ran, in a browser."),
         "mcp": ("serve", "Serve results to a coding agent (MCP)."),
     },
     "Tools": {
-        "convert": ("plan", "Rewrite any result file as JSONL, CSV or Parquet."),
-        "simulate": ("plan", "Write seeded trials of made-up agents."),
+        "convert": ("plan", "Rewrite results as JSONL, CSV or Parquet."),
+        "simulate": ("plan", "Write made-up results."),
+    },
+    "Rarely needed": {
+        "deploy": ("machines", "Write the file that starts workers on a cluster."),
+        "local": ("setup", "A real model with no key, on this machine."),
+        "profile": ("compare", "How does the agent compare with others?"),
         "schema": ("setup", "Print the JSON Schema of what --json prints."),
         "completion": ("setup", "Complete commands in your shell."),
     },
 }
+FORMERLY: dict[str, tuple[str, str]] = {
+    "validate": ("setup", "check"),
+    "doctor": ("setup", "check"),
+    "list": ("setup:list_rows", "run --dry-run` or `check --models"),
+    "scan": ("setup", "check --secrets PATH"),
+    "resume": ("run", "run --resume [RUN]"),
+    "merge": ("machines", "history merge"),
+    "rank": ("compare", "compare"),
+    "diff": ("compare", "why RESULTS TASK"),
+    "flaky": ("history", "trend --tasks"),
+}
+"""Commands that still work, their modules, and what to type instead."""
+
 _HOMES = {name: home for group in GROUPS.values() for name, (home, _) in group.items()}
+_HOMES |= {name: home for name, (home, _) in FORMERLY.items()}
 COMMANDS = {name: what for group in GROUPS.values() for name, (_, what) in group.items()}
+PAGE = """\
+Usage: passhat COMMAND
+
+How often does your AI agent get it right, and does it every time?
+pass@k: at least one of k trials passes. pass^k (reliability@k): all k do.
+
+  demo      a first look, no key needed
+  init      write a suite           check     will it run here?
+  run       run it and judge        repeat    run any command many times
+
+  report    how reliable?           gate      PASS, FAIL or UNDECIDED
+  compare   which is better?        why       what do failing trials do?
+  plan      how many trials?        trend     what changed over time?
+
+  history   stored runs             view      look at them in a browser
+  convert   results to CSV, JSONL   simulate  made-up results
+  cassette  recorded runs           worker    run trials for other machines
+  mcp       serve results to a coding agent
+
+RESULTS are the log of any eval tool, a table, or a stored run such as latest.
+Exit: 0 PASS, 1 FAIL, 2 usage, 3 could not run, 4 UNDECIDED.
+COMMAND --help for the common options, --help-all for every one.
+"""
+"""What `passhat --help` prints."""
+
 EPILOG = (
     "Exit codes: 0 done or passed, 1 a gate or expectation failed, 2 usage or unreadable input, "
     "3 the run could not be completed, 4 undecided, 70 a fault of passhat itself, 129/130/143 "
@@ -76,10 +109,10 @@ class Commands(click.Group):
     """A group whose commands are imported when called, and whose errors are one message."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return list(_HOMES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
+        if cmd_name not in _HOMES:
             return None
         module, _, function = _HOMES[cmd_name].partition(":")
         loaded = importlib.import_module(f"passhat.cli.{module}")
@@ -91,21 +124,38 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command; if there is none of that name, an error that says what was meant."""
         word = args[0]
-        if word in COMMANDS or word.startswith("-") or ctx.resilient_parsing:
+        if word in FORMERLY and not ctx.resilient_parsing:
+            from passhat.cli.options import say_new_name
+
+            say_new_name(word, FORMERLY[word][1], args)
+        if word in _HOMES or word.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
         from passhat.reporters.formatting import safe_text
 
         raise click.UsageError(safe_text(what_was_meant(args, COMMANDS)), ctx=ctx)
 
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write(PAGE)
+
+    def format_everything(self, ctx: click.Context) -> str:
+        """Every command and every former name, with what it is for."""
+        formatter = click.HelpFormatter(width=80)
+        super().format_help(ctx, formatter)
+        return formatter.getvalue()
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, COMMANDS))
-        for title, commands in GROUPS.items():
+        former = {name: f"is now `{now}`" for name, (_, now) in FORMERLY.items()}
+        told = {
+            title: {n: what for n, (_, what) in group.items()} for title, group in GROUPS.items()
+        }
+        for title, commands in {**told, "Former names, which still work": former}.items():
             with formatter.section(title):
-                formatter.write_dl([(f"{n:<{width}}", what) for n, (_, what) in commands.items()])
+                formatter.write_dl([(f"{n:<{width}}", what) for n, what in commands.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """The arguments, after noting whether any of them asks for help."""
-        ctx.meta[_ASKS_HELP] = bool({"-h", "--help"}.intersection(args))
+        ctx.meta[_ASKS_HELP] = bool({"-h", "--help", "--help-all"}.intersection(args))
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -176,7 +226,7 @@ def _defaults(*, asks_help: bool) -> dict[str, Any] | None:
     from passhat.cli.configuration import configured_defaults
 
     try:
-        return configured_defaults(Path.cwd(), COMMANDS)
+        return configured_defaults(Path.cwd(), _HOMES)
     except ConfigurationError:
         if asks_help:
             return None
@@ -249,16 +299,30 @@ def _log(error: Exception) -> str:
     epilog=EPILOG,
     context_settings={
         "help_option_names": ["-h", "--help"],
-        "max_content_width": 100,
+        "max_content_width": 80,
         "show_default": True,
     },
 )
 @click.version_option(__version__, "--version", message="passhat %(version)s")
+@click.option(
+    "--help-all",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda ctx, _, wanted: _print_everything(ctx) if wanted else None,
+    help="Show every command.",
+)
 def main() -> None:
-    """Can you depend on your AI agent every time?
+    """How often does your AI agent get it right, and does it every time?
 
-    pass^k ("pass hat k") is the chance that k attempts at a task all succeed.
+    pass@k is the chance that at least one of k trials of a task passes; pass^k (reliability@k,
+    "pass hat k") is the chance that all k do.
     """
+
+
+def _print_everything(ctx: click.Context) -> None:
+    click.echo(main.format_everything(ctx))
+    ctx.exit()
 
 
 # What people do with a file of each kind, when they name no command.
@@ -268,18 +332,19 @@ _OTHER_WORDS = {
     "test": "run",
     "eval": "run",
     "start": "run",
-    "check": "validate",
-    "lint": "validate",
+    "lint": "check",
+    "verify": "check",
     "show": "report",
     "analyze": "report",
     "analyse": "report",
-    "leaderboard": "rank",
+    "leaderboard": "compare",
     "power": "plan",
     "dashboard": "view",
     "ui": "view",
     "serve": "view",
     "new": "init",
-    "ls": "list",
+    "ls": "history",
+    "explain": "why",
     "record": "run --record",
     "replay": "run --replay",
 }

@@ -1,4 +1,4 @@
-"""`passhat cassette`: list, show, verify and prune recorded runs."""
+"""`passhat cassette`: list, show, verify and prune recordings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import click
 
 from passhat.cli.exit_codes import ExitCode
-from passhat.cli.options import WholeNumber
+from passhat.cli.options import JSON, SectionedCommand, SectionedGroup, WholeNumber
 from passhat.dataclass import dataclass
 from passhat.errors import CassetteError
 from passhat.messages import plural
@@ -45,22 +45,39 @@ class CassetteObject(TypedDict):
     problem: str | None
 
 
-@click.group()
-def cassette() -> None:
-    """List, show, verify and prune recorded runs.
-
-    FILES are cassettes or folders of them; without FILES, those of the suite in this folder.
-    """
+@click.group(
+    cls=SectionedGroup,
+    invoke_without_command=True,
+    formerly={"list": "cassette", "verify": "check"},
+    brief=[
+        "passhat cassette              list the cassettes of the suite in this folder",
+        "passhat cassette show FILE    what was said in its trials",
+        "passhat cassette prune        drop what the suite no longer has",
+        "",
+        JSON,
+        "Record some: passhat run --record. Are they sound? passhat check",
+    ],
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def cassette(context: click.Context, as_json: bool) -> None:
+    """Recorded runs: what models and servers answered, to be replayed."""
+    if context.invoked_subcommand is None:
+        _list((), as_json=as_json)
 
 
 _files = click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 
 
-@cassette.command("list")
+@cassette.command("list", cls=SectionedCommand)
 @_files
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_cassettes(files: Paths, as_json: bool) -> None:
-    """List cassettes: the system, its tasks, how many runs of each."""
+    """List cassettes: the agent, its tasks, how many trials of each."""
+    _list(files, as_json=as_json)
+
+
+def _list(files: Paths, *, as_json: bool) -> None:
     cassettes = _cassettes(files)
     if as_json:
         click.echo(json.dumps([_plain(on_disk) for on_disk in cassettes], indent=2))
@@ -69,12 +86,12 @@ def list_cassettes(files: Paths, as_json: bool) -> None:
         _say(f"{on_disk.path}  {_summary(on_disk)}")
 
 
-@cassette.command()
+@cassette.command(cls=SectionedCommand)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--task", metavar="TASK", help="Only this task.")
-@click.option("--trial", type=WholeNumber(min=1), help="Only this run, counted from 1.")
+@click.option("--trial", type=WholeNumber(min=1), help="Only this trial, counted from 1.")
 def show(file: Path, task: str | None, trial: int | None) -> None:
-    """Show what was said in the runs of a cassette."""
+    """Show what was said in the trials of a cassette."""
     from passhat.runner.cassettes import read_cassette
 
     read = read_cassette(file)
@@ -85,11 +102,11 @@ def show(file: Path, task: str | None, trial: int | None) -> None:
             shown += 1
     if not shown:
         raise CassetteError(
-            f"{file}: no such run; {_summary(CassetteOnDisk(path=file, cassette=read))}"
+            f"{file}: no such trial; {_summary(CassetteOnDisk(path=file, cassette=read))}"
         )
 
 
-@cassette.command()
+@cassette.command(cls=SectionedCommand)
 @_files
 @click.pass_context
 def verify(context: click.Context, files: Paths) -> None:
@@ -100,10 +117,7 @@ def verify(context: click.Context, files: Paths) -> None:
     suite = None if files else _suite()
     problems = 0
     for on_disk in _cassettes(files):
-        faults = [on_disk.problem] if on_disk.problem else []
-        if on_disk.cassette is not None:
-            faults += _secrets(on_disk.path, suite)
-            faults += [] if suite is None else _drift(on_disk.cassette, suite)
+        faults = _faults(on_disk, suite)
         problems += bool(faults)
         for fault in faults:
             _say(f"problem  {on_disk.path}: {fault}")
@@ -113,10 +127,10 @@ def verify(context: click.Context, files: Paths) -> None:
         context.exit(ExitCode.USAGE)
 
 
-@cassette.command()
+@cassette.command(cls=SectionedCommand)
 @click.option("--dry-run", is_flag=True, help="Show what would be dropped, and change nothing.")
 def prune(dry_run: bool) -> None:
-    """Drop systems, tasks and runs that the suite in this folder no longer has."""
+    """Drop agents, tasks and trials that the suite in this folder no longer has."""
     suite = _suite()
     if suite is None:
         raise CassetteError("there is no suite here that says what to keep")
@@ -185,6 +199,21 @@ def _read(path: Path) -> CassetteOnDisk:
         return CassetteOnDisk(path=path, cassette=read_cassette(path))
     except CassetteError as error:
         return CassetteOnDisk(path=path, cassette=None, problem=str(error))
+
+
+def cassette_faults(suite: Suite) -> list[str]:
+    """What is wrong with the cassettes of a suite."""
+    place = suite.directory / suite.cassette.directory
+    found = [_read(path) for path in _paths([place])] if place.is_dir() else []
+    return [f"{one.path}: {fault}" for one in found for fault in _faults(one, suite)]
+
+
+def _faults(on_disk: CassetteOnDisk, suite: Suite | None) -> list[str]:
+    """Why a cassette cannot be used: it is damaged, holds a secret, or does not fit the suite."""
+    if on_disk.cassette is None:
+        return [on_disk.problem]
+    drift = [] if suite is None else _drift(on_disk.cassette, suite)
+    return [*_secrets(on_disk.path, suite), *drift]
 
 
 def _secrets(path: Path, suite: Suite | None) -> list[str]:

@@ -1,29 +1,60 @@
-"""Agents against one another, and runs: `passhat compare`, `rank`, `profile`, `why` and `diff`."""
+"""Agents against one another, and trials: `passhat compare`, `why`, and what they replace."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from passhat.cli.options import (
+    CRITERION,
+    FOR,
+    JSON,
+    ONLY,
+    VERBOSE,
+    WHICH_COLUMNS,
+    WRITE,
     AnalysisOptions,
     SectionedCommand,
     Share,
     analysis_options,
     confidence_option,
+    for_option,
     output_options,
     seed_option,
 )
 from passhat.cli.output import Output
 from passhat.cli.reading import TASK_COLUMN, ReadingOptions, reading_options
 from passhat.errors import ReadError
+from passhat.journeys.results import is_pattern, is_there
 
 if TYPE_CHECKING:
     from passhat.records import Trials
+    from passhat.stats.estimate import Scope
 
 
-@click.command(cls=SectionedCommand)
+_by_option = click.option(
+    "--by",
+    metavar="METRIC",
+    help="mean_score, pass^k or pass@k.  [default: mean_score, or pass^k of the largest --k]",
+)
+
+
+@click.command(
+    cls=SectionedCommand,
+    brief=[
+        "--only AGENT         these agents, or the one that both results hold",
+        "--k K,K              the k of pass^k; the verdict is about the largest",
+        "--by METRIC          rank three or more by pass@1, pass^5 or mean_score",
+        FOR,
+        WHICH_COLUMNS,
+        CRITERION,
+        WRITE,
+        JSON,
+        VERBOSE,
+    ],
+)
 @click.option(
     "--only",
     metavar="AGENT",
@@ -31,6 +62,8 @@ if TYPE_CHECKING:
     help="The two agents to compare, or the one that both results hold.",
 )
 @click.option("--margin", type=Share(), help="Differences up to this size count as equivalent.")
+@_by_option
+@for_option
 @analysis_options
 @output_options("comparison")
 @reading_options()
@@ -38,70 +71,81 @@ def compare(
     reading: ReadingOptions,
     only: tuple[str, ...],
     margin: float | None,
+    by: str | None,
+    scope: Scope | None,
     output: Output,
     **analysis: Unpack[AnalysisOptions],
 ) -> None:
-    """Is one agent better than another, on the same tasks?
+    """Which agent is better, on the same tasks?
 
     RESULTS are two files or stored runs with one agent each, or results that hold two agents
     between them. If both hold the same agents, --only names the one to compare with itself, before
-    and after. More than two agents are ranked. The difference is the first minus the second, in the
-    order of --only or of the file, for this suite and for tasks like these. The verdict is about
-    the mean score, or with --k about pass^k of the largest k.
+    and after. The difference is the first minus the second, in the order of --only or of the file,
+    for these tasks and for similar ones. The verdict is about pass@1 (the mean score, where scores
+    are not all 0 or 1), or with --k about pass^k of the largest k.
 
     \b
       passhat compare new.eval old.eval
-      passhat compare latest baseline --name new --name old
       passhat compare latest baseline --only gpt-5
+      passhat compare leaderboard.csv --by pass^5
+
+    Three agents or more are ranked: the ranks and ties are for similar tasks, and all of them hold
+    together with the stated confidence. Agents with fewer than k trials of a task are left out of
+    pass^k, and named.
+
+    \b
+      passhat compare latest baseline --name new --name old
       passhat compare results.csv --only gpt-5 --only o3 --margin 0.02
     """
     from passhat.analysis.comparing.comparison import Comparison
     from passhat.journeys import compare_results
 
-    answer = compare_results(reading.results(), only=only, margin=margin, **analysis)
+    answer = compare_results(reading.results(), only=only, margin=margin, by=by, **analysis)
     if not isinstance(answer, Comparison):
         held = len(answer.systems) + len(answer.unranked)
         output.say(f"{held} agents: ranking them (--only names two to compare)")
-    output.write(answer, results=reading.again(errors=analysis["errors"]))
+    output.write(answer, results=reading.again(errors=analysis["errors"]), scope=scope)
 
 
-@click.command(cls=SectionedCommand)
+@click.command(cls=SectionedCommand, brief=["It is now: passhat why RESULTS TASK [TRIAL [TRIAL]]"])
 @click.option("--only", metavar="AGENT", help="Which agent, if several tried the task.")
 @output_options("diff")
-@reading_options(task_option=TASK_COLUMN, metavar="RESULTS TASK [RUN] [RUN]")
+@reading_options(task_option=TASK_COLUMN, metavar="RESULTS TASK [TRIAL] [TRIAL]")
 def diff(reading: ReadingOptions, only: str | None, output: Output) -> None:
-    """Where do two runs of a task first differ?
+    """Where do two trials of a task first differ?
 
-    RESULTS is a file with a transcript of each run, a history store, or a stored run. RUN is the
-    number of a run as reports show it: 3 for "refund-17 #3". A single RUN is compared with the most
-    similar run that passed; without RUN, the first run that failed is. Free text in arguments is
-    masked, so that only the calls themselves are compared.
-
-    \b
-      passhat diff logs/airline.eval refund-17 3 5
-      passhat diff latest refund-17
+    RESULTS is a file with a transcript of each trial, a history store, or a stored run. TRIAL is
+    its number as reports show it: 3 for "refund-17 #3". A single TRIAL is compared with the most
+    similar trial that passed; without TRIAL, the first trial that failed is. Free text in arguments
+    is masked, so that only the calls themselves are compared.
     """
+    if len(reading.paths) < 2:
+        raise click.UsageError("give RESULTS, TASK and up to two trials")
+    _show_difference(reading, reading.paths[1:], only, output)
+
+
+def _show_difference(
+    reading: ReadingOptions, words: Sequence[str], only: str | None, output: Output
+) -> None:
+    """Compare one or two trials of a task; `words` are the task and the numbers of the trials."""
     from passhat.journeys import diff_trials
 
-    results, task, runs = _words(reading.paths)
-    left, right = (*runs, None, None)[:2]
-    output.write(diff_trials(reading.results(results), task, left, right, only=only))
+    task, *numbers = words
+    if wrong := next((word for word in numbers if not word.lstrip("-").isdigit()), None):
+        raise click.UsageError(f"a trial is a whole number, got {wrong!r}")
+    if len(numbers) > 2:
+        raise click.UsageError("give at most two trials: passhat why latest refund 3 5")
+    left, right = (*map(int, numbers), None, None)[:2]
+    output.write(diff_trials(reading.results(reading.paths[0]), task, left, right, only=only))
 
 
-def _words(words: tuple[str, ...]) -> tuple[str, str, list[int]]:
-    """RESULTS, TASK and the numbers of one or two runs."""
-    if not 2 <= len(words) <= 4:
-        raise click.UsageError(
-            "give RESULTS, TASK and up to two runs: passhat diff latest refund 3 5"
-        )
-    try:
-        return words[0], words[1], [int(word) for word in words[2:]]
-    except ValueError:
-        wrong = next(word for word in words[2:] if not word.lstrip("-").isdigit())
-        raise click.UsageError(f"a run is a whole number, got {wrong!r}") from None
-
-
-@click.command(cls=SectionedCommand)
+@click.command(
+    cls=SectionedCommand,
+    brief=[
+        "--against REFERENCE  results of the agents to compare it with",
+        "--only AGENT         the agent to compare with the others",
+    ],
+)
 @click.option(
     "--against",
     metavar="REFERENCE",
@@ -155,13 +199,9 @@ def _reference(reading: ReadingOptions, against: tuple[str, ...]) -> Trials:
         ) from error
 
 
-@click.command(cls=SectionedCommand)
+@click.command(cls=SectionedCommand, brief=["It is now: passhat compare RESULTS..."])
 @click.option("--only", metavar="AGENT", multiple=True, help="Rank these agents only.")
-@click.option(
-    "--by",
-    metavar="METRIC",
-    help="mean_score, pass^k or pass@k.  [default: mean_score, or pass^k of the largest --k]",
-)
+@_by_option
 @analysis_options
 @output_options("ranking")
 @reading_options()
@@ -174,14 +214,9 @@ def rank(
 ) -> None:
     """Which of several agents are ahead, and which are tied?
 
-    RESULTS hold two agents or more; of a history store, one run is ranked. Ranks and ties are for
-    tasks like these, and all of them hold together with the stated confidence. `passhat compare`
-    looks at one pair alone and may tell two agents apart that are tied here. Agents with fewer than
-    k runs are left out of pass^k, and named.
-
-    \b
-      passhat rank results.csv
-      passhat rank results.csv --by pass^4
+    RESULTS hold two agents or more; of a history store, one run is ranked. `passhat compare` ranks
+    three or more in the same way; it looks at a pair alone and may tell two agents apart that are
+    tied here.
     """
     from passhat.journeys import rank_results
 
@@ -189,19 +224,28 @@ def rank(
     output.write(answer, results=reading.again(errors=analysis["errors"]))
 
 
-@click.command(cls=SectionedCommand)
-@click.option("--task", metavar="TASK", help="Explain the runs of this task only.")
-@click.option("--only", metavar="AGENT", multiple=True, help="Explain the runs of this agent only.")
+@click.command(
+    cls=SectionedCommand,
+    brief=[
+        ONLY,
+        WHICH_COLUMNS,
+        "-o FILE              write .html .md .json .csv ...",
+        JSON,
+        "-v                   every task, test and path",
+    ],
+)
+@click.option("--task", metavar="TASK", help="Explain the trials of this task only.")
+@click.option("--only", metavar="AGENT", multiple=True, help="Explain this agent's trials only.")
 @click.option(
     "--alpha",
     type=Share(),
     default=0.05,
-    help="The chance of naming a cause when runs fail by pure luck.",
+    help="The chance of naming a cause when trials fail by pure luck.",
 )
 @confidence_option
 @seed_option
 @output_options("explanation")
-@reading_options(task_option=TASK_COLUMN)
+@reading_options(task_option=TASK_COLUMN, metavar="RESULTS... [TASK [TRIAL [TRIAL]]]")
 def why(
     reading: ReadingOptions,
     task: str | None,
@@ -211,20 +255,38 @@ def why(
     seed: int,
     output: Output,
 ) -> None:
-    """Why do runs fail sometimes?
+    """What do failing trials do?
 
-    Compares the tool calls of failing runs with those of passing runs of the same task, and names
-    what failing runs do more often than luck explains. No model is called. RESULTS are files with a
-    transcript of each run, a history store, or a stored run: latest, a tag, a key.
+    Compares the tool calls of failing trials with those of passing trials of the same task, and
+    names what failing trials do more often than luck explains. No model is called. RESULTS are
+    files with a transcript of each trial, a history store, or a stored run: latest, a tag, a key.
 
     \b
       passhat why logs/airline.eval
-      passhat why latest
-      passhat why results.json --task refund-17 -o why.html
+      passhat why latest refund          a failing trial of it beside a passing one
+      passhat why latest refund 3 5      where these two trials first differ
+
+    With TASK, a trial that failed is laid beside the most similar one that passed: the first, or
+    TRIAL by its number in reports (3 for "refund-17 #3"), or two that you name. Free text in
+    arguments is masked, so that only the calls themselves are compared.
     """
     from passhat.journeys import explain_results
 
+    if words := _task_and_trials(reading):
+        if len(only) > 1:
+            raise click.UsageError("two trials of one agent are compared: give --only once")
+        _show_difference(reading, words, only[0] if only else None, output)
+        return
     answer = explain_results(
         reading.results(), task=task, only=only, alpha=alpha, confidence=confidence, seed=seed
     )
     output.write(answer, results=reading.again())
+
+
+def _task_and_trials(reading: ReadingOptions) -> Sequence[str]:
+    """The words after the results, if the second word names neither a file nor a stored run."""
+    if len(reading.paths) < 2:
+        return ()
+    second = reading.paths[1]
+    named = is_there(second) or is_pattern(second) or "://" in second or second == "-"
+    return () if named or reading.results(second).is_stored(second) else reading.paths[1:]

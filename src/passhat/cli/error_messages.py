@@ -16,6 +16,9 @@ from passhat.errors import ArgumentError, PasshatError
 COLUMN = "column_"
 """What the parameters of the options on columns begin with: `task` is `column_task`."""
 
+NOT_COLUMNS = ("scorer", "pass_if", "missing", "error_words")
+"""Fields of `ColumnMap` that say how to read a column: they have options of their own."""
+
 _CASSETTE_OPTIONS = {
     f"`cassette='{mode}'`": f"--{flag}"
     for mode, flag in (
@@ -33,8 +36,8 @@ _COMMANDS = {
 """Calls in Python that are a command in a shell."""
 
 _WITHOUT_OPTION = {
-    "left": "the first RUN",
-    "right": "the second RUN",
+    "left": "the first TRIAL",
+    "right": "the second TRIAL",
     "trials": "RESULTS",
     "task": "TASK",
     "path": "FILE",
@@ -68,7 +71,7 @@ def shell_message(error: PasshatError, command: click.Command | None) -> str:
             **{f"ColumnMap.{name}": flag for name, flag in columns.items()},
         }
         if error.argument in named:
-            text = error.worded(named[error.argument])
+            text = error.worded(named[error.argument].rstrip("="))
     return with_options(text, columns | options)
 
 
@@ -93,7 +96,9 @@ def with_options(text: str, options: Mapping[str, str]) -> str:
         flag = options.get(name)
         if flag is None:
             return found[0]
-        return flag if value in (None, "True") else f"{flag} {_shell_value(value)}"
+        if value in (None, "True"):
+            return flag.rstrip("=")
+        return f"{flag}{'' if flag.endswith('=') else ' '}{_shell_value(value)}"
 
     for call, command in (_CASSETTE_OPTIONS | _COMMANDS).items():
         text = text.replace(call, command)
@@ -122,9 +127,22 @@ def _shell_value(value: str) -> str:
 
 
 def _columns(options: Mapping[str, str]) -> dict[str, str]:
-    """The options that name columns, by the argument of `ColumnMap`."""
+    """What names each column, by the argument of `ColumnMap`."""
+    flags = {name.removeprefix(COLUMN): f for name, f in options.items() if name.startswith(COLUMN)}
+    return column_words(flags)
+
+
+def column_words(flags: Mapping[str, str]) -> dict[str, str]:
+    """What to type to name each column, from the option that each has: `--columns task=`.
+
+    >>> column_words({"task": "--task", "seed": "--seed-column", "scorer": "--scorer"})
+    {'task': '--columns task=', 'seed': '--columns seed=', 'scorer': '--scorer'}
+    """
     return {
-        name.removeprefix(COLUMN): flag for name, flag in options.items() if name.startswith(COLUMN)
+        name: flag
+        if name in NOT_COLUMNS
+        else f"--columns {flag.lstrip('-').removesuffix('-column')}="
+        for name, flag in flags.items()
     }
 
 
@@ -135,6 +153,8 @@ def _options(command: click.Command) -> Iterator[tuple[str, str]]:
             yield from _options(below)
     for param in command.params:
         if isinstance(param, click.Option) and param.name is not None:
-            flag = max(param.opts, key=len)
+            former = getattr(param, "formerly", ())
+            flag = max((name for name in param.opts if name not in former), key=len)
             yield param.name, flag
-            yield flag.lstrip("-").replace("-", "_"), flag  # `rate` in Python, `rates` in click
+            if not param.name.startswith(COLUMN):
+                yield flag.lstrip("-").replace("-", "_"), flag  # `rate` in Python, `rates` in click

@@ -11,11 +11,16 @@ import click
 from passhat.arguments import CONFIDENCE
 from passhat.cli.forge_output import announce, forge_options, wanted
 from passhat.cli.options import (
+    CRITERION,
+    FOR,
     INDIFFERENCE,
+    ONLY,
+    WHICH_COLUMNS,
     SectionedCommand,
     Share,
     bar_option,
     errors_option,
+    for_option,
     output_options,
     parse_bars,
     seed_option,
@@ -33,17 +38,33 @@ _COMPARES = re.compile(r"[<>]=?\s*[\d.]+\s*%?$")
 """How a demand ends, such as `pass^3 >= 0.8`."""
 
 
-@click.command(cls=SectionedCommand)
+@click.command(
+    cls=SectionedCommand,
+    brief=[
+        "-r, --require GATE   such as 'pass^3 >= 0.8'; may be repeated",
+        "--against RESULTS    must not be worse than these",
+        "--margin SHARE       how much worse it may be (0.05)",
+        ONLY,
+        FOR,
+        "--on-undecided fail|pass|exit4",
+        CRITERION,
+        WHICH_COLUMNS,
+        "-o FILE              write .md .json .xml (JUnit) .sarif ...",
+        "--json  -v           print JSON; the evidence task by task",
+        "Tool-selection floors are written in the suite: passhat run checks them.",
+        "Exit: 0 PASS, 1 FAIL, 2 usage, 4 UNDECIDED.",
+    ],
+)
 @click.option(
     "--require",
     "-r",
-    metavar="DEMAND",
+    metavar="GATE",
     multiple=True,
-    help="A demand, such as 'pass^3 >= 0.8'. May be repeated.",
+    help="A gate, such as 'pass^3 >= 0.8'. May be repeated.",
 )
 @click.option(
     "--against",
-    metavar="BASELINE",
+    metavar="RESULTS",
     help="Results or a stored run that these results must not be worse than.",
 )
 @click.option(
@@ -58,11 +79,7 @@ _COMPARES = re.compile(r"[<>]=?\s*[\d.]+\s*%?$")
 @click.option(
     "--confidence", type=Share(), help=f"How sure a verdict must be.  [default: {CONFIDENCE}]"
 )
-@click.option(
-    "--scope",
-    type=click.Choice(["this suite", "tasks like these"]),
-    help="What the verdict is about.",
-)
+@for_option
 @click.option(
     "--evidence",
     type=click.Choice(["bound", "point", "sequential"]),
@@ -78,11 +95,10 @@ _COMPARES = re.compile(r"[<>]=?\s*[\d.]+\s*%?$")
     type=click.Choice(["fail", "pass", "exit4"]),
     help="How to exit when the verdict is UNDECIDED.",
 )
-@click.option("--explain", is_flag=True, help="Print the evidence, step by step, and a picture.")
 @errors_option
 @seed_option
 @forge_options
-@output_options("verdicts")
+@output_options("verdicts", explained=True)
 @reading_options()
 @click.pass_context
 def gate(
@@ -96,7 +112,6 @@ def gate(
     only: tuple[str, ...],
     bars: tuple[str, ...],
     confidence: float | None,
-    explain: bool,
     errors: ErrorPolicy,
     seed: int,
     github: bool | None,
@@ -104,15 +119,16 @@ def gate(
     output: Output,
     **terms: Unpack[GateTerms],
 ) -> None:
-    """Do these results meet the demand? PASS exits 0, FAIL 1, UNDECIDED 4.
+    """Do these results meet the gate? PASS, FAIL or UNDECIDED.
 
     RESULTS are files that `passhat report` reads, a stored run (latest, a tag, a branch, a commit
-    or a key), or a history store, of which --run is judged.
+    or a key), or a history store, of which --run is judged. --against compares with a run of a
+    branch too: `passhat gate latest --against main`.
 
     \b
       passhat gate results.jsonl --require 'pass^3 >= 0.8'
       passhat gate new.eval --against old.eval --margin 0.02
-      passhat gate latest --against main
+      passhat gate latest --require 'every task: pass@1 >= 0.5'
 
     Exit codes: 0 every gate passed; 1 one failed; 2 usage or unreadable input; 4 undecided, unless
     --on-undecided says otherwise.
@@ -139,7 +155,7 @@ def gate(
         )  # fmt: skip
     assert verdicts is not None, "a review with a demand has verdicts"
     again = reading.again(errors=errors)
-    output.write(verdicts, explain=explain, results=again)
+    output.write(verdicts, explain=output.verbose, results=again)
     if output.paths_out:  # what is in a file is not in the log of a CI job
         for verdict in verdicts:
             output.say(verdict.sentence)

@@ -1,4 +1,4 @@
-"""Stored runs: `passhat history` and its commands, `flaky` and `trend`."""
+"""Stored runs: `passhat history` and its commands, and `trend`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from passhat.arguments import STORE
+from passhat.cli.machines import merge_stores, stores_argument
 from passhat.cli.options import (
+    CRITERION,
+    JSON,
+    ONLY,
+    WHICH_COLUMNS,
+    WRITE,
     SectionedCommand,
+    SectionedGroup,
     StoreType,
     WholeNumber,
+    in_order,
     output_options,
     store_option,
     stored_runs_options,
@@ -49,31 +57,64 @@ def _of_store(command: Callable[..., None]) -> Callable[..., None]:
     return with_path
 
 
-@click.group(invoke_without_command=True)
+_limit = click.option("--limit", type=WholeNumber(min=1), default=20, help="At most this many.")
+_list_options = in_order(
+    click.option("--suite", metavar="NAME", help="Runs of this suite only."),
+    click.option("--branch", metavar="NAME", help="Runs of this branch only."),
+    _limit,
+    output_options("run list"),
+)
+
+
+@click.group(
+    cls=SectionedGroup,
+    invoke_without_command=True,
+    formerly={
+        "list": "history",
+        "show": "report RUN",
+        "export": "convert RUN -o FILE",
+    },
+    brief=[
+        "passhat history                    list the newest runs",
+        "passhat history tag RUN NAME       name a run, for example baseline",
+        "passhat history add RESULTS...     store the results of any tool as a run",
+        "passhat history search TEXT        find trials by what was said in them",
+        "passhat history delete RUN         delete a run",
+        "passhat history merge STORES...    put the shards of a run together",
+        "",
+        "--suite NAME         runs of this suite only",
+        "--branch NAME        runs of this branch only",
+        "--limit N            how many of the newest runs (20)",
+        "--store URL          the store (.passhat/history.db)",
+        "--sql QUERY          print the rows of a SELECT query",
+        JSON,
+        "See one: passhat report RUN. RUN is a key, a tag, a commit, a branch or latest.",
+    ],
+)
 @store_option("The store.")
 @click.option("--sql", metavar="QUERY", help="Print the rows of a SELECT query, tab-separated.")
+@_list_options
 @click.pass_context
-def history(ctx: click.Context, store: Path | str, sql: str | None) -> None:
-    """List, show, tag and search stored runs.
+def history(
+    ctx: click.Context,
+    /,
+    store: Path | str,
+    sql: str | None,
+    suite: str | None,
+    branch: str | None,
+    limit: int,
+    output: Output,
+) -> None:
+    """Stored runs: list them, name them, search them, add to them.
 
     RUN is a key, a tag, a commit, a branch (its newest run), or `latest`. The first 4 characters
     of a key or a commit are enough if no other begins with them.
-
-    \b
-      passhat history
-      passhat history tag latest baseline
-      passhat history add results.csv --commit 1f2e3d4 --branch main
-      passhat history search "out of stock" --outcome failed
-      passhat history --sql "SELECT suite, count(*) FROM runs GROUP BY suite"
     """
     ctx.obj = store
     if sql is not None:
         _print_query(ctx.obj, sql)
     elif ctx.invoked_subcommand is None:
-        ctx.invoke(list_runs)
-
-
-_limit = click.option("--limit", type=WholeNumber(min=1), default=20, help="At most this many.")
+        _list(store, suite, branch, limit, output)
 
 
 def _open(path: Path | str, *, read_only: bool = False) -> History:
@@ -95,33 +136,31 @@ def _print_query(path: Path | str, sql: str) -> None:
         click.echo("\t".join(safe_text(cell) for cell in shown))
 
 
-@history.command("list", cls=SectionedCommand)
-@click.option("--suite", metavar="NAME", help="Runs of this suite only.")
-@click.option("--branch", metavar="NAME", help="Runs of this branch only.")
-@_limit
-@output_options("run list")
+@history.command("list", cls=SectionedCommand, brief=["It is now: passhat history"])
+@_list_options
 @_of_store
 def list_runs(
     path: Path | str, suite: str | None, branch: str | None, limit: int, output: Output
 ) -> None:
     """List the newest stored runs."""
+    _list(path, suite, branch, limit, output)
+
+
+def _list(
+    path: Path | str, suite: str | None, branch: str | None, limit: int, output: Output
+) -> None:
     from passhat.journeys import list_runs as listed_runs
 
     output.write(listed_runs(suite=suite, branch=branch, limit=limit, store=path))
 
 
-@history.command(cls=SectionedCommand)
+@history.command(cls=SectionedCommand, brief=["It is now: passhat report RUN"])
 @click.argument("run")
-@click.option("--transcripts", is_flag=True, help="Show transcripts on the page.")
-@output_options("report", verbose=True)
+@click.option("--transcripts", is_flag=True, help="Put transcripts on the page.")
+@output_options("report")
 @_of_store
 def show(path: Path | str, run: str, transcripts: bool, output: Output) -> None:
-    """Report on one stored run.
-
-    \b
-      passhat history show latest
-      passhat history show baseline -o report.html --transcripts
-    """
+    """Report on one stored run."""
     from passhat.journeys import Results, report_results
     from passhat.journeys.results import LATEST
     from passhat.journeys.stored_runs import change_of_results
@@ -138,7 +177,7 @@ def show(path: Path | str, run: str, transcripts: bool, output: Output) -> None:
     output.write(answer, results=again, **page)
 
 
-@history.command()
+@history.command(cls=SectionedCommand)
 @click.argument("run")
 @click.argument("name")
 @_of_store
@@ -150,7 +189,7 @@ def tag(path: Path | str, run: str, name: str) -> None:
     click.echo(f"{named.key} is now {name}", err=True)
 
 
-@history.command()
+@history.command(cls=SectionedCommand)
 @click.argument("run")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_of_store
@@ -168,7 +207,7 @@ def delete(path: Path | str, run: str, yes: bool) -> None:
     click.echo(f"deleted {named.key}", err=True)
 
 
-@history.command()
+@history.command(cls=SectionedCommand, brief=["It is now: passhat convert RUN -o FILE"])
 @click.argument("run")
 @click.argument("file")
 @click.option("--transcripts", is_flag=True, help="Export the transcripts too, to a folder.")
@@ -182,10 +221,15 @@ def export(path: Path | str, run: str, file: str, transcripts: bool) -> None:
     report FILE --transcripts -o report.html` shows them, and `passhat history search TEXT FILE`
     searches them.
     """
+    export_to(file, run, store=path, transcripts=transcripts)
+
+
+def export_to(file: str, run: str, *, store: Path | str, transcripts: bool) -> None:
+    """Write a stored run to a file, a folder or an address, and say so."""
     from passhat.journeys import export_run
 
     try:
-        parts = export_run(run, file, store=path, transcripts=transcripts, on_note=say_note)
+        parts = export_run(run, file, store=store, transcripts=transcripts, on_note=say_note)
     except OSError as error:
         raise unwritable(Path(file), error) from error
     if parts == [file]:
@@ -195,7 +239,17 @@ def export(path: Path | str, run: str, file: str, transcripts: bool) -> None:
     click.echo(f"wrote {plural(len(parts), 'file')} to {where}", err=True)
 
 
-@history.command(cls=SectionedCommand)
+@history.command(
+    cls=SectionedCommand,
+    brief=[
+        "--run RUN            search this run only",
+        ONLY,
+        "--task TASK          this task only",
+        "--outcome passed|failed|errored",
+        "--limit N            at most this many (20)",
+        JSON,
+    ],
+)
 @click.argument("text")
 @click.argument("dataset", required=False)
 @click.option("--run", metavar="RUN", help="Search this run only.")
@@ -223,8 +277,8 @@ def search(
     """Find the trials whose transcript contains TEXT, in upper or lower case.
 
     Messages, tool calls, answers, errors and what graders said are searched, those of the newest
-    run first. DATASET is a folder or an address that `passhat history export RUN DATASET
-    --transcripts` wrote; it is searched instead of the store.
+    run first. DATASET is a folder or an address that `passhat convert RUN -o DATASET --transcripts`
+    wrote; it is searched instead of the store.
 
     \b
       passhat history search "out of stock" --outcome failed
@@ -246,7 +300,7 @@ def search(
     output.write(matches)
 
 
-@history.command()
+@history.command(cls=SectionedCommand)
 @_of_store
 def verify(path: Path | str) -> None:
     """Check that every stored run is what was stored when it ended.
@@ -275,7 +329,7 @@ def verify(path: Path | str) -> None:
     click.echo(f"{plural(len(runs), 'run')}: all whole")
 
 
-@history.command()
+@history.command(cls=SectionedCommand)
 @_of_store
 def vacuum(path: Path) -> None:
     """Free the disk space of deleted runs."""
@@ -283,7 +337,17 @@ def vacuum(path: Path) -> None:
         store.vacuum()
 
 
-@history.command(cls=SectionedCommand)
+@history.command(
+    cls=SectionedCommand,
+    brief=[
+        "--suite NAME         its suite (the name of the file)",
+        "--commit HASH        the commit it ran at",
+        "--branch NAME        the branch it ran on",
+        "--started TIME       when it ran, as ISO 8601 (now)",
+        WHICH_COLUMNS,
+        CRITERION,
+    ],
+)
 @reading_options(stores=False)
 @click.option("--suite", metavar="NAME", help="Its suite.  [default: the name of the file]")
 @click.option("--commit", metavar="HASH", help="The commit it ran at.")
@@ -302,12 +366,12 @@ def add(
 ) -> None:
     """Store the results of any tool as a run, with the transcripts if there are any.
 
-    A trend is made of the runs of one suite: name the suite if every log has another name.
-
     \b
       passhat history add monday.eval --suite support
       passhat history add tuesday.eval --suite support
       passhat trend support
+
+    A trend is made of the runs of one suite: name the suite if every log has another name.
     """
     from passhat.journeys.history import store_results
     from passhat.reporters.formatting import safe_lines
@@ -332,6 +396,22 @@ def add(
     click.echo(safe_lines("\n".join(lines)), err=True)
 
 
+@history.command("merge", cls=SectionedCommand)
+@stores_argument
+@_of_store
+def merge_runs(path: Path | str, stores: tuple[Path | str, ...]) -> None:
+    """Put the shards in STORES together as one run.
+
+    Each machine runs a part with `passhat run --shard 3/10 --store part3.db`. Shards of different
+    suites, seeds or options are refused, and so is a trial that occurs in two of them.
+
+    \b
+      passhat history merge part*.db
+      passhat gate latest --require 'pass^3 >= 0.8'
+    """
+    merge_stores(stores, path)
+
+
 def _run_named(history: History, reference: str) -> Run:
     """The run of that name; a note says which one was taken of several."""
     from passhat.history.runs import look_up
@@ -342,7 +422,7 @@ def _run_named(history: History, reference: str) -> Run:
     return found.run
 
 
-@click.command(cls=SectionedCommand)
+@click.command(cls=SectionedCommand, brief=["It is now: passhat trend [SUITE] --tasks"])
 @stored_runs_options(last=FLAKY_LAST, least=1)
 @output_options("flaky")
 def flaky(
@@ -354,15 +434,7 @@ def flaky(
     confidence: float,
     output: Output,
 ) -> None:
-    """Which tasks passed and failed over the newest stored runs of a suite?
-
-    A task counts as flaky if, with 90% certainty, its pass rate over all of them is between 10%
-    and 95%. A task that failed once in a few runs may still be solid.
-
-    \b
-      passhat flaky
-      passhat flaky support-suite --last 20 --branch main
-    """
+    """Which tasks passed and failed over the newest stored runs of a suite?"""
     from passhat.journeys import flaky_tasks
 
     tasks = flaky_tasks(
@@ -371,11 +443,32 @@ def flaky(
     output.write(tasks)
 
 
-@click.command(cls=SectionedCommand)
-@stored_runs_options(last=LAST, least=2)
+@click.command(
+    cls=SectionedCommand,
+    brief=[
+        ONLY,
+        "--k K                the k of pass^k and pass@k",
+        f"--last N             how many of the newest runs ({LAST})",
+        "--branch NAME        runs of this branch only",
+        "--tasks              which tasks passed and failed instead",
+        WRITE,
+        JSON,
+    ],
+)
+@stored_runs_options(last=LAST, least=1)
 @click.option("--k", type=WholeNumber(min=1), help="The k of pass^k and pass@k.")
+@click.option(
+    "--tasks",
+    "by_task",
+    is_flag=True,
+    help=f"Which tasks passed and failed over the newest runs ({FLAKY_LAST}, unless --last says "
+    "otherwise)?",
+)
 @output_options("trend")
+@click.pass_context
 def trend(
+    context: click.Context,
+    /,
     suite: str | None,
     store: Path | str,
     branch: str | None,
@@ -383,19 +476,33 @@ def trend(
     last: int,
     confidence: float,
     k: int | None,
+    by_task: bool,
     output: Output,
 ) -> None:
-    """How did reliability change over the stored runs of a suite?
-
-    Change points have a stated false-alarm rate. The trend says where pass@k rises while pass^k
-    falls.
+    """What changed over time? The stored runs of a suite.
 
     \b
       passhat trend
       passhat trend support-suite --branch main -o trend.svg
-    """
-    from passhat.journeys import trend_of_runs
+      passhat trend --tasks
 
+    Change points have a stated false-alarm rate. The trend says where pass@k rises while pass^k
+    falls. With --tasks: a task is flaky if it passed and failed over the runs.
+    """
+    from passhat.journeys import flaky_tasks, trend_of_runs
+
+    if by_task:
+        if k is not None:
+            raise click.UsageError("--tasks counts the trials of each task: leave out --k")
+        if context.get_parameter_source("last") is click.core.ParameterSource.DEFAULT:
+            last = FLAKY_LAST
+        tasks = flaky_tasks(
+            suite, store=store, branch=branch, last=last, only=only, confidence=confidence
+        )
+        output.write(tasks)
+        return
+    if last < 2:
+        raise click.BadParameter("must be at least 2, got 1", param_hint="'--last'")
     trends = trend_of_runs(
         suite, store=store, branch=branch, last=last, only=only, k=k, confidence=confidence
     )

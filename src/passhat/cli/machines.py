@@ -11,14 +11,20 @@ from typing import Any
 
 import click
 
-from passhat.cli.options import STORE_VARIABLE, StoreType, WholeNumber, store_option
+from passhat.cli.options import (
+    STORE_VARIABLE,
+    SectionedCommand,
+    StoreType,
+    WholeNumber,
+    store_option,
+)
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural
 from passhat.records import Resources
 
 
-@click.command()
+@click.command(cls=SectionedCommand)
 @click.argument("where", type=click.Choice(["kubernetes", "slurm", "compose"]))
 @click.argument("suite", type=click.Path(path_type=Path), required=False)
 @click.option("--workers", type=WholeNumber(min=1), default=4, help="How many workers.")
@@ -232,19 +238,21 @@ def _is_flat(value: Any) -> bool:
 RENDERERS = {"kubernetes": render_kubernetes, "slurm": render_slurm, "compose": render_compose}
 
 
-@click.command()
-@click.argument("stores", metavar="STORES...", nargs=-1, required=True, type=StoreType())
+stores_argument = click.argument(
+    "stores", metavar="STORES...", nargs=-1, required=True, type=StoreType()
+)
+
+
+@click.command(cls=SectionedCommand)
+@stores_argument
 @store_option("Where to store the merged run.")
 def merge(stores: tuple[Path | str, ...], store: Path | str) -> None:
-    """Put the shards in STORES together as one run.
+    """Put the shards in STORES together as one run."""
+    merge_stores(stores, store)
 
-    Each machine runs a part with `passhat run --shard 3/10 --store part3.db`. Shards of different
-    suites, seeds or options are refused, and so is a trial that occurs in two of them.
 
-    \b
-      passhat merge part*.db
-      passhat gate latest --require 'pass^3 >= 0.8'
-    """
+def merge_stores(stores: tuple[Path | str, ...], store: Path | str) -> None:
+    """Put shards together, and say what came of it."""
     from passhat.journeys import merge_shards
 
     merged = merge_shards(stores, store)
@@ -255,7 +263,13 @@ def merge(stores: tuple[Path | str, ...], store: Path | str) -> None:
         click.echo(f"not complete: {which} missing or interrupted", err=True)
 
 
-@click.command()
+@click.command(
+    cls=SectionedCommand,
+    brief=[
+        "--store URL          the PostgreSQL store of the run [PASSHAT_STORE]",
+        "--concurrency N      trials at a time",
+    ],
+)
 @store_option("The PostgreSQL store of the run.", default=None, required=True)
 @click.option("--run", metavar="KEY", help="Only this run.  [default: any run that needs workers]")
 @click.option("--concurrency", type=WholeNumber(min=1), help="Trials at a time.")
@@ -264,7 +278,7 @@ def merge(stores: tuple[Path | str, ...], store: Path | str) -> None:
 def worker(
     store: Path | str, run: str | None, concurrency: int | None, until_idle: bool, quiet: bool
 ) -> None:
-    """Run trials of runs that were started with `passhat run --executor workers`.
+    """Run trials for other machines: of runs started with `passhat run --executor workers`.
 
     Start as many as you like, on any machine that reaches the store and has the suite's folder. If
     a worker dies, the others run its trials again, and no stored answer is paid for twice.

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
 from passhat.arguments import CONFIDENCE, SEED, STORE
-from passhat.cli.output import Output, usual_endings
+from passhat.cli.output import Output, printed_formats, usual_endings
 from passhat.errors import ArgumentError
 from passhat.messages import closest
 from passhat.reporters import formats_for
 from passhat.reporters.rendering import ENDINGS
+from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Scope
 
 if TYPE_CHECKING:
     from passhat.records import ErrorPolicy
@@ -23,7 +27,7 @@ Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
 
 OPTIONS, ANALYSIS, OUTPUT, READING = "Options", "Analysis", "Output", "Reading results"
-"""Sections of a command's help: its own options come first; the last three in this order."""
+"""Sections of --help-all: a command's own options come first; the last three in this order."""
 
 INDIFFERENCE = (
     "An agent this far beyond the threshold should PASS; one in between may get either verdict."
@@ -37,28 +41,112 @@ OTHER_OPTIONS = {
     **dict.fromkeys(("--attempt", "--epoch", "--repetition", "--iteration"), "--trial"),
     **dict.fromkeys(("--agent", "--model"), "--system"),
     **dict.fromkeys(("--question", "--task-id", "--id"), "--task"),
-    **dict.fromkeys(("--trials", "--epochs", "--repeat", "--num-trials"), "--runs"),
+    **dict.fromkeys(("--epochs", "--repeat", "--num-trials"), "--trials"),
     **dict.fromkeys(("--threshold", "--gate"), "--require"),
     **dict.fromkeys(("--format", "--output-format"), "--as"),
 }
 """What other tools call an option, and its name here."""
 
+# Lines of --help on options that several commands show. What no such line names is in --help-all.
 
-class SharedOption(click.Option):
-    """An option that the help shows under the title of its section."""
+ONLY = "--only AGENT         this agent only"
+FOR = "--for similar-tasks  judge for similar tasks, not only these"
+CRITERION = "--pass-if TEST       when a trial passes: 'score>=0.8'"
+WHICH_COLUMNS = "--columns NAME=COL   which column is which"
+TRIALS = "--trials N           trials of each task"
+WRITE = "-o FILE              write .html .md .json .csv .tex .svg ..."
+JSON = "--json               print JSON"
+VERBOSE = "-v                   every number, and what it means"
 
-    def __init__(self, *names: Any, section: str, **attributes: Any) -> None:
-        super().__init__(*names, **attributes)
+EXIT_CODES = "Exit: 0 PASS, 1 FAIL, 2 usage, 3 could not run, 4 UNDECIDED."
+
+WIDEST_HELP = 100
+"""Columns of --help-all; --help has 80."""
+
+_ASKS_ALL = "passhat.help_all"
+
+
+class Option(click.Option):
+    """An option with its section of --help-all, and the names that it had `formerly`.
+
+    A former name still works; a line on standard error says what it is called now.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        *,
+        section: str = OPTIONS,
+        formerly: Sequence[str] = (),
+        **attributes: Any,
+    ) -> None:
+        super().__init__([*names, *formerly], **attributes)
         self.section = section
+        self.formerly = tuple(formerly)
+
+    @property
+    def flag(self) -> str:
+        """The longest of its names of today."""
+        return max((name for name in self.opts if name not in self.formerly), key=len)
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Its names of today and what it does; former names follow in brackets."""
+        record = super().get_help_record(ctx)
+        if record is None or not self.formerly:
+            return record
+        names, text = record
+        for name in self.formerly:
+            names = names.replace(f", {name}", "")
+        told, bracket, default = text.partition("  [")
+        return names, f"{told} (Formerly {', '.join(self.formerly)}.){bracket}{default}"
 
 
 class SectionedCommand(click.Command):
-    """A command whose help lists its own options first, then those that it shares."""
+    """A command with two layers of help: --help is a page, --help-all has every option.
+
+    The page is the first sentence and the first examples of the docstring, and then `brief`, where
+    lines that begin with a dash name the options that are shown. A command without `brief` has so
+    few options that it shows them all.
+    """
+
+    def __init__(self, *args: Any, brief: Sequence[str] = (), **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.brief = tuple(brief)
+        self.params.append(
+            Option(
+                ["--help-all"],
+                is_flag=True,
+                is_eager=True,
+                expose_value=False,
+                callback=_print_everything,
+                help="Show this list of every option.",
+            )
+        )
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the page or, for --help-all, everything."""
+        if not self.brief or ctx.meta.get(_ASKS_ALL):
+            super().format_help(ctx, formatter)
+            return
+        options, *others = self.collect_usage_pieces(ctx)
+        words = [*others, options] if ctx.allow_interspersed_args else [options, *others]
+        first, *paragraphs = inspect.cleandoc(self.help or "").split("\n\n")
+        examples = [text.removeprefix("\b\n") for text in paragraphs if text.startswith("\b")][:1]
+        indented = ("-", "passhat ")
+        shown = [f"  {line}" if line.startswith(indented) else line for line in self.brief]
+        parts = [
+            f"Usage: {' '.join([ctx.command_path, *words])}",
+            textwrap.fill(" ".join(first.split()), 80),
+            *examples,
+            "\n".join([*shown, f"All options: {ctx.command_path} --help-all"]),
+        ]
+        formatter.write("\n\n".join(parts) + "\n")
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """The arguments; the error for an option of another tool names ours."""
+        typed = list(args)
         try:
-            return super().parse_args(ctx, args)
+            rest = super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             meant = self._meant_by(error.option_name)
             if meant is None:
@@ -70,12 +158,26 @@ class SectionedCommand(click.Command):
                 raise
             message = "name the results: a file, a folder, or a stored run such as latest"
             raise click.UsageError(message, ctx=ctx) from None
+        self._say_new_names(ctx, typed)
+        return rest
+
+    def _say_new_names(self, ctx: click.Context, typed: Sequence[str]) -> None:
+        """Say what each option is called now that was typed by a former name."""
+        if not ctx.allow_interspersed_args:  # what `repeat` runs has options of its own
+            typed = typed[: len(typed) - len(ctx.params.get("command", ()))]
+        words = {word.partition("=")[0] for word in takewhile(lambda word: word != "--", typed)}
+        for option in self.params:
+            if not isinstance(option, Option):
+                continue
+            for name in words.intersection(option.formerly):
+                say_new_name(name, option.flag, typed)
 
     def _meant_by(self, option: str) -> str | None:
         """What to type instead of an option that the command does not have; None if unknown."""
         known = {name: param for param in self.params for name in param.opts}
         if (ours := OTHER_OPTIONS.get(option)) in known:
-            return f"Did you mean {ours!r}?"
+            column = "--columns" in known and ours in ("--pass", "--trial", "--system", "--task")
+            return f"Did you mean '{f'--columns {ours[2:]}=NAME' if column else ours}'?"
         formats = getattr(known["--as"].type, "choices", ()) if "--as" in known else ()
         if (name := option.lstrip("-")) not in formats:
             return None
@@ -92,11 +194,53 @@ class SectionedCommand(click.Command):
         for title in sorted(sections, key=lambda one: last.index(one) if one in last else -1):
             with formatter.section(title):
                 formatter.write_dl(sections[title])
+        if isinstance(self, click.Group):
+            self.format_commands(ctx, formatter)
+
+
+class SectionedGroup(SectionedCommand, click.Group):
+    """A group with two layers of help; some of its commands have become others.
+
+    `formerly` says what to type instead of a command that still works but is shown no more.
+    """
+
+    def __init__(
+        self, *args: Any, formerly: Mapping[str, str] | None = None, **attributes: Any
+    ) -> None:
+        super().__init__(*args, **attributes)
+        self.formerly = dict(formerly or {})
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command, after a line on standard error if it has become another."""
+        if (now := self.formerly.get(args[0])) and not ctx.resilient_parsing:
+            say_new_name(f"{self.name} {args[0]}", now, args)
+        return super().resolve_command(ctx, args)
+
+
+def say_new_name(old: str, new: str, words: Sequence[str]) -> None:
+    """Say on standard error what something is called now, unless the words ask for quiet."""
+    if not {"-q", "--quiet"}.intersection(words):
+        click.echo(f"`{old}` is now `{new}`", err=True)
+
+
+def _print_everything(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        ctx.meta[_ASKS_ALL] = True
+        ctx.max_content_width = WIDEST_HELP
+        click.echo(ctx.get_help())
+        ctx.exit()
 
 
 def shared(section: str, *names: str, **attributes: Any) -> Decorator:
-    """An option in a section of the help."""
-    return click.option(*names, cls=SharedOption, section=section, **attributes)
+    """An option in a section of --help-all."""
+    return click.option(*names, cls=Option, section=section, **attributes)
+
+
+def renamed(*names: str, formerly: str, **attributes: Any) -> Decorator:
+    """An option that had another name, which still works."""
+    return click.option(*names, cls=Option, formerly=[formerly], **attributes)
 
 
 def in_order(*options: Decorator) -> Decorator:
@@ -212,6 +356,25 @@ class OneOf(click.Choice):  # type: ignore[type-arg]  # generic in some versions
             self.fail(f"{error.message}{hint}", param, ctx)
 
 
+class ScopeType(click.ParamType):  # type: ignore[type-arg]  # generic in some versions only
+    """Which tasks an answer is about, in the words of the command line or of a suite file."""
+
+    name = "scope"
+    words: Mapping[str, Scope] = {"these-tasks": THIS_SUITE, "similar-tasks": TASKS_LIKE_THESE}
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return "|".join(self.words)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value in self.words.values():
+            return value
+        if value not in self.words:
+            near = closest(str(value), [*self.words, *self.words.values()])
+            hint = f"; did you mean {near!r}?" if near else ""
+            self.fail(f"{value!r} is not one of {', '.join(self.words)}{hint}", param, ctx)
+        return self.words[value]
+
+
 class StoreType(click.ParamType):  # type: ignore[type-arg]  # generic in some versions only
     """A path, or a postgresql:// address as a string."""
 
@@ -245,6 +408,13 @@ bar_option = click.option(
     multiple=True,
     help="The pass^k that a task should reach: one bar for all tasks, or one for each task named.",
 )
+for_option = renamed(
+    "--for",
+    "scope",
+    formerly="--scope",
+    type=ScopeType(),
+    help="What the answer is about: these tasks, or others of their kind.",
+)
 quiet_option = shared(
     OUTPUT, "-q", "--quiet", is_flag=True, help="Print no notes on standard error."
 )
@@ -270,7 +440,7 @@ seed_option = shared(
     help="Seed of all random draws: the same seed gives the same bytes.",
 )
 analysis_options = in_order(
-    shared(ANALYSIS, "--k", "ks", type=K_LIST, help="The k of pass^k and pass@k, such as 1,2,4."),
+    shared(ANALYSIS, "--k", "ks", type=K_LIST, help="The k of pass@k and pass^k, such as 1,2,4."),
     confidence_option,
     errors_option,
     seed_option,
@@ -312,11 +482,9 @@ def stored_runs_options(*, last: int, least: int) -> Decorator:
     return in_order(
         click.argument("suite", required=False),
         store_option("The history store to read."),
-        click.option("--branch", metavar="NAME", help="Stored runs of this branch only."),
+        click.option("--branch", metavar="NAME", help="Runs of this branch only."),
         click.option("--only", metavar="AGENT", multiple=True, help="This agent only."),
-        click.option(
-            "--last", type=newest, default=last, help="How many of the newest stored runs."
-        ),
+        click.option("--last", type=newest, default=last, help="How many of the newest runs."),
         confidence_option,
     )
 
@@ -327,10 +495,11 @@ def file_option(purpose: str) -> Decorator:
     return shared(OUTPUT, *names, metavar="FILE", multiple=True, help=purpose)
 
 
-def output_options(kind: str, *, verbose: bool = False) -> Decorator:
-    """--json, --markdown, --as, -o FILE, --quiet and maybe --verbose, passed on as `output`.
+def output_options(kind: str, *, explained: bool = False) -> Decorator:
+    """--json, --markdown, --as, -o FILE, --quiet and --verbose, passed on as `output`.
 
-    The help names the endings that can hold this kind of answer.
+    The help names the endings that can hold this kind of answer. `explained` says that --verbose
+    was called --explain.
     """
     endings = " ".join(usual_endings(kind))
     options = [
@@ -344,12 +513,19 @@ def output_options(kind: str, *, verbose: bool = False) -> Decorator:
             metavar="FORMAT",
             help=f"Print as one of {', '.join(formats_for(kind))}.",
         ),
-        file_option(f"Write to a file; its ending chooses the format: {endings}. May be repeated."),
+        file_option(
+            f"Write to a file; its ending chooses the format: {endings}. "
+            "-.md and the like print it. May be repeated."
+        ),
         quiet_option,
+        shared(
+            OUTPUT,
+            *("-v", "--verbose"),
+            formerly=["--explain"] if explained else [],
+            is_flag=True,
+            help="Show every number, and what the terms mean.",
+        ),
     ]
-    if verbose:
-        more = "Show every number, and what the terms mean."
-        options.append(shared(OUTPUT, "-v", "--verbose", is_flag=True, help=more))
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
@@ -357,15 +533,18 @@ def output_options(kind: str, *, verbose: bool = False) -> Decorator:
             asked = {"json": values.pop("as_json"), "markdown": values.pop("as_markdown")}
             chosen = [name for name, wanted in asked.items() if wanted]
             chosen += [name] if (name := values.pop("as_format")) else []
+            printed, files = printed_formats(values.pop("paths_out"), kind)
+            chosen += printed
             if len(set(chosen)) > 1:
                 raise click.UsageError(
-                    "--json, --markdown and --as cannot be used together; -o may name several files"
+                    "--json, --markdown, --as and -o -.md cannot be used together; "
+                    "-o may name several files"
                 )
             output = Output(
                 format=chosen[0] if chosen else None,
-                paths_out=values.pop("paths_out"),
+                paths_out=files,
                 quiet=values.pop("quiet"),
-                verbose=values.pop("verbose", False),
+                verbose=values.pop("verbose"),
             )
             return command(output=output, **values)
 

@@ -63,7 +63,7 @@ class Output:
             options["verbose"] = True
         if self.format is not None and self.format not in (known := formats_for(answer)):
             raise click.UsageError(f"--as {self.format}: must be one of {' '.join(known)} here")
-        targets = [(Path(name), self._format_of(Path(name), answer)) for name in self.paths_out]
+        targets = [(Path(name), self.format_of(Path(name), answer)) for name in self.paths_out]
         for path, format_name in targets:
             self._save(path, render(answer, format_name, **options))
             self.say(f"wrote {path}")
@@ -78,17 +78,11 @@ class Output:
     def check(self, kind: str) -> None:
         """Refuse a file now that could not be written after the run is paid for."""
         for path in map(Path, self.paths_out):
-            self._format_of(path, kind)
+            self.format_of(path, kind)
             if not path.parent.is_dir():
                 raise unwritable(path, FileNotFoundError(), self.option)
 
-    def say(self, text: str) -> None:
-        """Print a note on standard error."""
-        if not self.quiet:
-            with suppress(OSError):  # a verdict does not depend on who reads notes
-                click.echo(safe_lines(text), err=True)
-
-    def _format_of(self, path: Path, answer: Any) -> str:
+    def format_of(self, path: Path, answer: Any) -> str:
         """The format that a file's ending asks for, if it can hold the answer."""
         name = format_of_file(path.name)
         if name is None or name not in formats_for(answer):
@@ -98,6 +92,12 @@ class Output:
                 f"the ending must be one of {' '.join(known)}"
             )
         return name
+
+    def say(self, text: str) -> None:
+        """Print a note on standard error."""
+        if not self.quiet:
+            with suppress(OSError):  # a verdict does not depend on who reads notes
+                click.echo(safe_lines(text), err=True)
 
     def _save(self, path: Path, rendered: str | bytes) -> None:
         try:
@@ -120,6 +120,18 @@ def in_shell(text: str) -> str:
     from passhat.cli.error_messages import in_options_of
 
     return in_options_of(text, context.command)
+
+
+def printed_formats(names: Sequence[str], kind: str) -> tuple[list[str], tuple[str, ...]]:
+    """The formats that names such as `-.md` ask to print, and the names that are files.
+
+    >>> printed_formats(["-.md", "report.html"], "report")
+    (['markdown'], ('report.html',))
+    """
+    printed = [name for name in names if name.startswith("-.")]
+    to_print = Output(format=None, paths_out=(), quiet=True)
+    formats = [to_print.format_of(Path(name), kind) for name in printed]
+    return formats, tuple(name for name in names if name not in printed)
 
 
 def usual_endings(kind: str) -> Sequence[str]:

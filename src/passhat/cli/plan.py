@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 import click
 
 from passhat.cli.options import (
+    CRITERION,
     INDIFFERENCE,
     OUTPUT,
+    TRIALS,
+    WHICH_COLUMNS,
     Command,
     Number,
     SectionedCommand,
@@ -22,6 +25,7 @@ from passhat.cli.options import (
     in_order,
     output_options,
     quiet_option,
+    renamed,
     seed_option,
     shared,
 )
@@ -39,10 +43,27 @@ _budget = functools.partial(shared, "What a budget buys", type=_AMOUNT)
 _gate = functools.partial(shared, "What a gate costs")
 
 
-@click.command(cls=SectionedCommand)
+@click.command(
+    cls=SectionedCommand,
+    brief=[
+        "--tasks N            how many tasks (20)",
+        TRIALS,
+        "--half-width SHARE   how exact: 0.05 is +-5 points",
+        "--difference SHARE   the difference between two agents to detect",
+        "--gate GATE          what deciding this gate takes",
+        "--k K                plan for pass^k instead of pass@1",
+        "--max-cost DOLLARS   what this much buys",
+        "--json  -v           print JSON; the assumptions and a chart",
+    ],
+)
 @click.option("--only", metavar="AGENT", help="Plan from this agent's trials.")
 @click.option("--tasks", type=_COUNT, help="How many tasks.  [default: as in RESULTS, or 20]")
-@click.option("--runs", type=_COUNT, help="Runs of each task.  [default: as in RESULTS, or enough]")
+@renamed(
+    *("--trials", "runs"),
+    formerly="--runs",
+    type=_COUNT,
+    help="Trials of each task.  [default: as in RESULTS, or enough]",
+)
 @click.option(
     "--half-width", type=Share(), default=0.05, help="Half the width of the interval you want."
 )
@@ -56,17 +77,17 @@ _gate = functools.partial(shared, "What a gate costs")
     "--difference", type=Share(), help="The difference between two agents that you want to detect."
 )
 @click.option("--power", type=Share(), default=0.8, help="The chance of detecting it.")
-@click.option("--rate", type=Share(), help="The pass rate you expect, before any run.")
+@click.option("--rate", type=Share(), help="The pass@1 you expect, before any trial.")
 @click.option(
     "--icc", type=Share(), help="The share of the spread that you expect to lie between tasks."
 )
-@click.option("--cost-ratio", type=_AMOUNT, help="What a new task costs, in runs.")
+@click.option("--cost-ratio", type=_AMOUNT, help="What a new task costs, in trials.")
 @_budget("--max-cost", metavar="DOLLARS", help="The budget in money.")
-@_budget("--cost-per-run", metavar="DOLLARS", help="What one run costs.")
+@_budget("--cost-per-run", metavar="DOLLARS", help="What one trial costs.")
 @_budget("--max-minutes", metavar="MINUTES", help="The budget in time.")
-@_budget("--seconds-per-run", metavar="SECONDS", help="How long one run takes.")
-@_budget("--at-once", type=_COUNT, default=1, help="Runs at a time.")
-@_gate("--gate", "gates", metavar="DEMAND", multiple=True, help="Such as 'pass^3 >= 0.8'.")
+@_budget("--seconds-per-run", metavar="SECONDS", help="How long one trial takes.")
+@_budget("--at-once", type=_COUNT, default=1, help="Trials at a time.")
+@_gate("--gate", "gates", metavar="GATE", multiple=True, help="Such as 'pass^3 >= 0.8'.")
 @_gate("--indifference", type=Share(), help=INDIFFERENCE)
 @analysis_options
 @output_options("plan")
@@ -87,15 +108,15 @@ def plan(
     output: Output,
     **terms: Unpack[PlanTerms],
 ) -> None:
-    """How many runs and tasks does an answer need?
-
-    Without RESULTS the plan is based on your guesses; with RESULTS, on how much they vary. It is
-    about the interval of the mean, or with --k about that of pass^k for the largest k.
+    """How many trials does an answer need? From your results, or from a guess.
 
     \b
-      passhat plan --tasks 50 --rate 0.8 --half-width 0.03
+      passhat plan --tasks 50 --half-width 0.03
       passhat plan pilot.eval --difference 0.05 --max-cost 20
-      passhat plan --tasks 20 --gate 'pass^3 >= 0.8' --indifference 0.05
+      passhat plan --gate 'pass^3 >= 0.8'
+
+    Without RESULTS the plan is based on your guesses; with RESULTS, on how much they vary. It is
+    about the interval of pass@1, or with --k about that of pass^k for the largest k.
     """
     from passhat.journeys import plan_gates, plan_results
 
@@ -145,8 +166,14 @@ def trials_output_options(command: Command) -> Command:
             raise click.UsageError(
                 "--json, --csv and --markdown cannot be used together; -o may name several files"
             )
-        how = {name: values.pop(name) for name in ("paths_out", "quiet")}
-        return command(write=functools.partial(_write, printed=printed, **how), **values)
+        names = values.pop("paths_out")
+        printed += [_printed_as(name) for name in names if name.startswith("-.")]
+        how = {
+            "printed": printed,
+            "paths_out": tuple(name for name in names if not name.startswith("-.")),
+            "quiet": values.pop("quiet"),
+        }
+        return command(write=functools.partial(_write, **how), **values)
 
     options = in_order(
         shared(OUTPUT, "--json", "as_json", is_flag=True, help="Print JSON Lines (the default)."),
@@ -158,6 +185,14 @@ def trials_output_options(command: Command) -> Command:
         quiet_option,
     )
     return options(with_write)
+
+
+def _printed_as(name: str) -> str:
+    """The form that `-.csv` asks to print."""
+    forms = {".jsonl": "jsonl", ".csv": "csv", ".md": "markdown"}
+    if (ending := name[1:].lower()) not in forms:
+        raise click.UsageError(f"-o {name}: must be -.jsonl, -.csv or -.md")
+    return forms[ending]
 
 
 def _write(
@@ -198,15 +233,31 @@ def _rendered(trials: Trials, form: str) -> str:
     return render_csv(trials) if form == "csv" else render_jsonl(trials).decode()
 
 
-@click.command(cls=SectionedCommand)
+@click.command(
+    cls=SectionedCommand,
+    brief=[
+        "--tasks N            how many tasks (20)",
+        "--trials N           trials of each task (10)",
+        "--rate [AGENT=]SHARE pass@1 of an agent (0.7); repeat it for several",
+        "--seed N             the same seed gives the same trials (0)",
+        "--partial            give scores between 0 and 1",
+        "-o FILE              write .jsonl .csv .tsv .parquet",
+    ],
+)
 @click.option("--tasks", type=_COUNT, default=20, help="How many tasks.")
-@click.option("--runs", type=_COUNT, default=10, help="Runs of each.")
+@renamed(
+    *("--trials", "runs"),
+    formerly="--runs",
+    type=_COUNT,
+    default=10,
+    help="Trials of each task.",
+)
 @click.option(
     "--rate",
     "rates",
     metavar="[AGENT=]SHARE",
     multiple=True,
-    help="Mean pass rate of an agent; repeat it for several.  [default: 0.7]",
+    help="Mean pass@1 of an agent; repeat it for several.  [default: 0.7]",
 )
 @click.option(
     "--luck", type=_PROBABILITY, default=0.6, help="The share of the spread that is luck."
@@ -217,12 +268,16 @@ def _rendered(trials: Trials, form: str) -> str:
     default=0.8,
     help="How strongly agents agree on which tasks are hard.",
 )
-@click.option("--seeds", type=WholeNumber(min=0), default=0, help="Seeds that the runs share.")
+@click.option("--seeds", type=WholeNumber(min=0), default=0, help="Seeds that the trials share.")
 @click.option(
     "--seed-effect", type=Number(min=0), default=0.0, help="Spread between seeds, in log-odds."
 )
 @click.option(
-    "--drift", type=float, metavar="NUMBER", default=0.0, help="Change over the runs, in log-odds."
+    "--drift",
+    type=float,
+    metavar="NUMBER",
+    default=0.0,
+    help="Change over the trials, in log-odds.",
 )
 @click.option("--partial", is_flag=True, help="Give scores between 0 and 1.")
 @click.option(
@@ -246,10 +301,10 @@ def simulate(
     seed: int,
     write: Callable[[Trials], None],
 ) -> None:
-    """Write seeded trials of made-up agents; the same seed gives the same trials.
+    """Write made-up results; the same seed gives the same trials.
 
     \b
-      passhat simulate --tasks 50 --runs 8 -o trials.jsonl
+      passhat simulate --tasks 50 --trials 8 -o trials.jsonl
       passhat simulate --rate old=0.7 --rate new=0.75 --error-rate 0.02 -o two.csv
     """
     from passhat.analysis.planning.simulate import SimulationModel
@@ -283,21 +338,54 @@ def _rates(texts: Sequence[str]) -> dict[str, float]:
     return rates
 
 
-@click.command(cls=SectionedCommand)
+@click.command(
+    cls=SectionedCommand,
+    brief=[
+        WHICH_COLUMNS,
+        CRITERION,
+        "-o FILE              write .jsonl .csv .tsv .parquet, or -.csv to print",
+    ],
+)
 @click.option("--only", metavar="AGENT", multiple=True, help="Convert this agent's trials only.")
+@click.option(
+    "--transcripts", is_flag=True, help="Write the transcripts of a stored run too, to a folder."
+)
 @trials_output_options
 @reading_options()
+@click.pass_context
 def convert(
-    reading: ReadingOptions, only: tuple[str, ...], write: Callable[[Trials], None]
+    context: click.Context,
+    /,
+    reading: ReadingOptions,
+    only: tuple[str, ...],
+    transcripts: bool,
+    write: Callable[[Trials], None],
 ) -> None:
-    """Rewrite any result file as JSON Lines, CSV or Parquet.
-
-    Reading the new file gives the same trials again.
+    """Rewrite the results of any tool, or a stored run, as JSON Lines, CSV or Parquet.
 
     \b
       passhat convert logs/airline.eval -o airline.parquet
-      passhat convert results.json --task id --pass ok --csv
+      passhat convert results.json --columns task=id,pass=ok -o -.csv
+      passhat convert latest -o s3://evals/trials --transcripts
+
+    Reading the new file gives the same trials again. A stored run may go to a folder or an address
+    that fsspec knows (s3://, gs://): it becomes a dataset of Parquet files,
+    `FOLDER/suite=NAME/run=KEY/part-00000.parquet`, that `passhat report` and any query engine read
+    as one table. Transcripts go to `FOLDER/_transcripts`, and `passhat history search TEXT FOLDER`
+    searches them.
     """
+    from passhat.cli.history import export_to
+    from passhat.journeys.history import is_dataset
     from passhat.journeys.results import trials_of
 
-    write(trials_of(reading.results(), only))
+    results = reading.results()
+    folder = next((name for name in context.params["paths_out"] if is_dataset(name)), None)
+    if folder is None or not (len(results.paths) == 1 and results.is_stored(results.paths[0])):
+        if transcripts:
+            raise click.UsageError("--transcripts are those of a stored run, written to a folder")
+        write(trials_of(results, only))
+        return
+    if only or len(context.params["paths_out"]) > 1:
+        raise click.UsageError(f"-o {folder}: a run is written to a folder as a whole, and alone")
+    store, run = results.place_of_run()
+    export_to(folder, run, store=store, transcripts=transcripts)

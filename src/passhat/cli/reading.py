@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import fields
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from passhat.arguments import STORE
-from passhat.cli.error_messages import COLUMN, with_options
+from passhat.cli.error_messages import COLUMN, NOT_COLUMNS, column_words, with_options
 from passhat.cli.options import (
     READING,
     ROUND_NUMBERS,
@@ -26,6 +27,7 @@ from passhat.cli.options import (
 )
 from passhat.dataclass import dataclass
 from passhat.journeys.results import LATEST, Results, is_store
+from passhat.messages import closest
 from passhat.records.columns import ColumnMap
 
 if TYPE_CHECKING:
@@ -34,6 +36,13 @@ if TYPE_CHECKING:
 
 COLUMNS = {column.name: column.metadata for column in fields(ColumnMap) if column.metadata}
 """What help says of each column that a command line or a configuration may name."""
+
+_NAMED = [name for name in COLUMNS if name not in NOT_COLUMNS]
+_WORDS = {
+    (COLUMNS[name]["option"] or name).removesuffix("-column").replace("_", "-"): name
+    for name in _NAMED
+}
+"""What --columns calls each column, and its field of ColumnMap."""
 
 TASK_COLUMN = "--task-column"
 """The option on the column of tasks that every command has; --task is a task to some."""
@@ -96,16 +105,16 @@ class ReadingOptions:
         if context is None:
             return []
         typed = click.core.ParameterSource.COMMANDLINE
+        options = {f"{COLUMN}{name}": flag for name, flag in _flags(self.task_option).items()}
+        options["named_columns"] = "--columns"
         return [
-            flag
-            for name, flag in _flags(self.task_option).items()
-            if context.get_parameter_source(f"{COLUMN}{name}") is typed
+            flag for name, flag in options.items() if context.get_parameter_source(name) is typed
         ]
 
     def _in_options(self, text: str) -> str:
         """A note of a reader in which its arguments are named as options of the command."""
         others = {name: f"--{name}" for name in _OTHER_ARGUMENTS}
-        return with_options(text, others | _flags(self.task_option))
+        return with_options(text, others | column_words(_flags(self.task_option)))
 
     def _refuse_run_of_files(self) -> None:
         """Refuse --run for files: it chooses a run of a store."""
@@ -113,7 +122,7 @@ class ReadingOptions:
             return
         raise click.UsageError(
             f"--run chooses a run of a history store, but {self.paths[0]} is not one; "
-            "--trial names the column that numbers the attempts"
+            "--columns trial=NAME names the column that numbers the trials"
         )
 
     @property
@@ -124,17 +133,19 @@ class ReadingOptions:
     def again(self, *, errors: str = "fail", only: Sequence[str] = ()) -> str | None:
         """What to type after another command so that it reads the same; None for standard input.
 
-        It repeats the error policy and a single agent too. Columns are named by options that every
-        command has: --task means a task to some of them.
+        It repeats the error policy and a single agent too.
 
         >>> ReadingOptions(paths=("my log.csv",), format=None, duplicates="error",
-        ...         columns={"task": "question"}).again(only=["o3"])
-        "'my log.csv' --task-column question --only o3"
+        ...         columns={"task": "question", "passed": "ok"}).again(only=["o3"])
+        "'my log.csv' --columns task=question,pass=ok --only o3"
         """
         if "-" in self.paths:
             return None
-        given = {flag: self.columns.get(name) for name, flag in _flags(TASK_COLUMN).items()}
-        given |= {
+        chosen = {name: self.columns[name] for name in COLUMNS if self.columns.get(name)}
+        pairs = [f"{word}={chosen[name]}" for word, name in _WORDS.items() if name in chosen]
+        given = {
+            **{_flags("")[name]: chosen.get(name) for name in COLUMNS if name not in _NAMED},
+            "--columns": ",".join(pairs) or None,
             "--format": self.format,
             "--duplicates": self.duplicates if self.duplicates != "error" else None,
             "--run": self.run if self.run != LATEST else None,
@@ -186,6 +197,31 @@ def _checked_limits(_: Any, __: Any, texts: tuple[str, ...]) -> tuple[str, ...]:
 
         parse_limits(texts)
     return texts
+
+
+def parse_columns(texts: Sequence[str]) -> dict[str, str]:
+    """The columns that `task=question,pass=ok` names, by the field of ColumnMap.
+
+    A name may consist of several columns, joined by commas.
+
+    >>> parse_columns(["task=suite,case,pass=ok", "cost="])
+    {'task': 'suite,case', 'passed': 'ok', 'cost': ''}
+    """
+    columns: dict[str, str] = {}
+    for text in texts:
+        for part in re.split(r",(?=\s*[\w-]+\s*=)", text):
+            word, equals, column = part.partition("=")
+            word = word.strip().lower().replace("_", "-")
+            if not equals:
+                raise click.BadParameter(f"{text!r} is not NAME=COL, such as task=question,pass=ok")
+            if word not in _WORDS:
+                near = closest(word, _WORDS)
+                hint = f"did you mean {near}?" if near else f"there are {', '.join(_WORDS)}"
+                raise click.BadParameter(f"{word!r} is not what a column can hold; {hint}")
+            name = _WORDS[word]
+            if columns.setdefault(name, column.strip()) != column.strip():
+                raise click.BadParameter(f"{word} is named twice: {columns[name]} and {column}")
+    return columns
 
 
 # Parameters that have the names of the fields of ReadingOptions.
@@ -264,7 +300,7 @@ def reading_options(
     task_option: str = "--task",
     metavar: str = "RESULTS...",
 ) -> Decorator:
-    """RESULTS..., --format, --duplicates, --limit and the column mapper, as `reading`.
+    """RESULTS..., --columns, --format, --duplicates, --limit and the like, as `reading`.
 
     With `stores`, also which run of which store. `task_option` names the column of tasks, as
     --task-column does everywhere; `metavar` says what is read.
@@ -273,6 +309,16 @@ def reading_options(
     options = [
         click.argument(
             "paths", metavar=metavar if required else f"[{metavar}]", nargs=-1, required=required
+        ),
+        shared(
+            READING,
+            "--columns",
+            "named_columns",
+            metavar="NAME=COL,...",
+            multiple=True,
+            callback=lambda _, __, texts: parse_columns(texts),
+            help=f"Which column is which: task=question,pass=ok. NAME is one of "
+            f"{', '.join(_WORDS)}.",
         ),
         *_READING.values(),
         *(
@@ -292,6 +338,7 @@ def reading_options(
         @functools.wraps(command)
         def with_reading(**values: Any) -> Any:
             columns = {name: values.pop(f"{COLUMN}{name}", None) for name in COLUMNS}
+            columns |= values.pop("named_columns")
             chosen = {name: values.pop(name) for name in ("paths", *own)}
             reading = ReadingOptions(columns=columns, task_option=task_option, **chosen)
             return command(reading=reading, **values)

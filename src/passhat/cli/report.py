@@ -9,12 +9,20 @@ import click
 
 from passhat.cli.forge_output import announce, forge_options, wanted
 from passhat.cli.options import (
+    CRITERION,
+    FOR,
+    JSON,
+    ONLY,
+    VERBOSE,
+    WHICH_COLUMNS,
     AnalysisOptions,
     SectionedCommand,
     analysis_options,
     bar_option,
+    for_option,
     output_options,
     parse_bars,
+    renamed,
 )
 from passhat.cli.output import (
     Output,
@@ -29,6 +37,7 @@ from passhat.cli.reading import ReadingOptions, reading_options
 
 if TYPE_CHECKING:
     from passhat.records import Tally, Transcripts, Trials
+    from passhat.stats.estimate import Scope
 
 
 def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -39,10 +48,25 @@ def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
         ctx.exit()
 
 
-@click.command(cls=SectionedCommand)
+@click.command(
+    cls=SectionedCommand,
+    brief=[
+        ONLY,
+        "--k K,K              the k of pass@k and pass^k (reliability@k), such as 1,3",
+        FOR,
+        CRITERION,
+        WHICH_COLUMNS,
+        "--tasks              list every task",
+        "--transcripts        put transcripts on the page",
+        "-o FILE              write .html .md .json .csv .tex .xml .svg ...",
+        JSON,
+        VERBOSE,
+    ],
+)
 @click.option("--only", metavar="AGENT", multiple=True, help="Report on this agent only.")
 @bar_option
-@click.option("--all-tasks", is_flag=True, help="List every task.")
+@for_option
+@renamed("--tasks", "all_tasks", formerly="--all-tasks", is_flag=True, help="List every task.")
 @click.option(
     "--schema",
     is_flag=True,
@@ -51,17 +75,18 @@ def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     callback=_print_schema,
     help="Print the JSON Schema of --json, and exit.",
 )
-@click.option("--transcripts", is_flag=True, help="Show the transcript of each run on the page.")
+@click.option("--transcripts", is_flag=True, help="Put the transcript of each trial on the page.")
 @click.option("--matrix", is_flag=True, help="Show every task against every agent instead.")
 @click.option("--targets", is_flag=True, help="List every number by the name a gate uses.")
 @analysis_options
 @forge_options
-@output_options("report", verbose=True)
+@output_options("report")
 @reading_options()
 def report(
     reading: ReadingOptions,
     only: tuple[str, ...],
     bars: tuple[str, ...],
+    scope: Scope | None,
     all_tasks: bool,
     transcripts: bool,
     matrix: bool,
@@ -79,10 +104,11 @@ def report(
 
     \b
       passhat report logs/airline.eval
-      passhat report latest
-      passhat report results.csv --task question --pass ok --k 1,2,4
-      passhat report results.jsonl --pass-if 'score>=0.8' -o report.html
-      passhat report logs/airline.eval --transcripts -o report.html
+      passhat report results.csv --columns task=question,pass=ok
+      passhat report latest -o report.html --transcripts
+
+    \b
+      passhat report results.jsonl --pass-if 'score>=0.8' --k 1,2,4
       passhat report logs/*.eval --matrix -o matrix.csv -o matrix.md
     """
     from passhat.journeys import report_results
@@ -126,6 +152,7 @@ def report(
         results=again,
         more_runs=None if again is None else results.more_runs(),
         all_tasks=all_tasks,
+        scope=scope,
         narrowed=len(only) > 1,
         **page,
     )

@@ -12,13 +12,19 @@ import click
 from passhat.cli.exit_codes import ExitCode
 from passhat.cli.forge_output import announce_run, forge_options, wanted
 from passhat.cli.options import (
+    EXIT_CODES,
+    JSON,
+    ONLY,
+    TRIALS,
     Command,
     Number,
+    Option,
     SectionedCommand,
     Share,
     WholeNumber,
     in_order,
     output_options,
+    renamed,
     shared,
     store_option,
 )
@@ -27,10 +33,16 @@ from passhat.cli.reading import say_note
 from passhat.cli.run_output import show_run
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from passhat.analysis.gates.run_answer import RunAnswer
     from passhat.journeys.run_request import Executor, ResumeTerms, RunTerms
 
 BARE_VALUES = {"--record": "new", "--faults": "both"}
 """What these options mean without `=VALUE`."""
+
+SAME_OPTIONS = ""
+"""What --resume means without RUN: the newest run with the same options."""
 
 EXECUTION = "Where it runs"
 
@@ -38,13 +50,26 @@ EXECUTION = "Where it runs"
 class OptionalValues(SectionedCommand):
     """A command whose `--record` and `--faults` take a value only behind an equals sign.
 
-    Otherwise `passhat run --record suite.yml` would record in the mode "suite.yml".
+    Otherwise `passhat run --record suite.yml` would record in the mode "suite.yml". `--resume`
+    takes the next word, unless that is a suite file.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
-        words = [f"{arg}={BARE_VALUES[arg]}" if arg in BARE_VALUES else arg for arg in args[:end]]
+        words: list[str] = []
+        for arg in args[:end]:
+            if words and words[-1] == "--resume" and _may_name_a_run(arg):
+                words[-1] = f"--resume={arg}"
+            else:
+                words.append(f"{arg}={BARE_VALUES[arg]}" if arg in BARE_VALUES else arg)
+        words = [f"--resume={SAME_OPTIONS}" if word == "--resume" else word for word in words]
         return super().parse_args(ctx, words + args[end:])
+
+
+def _may_name_a_run(word: str) -> bool:
+    """Whether the word after --resume is the run, and not an option or the suite."""
+    suite = word.lower().endswith((".yml", ".yaml")) or Path(word).is_file()
+    return not word.startswith("-") and not suite
 
 
 page_options = in_order(
@@ -54,7 +79,7 @@ page_options = in_order(
         "--rows",
         type=click.Choice(["tasks", "runs"]),
         help="What counts as a test case in JUnit, CTRF, TAP and similar files: a task or a single "
-        "run.  [default: tasks]",
+        "trial.  [default: tasks]",
     ),
 )
 _COUNT, _AMOUNT = WholeNumber(min=1), Number(min=0, min_open=True)
@@ -79,10 +104,10 @@ execution_options = in_order(
 )
 _named = partial(click.option, metavar="NAME", multiple=True)
 _choosing = in_order(
-    _named("--only", help="Only this agent or system; * and ? match."),
-    _named("--task", "tasks", help="Only this task, or one run: 'refund #3'."),
+    _named("--only", help="Only this agent; * and ? match."),
+    _named("--task", "tasks", help="Only this task, or one trial: 'refund #3'."),
     _named("--tag", "tags", help="Only tasks with this tag."),
-    click.option("--runs", type=_COUNT, help="Runs of each task."),
+    renamed("--trials", "runs", formerly="--runs", type=_COUNT, help="Trials of each task."),
     click.option(
         "--seed", type=WholeNumber(min=0), help="The seed that those of all trials are made from."
     ),
@@ -99,12 +124,15 @@ _choosing = in_order(
 _demanding = in_order(
     click.option(
         *("--require", "-r"),
-        metavar="DEMAND",
+        metavar="GATE",
         multiple=True,
         help="A gate in addition to those of the suite, such as 'pass^3 >= 0.8'. May be repeated.",
     ),
-    click.option(
-        "--until-settled", is_flag=True, help="Stop as soon as every gate has its verdict."
+    renamed(
+        *("--until-decided", "until_settled"),
+        formerly="--until-settled",
+        is_flag=True,
+        help="Stop as soon as every gate is decided.",
     ),
     click.option(
         "--coverage-threshold",
@@ -124,7 +152,7 @@ _cassettes = in_order(
         metavar="[=missing|all|drifted]",
         help="Record every exchange in cassettes: all again, or only missing or drifted ones.",
     ),
-    _cassette_flag("--append", help="Record further runs beside the recorded ones."),
+    _cassette_flag("--append", help="Record further trials beside the recorded ones."),
     _cassette_flag("--replay", help="Answer from the cassettes and make no calls."),
     _cassette_flag("--replay-or-live", help="Replay what is recorded, call models for the rest."),
     _cassette_flag("--live", help="Call the models even if there are recordings."),
@@ -135,6 +163,14 @@ _cassettes = in_order(
     ),
     _cassette_flag("--allow-drift", help="Replay although the suite has changed."),
     _cassette_flag("--compress", help="Write cassettes with zstd."),
+)
+
+
+_resuming = in_order(
+    click.option("--retry-errors", is_flag=True, help="With --resume: run errored trials again."),
+    click.option(
+        "--changed", is_flag=True, help="With --resume: go on although the suite file has changed."
+    ),
 )
 
 
@@ -167,7 +203,24 @@ def _cassette(values: dict[str, Any]) -> str | None:
     return chosen[0][1] if chosen else None
 
 
-@click.command(cls=OptionalValues)
+@click.command(
+    cls=OptionalValues,
+    brief=[
+        TRIALS,
+        f"{ONLY}           --task NAME  this task only",
+        "-r, --require GATE   a gate, such as 'pass^3 >= 0.8'; may be repeated",
+        "--until-decided      stop as soon as every gate is decided",
+        "--dry-run            show what would run, and what it may cost",
+        "--resume [RUN]       go on with a run; nothing is paid twice",
+        "--record --replay    keep every model answer; answer from what was kept",
+        "--live               call the models although there are recordings",
+        "--max-cost DOLLARS   stop when this much is spent",
+        "--store URL          where trials are kept (many machines share one)",
+        "-o FILE              write .html .json .md .xml (JUnit) ...",
+        "--json  -v  -q       print JSON; every number; no progress",
+        EXIT_CODES,
+    ],
+)
 @click.argument("suite", type=click.Path(path_type=Path), required=False)
 @click.option(
     "--config",
@@ -177,19 +230,28 @@ def _cassette(values: dict[str, Any]) -> str | None:
 )
 @run_options
 @click.option("--dry-run", is_flag=True, help="Show what would run and what it may cost.")
-@click.option("--resume", is_flag=True, help="Resume the newest run with the same options.")
+@click.option(
+    "--resume",
+    is_flag=False,
+    flag_value=SAME_OPTIONS,
+    metavar="[RUN]",
+    help="Go on with this run, or else with the newest one that has the same options.",
+)
+@_resuming
 @page_options
 @execution_options
 @execution_option("--no-store", is_flag=True, help="Store nothing; an interrupted run is lost.")
 @forge_options
-@output_options("run", verbose=True)
+@output_options("run")
 @click.pass_context
 def run(
     context: click.Context,
     suite: Path | None,
     config: Path | None,
     dry_run: bool,
-    resume: bool,
+    resume: str | None,
+    retry_errors: bool,
+    changed: bool,
     store: Path | str,
     executor: Executor,
     workers: int,
@@ -202,17 +264,21 @@ def run(
     output: Output,
     **terms: Unpack[RunTerms],
 ) -> None:
-    """Run SUITE (default: passhat.yml in this folder) and say how reliable its agents are.
+    """Run every task of a suite many times and judge its gates.
 
     \b
-      passhat run
-      passhat run suite.yml --runs 20 --require 'pass^3 >= 0.8' --until-settled
-      passhat run --record               then, without a key: passhat run --replay
-      passhat run --html report.html -o report.json --max-cost 5
-      passhat run -o events.ndjson       a line for each event, while it runs
+      passhat run --trials 20 --require 'pass^3 >= 0.8' --until-decided
+      passhat run --record          then, with no key: passhat run --replay
 
-    Every trial is stored as soon as it ends; `passhat resume` continues an interrupted run and pays
-    for nothing twice.
+    SUITE is passhat.yml in this folder unless you name another. Every trial is stored as soon as it
+    ends. --resume goes on with RUN, or with the newest run of the same suite and options; RUN
+    continues with the options that it was started with, and you may give new budgets and files.
+    --trials is then the number for each task in all: more than before extends a finished run.
+
+    \b
+      passhat run --resume latest --trials 30
+      passhat run -o report.html -o report.json --max-cost 5
+      passhat run -o events.ndjson       a line for each event, while it runs
 
     Exit codes: 0 passed; 1 a gate, a floor or (in a suite without gates) an expectation failed;
     2 usage or configuration; 3 the run could not be completed; 4 undecided; 70 a fault of passhat
@@ -222,6 +288,22 @@ def run(
         raise click.UsageError(f"name the suite once: {suite} or --config {config}", ctx=context)
     suite = suite or config
     kept = None if no_store else store
+    tell = partial(
+        announce_run, output=output, suite=suite, store=kept, informational=informational
+    )
+    if resume:
+        _refuse_other_options(context, resume)
+        code = _resume(
+            resume, runs=terms["runs"], store=store, html=html, rows=rows, transcripts=transcripts,
+            output=output, tell_reviewers=tell if wanted(github) else None,
+            retry_errors=retry_errors, changed=changed, executor=executor, workers=workers,
+            concurrency=terms["concurrency"], max_cost=terms["max_cost"],
+            max_tokens=terms["max_tokens"], max_minutes=terms["max_minutes"],
+            max_calls=terms["max_calls"],
+        )  # fmt: skip
+        context.exit(_told(code, informational=informational))
+    if retry_errors or changed:
+        raise click.UsageError("--retry-errors and --changed need the run: --resume RUN")
     from passhat.journeys import plan_run, run_suite
 
     if dry_run:
@@ -230,15 +312,12 @@ def run(
         output.write(plan_run(suite, store=kept, **terms))
         return
     files = {"outputs": output.paths_out, "html": html, "transcripts": transcripts, "rows": rows}
-    tell = partial(
-        announce_run, output=output, suite=suite, store=kept, informational=informational
-    )
     code = show_run(
         lambda on_event: run_suite(
             suite,
             **terms,
             store=kept,
-            resume=resume,
+            resume=resume is not None,
             transcripts=wants_page(transcripts, output, html=html),
             on_event=on_event,
             interface=files,
@@ -248,26 +327,50 @@ def run(
         output,
         html=html,
         by_run=rows == "runs",
-        resumed=resume,
+        resumed=resume is not None,
         store=kept,
         tell_reviewers=tell if wanted(github) else None,
     )
-    context.exit(0 if informational and code in (ExitCode.FAIL, ExitCode.UNDECIDED) else code)
+    context.exit(_told(code, informational=informational))
 
 
-@click.command(cls=SectionedCommand)
+def _told(code: ExitCode, *, informational: bool) -> ExitCode:
+    """The exit code, which is 0 for any verdict if reviewers are only to be told."""
+    verdict = code in (ExitCode.FAIL, ExitCode.UNDECIDED)
+    return ExitCode.PASS if informational and verdict else code
+
+
+_FIXED = ("suite", "config", "only", "tasks", "tags", "seed", "shard", "faults", "require",
+          "until_settled", "coverage_threshold", "record", "append", "replay", "replay_or_live",
+          "live", "servers", "allow_drift", "compress", "dry_run", "no_store")  # fmt: skip
+"""What a run that is resumed has from its start."""
+
+
+def _refuse_other_options(context: click.Context, run: str) -> None:
+    """Refuse options that would make the rest of a run another run than its beginning."""
+    typed = click.core.ParameterSource.COMMANDLINE
+    for param in context.command.params:
+        if param.name in _FIXED and context.get_parameter_source(param.name) is typed:
+            name = param.flag if isinstance(param, Option) else max(param.opts, key=len)
+            word = name if name.startswith("-") else name.upper()
+            raise click.UsageError(
+                f"run {run} goes on with the options that it was started with: leave out {word}"
+            )
+
+
+@click.command(cls=SectionedCommand, brief=["It is now: passhat run --resume [RUN]"])
 @click.argument("run", required=False)
-@click.option(
-    "--runs",
+@renamed(
+    *("--trials", "runs"),
+    formerly="--runs",
     type=WholeNumber(min=1),
-    help="Total number of runs of each task; more than before extends a finished run.",
+    help="Trials of each task in all; more than before extends a finished run.",
 )
-@click.option("--retry-errors", is_flag=True, help="Run errored trials again.")
-@click.option("--changed", is_flag=True, help="Continue although the suite file has changed.")
+@_resuming
 @page_options
 @budget_options
 @execution_options
-@output_options("run", verbose=True)
+@output_options("run")
 @click.pass_context
 def resume(
     context: click.Context,
@@ -287,12 +390,28 @@ def resume(
     started with, including -o and --html; you may give new budgets and files. Finished trials are
     not run again, and no model call that was answered is paid for again.
 
-    \b
-      passhat resume                     the newest unfinished run
-      passhat resume latest --runs 30    30 runs of every task in all
-
     Exit codes: those of `passhat run`; 2 also if there is nothing to resume.
     """
+    code = _resume(
+        run, runs=runs, store=store, html=html, rows=rows, transcripts=transcripts, output=output,
+        **given,
+    )  # fmt: skip
+    context.exit(code)
+
+
+def _resume(
+    run: str | None,
+    *,
+    runs: int | None,
+    store: Path | str,
+    html: str | None,
+    rows: str | None,
+    transcripts: bool,
+    output: Output,
+    tell_reviewers: Callable[[RunAnswer], bool] | None = None,
+    **given: Unpack[ResumeTerms],
+) -> ExitCode:
+    """Continue a stored run with the files that it was started with, unless others are named."""
     from passhat.journeys import resume_run
     from passhat.journeys.run_store import run_to_resume
 
@@ -304,36 +423,59 @@ def resume(
     page, said = html or kept.get("html"), transcripts or bool(kept.get("transcripts"))
     rows = rows or kept.get("rows")
     output = replace(output, paths_out=outputs)
-    context.exit(
-        show_run(
-            lambda on_event: resume_run(
-                found.key,
-                store=store,
-                runs=runs,
-                transcripts=wants_page(said, output, html=page),
-                on_event=on_event,
-                interface={"outputs": outputs, "html": page, "transcripts": said, "rows": rows},
-                **given,
-            ),
-            output,
-            html=page,
-            resumed=True,
+    return show_run(
+        lambda on_event: resume_run(
+            found.key,
             store=store,
-            by_run=rows == "runs",
-        )
+            runs=runs,
+            transcripts=wants_page(said, output, html=page),
+            on_event=on_event,
+            interface={"outputs": outputs, "html": page, "transcripts": said, "rows": rows},
+            **given,
+        ),
+        output,
+        html=page,
+        resumed=True,
+        store=store,
+        by_run=rows == "runs",
+        tell_reviewers=tell_reviewers,
     )
 
 
-@click.command(cls=SectionedCommand, context_settings={"allow_interspersed_args": False})
+@click.command(
+    cls=SectionedCommand,
+    context_settings={"allow_interspersed_args": False},
+    brief=[
+        "--trials N           how often to run it (20)",
+        "-r, --require GATE   a gate, such as 'pass^3 >= 0.8'; may be repeated",
+        "--timeout SECONDS    how long one trial may take (120)",
+        JSON,
+        EXIT_CODES,
+    ],
+)
 @click.argument("command", metavar="-- COMMAND...", nargs=-1, type=click.UNPROCESSED, required=True)
-@click.option(
-    "--runs",
+@renamed(
+    *("--trials", "runs"),
+    formerly="--runs",
     type=WholeNumber(min=1),
     default=20,
-    help="How often to run it; with --until-settled, at most.",
+    help="How often to run it; with --until-decided, at most.",
 )
-@click.option("--min", "least", type=Share(), help="The share of runs that must succeed.")
-@click.option("--until-settled", is_flag=True, help="Stop as soon as --min is proved or disproved.")
+@click.option(
+    *("--require", "-r"),
+    metavar="GATE",
+    multiple=True,
+    help="A gate, such as 'pass^3 >= 0.8'. May be repeated.",
+)
+@click.option(
+    "--min", "least", type=Share(), help="The share that must pass: --require 'pass@1 >= SHARE'."
+)
+@renamed(
+    *("--until-decided", "until_settled"),
+    formerly="--until-settled",
+    is_flag=True,
+    help="Stop as soon as every gate is decided.",
+)
 @click.option(
     "--outcome",
     type=click.Choice(["auto", "exit", "json"]),
@@ -345,17 +487,18 @@ def resume(
     type=Number(min=0, min_open=True),
     default=120.0,
     metavar="SECONDS",
-    help="How long one run may take.",
+    help="How long one trial may take.",
 )
-@click.option("--concurrency", type=WholeNumber(min=1), default=1, help="Runs at a time.")
-@store_option("Also store the runs here.", default=None)
-@output_options("run", verbose=True)
+@click.option("--concurrency", type=WholeNumber(min=1), default=1, help="Trials at a time.")
+@store_option("Also store the trials here.", default=None)
+@output_options("run")
 @click.pass_context
 def repeat(
     context: click.Context,
     /,
     command: tuple[str, ...],
     runs: int,
+    require: tuple[str, ...],
     least: float | None,
     until_settled: bool,
     outcome: Literal["auto", "exit", "json"],
@@ -364,25 +507,29 @@ def repeat(
     store: Path | str | None,
     output: Output,
 ) -> None:
-    """Run COMMAND many times: how often does it succeed, and how sure is that?
+    """Run any command many times: does it work every time?
 
     \b
-      passhat repeat --runs 20 -- ./my-agent --flag
-      passhat repeat --until-settled --min 0.9 --runs 200 -- pytest -x tests/agent
-      passhat repeat --runs 50 --concurrency 4 -- curl -fsS localhost:8000/ask
+      passhat repeat -- ./my-agent --flag
+      passhat repeat --trials 200 --require 'pass@1 >= 0.9' -- pytest -x tests/agent
 
-    Exit codes: 0 all runs succeeded, or --min is proved; 1 a run failed, or --min is disproved;
-    2 there is no such program; 3 it could not be run; 4 --min is neither; 130 interrupted.
+    \b
+      passhat repeat --trials 50 --concurrency 4 -- curl -fsS localhost:8000/ask
+      passhat repeat --until-decided --require 'pass^3 >= 0.8' --trials 200 -- ./my-agent
+
+    Without a gate every trial must pass. Exit codes: 0 PASS; 1 FAIL; 2 there is no such program;
+    3 it could not be run; 4 UNDECIDED; 130 interrupted.
     """
     from passhat.journeys import repeat_command
 
-    if until_settled and least is None:
-        raise click.UsageError("--until-settled needs --min SHARE: what is to be settled?")
+    if until_settled and least is None and not require:
+        raise click.UsageError("--until-decided needs a gate: --require 'pass@1 >= 0.9'")
     context.exit(
         show_run(
             lambda on_event: repeat_command(
                 command,
                 runs=runs,
+                require=require,
                 least=least,
                 until_settled=until_settled,
                 outcome=outcome,

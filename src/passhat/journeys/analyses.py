@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from passhat import arguments
-from passhat.arguments import CONFIDENCE, PROFILE_KS, SEED, STORE
+from passhat.arguments import COMPARED_KS, CONFIDENCE, PROFILE_KS, SEED, STORE
 from passhat.errors import ArgumentError, HistoryError, InputError
 from passhat.journeys.results import (
     Names,
@@ -85,12 +86,13 @@ def compare_results(
     *,
     only: Names = (),
     margin: float | None = None,
+    by: str | None = None,
     ks: int | Sequence[int] | None = None,
     confidence: float = CONFIDENCE,
     errors: ErrorPolicy = "fail",
     seed: int = SEED,
 ) -> Comparison | RankReport:
-    """Is one agent better than another, on the same tasks? More than two are ranked.
+    """Is one agent better than another, on the same tasks? More than two are ranked, `by` a metric.
 
     Two files or stored runs with one agent each are the two sides, and so are two with several
     agents if `only` names one that both hold; otherwise each agent is a side. The difference is the
@@ -105,13 +107,15 @@ def compare_results(
     if len(sides) > 2:
         return rank_results(
             Trials.concat(sides, duplicates=None),
-            by=usual_metric(ks),
+            by=by or usual_metric(ks),
             confidence=confidence,
             errors=errors,
             seed=seed,
         )
     from passhat.analysis.comparing.comparison import compare
 
+    if by is not None:
+        ks = _ks_of(by)
     days = None
     if isinstance(read, Results) and len(read.paths) == 2 and len(set(chosen)) <= 1:
         days = days_between(read, errors)
@@ -127,7 +131,7 @@ def compare_results(
     if held > len(sides):  # picked after looking: some of many pairs differ by chance
         note = (
             f"this is 1 of the {held * (held - 1) // 2:,} pairs of the {held:,} agents in these "
-            "results, looked at alone; passhat rank holds for all of them together"
+            "results, looked at alone; a comparison of them all holds for all of them together"
         )
         answer = replace(answer, notes=(*answer.notes, note))
     return answer
@@ -275,6 +279,20 @@ def usual_metric(ks: int | Sequence[int] | None) -> str:
 
     asked = ascending("ks", ks)
     return f"pass^{asked[-1]}" if asked else "mean_score"
+
+
+def _ks_of(by: str) -> tuple[int, ...] | None:
+    """The k of a comparison of two whose verdict is about a metric.
+
+    >>> _ks_of("pass^7"), _ks_of("mean_score")
+    ((1, 2, 3, 4, 5, 7), None)
+    """
+    if by in ("mean_score", "pass@1", "pass^1"):
+        return None
+    if (found := re.fullmatch(r"pass\^([1-9]\d*)", by)) is None:
+        raise ArgumentError("by", "must be pass^k, pass@1 or mean_score for two agents", by)
+    k = int(found[1])
+    return tuple(sorted({*(one for one in COMPARED_KS if one < k), k}))
 
 
 def _one_agent(results: ResultsLike | None, only: Names) -> Trials | None:
@@ -468,7 +486,7 @@ def flaky_tasks(
     """Which tasks passed and failed over the newest `last` runs of a suite?"""
     from passhat.analysis.comparing.trends import find_flaky
 
-    moments = _read_moments("passhat flaky", suite, store, branch, last, only)
+    moments = _read_moments("passhat trend --tasks", suite, store, branch, last, only)
     return find_flaky(moments, confidence=confidence)
 
 

@@ -16,6 +16,7 @@ from passhat.arguments import path, several
 from passhat.dataclass import dataclass
 from passhat.errors import MissingExtra, PasshatError, SuiteError
 from passhat.journeys.run_request import AnswerSource, RunRequest, choose_source
+from passhat.messages import few, plural
 from passhat.records.secrets import bare_address
 from passhat.records.suite import SuiteCheck, SuiteProblem
 
@@ -73,10 +74,10 @@ def diagnose(suite: str | Path | None = None, *, ask: bool = False) -> Iterator[
         for line in str(error).splitlines():
             yield Finding(what="suite", text=line, problem=True, invalid=True)
         return
-    yield Finding(what=str(name), text=loaded.size)
+    yield Finding(what=str(name), text=_size(loaded))
     source = choose_source(loaded, RunRequest())
     if not source.asks:
-        yield Finding(what="cassettes", text=f"a run is a {source}")
+        yield Finding(what="cassettes", text="replayed, no key needed")
     for finding, part in _parts(loaded, ask=ask):
         if finding.problem and not _needed(part, loaded, source, ask=ask):
             text = f"only a live run needs it; {finding.text}"
@@ -96,6 +97,16 @@ def deciding_files(suite: str | Path | None = None) -> tuple[Path, ...]:
     loaded = load_suite(suite or find_suite(Path()))
     kept = (loaded.directory / name for name in ("cassettes", "snapshots"))
     return (*DecidingFiles.of(loaded).names, *(folder.absolute() for folder in kept))
+
+
+def _size(suite: Suite) -> str:
+    """`4 tasks x 20 trials, 1 agent (local/smollm2)`."""
+    names = suite.systems
+    counts = {pairing.runs for pairing in suite.pairings}
+    every = len(suite.pairings) == len(suite.tasks) * len(names) and len(counts) == 1
+    tasks, trials = plural(len(suite.tasks), "task"), plural(suite.trials, "trial")
+    design = f"{tasks} x {plural(counts.pop(), 'trial')}" if every else f"{tasks}, {trials}"
+    return f"{design}, {plural(len(names), 'agent')} ({few(names)})"
 
 
 def _parts(suite: Suite, *, ask: bool) -> Iterator[tuple[Finding, Part]]:
@@ -217,15 +228,13 @@ async def _server(server: Server, directory: Path) -> Finding:
     if reason := lacks_program(server, directory):
         return _looked_up(what, reason, "")
     running = RunningServer(server, directory=directory)
-    started = time.perf_counter()
     try:
         await running.start()
     except PasshatError as error:
         return Finding(what=what, text=str(error), problem=True)
-    seconds = time.perf_counter() - started
     tools = ", ".join(tool.name for tool in running.tools) or "no tools"
     await running.stop()
-    return Finding(what=what, text=f"starts in {seconds:.1f} s: {tools}")
+    return Finding(what=what, text=tools)
 
 
 # Are there secrets in files? What passhat wrote here, or other files.

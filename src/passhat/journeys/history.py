@@ -71,7 +71,7 @@ def export_run(
     from passhat.history.runs import look_up
     from passhat.ingest.write import write_trials
 
-    dataset = is_url(place) or not Path(place).suffix
+    dataset = is_dataset(place)
     if transcripts and not dataset:
         raise ArgumentError("transcripts", "are exported to a folder, not to a file", str(place))
     with open_store(store) as history:
@@ -83,6 +83,15 @@ def export_run(
         trials = history.trials(named.run)
     write_trials(trials, place)
     return [str(place)]
+
+
+def is_dataset(place: Path | str) -> bool:
+    """Whether a run is written there as a dataset: to a folder or an address, not to a file.
+
+    >>> is_dataset("s3://evals/trials"), is_dataset("trials.csv")
+    (True, False)
+    """
+    return is_url(place) or not Path(place).suffix
 
 
 def export_dataset(
@@ -453,6 +462,6 @@ def _of_dataset(place: str, wanted: _SearchedTrials) -> Iterator[_Found]:
                 yield run, None, kept
     if not found:
         raise ReadError(
-            f"{place}: holds no transcripts; `passhat history export RUN {place} --transcripts` "
+            f"{place}: holds no transcripts; `passhat convert RUN -o {place} --transcripts` "
             "writes them"
         )

@@ -66,7 +66,7 @@ class StartingFiles:
 
 
 _FIRST_RUN = (
-    ("check it", "passhat validate"),
+    ("check it", "passhat check"),
     ("see what it would run", "passhat run --dry-run"),
     ("run it", "passhat run"),
 )
@@ -111,7 +111,7 @@ def new_suite(
             "The two tasks below only show that it runs: replace them with your own.",
             "`passhat schema suite` lists what you can expect of an answer.",
             "An agent that never fails passes the gate with half of these runs: with",
-            "--until-settled the run ends as soon as the verdict is clear.",
+            "--until-decided the run ends as soon as the verdict is clear.",
         ),
     )
     return StartingFiles(files={**files, SUITE_FILE: suite_text(suite)}, next_steps=_FIRST_RUN)

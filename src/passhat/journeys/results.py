@@ -225,13 +225,17 @@ class Results:
         several = len(self.names) > 1 or any(self.is_stored(path) for path in self.paths)
         yield from self.each() if several and len(self.paths) > 1 else [self]
 
+    def place_of_run(self) -> tuple[str | Path, str]:
+        """The store that the first path is or names a run of, and what it calls the run."""
+        path = self.paths[0]
+        return (path, self.run) if is_store(path) else (self.store, path)
+
     @contextmanager
     def open_stored(self) -> Iterator[tuple[History, NamedRun]]:
         """The store that the path is or names a run of, and that run."""
         from passhat.history.runs import look_up
 
-        path = self.paths[0]
-        store, run = (path, self.run) if is_store(path) else (self.store, path)
+        store, run = self.place_of_run()
         with open_store(store) as history:
             yield history, look_up(history, run)
 

@@ -261,7 +261,7 @@ def _resume_command(reference: str, store: str) -> str:
     from passhat.history import DEFAULT_PATH
 
     where = "" if store == str(DEFAULT_PATH) else f" --store {shlex.quote(store)}"
-    return f"passhat resume {shlex.quote(reference)}{where}"
+    return f"passhat run --resume {shlex.quote(reference)}{where}"
 
 
 def same_run(store: str | Path, suite: Suite, request: RunRequest) -> Run | None:

@@ -239,6 +239,7 @@ def repeat_command(
     command: str | Sequence[str],
     *,
     runs: int = 20,
+    require: str | Sequence[str] = (),
     least: float | None = None,
     until_settled: bool = False,
     outcome: Literal["auto", "exit", "json"] = "auto",
@@ -250,9 +251,9 @@ def repeat_command(
     """How often does a command succeed, and how sure is that?
 
     `command` is a text such as "pytest -q", split into words as a shell does, or a list of words.
-    `least` is the share of runs that must succeed; with `until_settled` the runs end as soon as it
-    is proved or disproved. `outcome` says what decides: the exit code ("exit"), or a JSON line on
-    its output with `score` or `passed` ("json").
+    `require` are gates, and `least` is the share of trials that must pass; with `until_settled` the
+    trials end as soon as every gate is decided. `outcome` says what decides: the exit code
+    ("exit"), or a JSON line on its output with `score` or `passed` ("json").
 
     >>> repeat_command("true", runs=3)
     <RunAnswer: passed, 3 trials; see .report, .verdicts, .trials>
@@ -260,8 +261,11 @@ def repeat_command(
     from passhat.records import CommandSystem, Pairing, Suite, Task
     from passhat.records.redaction import environment_redactor
 
-    if until_settled and least is None:
-        raise ArgumentError("least", "must say which share to settle with until_settled", least)
+    gates = list(arguments.names("require", require, arguments.DEMANDS))
+    if least is not None:
+        gates.append(f"pass@1 >= {arguments.probability('least', least)}")
+    if until_settled and not gates:
+        raise ArgumentError("require", "must name a gate to decide with until_settled", require)
     words = _words(command)
     if shutil.which(words[0]) is None:
         raise InputError(f"{words[0]}: no such program on the PATH, or it is not executable")
@@ -277,7 +281,7 @@ def repeat_command(
     pairing = Pairing(system=system, task=Task(name="command"), runs=runs, label=name)
     return run_suite(
         Suite(name=name, pairings=(pairing,), concurrency=concurrency),
-        require=() if least is None else f"pass@1 >= {arguments.probability('least', least)}",
+        require=gates,
         until_settled=until_settled,
         store=store,
         on_event=on_event,
@@ -466,7 +470,7 @@ def _notes(job: RunJob, rule: StoppingRule | None, *, added: int) -> list[str]:
         return [JUDGED_BEFORE] if job.extended and job.gates else job.hints
     late = [rule.late_sentence] if rule.late_sentence else []
     if job.extended and not added:
-        runs = f"passhat run --runs {job.request.runs}"
+        runs = f"passhat run --trials {job.request.runs}"
         late.append(f"{NOTHING_ADDED}; `{runs}` runs every task as often, settled or not")
     return late
 

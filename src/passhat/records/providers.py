@@ -210,7 +210,7 @@ def unknown_model(name: str, *, listed: bool = True) -> str:
     there = (
         f" There are: claude-*, gpt-*, o3 and the like, gemini-*, {SCRIPTED}, {LOCAL}/{SMOLLM2}, "
         f"{LOCAL}/FILE.gguf, PROVIDER/MODEL with {', '.join(PROVIDERS)}, and any name with a "
-        "`base_url:`; `passhat list --models` names those that have a price"
+        "`base_url:`; `passhat check --models` names those that have a price"
     )
     return f'no model is called "{name}".{guess}{there if listed else ""}'
 

@@ -559,7 +559,7 @@ class Excerpt:
 class TranscriptMatch:
     """A trial whose transcript has a text, and the words around it.
 
-    `number` counts the runs of its task from 1, as reports and `passhat diff` do; None if the
+    `number` counts the runs of its task from 1, as reports and `passhat why` do; None if the
     dataset does not say where its log begins.
     """
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from passhat.reporters.formatting import TerminalStyle
     from passhat.reporters.page_parts import PageTranscripts
     from passhat.reporters.test_cases import ReportedCase, TestSuite
-    from passhat.stats.estimate import Interval
+    from passhat.stats.estimate import Interval, Scope
 
 RESULTS = "RESULTS"
 """The placeholder in suggested commands where the caller did not name its results."""
@@ -46,7 +46,8 @@ class DisplayOptions:
     if nothing was stored; with `narrowed`, it holds more systems than the answer. `verbose` shows
     everything; None leaves the choice to the format: a terminal gets one screen. On the page of a
     report, `explanation` says why its runs fail and `change` how it differs from a baseline.
-    `more_runs` adds runs to the stored run that is reported. `wording` rewrites notes on arguments
+    `more_runs` adds runs to the stored run that is reported. `scope` is what the first sentence
+    judges, these tasks (the default) or similar ones. `wording` rewrites notes on arguments
     (`family`) for the caller (--family).
     """
 
@@ -57,6 +58,7 @@ class DisplayOptions:
     all_tasks: bool = False
     narrowed: bool = False
     explain: bool = False
+    scope: Scope | None = None
     every_task_follows: bool = False
     figure: str | None = None
     transcripts: Transcripts | PageTranscripts | None = None

@@ -18,6 +18,7 @@ from passhat.analysis.reports.parts import (
     is_judged,
 )
 from passhat.analysis.reports.report import Report
+from passhat.dataclass import replace
 from passhat.messages import capitalised, plural
 from passhat.reporters.answer import StatusLabel
 from passhat.reporters.formatting import (
@@ -31,6 +32,7 @@ from passhat.reporters.formatting import (
 )
 from passhat.stats.estimate import (
     FEW_TASKS,
+    TASKS_LIKE_THESE,
     THIS_SUITE,
     Estimate,
     Interval,
@@ -51,17 +53,38 @@ def opening(report: Report) -> str:
     return overview(report) if len(report.systems) > 1 else verdict(report.systems[0])
 
 
-def verdict(system: SystemReport, *, k: int | None = None) -> str:
+def verdict(system: SystemReport, *, k: int | None = None, scope: Scope | None = None) -> str:
     """The answer in one sentence; before it, what makes the runs less than independent.
 
-    `k` asks for another k than the headline's.
+    `k` asks for another k than the headline's, `scope` for which tasks to judge.
     """
     disturbed = disturbance_sentence(system.disturbances)
-    answer = _answer(system, headline_k(system) if k is None else k)
+    judged = for_scope([system], scope)[0]
+    answer = _answer(judged, headline_k(system) if k is None else k)
+    answer = f"For similar tasks: {answer}" if scope == TASKS_LIKE_THESE else answer
     return answer if disturbed is None else f"{disturbed} {answer}"
 
 
-def overview(report: Report, *, k: int | None = None) -> str:
+def for_scope(systems: Sequence[SystemReport], scope: Scope | None) -> list[SystemReport]:
+    """The systems as sentences judge them, by their intervals for the tasks that are asked about.
+
+    Sentences read `this_suite`; for similar tasks it holds what `tasks_like_these` does.
+    """
+    if scope != TASKS_LIKE_THESE:
+        return list(systems)
+    return [
+        replace(
+            system,
+            metrics={
+                name: replace(metric, this_suite=metric.tasks_like_these)
+                for name, metric in system.metrics.items()
+            },
+        )
+        for system in systems
+    ]
+
+
+def overview(report: Report, *, k: int | None = None, scope: Scope | None = None) -> str:
     """The answer about several systems in one sentence, at the k of the headline or another."""
     leaders = report.leaders if k is None else report.leaders_at(k)
     k = common_k(report.systems) if k is None else k
@@ -72,9 +95,10 @@ def overview(report: Report, *, k: int | None = None) -> str:
         why = " ".join(unjudged(report.systems, k))
         return f"There is no pass^{k} to compare: {why} {once(report.systems)}"
     if len(judged) == 1:
-        answer = verdict(judged[0])
+        answer = verdict(judged[0], scope=scope)
     else:
-        said = judgement_of_all(judged, of=len(report.systems), k=k)
+        said = judgement_of_all(for_scope(judged, scope), of=len(report.systems), k=k)
+        said = f"For similar tasks: {said}" if scope == TASKS_LIKE_THESE else said
         answer = f"{said}. {ahead(leaders)}."
     return " ".join([answer, *unjudged(report.systems, k)])
 

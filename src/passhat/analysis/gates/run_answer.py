@@ -89,8 +89,8 @@ class ToolCoverage:
 class MoreRuns:
     """How a stored run gets more runs of its tasks, each done once for every seed of the suite.
 
-    >>> MoreRuns(command="passhat resume latest", seeds=3).up_to(20)
-    'passhat resume latest --runs 7'
+    >>> MoreRuns(command="passhat run --resume latest", seeds=3).up_to(20)
+    'passhat run --resume latest --trials 7'
     """
 
     command: str
@@ -98,7 +98,7 @@ class MoreRuns:
 
     def up_to(self, runs: int) -> str:
         """The command that brings every task to so many runs."""
-        return f"{self.command} --runs {math.ceil(runs / self.seeds)}"
+        return f"{self.command} --trials {math.ceil(runs / self.seeds)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 
 from passhat.analysis.comparing.comparison import Comparison, Difference, TaskDifference
+from passhat.dataclass import replace
 from passhat.messages import listed, plural
 from passhat.records.trial import NaturalKey, natural_key
 from passhat.reporters.answer import (
@@ -118,7 +119,8 @@ class ComparisonAnswer(Answer[Comparison]):
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """The verdict, both scopes, the tasks that differ, and what would settle it."""
         comparison = self.result
-        blocks: list[Block] = [Headline(verdict(comparison)), _difference_table(comparison)]
+        said = verdict(comparison, scope=options.scope)
+        blocks: list[Block] = [Headline(said), _difference_table(comparison)]
         blocks += paragraphs("Starred", _partial_note(comparison))
         blocks += paragraphs("Shown", _shown(comparison))
         if isinstance(comparison.seeded, Estimate):
@@ -154,14 +156,14 @@ class ComparisonAnswer(Answer[Comparison]):
         )
         texts = [_partial_note(comparison), _left_out(comparison)]
         blocks: list[Block] = [
-            Headline(verdict(comparison)),
+            Headline(verdict(comparison, scope=options.scope)),
             table,
             *(Remark(text) for text in texts if text),
             *(Remark(f"Note: {note}.") for note in comparison.notes[:2]),
             Remark(_flips_sentence(comparison), apart=True),
         ]
         most_runs = 2 * SENSIBLE_RUNS * len(comparison.tasks)
-        open_ = _needed(comparison.headline, THIS_SUITE, most_runs)
+        open_ = _needed(comparison.headline, options.scope or THIS_SUITE, most_runs)
         if open_ is not None:
             blocks.append(Remark(open_))
         if options.results is not None:
@@ -460,8 +462,14 @@ class DifferenceObject(TypedDict):
     tasks_like_these: ScopedDifference | UnavailableObject
 
 
-def verdict(comparison: Comparison) -> str:
+def verdict(comparison: Comparison, *, scope: Scope | None = None) -> str:
     """Which of the two is better, in one sentence, by what was asked for."""
+    if scope == TASKS_LIKE_THESE:
+        similar = {
+            name: replace(one, this_suite=one.tasks_like_these)
+            for name, one in comparison.differences.items()
+        }
+        return f"For similar tasks: {verdict(replace(comparison, differences=similar))}"
     first, second = called(comparison)
     asked = comparison.headline
     name = metric_word(comparison, asked)

@@ -583,7 +583,7 @@ def _diff_command(example: Example, results: str, explanation: Explanation) -> s
     # What begins like an option is none after two dashes.
     dashes = "-- " if task.startswith("-") else ""
     words = f"{dashes}{shlex.quote(task)} {numbers[0]} {numbers[1]}"
-    return f"passhat diff {results}{chosen} {words}"
+    return f"passhat why {results}{chosen} {words}"
 
 
 # The paths that runs took, and what results say of their suite, in blocks.

@@ -233,7 +233,7 @@ def _next_look(report: RankReport, results: str, *, narrowed: bool) -> NextStep:
         return advise("Two at a time", _comparing(report, results))
     those = f" {only(*(system.name for system in report.systems))}" if narrowed else ""
     level = at_confidence(report.confidence)
-    return advise(f"By pass^{k}", f"passhat rank {results}{those} --by pass^{k}{level}")
+    return advise(f"By pass^{k}", f"passhat compare {results}{those} --by pass^{k}{level}")
 
 
 def _table(report: RankReport) -> Table:

@@ -107,7 +107,7 @@ def _screen_notes(notes: Sequence[str]) -> list[Remark]:
 
 
 def _system_screen(system: SystemReport, options: DisplayOptions) -> list[Block]:
-    blocks: list[Block] = [Headline(headline.verdict(system))]
+    blocks: list[Block] = [Headline(headline.verdict(system, scope=options.scope))]
     if all_errored(system):
         return [*blocks, *_error_kinds(system)]
     k = wording.headline_k(system)
@@ -230,7 +230,8 @@ def _error_kinds(system: SystemReport) -> list[Block]:
 def _screen_of(report: Report, options: DisplayOptions, notes: Sequence[Remark]) -> list[Block]:
     """Several agents: a row each, of as many as there is room for."""
     systems = most_reliable_first(report.systems)
-    opening, errors = headline.overview(report), wording.screen_errors_of(systems)
+    opening = headline.overview(report, scope=options.scope)
+    errors = wording.screen_errors_of(systems)
     said = [opening, errors or "", *(note.text for note in notes)]
     room = MOST_LINES - sum(len(wrap(text, WIDTH)) for text in said if text)
     room -= 4  # a blank line, the header, whose CI it is, a command
@@ -307,7 +308,7 @@ def report_blocks(report: Report, options: DisplayOptions) -> list[Block]:
 def system_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
     """One system: the answer, the numbers, the tasks, what to do next."""
     blocks: list[Block] = [
-        Headline(headline.verdict(system)),
+        Headline(headline.verdict(system, scope=options.scope)),
         Section(short(system.name), wording.design(system)),
         *_every_number(system),
         *_explanations(system),
@@ -466,7 +467,7 @@ def _unlisted(count: int, some: bool, options: DisplayOptions) -> list[Block]:
     if options.results is None:
         return [Paragraph("", f"{more}.")]
     named = options.results != RESULTS
-    way = f"passhat report {options.results} --all-tasks" if named else "`all_tasks=True`"
+    way = f"passhat report {options.results} --tasks" if named else "`all_tasks=True`"
     return [Paragraph("", f"{more}: {way} lists every task.")]
 
 
@@ -502,7 +503,7 @@ def _steps_for_several(
     steps = [advise("See one in full", f"passhat report {results} {only(systems[0].name)} -v")]
     if _can_be_ranked(systems):
         those = f" {only(*(system.name for system in systems))}" if options.narrowed else ""
-        command = f"passhat rank {results}{those}{_rank_options(report)}"
+        command = f"passhat compare {results}{those}{_rank_options(report)}"
         steps.append(advise("See which are ahead and which are tied", command))
     return tuple(steps)
 
