@@ -87,9 +87,9 @@ def test_a_coding_agent_with_only_these_tools_finds_the_planted_cause(folder: Pa
     async def coding_agent(client, call) -> str:
         """Follows what the answers say, as the server's instructions advise."""
         report = await call("get_report")
-        assert "reliability@" in report
+        assert "pass^5" in report
         why = await call("explain_failures")
-        tool = re.search(r"without calling\s+(\w+)\s+first", why)
+        tool = re.match(r"The agent skips (\w+): ", why)
         assert tool is not None, why
         worst = (await call("list_tasks")).splitlines()[0].split(": ")[1]
         difference = await call("diff_trials", task=worst)
@@ -162,14 +162,14 @@ def test_runs_are_listed_compared_and_planned_from(tools: PasshatTools):
     lines = tools.list_runs().splitlines()
     newer, older = (line.split(":")[0] for line in lines)
     assert "airline: 2 runs" in tools.list_suites()
-    assert f"bot ({newer})" in " ".join(tools.compare_runs(newer, older).split())
-    assert "run" in tools.plan_runs(run=newer)
+    assert f"{newer} is worse than {older}: " in " ".join(tools.compare_runs(newer, older).split())
+    assert tools.plan_runs(run=newer).startswith("Run each of the 4 tasks ")
     assert "pass^3" in tools.plan_runs(gate="pass^3 >= 0.8")
 
 
 def test_a_result_file_of_the_folder_is_read_and_none_outside(tools: PasshatTools, tmp_path: Path):
     (tools.folder / "results.csv").write_text("task,passed\na,true\na,false\nb,true\nb,true\n")
-    assert "reliability@" in tools.get_report("results.csv")
+    assert "pass^2" in tools.get_report("results.csv")
     (tools.folder / "link.csv").symlink_to("/etc/hostname")
     with pytest.raises(InputError, match="is outside the folder"):
         tools.get_report("link.csv")
@@ -193,7 +193,7 @@ def test_a_demand_names_a_run_or_a_file_of_the_folder_and_none_outside(
             inner.judge_gate(f"no task worse than {elsewhere}")
     newer, older = (line.split(":")[0] for line in tools.list_runs().splitlines())
     for known in ("inside.csv", older):
-        assert "bot: no_worse_than" in tools.judge_gate(f"no_worse_than {known} by 0.1", newer)
+        assert "no_worse_than" in tools.judge_gate(f"no_worse_than {known} by 0.1", newer)
 
 
 def test_no_answer_is_longer_than_a_coding_agent_wants_to_read(tools: PasshatTools):
@@ -208,7 +208,7 @@ def test_of_runs_with_several_agents_one_is_named(tmp_path):
         write_trials(trials, tmp_path / f"{name}.jsonl")
     tools = PasshatTools(store=str(tmp_path / "history.db"), folder=tmp_path)
     said = " ".join(tools.compare_runs("new.jsonl", "old.jsonl", system="falling").split())
-    assert "falling (new.jsonl) is worse than falling (old.jsonl)" in said
+    assert "new is worse than old: " in said
     with pytest.raises(InputError, match="both results hold steady, falling"):
         tools.compare_runs("new.jsonl", "old.jsonl")
     with pytest.raises(InputError, match="a plan is made from one agent; there are 2"):

@@ -159,7 +159,7 @@ def escape_tex(text: str) -> str:
     r"""Safe text in which LaTeX means nothing.
 
     >>> escape_tex("50% of pass^2 \\input{x}")
-    '50 \\% of pass\\textasciicircum{}2 \\textbackslash{}input\\{x\\}'
+    '50\\% of pass\\textasciicircum{}2 \\textbackslash{}input\\{x\\}'
     >>> print(escape_tex('two scopes: "this suite" and ("others")'))
     two scopes: ``this suite'' and (``others'')
     """
