@@ -258,10 +258,11 @@ class StoppingRule:
         trials = self._gated.trials if fixed else self._seen
         if not trials:
             return
+        ran = {trial.task for trial in trials}
         yield from judge(
             Trials.from_records(trials, duplicates=None, sources=() if fixed else _STOPPED),
             [gate],
-            bars=self._bars or None,
+            bars={task: bar for task, bar in self._bars.items() if task in ran} or None,
             baseline=self._baselines,
             planned=self._gated.planned if fixed else None,
             quarantined=self._quarantined,
