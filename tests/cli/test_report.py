@@ -187,6 +187,8 @@ def test_bars_are_for_all_tasks_or_for_some():
     assert parse_bars(["0.8"]) == 0.8
     assert parse_bars(["a=0.9"]) == {"a": 0.9}
     assert parse_bars(["0.8", "a=b=0.9"]) == {"*": 0.8, "a=b": 0.9}
+    with pytest.raises(ArgumentError, match="bars must be a share or TASK=SHARE, got 'c='"):
+        parse_bars(["c="])
 
 
 def test_a_table_too_big_to_hold_is_counted_and_gives_the_same_numbers(call, here, monkeypatch):

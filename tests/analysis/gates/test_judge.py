@@ -180,6 +180,18 @@ def test_a_general_bar_holds_for_every_task_that_is_not_named(passed, common, ow
     assert not (below and short[0].word == "PASS")
 
 
+@pytest.mark.parametrize("severity", ["error", "warning"])
+@pytest.mark.parametrize("on_undecided", ["exit4", "pass", "fail"])
+def test_a_verdict_is_true_where_its_exit_code_is_0(severity, on_undecided):
+    seen = set()
+    for passed in (0, 30, 40):
+        gate = {"require": "pass@1 >= 0.8", "severity": severity, "on_undecided": on_undecided}
+        verdicts = judge(counted({"a": (passed, 40 - passed)}), gate)
+        assert bool(verdicts[0]) == (verdicts[0].exit_code == 0) == bool(verdicts)
+        seen.add(verdicts[0].word)
+    assert seen == {"PASS", "FAIL", "UNDECIDED"}
+
+
 @pytest.mark.parametrize("evidence", ["bound", "sequential"])
 def test_every_task_does_not_pass_while_a_task_has_no_bar(evidence):
     table = counted(dict.fromkeys("abcd", (100, 0)))
