@@ -22,6 +22,7 @@ STUDIES = (
     "comparisons",
     "ranks",
     "gates",
+    "stopping",
     "dependence",
     "outages",
     "sequential_comparisons",

@@ -252,12 +252,24 @@ def test_a_suite_brings_its_gates_and_bars(gate, tmp_path, middling):
     suite = tmp_path / "passhat.yml"
     suite.write_text(
         "systems: [{name: agent, command: [agent]}]\n"
-        "tasks: [{name: t0, prompt: x, bar: 0.3}, {name: t1, prompt: x, bar: 0.95}]\n"
+        "defaults: {bar: 0.3}\n"
+        "tasks: [{name: t0, prompt: x}, {name: t1, prompt: x, bar: 0.95}, {name: t2, prompt: x},\n"
+        "  {name: t3, prompt: x}, {name: t4, prompt: x}, {name: unrun, prompt: x}]\n"
         'gates: ["every task: pass^1 >= its bar"]\n'
     )
     result = gate(middling, "--suite", str(suite))
     assert result.exit_code == 1
     assert "t1 (22/30) misses the bar" in " ".join(result.stdout.split())
+    assert gate(middling, "--suite", str(suite), "--bar", "t1=0.2").exit_code == 0
+
+
+def test_a_general_bar_stands_beside_a_tasks_own(gate, middling):
+    demand = ["-r", "every task: pass^1 >= its bar"]
+    assert gate(middling, *demand, "--bar", "0.95", "--bar", "t0=0.2").exit_code == 1
+    assert gate(middling, *demand, "--bar", "0.2", "--bar", "t0=0.3").exit_code == 0
+    alone = gate(middling, *demand, "--bar", "t0=0.3")
+    assert alone.exit_code == 2
+    assert "4 of 5 tasks have none (t1, t2, t3, t4)" in alone.output
 
 
 def test_junit_is_xml_that_holds_any_name(gate, tmp_path):

@@ -166,12 +166,42 @@ def test_bars_of_tasks_that_only_some_systems_run_are_gated_where_they_are_run(s
     assert [verdict["system"] for verdict in judged] == ["scripted", "other"]
 
 
+def test_a_stored_run_keeps_the_bars_of_its_suite(suite, call):
+    bars = SHAKY.replace("runs: 40", "runs: 40, bar: 0.9") + (
+        "  - {name: draft, prompt: hi, bar: 0.1, expect: [{contains: x}], script: [{answer: x}]}\n"
+    )
+    suite(bars)
+    (ran,) = json.loads(call("run", "--json").stdout)["report"]["systems"]
+    assert ran["bars"][0]["above"] == ["draft"]
+    suite(SHAKY)  # what the file says now is another matter
+    for results in "latest", ".passhat/history.db":
+        (read,) = json.loads(call("report", results, "--json").stdout)["systems"]
+        assert read["bars"] == ran["bars"]
+        demand = ["--require", "every task: pass^2 >= its bar"]
+        judged = call("gate", results, *demand)
+        assert judged.exit_code == 1, judged.output
+        assert "two and two" in judged.stdout
+        assert call("gate", results, *demand, "--bar", "two and two=0").exit_code == 0
+        assert call("gate", results, *demand, "--bar", "0.999").exit_code == 1
+
+
+def test_a_gate_on_bars_that_some_tasks_do_not_have_is_refused_first(suite, call, here):
+    suite(
+        SHAKY + "  - {name: draft, prompt: hi, bar: 0.1, script: [{answer: hi}]}\n"
+        'gates: ["every task: pass^2 >= its bar"]\n'
+    )
+    done = call("run")
+    assert done.exit_code == 2
+    assert "1 of 2 tasks have none: two and two" in done.stderr
+    assert not (here / ".passhat").exists()
+
+
 @pytest.mark.parametrize(
     ("gate", "said"),
     [
         ("{require: pass@1 >= 0.5, system: nobody}", "must name a system of the suite (scripted)"),
         ("{require: pass@1 >= 0.5, tags: [none]}", "must find a task with one of its tags"),
-        ("'every task: pass^2 >= its bar'", "needs a `bar:` on a task"),
+        ("'every task: pass^2 >= its bar'", "needs a `bar:` on every task"),
     ],
 )
 def test_a_gate_that_could_never_be_judged_is_refused_first(suite, call, here, gate, said):

@@ -87,3 +87,21 @@ def test_an_answer_that_cannot_be_written_is_a_sentence(tmp_path, name):
     done = passhat("run", "--runs", "1", "-o", f"nowhere/{name}", cwd=tmp_path)
     assert done.returncode in (2, 3), done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_report_that_does_not_fit_on_the_disk_leaves_no_half_of_it(tmp_path):
+    """Exit code 3, as the request was right; a file that was there stays as it was."""
+    (tmp_path / "passhat.yml").write_text(SUITE.replace("1500", "4"))
+    assert passhat("run", cwd=tmp_path).returncode in (0, 1)
+    (tmp_path / "old.html").write_text("as it was")
+    for name in ("new.html", "old.html"):
+        done = passhat("report", "latest", "-o", name, cwd=tmp_path, first=little_room)
+        assert done.returncode == 3, done.stderr
+        assert f"Error: -o {name}: File too large; nothing was written there" in done.stderr
+        assert "Usage" not in done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"passhat.yml", "old.html", ".passhat"}
+    assert (tmp_path / "old.html").read_text() == "as it was"
+
+
+def little_room():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))

@@ -149,3 +149,10 @@ def test_a_run_until_settled_that_is_extended_goes_on_beyond_its_own_plan(suite)
     assert verdict.alpha == 0.063
     (replayed,) = passhat.gate_results("h.db", "pass^1 >= 0.86", suite=suite)
     assert (replayed.word, replayed.runs) == (verdict.word, verdict.runs)
+
+
+def test_a_gate_on_every_task_is_priced_too_when_it_is_extended(suite):
+    demand = {"require": "every task: pass^1 >= 0.6", "until_settled": True}
+    assert passhat.run_suite(suite, **demand, store="h.db", runs=4).outcome == "undecided"
+    (verdict,) = passhat.resume_run(store="h.db", runs=6).verdicts
+    assert verdict.alpha == 0.063

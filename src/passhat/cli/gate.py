@@ -139,7 +139,7 @@ def gate(
     if not require and against is None and suite is None:
         suite = _suite_of_folder(reading)
     results = reading.results()
-    bar = parse_bars(bars, ()) if bars else None
+    bar = parse_bars(bars)
     review = None
     if wanted(github) and (require or against is not None or suite is not None):
         review = review_change(

@@ -406,7 +406,7 @@ bar_option = click.option(
     "bars",
     metavar="[TASK=]SHARE",
     multiple=True,
-    help="The pass^k that a task should reach: one bar for all tasks, or one for each task named.",
+    help="The pass^k that a task should reach: one bar for all tasks, and one for each task named.",
 )
 for_option = renamed(
     "--for",
@@ -553,8 +553,12 @@ def output_options(kind: str, *, explained: bool = False) -> Decorator:
     return decorate
 
 
-def parse_bars(texts: Sequence[str], tasks: Sequence[str]) -> dict[str, float] | float | None:
-    """`0.8` for every task, `refund=0.9` for one; both may be given."""
+def parse_bars(texts: Sequence[str]) -> dict[str, float] | float | None:
+    """`0.8` for every task, `refund=0.9` for one; with both, the first is for all others.
+
+    >>> parse_bars(["0.8"]), parse_bars(["0.8", "refund=0.9"])
+    (0.8, {'*': 0.8, 'refund': 0.9})
+    """
     common: float | None = None
     named: dict[str, float] = {}
     for text in texts:
@@ -569,4 +573,4 @@ def parse_bars(texts: Sequence[str], tasks: Sequence[str]) -> dict[str, float] |
             common = value
     if not named:
         return common
-    return named if common is None else dict.fromkeys(tasks, common) | named
+    return named if common is None else {"*": common, **named}

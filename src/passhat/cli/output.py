@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import secrets
 import shutil
 import sys
 from collections.abc import Sequence
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from passhat.dataclass import dataclass
+from passhat.errors import RunError
 from passhat.messages import plural
 from passhat.reporters import endings_for, formats_for, render
 from passhat.reporters.formatting import safe_lines, without_commands
@@ -100,16 +103,47 @@ class Output:
                 click.echo(safe_lines(text), err=True)
 
     def _save(self, path: Path, rendered: str | bytes) -> None:
+        content = rendered.encode("utf-8") if isinstance(rendered, str) else rendered
         try:
-            if path.suffix == ".html" and not path.exists():
-                path.touch(0o600)  # a page may hold transcripts
-            path.write_bytes(rendered.encode("utf-8") if isinstance(rendered, str) else rendered)
+            # A page may hold transcripts.
+            write_whole(path, content, mode=0o600 if path.suffix == ".html" else 0o666)
         except ValueError:  # a name that no file can have
             raise click.UsageError(
                 f"{self.option} {str(path)!r} is not the name of a file"
             ) from None
         except OSError as error:
+            if error.errno in FULL:
+                what = f"{self.option} {path}".lstrip()
+                raise RunError(f"{what}: {error.strerror}; nothing was written there") from error
             raise unwritable(path, error, self.option) from error
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Errors of a disk, not of what was asked for."""
+
+
+def write_whole(path: Path, content: bytes, *, mode: int = 0o666) -> None:
+    """Write a file so that it has all of the content, or is as it was before; `mode` if new."""
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)  # a pipe, or /dev/stdout
+        return
+    path = path.resolve()  # what a link names is replaced, not the link
+    beside = path.with_name(f".{path.name[:80]}.{secrets.token_hex(4)}")
+    try:
+        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    except PermissionError:  # a file that may be written in a folder that may not
+        path.write_bytes(content)
+        return
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        if path.exists():
+            beside.chmod(path.stat().st_mode & 0o7777)
+        beside.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            beside.unlink()
+        raise
 
 
 def in_shell(text: str) -> str:

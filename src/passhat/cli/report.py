@@ -127,7 +127,7 @@ def report(
     answer = report_results(
         subjects,
         only=only if said or some else (),
-        bars=parse_bars(bars, _task_names(subjects)),
+        bars=results.bars(parse_bars(bars), subjects),
         **analysis,
     ).about(results.asked_k())
     if targets:
@@ -160,10 +160,3 @@ def report(
         from passhat.analysis.gates.run_answer import ChangeReview
 
         announce(ChangeReview(report=answer, informational=informational), output, key="report")
-
-
-def _task_names(subjects: Trials | list[Tally]) -> tuple[str, ...]:
-    """Every task that occurs, once."""
-    if isinstance(subjects, list):
-        return tuple(dict.fromkeys(name for tally in subjects for name in tally.tasks))
-    return subjects.tasks

@@ -18,7 +18,7 @@ import click
 from passhat.cli.exit_codes import ExitCode
 from passhat.cli.output import baseline_tile, fitted_transcripts, in_shell, writes_page
 from passhat.dataclass import dataclass
-from passhat.errors import RunInterrupted, StoreError
+from passhat.errors import RunError, RunInterrupted, StoreError
 from passhat.messages import plural
 
 if TYPE_CHECKING:
@@ -102,7 +102,12 @@ def _show(
     if any(map(writes_page, places)):
         page["change"] = _change(answer, store, output)
     for place in places:
-        place.write(answer, **page)
+        try:
+            place.write(answer, **page)
+        except RunError as error:
+            if answer.results is not None:
+                error.add_note(f"its trials are stored: passhat report {answer.results} -o FILE")
+            raise
     for line in _remarks(answer, output):
         output.say(line)
     worse = tell_reviewers is not None and tell_reviewers(answer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -212,9 +213,21 @@ class _Rows(sqlite3.Cursor):
 
 def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
     uri = path.absolute().as_uri() + ("?mode=ro" if read_only else "")
+    if read_only and _on_read_only_disk(path):
+        uri += "&immutable=1"  # there SQLite can make no file beside it, and nobody writes to it
     return sqlite3.connect(
         uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )
+
+
+def _on_read_only_disk(path: Path) -> bool:
+    """Whether a store is on a disk that is mounted read-only, with nothing left in its log."""
+    log = path.with_name(f"{path.name}-wal")
+    try:
+        mounted = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+        return mounted and not (log.exists() and log.stat().st_size)
+    except OSError:
+        return False
 
 
 def _only_reading(action: int, _: object, function: object, *__: object) -> int:
@@ -226,4 +239,6 @@ def _only_reading(action: int, _: object, function: object, *__: object) -> int:
 
 def _unusable(path: Path, error: Exception) -> StoreError:
     said = " ".join(str(error).split())
+    if _on_read_only_disk(path):
+        said = "it is on a disk that is mounted read-only"
     return StoreError(f"{path}: the store cannot be used now ({said})")

@@ -61,7 +61,8 @@ def report_results(
     r"""How reliable is the agent in these results?
 
     `results` are trials, paths of files that any supported tool wrote, or stored runs; `only` is
-    one of their agents, or several.
+    one of their agents, or several. `bars` are those of `measure`, beside the bars of the suite
+    that a stored run is of.
 
     >>> from passhat.ingest import read_trials
     >>> trials = read_trials(b"task,trial,passed\na,1,1\na,2,0\n")
@@ -69,9 +70,14 @@ def report_results(
     0.0
     """
     from passhat.analysis.reports.measure import measure
+    from passhat.records import Tally, Trials
 
+    subjects = subjects_of(results, only)
+    counts = isinstance(results, Sequence) and any(isinstance(one, Tally) for one in results)
+    if not counts and not isinstance(results, Trials):
+        bars = as_results(results).bars(bars, subjects)
     found = measure(
-        subjects_of(results, only),
+        subjects,
         ks=ks,
         confidence=confidence,
         errors=errors,

@@ -18,6 +18,7 @@ from passhat.journeys.results import (
     Results,
     ResultsLike,
     as_results,
+    bars_beside,
     check_one_score,
     choose_systems,
     is_store,
@@ -26,7 +27,7 @@ from passhat.journeys.results import (
     store_is_there,
 )
 from passhat.journeys.stored_runs import days_around, stored_days
-from passhat.messages import plural
+from passhat.messages import few, plural
 from passhat.records.suite import plain_pairings, variants
 
 if TYPE_CHECKING:
@@ -96,7 +97,14 @@ def review_change(
     if against is not None:
         comparisons = _comparisons(trials, judged, against, confidence, errors, seed)
     return ChangeReview(
-        report=measure(trials, ks=ks, confidence=confidence, errors=errors, seed=seed),
+        report=measure(
+            trials,
+            ks=ks,
+            confidence=confidence,
+            errors=errors,
+            bars=judged.bars(bars, _loaded(suite), trials),
+            seed=seed,
+        ),
         verdicts=verdicts,
         comparisons=comparisons,
         baseline=None if against is None else str(against),
@@ -272,13 +280,21 @@ class JudgedResults:
         verdicts = judge(
             trials,
             [at_later_look(gate, looks) for gate in gates],
-            bars=loaded.bars or None if bars is None and loaded is not None else bars,
+            bars=self.bars(bars, loaded, trials),
             baseline=left_out | self._named_baselines(gates, everybody.systems),
             errors=errors,
             seed=seed,
             days=self._days(gates, everybody.systems, errors),
         )
         return with_all_looks(verdicts, gates, looks)
+
+    def bars(
+        self, given: Mapping[str, float] | float | None, suite: Suite | None, trials: Trials
+    ) -> Mapping[str, float] | float | None:
+        """The bars that are given, and those of the suite that is named or that was run."""
+        if suite is not None:
+            return bars_beside(given, suite.bars, trials)
+        return given if self._results is None else self._results.bars(given, trials)
 
     def _looks(self) -> tuple[int, ...]:
         """After how many trials a stored run was judged, the last being all that it has."""
@@ -458,6 +474,7 @@ def refuse_pointless(suite: Suite, require: Sequence[str]) -> None:
         return
     from passhat.analysis.gates.gate import BestOfRequirement, EveryTaskRequirement
 
+    spared = quarantined(suite)
     for gate in gates:
         about = f"gate {gate.label!r}"
         if gate.system is not None and gate.system not in suite.systems:
@@ -470,9 +487,15 @@ def refuse_pointless(suite: Suite, require: Sequence[str]) -> None:
         if isinstance(demand, BestOfRequirement) and len(suite.systems) < 2:
             rule = "needs two systems or more to find the best of"
             raise ArgumentError(about, rule, len(suite.systems))
-        bars = [pairing for pairing in subjects if pairing.task.bar is not None]
-        if isinstance(demand, EveryTaskRequirement) and demand.bar is None and not bars:
-            raise ArgumentError(about, "needs a `bar:` on a task, or in `defaults:`", "none")
+        if isinstance(demand, EveryTaskRequirement) and demand.bar is None:
+            held = {p.task.name: p.task.bar for p in subjects if p.task.name not in spared}
+            if without := [task for task, bar in held.items() if bar is None]:
+                rule = (
+                    "needs a `bar:` on every task or in `defaults:` (`bar: 0` demands nothing); "
+                    f"{len(without):,} of {plural(len(held), 'task has', 'tasks have')} none: "
+                    f"{few(without)}"
+                )
+                raise InputError(f"{about} {rule}")
 
 
 def _parsed(suite: Suite, require: Sequence[str]) -> list[Gate]:
@@ -569,7 +592,7 @@ def verdicts_on(
     verdicts = judge(
         trials.take(np.isin(trials.system.codes, gated)),
         [at_later_look(gate, looks) for gate in gates],
-        bars=suite.bars or None,
+        bars=bars_beside(None, suite.bars, trials),
         baseline=baselines or None,
         planned={(p.system.name, p.task.name): p.runs for p in suite.pairings},
         quarantined=sorted(quarantined(suite)),

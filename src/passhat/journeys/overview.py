@@ -21,6 +21,7 @@ from passhat.history import History, Run
 from passhat.history.queries import SuiteLine, list_suites, suite_spending
 from passhat.journeys.analyses import moment_of, report_results
 from passhat.journeys.gating import gate_results
+from passhat.journeys.results import bars_of_run
 from passhat.journeys.stored_runs import (
     BaselineChange,
     baseline_of,
@@ -254,7 +255,12 @@ class ReportCache:
 
     def report(self, history: History, run: Run) -> Report:
         """Everything measured about a run."""
-        return self._reports.get(_mark(run), lambda: report_results(history.trials(run)))
+
+        def measured() -> Report:
+            trials = history.trials(run)
+            return report_results(trials, bars=bars_of_run(run, trials))
+
+        return self._reports.get(_mark(run), measured)
 
     def headlines(self, history: History, run: Run) -> list[tuple[Tally, HeadlineNumber]]:
         """The counts of each system of a run, with the number of its headline."""

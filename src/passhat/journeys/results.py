@@ -17,7 +17,7 @@ from passhat.messages import one_of_rule
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import MoreRuns
-    from passhat.history import History
+    from passhat.history import History, Run
     from passhat.history.runs import NamedRun
     from passhat.ingest import ColumnMap, Limits
     from passhat.ingest.tallies import SomeFailures
@@ -266,6 +266,15 @@ class Results:
 
         return asked_k(parse_gate(gate.require) for gate in stored_gates(named.run))
 
+    def bars(
+        self, given: Mapping[str, float] | float | None, subjects: Trials | Sequence[Tally]
+    ) -> Mapping[str, float] | float | None:
+        """The bars that are `given`, and those of its suite where these are a stored run."""
+        if len(self.paths) != 1 or not self.is_stored(self.paths[0]):
+            return given
+        with self.open_stored() as (_, named):
+            return bars_of_run(named.run, subjects, given)
+
     def more_runs(self) -> MoreRuns | None:
         """How to add runs to these results; None unless they are a run that `passhat run` made."""
         from passhat.journeys.run_store import more_runs
@@ -303,6 +312,30 @@ ResultsLike: TypeAlias = "Results | Trials | Sequence[Tally] | Place | Sequence[
 
 Names: TypeAlias = str | Collection[str] | None
 """One name, several, or none."""
+
+
+def bars_of_run(
+    run: Run,
+    subjects: Trials | Sequence[Tally],
+    given: Mapping[str, float] | float | None = None,
+) -> Mapping[str, float] | float | None:
+    """The bars of the suite that a stored run is of, except where others are given."""
+    stored = run.options.get("bars")
+    return bars_beside(given, stored if isinstance(stored, dict) else {}, subjects)
+
+
+def bars_beside(
+    given: Mapping[str, float] | float | None,
+    of_suite: Mapping[str, float],
+    subjects: Trials | Sequence[Tally],
+) -> Mapping[str, float] | float | None:
+    """The bars of a suite for tasks that were run, except where others are given."""
+    if given is not None and (not isinstance(given, Mapping) or "*" in given):
+        return given
+    tables = subjects if isinstance(subjects, Sequence) else [subjects]
+    ran = {task for one in tables for task in one.tasks}
+    own = {task: bar for task, bar in of_suite.items() if task in ran}
+    return {**own, **(given or {})} or None
 
 
 def check_one_score(*parts: Trials) -> None:

@@ -192,7 +192,7 @@ def _is_worth_keeping(journal: RunJournal, error: BaseException) -> bool:
 
 
 def _planned(suite: Suite, request: RunRequest, at_most: int | None) -> dict[str, Any]:
-    """What a page that watches the run needs: how many trials, and which gates."""
+    """What those who watch or judge the run need: how many trials, which gates and bars."""
     written = [{"require": gate} if isinstance(gate, str) else gate for gate in suite.gates]
     terms = [
         {name: gate[name] for name in ("require", "tags", "system") if gate.get(name)}
@@ -204,6 +204,7 @@ def _planned(suite: Suite, request: RunRequest, at_most: int | None) -> dict[str
         "at_most": at_most,
         "gates": list(dict.fromkeys(str(gate.get("require", "")) for gate in terms)),
         "gate_terms": [gate for gate in terms if len(gate) > 1],
+        "bars": suite.bars,
         "seed_count": max(1, len(suite.seeds)),
     }
 

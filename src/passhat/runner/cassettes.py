@@ -425,7 +425,7 @@ def read_partial(cassette: Cassette, partial: Path) -> None:
     for text in partial.read_bytes().splitlines():
         try:
             load_line(cassette, msgspec.json.decode(text, type=dict[str, Any]))
-        except (msgspec.DecodeError, KeyError, TypeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
             break  # the process died while it wrote this line
     cassette.trials = {key: trial for key, trial in cassette.trials.items() if trial.ending}
 
@@ -520,7 +520,7 @@ def _content(path: Path) -> bytes:
 def _parse(path: Path, number: int, text: bytes) -> Line:
     try:
         line = msgspec.json.decode(text, type=dict[str, Any])
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         if number == 1:
             raise CassetteError(f"{path}: not a cassette: its first line is not JSON") from None
         raise CassetteError(

@@ -414,7 +414,7 @@ class Changes:
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
 class DivergingTrend:
-    """Whether pass@k rose while pass^k fell, and how much each moved from first to last.
+    """Whether pass@k rose while pass^k fell; the rise and fall are those of the fitted lines.
 
     `p_value` is the larger of the two one-sided ones: both must hold, so neither is corrected
     (an intersection-union test; Berger, 1982).

@@ -108,12 +108,18 @@ def test_calm_histories_seldom_raise_an_alarm():
     assert alarmed <= 3
 
 
+METRICS = ("pass@3", "pass^3")
+
+
 def test_rising_capability_with_falling_reliability_is_named():
     before = [moment(i, np.full(40, 10), np.r_[np.full(24, 10), np.full(16, 0)]) for i in range(4)]
     after = [moment(4 + i, np.full(40, 10), np.full(40, 7)) for i in range(4)]
     (trend,) = trends(before + after, k=3)
     assert trend.divergence.diverging
-    assert sentences(trend)[0].startswith("Warning, pass@k up while pass^k down")
+    warning = sentences(trend)[0]
+    assert warning.startswith("Warning, pass@k up while pass^k down")
+    levels = [[f"{100 * p.metrics[name].value:.0f}%" for p in trend.points] for name in METRICS]
+    assert re.findall(r"\d+%", warning) == [one[i] for one in levels for i in (0, -1)]
 
 
 def test_a_task_that_was_not_run_is_carried_forward_and_said_so():

@@ -11,6 +11,7 @@ from scipy.stats import binom
 from passhat.analysis.gates.gate import parse_gate
 from passhat.analysis.gates.judge import judge
 from passhat.analysis.planning.simulate import simulate
+from passhat.analysis.reports.measure import measure
 from passhat.errors import ArgumentError
 from passhat.records import Trials
 
@@ -159,6 +160,47 @@ def test_its_bar_is_the_tasks_own():
     assert judge(table, gate, bars={"easy": 0.9, "hard": 0.9}).word == "FAIL"
     with pytest.raises(ArgumentError, match='the gate says "its bar"'):
         judge(table, gate)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    passed=st.lists(st.integers(0, 60), min_size=2, max_size=5),
+    common=st.sampled_from([0, 0.2, 0.5, 0.95]),
+    own=st.dictionaries(st.integers(0, 4), st.sampled_from([0.1, 0.5, 0.9])),
+)
+def test_a_general_bar_holds_for_every_task_that_is_not_named(passed, common, own):
+    table = counted({f"t{i}": (c, 60 - c) for i, c in enumerate(passed)})
+    named = {f"t{i}": bar for i, bar in own.items() if i < len(passed)}
+    spelled_out = dict.fromkeys(table.tasks, common) | named
+    gates = ["every task: pass^3 >= its bar", "bars[3].below <= 0", "bars[3].above >= 1"]
+    short = judge(table, gates, bars={"*": common} | named)
+    assert short == judge(table, gates, bars=spelled_out)
+    below = measure(table, ks=[3], bars={"*": common} | named).system().bars[0].below
+    assert short[1].word == ("FAIL" if below else "PASS")
+    assert not (below and short[0].word == "PASS")
+
+
+@pytest.mark.parametrize("severity", ["error", "warning"])
+@pytest.mark.parametrize("on_undecided", ["exit4", "pass", "fail"])
+def test_a_verdict_is_true_where_its_exit_code_is_0(severity, on_undecided):
+    seen = set()
+    for passed in (0, 30, 40):
+        gate = {"require": "pass@1 >= 0.8", "severity": severity, "on_undecided": on_undecided}
+        verdicts = judge(counted({"a": (passed, 40 - passed)}), gate)
+        assert bool(verdicts[0]) == (verdicts[0].exit_code == 0) == bool(verdicts)
+        seen.add(verdicts[0].word)
+    assert seen == {"PASS", "FAIL", "UNDECIDED"}
+
+
+@pytest.mark.parametrize("evidence", ["bound", "sequential"])
+def test_every_task_does_not_pass_while_a_task_has_no_bar(evidence):
+    table = counted(dict.fromkeys("abcd", (100, 0)))
+    gate = {"require": "every task: pass^1 >= its bar", "evidence": evidence}
+    for own in ["a"], ["b", "d"], []:
+        with pytest.raises(ArgumentError, match=rf"{4 - len(own)} of 4 tasks have none \("):
+            judge(table, gate, bars=dict.fromkeys(own, 0.5))
+    with pytest.raises(ArgumentError, match="must name tasks that were run"):
+        judge(table, gate, bars={"*": 0.5, "z": 0.9})
 
 
 def test_wrong_fails_of_every_task_are_split_over_the_tasks():

@@ -32,7 +32,7 @@ from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.metrics import Bars, SystemTrials, measure_metrics
 from passhat.analysis.reports.targets import Target
 from passhat.errors import ArgumentError
-from passhat.messages import listed, plural
+from passhat.messages import few, listed, plural
 from passhat.records import Tally, Trials
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
@@ -228,7 +228,7 @@ _CLEARS, _MISSES = "clears its bar", "misses its bar"
 
 
 def bars_of(demand: EveryTaskRequirement, bars: Bars, tasks: Sequence[str]) -> dict[str, float]:
-    """The bar of each task; those without one of their own are not gated."""
+    """The bar of each task. One without a bar is refused: it would be gated by nothing."""
     if demand.bar is not None:
         return dict.fromkeys(tasks, demand.bar)
     if bars is None:
@@ -237,8 +237,14 @@ def bars_of(demand: EveryTaskRequirement, bars: Bars, tasks: Sequence[str]) -> d
         found = {task: bars[task] for task in tasks if task in bars}
     else:
         found = dict.fromkeys(tasks, bars)
-    if not found:
-        raise ArgumentError("bars", 'must be given for some task: the gate says "its bar"', 0)
+    if without := [task for task in tasks if task not in found]:
+        raise ArgumentError(
+            "bars",
+            f'must be given for every task, as the gate says "its bar": {len(without):,} of '
+            f"{plural(len(tasks), 'task has', 'tasks have')} none ({few(without)}); one number "
+            "stands for all others, and 0 demands nothing of them",
+            dict(found),
+        )
     return found
 
 

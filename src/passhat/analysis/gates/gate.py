@@ -488,6 +488,10 @@ class Verdict:
             f"Verdict {self.word} on {quoted(self.system)}", found, see=".sentence, .tasks"
         )
 
+    def __bool__(self) -> bool:
+        """Whether it passed, as the exit code has it: undecided is not, unless the gate says so."""
+        return self.exit_code == PASSED
+
     @property
     def demand(self) -> str:
         """What the gate demands, such as "pass^3 >= 0.8"."""

@@ -39,7 +39,7 @@ from passhat.analysis.gates.sequential_verdicts import (
 )
 from passhat.analysis.reports.dependence import Disturbance, disturbance_sentence, dropped_note
 from passhat.analysis.reports.evidence import error_policy
-from passhat.analysis.reports.metrics import Bars, SystemTrials
+from passhat.analysis.reports.metrics import Bars, SystemTrials, checked_bars
 from passhat.analysis.reports.targets import passed
 from passhat.arguments import names, several
 from passhat.dataclass import dataclass
@@ -99,7 +99,7 @@ def judge(
     check_trials_argument("trials", trials, counts=False)
     named = _named_baselines(baseline)
     around = _JudgeContext(
-        bars=bars,
+        bars=checked_bars(bars, trials.tasks),
         baselines=named | {name: trials.where(system=name) for name in trials.systems},
         planned=planned or {},
         quarantined=names("quarantined", quarantined),

@@ -387,15 +387,18 @@ class Rounds:
         shown = shown.partition(": ")[0]
         used = [self.trials[d][0] for d in self._kept(taken)]
         extra = (*outage_words(self.outages, taken, "run"), *drift_words(used))
-        errors = f"wrong PASS at most {percentage(alpha)}, wrong FAIL at most {percentage(beta)}"
-        within = "all looks together"
+        where = f"{opening(gate, self.systems[0], word)} after {runs:,} of {plural(most, 'run')}"
+        sentence = f"{where}: {shown}"
+        if word != "UNDECIDED":
+            error = percentage(alpha if word == "PASS" else beta)
+            sentence += f"; a {word} is wrong with a chance of at most {error}"
         if watch.rounds > watch.planned:
             planned = watch.planned * watch.tasks * size
-            within = (
-                f"{percentage(gate.alpha)} within the {planned:,} planned, this within {most:,}"
+            sentence += (
+                f"; wrong PASS at most {percentage(gate.alpha)} within the {planned:,} runs "
+                f"planned, {percentage(alpha)} within these {most:,}"
             )
-        where = f"{opening(gate, self.systems[0], word)} after {runs:,} of {plural(most, 'run')}"
-        sentence = f"{where}: {shown}; {errors}, {within}."
+        sentence += "."
         return replace(
             judged,
             gate=gate,

@@ -276,6 +276,32 @@ class EveryTaskWatch:
     def max_runs(self) -> int:
         return sum(self._most)
 
+    @property
+    def planned(self) -> int:
+        """The runs of the plan, without those that extend it."""
+        each = self.design.planned_runs_per_task
+        return self.max_runs if each is None else each * len(self.tasks)
+
+    @property
+    def errors(self) -> tuple[float, float]:
+        """The chances of a wrong PASS and of a wrong FAIL, with what an extension adds."""
+        fraction = self.max_runs / self.planned
+        alpha, beta = (
+            error_of_all_looks(error, fraction) for error in (self.gate.alpha, self.gate.beta)
+        )
+        return alpha, beta
+
+    def extending(self, planned: int | None) -> EveryTaskWatch:
+        """The same watch before any run, beyond a plan of so many runs."""
+        most = self.design.max_runs_per_task
+        if planned is None or most is None or self.design.design != "planned":
+            return self
+        each = planned // len(self.tasks)
+        if not 0 < each < most:
+            return self
+        design = replace(self.design, planned_runs_per_task=each)
+        return EveryTaskWatch(self.gate, design, self.system, self.tasks)
+
     def next_task(self) -> str | None:
         """The open task with the fewest runs under way or made."""
         seen = len(self._taken)

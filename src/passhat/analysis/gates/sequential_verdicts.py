@@ -122,8 +122,9 @@ def every_task_verdict(watch: EveryTaskWatch) -> Verdict:
     runs = sum(map(len, watch.outcomes))
     errored = sum(x is None for row in watch.outcomes for x in row)
     outage = outage_words(watch.outages, runs, "run")
+    alpha, beta = watch.errors
     sentence = settled_sentence(
-        gate,
+        replace(gate, alpha=alpha, beta=beta),
         watch.system,
         word,
         runs=runs,
@@ -140,8 +141,8 @@ def every_task_verdict(watch: EveryTaskWatch) -> Verdict:
         estimate=_lowest(result),
         evidence="sequential",
         method=result.method,
-        alpha=gate.alpha,
-        beta=gate.beta,
+        alpha=alpha,
+        beta=beta,
         runs=runs,
         fixed_runs=result.fixed_runs,
         max_runs=watch.max_runs,

@@ -36,6 +36,9 @@ from passhat.messages import plural
 from passhat.records import Finished, Pairing, Source, Ticket, Trial, Trials
 from passhat.records.trial import STOPPED_BY_GATES
 
+_EVERY = "every"
+"""The stream of the tickets that gates on every task asked for."""
+
 _STOPPED = (Source(name="run", format="passhat run", sha256="", notes=(STOPPED_BY_GATES,)),)
 """The source of runs that other gates asked for: how many there are depends on their results."""
 
@@ -111,6 +114,9 @@ class StoppingRule:
     def restore(self, tickets: Sequence[Ticket], /) -> None:
         """The tickets that an interrupted run gave out."""
         streams = {source.name: source for source in self._sources}
+        stamps = [Stamp.read(ticket.stamp) for ticket in tickets]
+        first = next((one.planned for one in stamps if one and one.stream == _EVERY), None)
+        self.every_task = [watch.extending(first) for watch in self.every_task]
         for ticket in tickets:
             self._number = max(self._number, ticket.number + 1)
             key = (ticket.system, ticket.task)
@@ -205,7 +211,9 @@ class StoppingRule:
             busy = any(watch.system in s.systems and s.is_open for s in self._sources)
             task = None if busy else watch.next_task()
             if task is not None:
-                return self._ticket(watch.system, task, Stamp(stream="every", draw=0, run=0))
+                return self._ticket(
+                    watch.system, task, Stamp(stream=_EVERY, draw=0, run=0, planned=watch.planned)
+                )
         return None
 
     def _ticket_for(self, run: Any, source: Any) -> Ticket:
@@ -250,10 +258,11 @@ class StoppingRule:
         trials = self._gated.trials if fixed else self._seen
         if not trials:
             return
+        ran = {trial.task for trial in trials}
         yield from judge(
             Trials.from_records(trials, duplicates=None, sources=() if fixed else _STOPPED),
             [gate],
-            bars=self._bars or None,
+            bars={task: bar for task, bar in self._bars.items() if task in ran} or None,
             baseline=self._baselines,
             planned=self._gated.planned if fixed else None,
             quarantined=self._quarantined,

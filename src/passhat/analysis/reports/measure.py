@@ -104,8 +104,9 @@ def measure(
 
     `ks` are the k of pass@k and pass^k (by default those the runs allow); `errors` says whether
     an errored trial is a failure or no trial; `bars` is what each task's pass^k should reach: one
-    number, or one for each task. Tallies give everything that does not need single trials. The
-    columns of a data frame are found as in files (`Trials.from_frame` names them).
+    number, or one for each task and for "*", which is all others. Tallies give everything that
+    does not need single trials. The columns of a data frame are found as in files
+    (`Trials.from_frame` names them).
 
     >>> trials = Trials.from_columns(task=["a", "a", "b", "b"], passed=[True, True, True, False])
     >>> measure(trials).system().pass_hat(2).value

@@ -385,14 +385,24 @@ def _found_together(trials: Trials, errors: ErrorPolicy) -> Together:
 
 Bars = Mapping[str, float] | float | None
 
+OTHER_TASKS = "*"
+"""Where bars are a mapping, the bar of every task that it does not name."""
+
 
 def checked_bars(bars: Bars, tasks: Iterable[str]) -> Bars:
-    """The bars, each a share in [0, 1] for a task that some system ran."""
+    """The bars, each a share in [0, 1] for a task that some system ran.
+
+    >>> checked_bars({"*": 0.95, "draft": 0.2}, ["pay", "draft"])
+    {'pay': 0.95, 'draft': 0.2}
+    """
     if bars is None:
         return None
     if not isinstance(bars, Mapping):
         return probability("bars", bars)
-    known = list(tasks)
+    known = list(dict.fromkeys(tasks))
+    if OTHER_TASKS in bars and OTHER_TASKS not in known:
+        others = dict.fromkeys(known, bars[OTHER_TASKS])
+        bars = others | {task: bar for task, bar in bars.items() if task != OTHER_TASKS}
     if unknown := set(bars) - set(known):
         wrong = min(unknown)
         raise ArgumentError(

@@ -320,8 +320,8 @@ def sentences(trend: SystemTrend, *, turns: bool = True) -> list[str]:
     if isinstance(trend.divergence, DivergingTrend) and trend.divergence.diverging:
         texts.append(
             f"Warning, {trend.divergence.name}: {safe_text(trend.name)} can do more and can be "
-            f"depended on less (pass@{trend.k} {signed_points(trend.divergence.rise.value)}, "
-            f"pass^{trend.k} {signed_points(trend.divergence.fall.value)} points)."
+            f"depended on less (first run to last: {_moved(trend, 'pass@')}, "
+            f"{_moved(trend, 'pass^')})."
         )
     for name, changes in trend.changes.items():
         texts += [_change(name, change, trend.points) for change in changes.points]
@@ -331,6 +331,13 @@ def sentences(trend: SystemTrend, *, turns: bool = True) -> list[str]:
             for turn in trend.turns
         ]
     return texts or [_no_change(trend)]
+
+
+def _moved(trend: SystemTrend, metric: str) -> str:
+    """The first and the last level of a metric: those of a fitted line need not have occurred."""
+    name = f"{metric}{trend.k}"
+    first, last = (percent(trend.points[i].metrics[name].value) for i in (0, -1))
+    return f"{name} {first} to {last}"
 
 
 def _no_change(trend: SystemTrend) -> str:
