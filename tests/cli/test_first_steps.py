@@ -39,7 +39,8 @@ def test_a_run_of_the_history_is_judged_by_the_gates_of_the_suite_in_the_folder(
 def test_a_file_of_results_is_not_judged_by_the_suite_of_the_folder(suite, call, here):
     suite(GATED).rename("passhat.yml")
     (here / "x.csv").write_text("task,trial,passed\na,1,1\n")
-    assert "nothing is demanded" in call("gate", "x.csv").stderr
+    refused = call("gate", "x.csv").stderr
+    assert "give a gate: --require 'pass^3 >= 0.8' or --against OLD_RESULTS" in refused
 
 
 def test_a_suite_without_gates_is_named_as_the_reason_for_having_none(suite, call, here):

@@ -109,7 +109,7 @@ def test_a_chosen_column_that_is_not_there_suggests_the_near_one():
 
 
 def test_a_file_nobody_knows_says_what_it_has_and_how_to_map_it():
-    message = r"not a file that passhat can read\. It has the columns x, y\. Name the"
+    message = r"which columns\? It has x, y\. Say `task='x'` and `passed='y'`, or name the tool"
     with pytest.raises(ReadError, match=message):
         read_trials(csv("x,y", "1,2"))
     with pytest.raises(ReadError, match="input: is empty"):

@@ -143,6 +143,8 @@ def _only_itself(history: Index, reference: str, kind: Kind, judged: Run) -> str
 
 def _unknown(history: Index, reference: str) -> str:
     newest = history.runs(limit=5)
+    if reference == LATEST:
+        return f"{history.name}: no finished run yet: `passhat run` makes one"
     rule = f"the first {SHORTEST} characters of a key or a commit are enough"
     hint = typo_hint(reference, [LATEST, *(tag for run in newest for tag in run.tags)])
     return (

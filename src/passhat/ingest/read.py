@@ -830,6 +830,14 @@ def _unknown_file(document: Document) -> ReadError:
             "outer.inner); otherwise give the tool's own log (`format` names the tool, passhat "
             f"knows {len(READERS)}), or a table with a row for each run"
         )
+    elif len(names) > 1:
+        example = " and ".join(
+            f"`{w}={n!r}`" for w, n in zip(("task", "passed"), names, strict=False)
+        )
+        return UnknownFile(
+            f"{document.name}: which columns? It has {few(names)}. Say {example}, or name the tool "
+            f"with `format` (passhat knows {len(READERS)})"
+        )
     else:
         has = f"It has the columns {few(names)}. " if names else ""
         way_out = (

@@ -421,10 +421,7 @@ def _gates(
                 "nothing is demanded: the suite has no `gates:`; add some to it, or give "
                 "`require='pass^3 >= 0.8'` or `against=BASELINE`"
             )
-        raise InputError(
-            "nothing is demanded: give `require='pass^3 >= 0.8'`, `against=BASELINE` or "
-            "`suite=FILE`"
-        )
+        raise InputError("give a gate: `require='pass^3 >= 0.8'` or `against=OLD_RESULTS`")
     return gates
 
 
