@@ -28,6 +28,14 @@ OF_ONE_AGENT = [
 ]
 OF_SEVERAL = [passhat.rank_results, passhat.compare_results]
 WRONG = [
+    (lambda: passhat.pass_hat_k(NEW, 5), "passhat.measure(trials).system().pass_hat(5)"),
+    (lambda: passhat.pass_hat_k(NEW, k=5), "passhat.measure(trials).system().pass_hat(5)"),
+    (lambda: passhat.pass_at_k(NEW, 5), "passhat.measure(trials).system().pass_at(5)"),
+    (lambda: passhat.stats.icc(NEW), "passhat.measure(trials).system().variance.icc"),
+    (lambda: passhat.stats.variance_components(NEW), "passhat.measure(trials).system().variance"),
+    (lambda: passhat.pass_hat_k(5, 5), "k must be given: pass_hat_k(runs, passes, k)"),
+    (lambda: passhat.stats.icc([5, 5]), "total must be given after n"),
+    (lambda: passhat.read_trials(b"x", pas_if="score>1"), "(did you mean pass_if?), got 'pas_if'"),
     (lambda: passhat.report_results(None), "results must be trials, paths or names of runs"),
     (lambda: passhat.report_results([3]), "results must be trials, paths or names of runs"),
     (lambda: passhat.profile_results(TRIALS, only="new", against=3), "against must be trials"),
@@ -132,3 +140,12 @@ def test_a_misspelt_public_name_tells_python_which_was_meant():
     with pytest.raises(AttributeError, match="has no attribute 'reprot_results'") as caught:
         passhat.reprot_results  # noqa: B018
     assert (caught.value.name, caught.value.obj) == ("reprot_results", passhat)
+
+
+def test_the_calls_that_refusals_of_trials_name_are_there():
+    calls = {
+        word for _, said in WRONG for word in re.findall(r"passhat\.measure\(trials\)\S+", said)
+    }
+    assert len(calls) == 4
+    for call in calls:
+        assert eval(call, {"passhat": passhat, "trials": NEW}) is not None  # our own words

@@ -218,3 +218,12 @@ def test_what_some_files_of_a_folder_say_is_said_of_those_files(tmp_path):
     }
     (alone,) = read_trials(tmp_path / "airline.json").sources
     assert alone.notes == ('tasks of the domain "airline"',)
+
+
+def test_columns_may_be_named_without_a_mapping():
+    table = b"case,passed,mark\na,1,0.9\na,1,0.7\nb,0,0.8\n"
+    mapped = read_trials(table, mapping=ColumnMap(task="case", pass_if="mark>=0.8"))
+    by_name = read_trials(table, task="case", pass_if="mark>=0.8")
+    both = read_trials(table, mapping=ColumnMap(task="case"), pass_if="mark>=0.8")
+    assert list(by_name) == list(both) == list(mapped)
+    assert mapped.tally().passed.tolist() == [1, 1]

@@ -8,7 +8,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import lru_cache
 from shlex import quote
 from typing import Any
@@ -56,7 +56,7 @@ from passhat.ingest.sources import (
     name_by_folder,
     open_input,
 )
-from passhat.messages import few, few_paths, one_of_rule, plural, short
+from passhat.messages import few, few_paths, one_of_rule, plural, short, typo_hint
 from passhat.records import Duplicates, Source, Trials
 from passhat.records.columns import (
     CONFIGURATIONS,
@@ -87,13 +87,23 @@ def read_trials(
     mapping: ColumnMap | None = None,
     duplicates: Duplicates = "error",
     limits: Limits | None = None,
+    **columns: Any,
 ) -> Trials:
     r"""The trials in files, folders, globs, bytes or standard input (`-`), of any tool.
+
+    `task="case"` names a column of your own, `pass_if="score>=0.8"` says what passes: the fields of
+    `ColumnMap`, in the place of those in `mapping`.
 
     >>> trials = read_trials(b"task,trial,passed\nrefund,1,yes\nrefund,2,no\n")
     >>> trials.tally().passed.tolist(), trials.tally().failed.tolist()
     ([1], [1])
     """
+    if columns:
+        known = [field.name for field in fields(ColumnMap)]
+        if unknown := sorted(set(columns) - set(known)):
+            rule = f"must be among {', '.join(known)}{typo_hint(unknown[0], known)}"
+            raise ArgumentError("columns", rule, unknown[0])
+        mapping = replace(mapping or ColumnMap(), **columns)
     trials, _ = _read(source, format, mapping, duplicates, limits, transcripts=False)
     return trials
 

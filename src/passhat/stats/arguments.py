@@ -57,6 +57,13 @@ def count_array(name: str, values: ArrayLike) -> Counts:
     return array.astype(np.int64)
 
 
+def refuse_trials(n: Any, instead: str) -> None:
+    """Refuse a table of trials where counts are asked for, with the call that takes one."""
+    if hasattr(n, "tally"):
+        rule = f"must be how many runs each task has; of trials, passhat.{instead}"
+        raise ArgumentError("n", rule, n)
+
+
 def trial_counts(n: ArrayLike, c: ArrayLike) -> tuple[Counts, Counts]:
     """Runs and passes per task, broadcast together, with 0 <= c <= n."""
     runs, passes = np.broadcast_arrays(count_array("n", n), count_array("c", c))

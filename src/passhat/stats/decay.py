@@ -438,7 +438,8 @@ def by_length(lengths: Sequence[int]) -> Iterator[list[int]]:
     sizes = np.asarray(lengths)
     order = np.argsort(sizes, kind="stable")
     for places in np.split(order, np.flatnonzero(np.diff(sizes[order])) + 1):
-        yield places.tolist()
+        if places.size:
+            yield places.tolist()
 
 
 def _rows(columns: SequenceColumns) -> Iterator[SequenceDecay]:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from passhat.arguments import CONFIDENCE, probability, whole_number
 from passhat.errors import ArgumentError
-from passhat.stats.arguments import Counts, Floats, confidence_level, trial_counts
+from passhat.stats.arguments import Counts, Floats, confidence_level, refuse_trials, trial_counts
 from passhat.stats.estimate import Estimate, Interval
 from passhat.stats.numerics import log_probability
 from passhat.stats.sufficient_statistics import Cells, task_counts
@@ -32,7 +32,7 @@ def pass_hat_k(n: int, c: int, k: int) -> float: ...
 def pass_hat_k(n: ArrayLike, c: ArrayLike, k: int) -> Any: ...
 
 
-def pass_hat_k(n: ArrayLike, c: ArrayLike, k: int) -> Any:
+def pass_hat_k(n: ArrayLike, c: ArrayLike | None = None, k: int | None = None) -> Any:
     """The chance that k runs drawn from these n, c of them passed, all pass: C(c, k) / C(n, k).
 
     Unbiased for p^k (Yao et al. 2024, tau-bench). A float, or an array where n or c is one.
@@ -40,6 +40,7 @@ def pass_hat_k(n: ArrayLike, c: ArrayLike, k: int) -> Any:
     >>> round(pass_hat_k(10, 8, 3), 4)
     0.4667
     """
+    refuse_trials(n, f"measure(trials).system().pass_hat({c if k is None else k})")
     runs, passes, draws = _checked(n, c, k)
     return _plain(share_of_passing_subsets(runs, passes, draws))
 
@@ -52,7 +53,7 @@ def pass_at_k(n: int, c: int, k: int) -> float: ...
 def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> Any: ...
 
 
-def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> Any:
+def pass_at_k(n: ArrayLike, c: ArrayLike | None = None, k: int | None = None) -> Any:
     """The chance that k runs drawn from these n hold at least one pass: 1 - C(n - c, k) / C(n, k).
 
     Unbiased for 1 - (1 - p)^k (Chen et al. 2021, HumanEval).
@@ -60,6 +61,7 @@ def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> Any:
     >>> round(pass_at_k(10, 8, 2), 4)
     0.9778
     """
+    refuse_trials(n, f"measure(trials).system().pass_at({c if k is None else k})")
     runs, passes, draws = _checked(n, c, k)
     return _plain(1.0 - share_of_passing_subsets(runs, runs - passes, draws))
 
@@ -188,7 +190,11 @@ def pass_at_k_of_rate(
     return _of_rate(stated, times, lambda p: 1 - (1 - p) ** times, f"1 - (1 - p)^{times}", note)
 
 
-def _checked(n: ArrayLike, c: ArrayLike, k: int) -> tuple[Counts, Counts, int]:
+def _checked(n: ArrayLike, c: ArrayLike | None, k: int | None) -> tuple[Counts, Counts, int]:
+    # both may be left out only so that trials in the place of counts are answered in words
+    if c is None or k is None:
+        missing = "c" if c is None else "k"
+        raise ArgumentError(missing, "must be given: pass_hat_k(runs, passes, k)", None)
     runs, passes = trial_counts(n, c)
     draws = whole_number("k", k)
     few = runs < draws

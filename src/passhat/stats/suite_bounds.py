@@ -161,8 +161,9 @@ def _opened_to_one_task(
         some = may.reshape(-1, cells.n.size).any(axis=0)
         passes, failures = cells.c[some] + upper, (cells.n - cells.c)[some] + 1 - upper
         end = np.asarray(special.betaincinv(passes, failures, np.abs(upper - tails)), np.float64)
-        moved = np.abs(values[:, some] - end**powers)
-        return np.asarray(np.where(held[..., some], moved, 0.0).max(axis=-1) / tasks)
+        # Of few runs the unbiased value may lie beyond the bound: then it moves nothing.
+        moved = (end**powers - values[:, some]) * (2 * upper - 1)
+        return np.asarray(np.where(held[..., some], moved, 0.0).max(axis=-1).clip(0.0) / tasks)
 
     fall = widest(values, mean - low, upper=0)
     rise = widest(1 - values, high - mean, upper=1)

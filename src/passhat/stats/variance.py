@@ -14,7 +14,7 @@ from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural
 from passhat.stats import special
-from passhat.stats.arguments import Floats, confidence_level, one_of, score_sums
+from passhat.stats.arguments import Floats, confidence_level, one_of, refuse_trials, score_sums
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 from passhat.stats.numerics import jackknife_variance
 from passhat.stats.population_bounds import (
@@ -64,7 +64,7 @@ class VarianceComponents:
 
 def variance_components(
     n: ArrayLike,
-    total: ArrayLike,
+    total: ArrayLike | None = None,
     squares: ArrayLike | None = None,
     *,
     confidence: float = CONFIDENCE,
@@ -81,6 +81,7 @@ def variance_components(
     Unavailable(reason='one run per task cannot tell skill from luck: run each task at least twice')
     """
     level = confidence_level(confidence)
+    refuse_trials(n, "measure(trials).system().variance")
     table = _anova(n, total, squares)
     if isinstance(table, Unavailable):
         return table
@@ -98,7 +99,7 @@ def variance_components(
 
 def icc(
     n: ArrayLike,
-    total: ArrayLike,
+    total: ArrayLike | None = None,
     squares: ArrayLike | None = None,
     *,
     method: str = WIDENED_F,
@@ -116,6 +117,7 @@ def icc(
     """
     one_of("method", method, ("F", WIDENED_F))
     level = confidence_level(confidence)
+    refuse_trials(n, "measure(trials).system().variance.icc")
     table = _anova(n, total, squares)
     if isinstance(table, Unavailable):
         return table
@@ -174,7 +176,11 @@ class _Anova:
         return (self.ms_between - self.within) / self.n0
 
 
-def _anova(n: ArrayLike, total: ArrayLike, squares: ArrayLike | None) -> _Anova | Unavailable:
+def _anova(
+    n: ArrayLike, total: ArrayLike | None, squares: ArrayLike | None
+) -> _Anova | Unavailable:
+    if total is None:  # it may be left out so that trials in the place of counts are named
+        raise ArgumentError("total", "must be given after n", None)
     counts, sums, squared = score_sums(n, total, total if squares is None else squares)
     runs = counts.astype(np.float64)
     if (runs < 1).any():

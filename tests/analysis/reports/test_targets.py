@@ -2,6 +2,8 @@ import re
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from passhat.analysis.gates.gate import parse_gate
 from passhat.analysis.gates.judge import judge
@@ -131,3 +133,23 @@ def test_numbers_of_several_systems_can_be_gated_as_they_are_listed():
 )
 def test_names_may_be_written_in_words(spelling: str, name: str):
     assert str(parse_target(spelling)) == name
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.text("PFE", min_size=1, max_size=8), min_size=1, max_size=4))
+def test_a_tasks_own_order_numbers_are_those_of_a_suite_of_that_task(sequences):
+    rows = [
+        {"task": f"t{i}", "trial": j, "outcome": {"P": 1, "F": 0, "E": 2}[run]}
+        for i, runs in enumerate(sequences)
+        for j, run in enumerate(runs)
+    ]
+    columns = {name: [row[name] for row in rows] for name in ("task", "trial", "outcome")}
+    trials = Trials.from_columns(columns)
+    for errors in "fail", "exclude":
+        whole = targets(measure(trials, errors=errors))
+        for task in trials.tasks:
+            alone = targets(measure(trials.where(task=task), errors=errors))
+            for name in ("variance_amplification", "graceful_degradation", "decay[1]", "decay[3]"):
+                own = whole.get(f"tasks[{task}].{name}")
+                assert own is None or own == alone[name]
+                assert own is not None or not isinstance(alone.get(name), float)

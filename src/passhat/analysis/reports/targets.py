@@ -20,6 +20,7 @@ from passhat.stats.estimate import Estimate, Scope, Unavailable
 if TYPE_CHECKING:
     from passhat.analysis.reports.parts import SystemReport
     from passhat.analysis.reports.report import Report
+    from passhat.stats.decay import SequenceDecay
 
 # What each placeholder of a form may be, and an example of it.
 _PLACES = {
@@ -360,6 +361,36 @@ def _task_streaks(system: SystemReport, _: Scope) -> Named:
             yield f"tasks[{row.name}].pass^{k}", value
 
 
+def _task_order(attribute: str) -> Find:
+    """One number a task that depends on the order of its runs; none where only counts were read."""
+
+    def find(system: SystemReport, _: Scope) -> Named:
+        for task, order in _orders(system):
+            value = getattr(order, attribute)
+            yield f"tasks[{task}].{attribute}", float(value) if isinstance(value, int) else value
+
+    return find
+
+
+def _task_decay(system: SystemReport, _: Scope) -> Named:
+    for task, order in _orders(system):
+        for k, percent in enumerate(order.curve, 1):
+            yield f"tasks[{task}].decay[{k}]", float(percent)
+
+
+def _orders(system: SystemReport) -> Iterator[tuple[str, SequenceDecay]]:
+    from passhat.stats.decay import describe_sequences
+
+    errored = "F" if system.errors.policy == "fail" else ""
+    kept = [
+        (row.name, text)
+        for row in system.tasks
+        if (text := (row.sequence or "").replace("E", errored))
+    ]
+    described = describe_sequences([[run == "P" for run in text] for _, text in kept])
+    yield from zip((name for name, _ in kept), described, strict=True)
+
+
 def _read_passed(_: Places, trial: Trial) -> float | None:
     return passed(trial)
 
@@ -493,4 +524,14 @@ METRIC_FORMS: tuple[MetricForm, ...] = (
     _share("tasks[{task}].rate", "the pass rate of one task", _task("rate")),
     _share("tasks[{task}].mean_score", "the mean score of one task", _task("mean_score")),
     _share("tasks[{task}].pass^{k}", "pass^k of one task", _task_streaks),
+    _other(
+        "tasks[{task}].variance_amplification", "how much outcomes of one task vary (mcptest)",
+        _task_order("variance_amplification"),
+    ),
+    _other(
+        "tasks[{task}].graceful_degradation", "the share of late weight of one task (mcptest)",
+        _task_order("graceful_degradation"),
+    ),
+    _other("tasks[{task}].flips", "how often runs of one task differ", _task_order("flips")),
+    _other("tasks[{task}].decay[{k}]", "reliability of one task after k runs", _task_decay),
 )  # fmt: skip
