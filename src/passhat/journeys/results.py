@@ -262,9 +262,9 @@ class Results:
         if named is None:
             return None
         from passhat.analysis.gates.gate import asked_k, parse_gate
-        from passhat.journeys.stored_runs import stored_gates
 
-        return asked_k(parse_gate(gate.require) for gate in stored_gates(named.run))
+        gates = named.run.options.get("gates")
+        return asked_k(parse_gate(str(gate)) for gate in gates) if isinstance(gates, list) else None
 
     def bars(
         self, given: Mapping[str, float] | float | None, subjects: Trials | Sequence[Tally]
