@@ -5,14 +5,13 @@ The public names load what they need when they are first used; `import passhat` 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from passhat._version import __version__ as __version__
 from passhat.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Comparison as Comparison
-    from passhat.analysis.comparing.comparison import compare as compare
     from passhat.analysis.comparing.ranking import Profile as Profile
     from passhat.analysis.comparing.ranking import RankReport as RankReport
     from passhat.analysis.comparing.ranking import profile as profile
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import RunAnswer as RunAnswer
     from passhat.analysis.planning.budgets import Spending as Spending
     from passhat.analysis.planning.plan import Plan as Plan
-    from passhat.analysis.planning.plan import plan as plan
     from passhat.analysis.planning.simulate import SimulationModel as SimulationModel
     from passhat.analysis.planning.simulate import simulate as simulate
     from passhat.analysis.reports.dependence import determinism_check as determinism_check
@@ -50,29 +48,29 @@ if TYPE_CHECKING:
     from passhat.ingest.write import write_trials as write_trials
     from passhat.journeys import assert_reliable as assert_reliable
     from passhat.journeys import check_suites as check_suites
-    from passhat.journeys import compare_results as compare_results
+    from passhat.journeys import compare as compare
     from passhat.journeys import demonstrate as demonstrate
     from passhat.journeys import diagnose as diagnose
     from passhat.journeys import diff_trials as diff_trials
-    from passhat.journeys import explain_results as explain_results
     from passhat.journeys import export_run as export_run
     from passhat.journeys import find_secrets as find_secrets
     from passhat.journeys import flaky_tasks as flaky_tasks
-    from passhat.journeys import gate_results as gate_results
+    from passhat.journeys import gate as gate
     from passhat.journeys import list_runs as list_runs
     from passhat.journeys import merge_shards as merge_shards
+    from passhat.journeys import plan as plan
     from passhat.journeys import plan_gates as plan_gates
-    from passhat.journeys import plan_results as plan_results
     from passhat.journeys import plan_run as plan_run
     from passhat.journeys import profile_results as profile_results
     from passhat.journeys import rank_results as rank_results
-    from passhat.journeys import repeat_command as repeat_command
-    from passhat.journeys import report_results as report_results
+    from passhat.journeys import repeat as repeat
+    from passhat.journeys import report as report
     from passhat.journeys import resume_run as resume_run
-    from passhat.journeys import run_suite as run_suite
+    from passhat.journeys import run as run
     from passhat.journeys import search_transcripts as search_transcripts
     from passhat.journeys import store_results as store_results
-    from passhat.journeys import trend_of_runs as trend_of_runs
+    from passhat.journeys import trend as trend
+    from passhat.journeys import why as why
     from passhat.records import Outcome as Outcome
     from passhat.records import Tally as Tally
     from passhat.records import Trial as Trial
@@ -101,18 +99,78 @@ _PARTS = (
     *("records", "reporters", "runner", "stats", "suite", "testing"),
 )
 
-__getattr__, _, _names = lazy_exports(
+_load, *_ = lazy_exports(
     __name__,
     parts=_PARTS,
     renamed={
         "Ink": "TerminalStyle",
         "World": "SimulationModel",
+        "compare_results": "compare",
+        "explain_results": "why",
+        "gate_results": "gate",
         "keep_results": "store_results",
+        "plan_results": "plan",
+        "repeat_command": "repeat",
+        "report_results": "report",
+        "run_suite": "run",
         "side_by_side": "diff_runs",
+        "trend_of_runs": "trend",
         "weigh_by_shares": "weight_by_traffic",
     },
 )
-__all__ = sorted([*_names, "__version__"])
+
+_CALLED_HERE = {
+    "ReliabilitySummary": "passhat.report",
+    "RunSet": "passhat.Trials",
+    "TaskRun": "passhat.Trial",
+    "aggregate_selection": "passhat.analysis.gates.run_answer.selection_floor",
+    "benjamini_hochberg": "passhat.stats.benjamini_hochberg",
+    "compare_agents": "passhat.compare",
+    "confidence_band": "passhat.stats.confidence_band",
+    "from_inspect_log": "passhat.read_trials",
+    "from_records": "passhat.Trials.from_records",
+    "holm": "passhat.stats.holm",
+    "icc": "passhat.stats.icc",
+    "mean_score_ci": "passhat.score_estimate",
+    "metrics_object": "passhat.targets",
+    "min_runs_for_ci": "passhat.plan",
+    "min_runs_for_ci_width": "passhat.plan",
+    "paired_delta": "passhat.compare",
+    "pass_to_k": "passhat.pass_hat_k",
+    "recommend_runs": "passhat.stats.recommend_runs",
+    "reliability_report": "passhat.report",
+    "resolve_target": "passhat.targets",
+    "summarize": "passhat.report",
+    "variance_components": "passhat.stats.variance_components",
+}
+"""What other tools call a function, and where it is here."""
+
+# The names to begin with. All others stay importable: from here, or from the parts they belong to.
+__all__ = [
+    "PasshatError",
+    "Trials",
+    "__version__",
+    "assert_reliable",
+    "compare",
+    "gate",
+    "pass_at_k",
+    "pass_hat_k",
+    "plan",
+    "read_trials",
+    "repeat",
+    "report",
+    "run",
+    "simulate",
+    "trend",
+    "why",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _CALLED_HERE:
+        missing = f"module 'passhat' has no attribute {name!r}; here it is {_CALLED_HERE[name]}"
+        raise AttributeError(missing)
+    return _load(name)
 
 
 def __dir__() -> list[str]:

@@ -142,9 +142,9 @@ def several(value: object, *alone: type) -> list[Any]:
 def refuse_unknown(function: str, given: Iterable[str], known: Collection[str]) -> None:
     """Refuse keyword arguments that a function does not have, as Python does, with a hint.
 
-    >>> refuse_unknown("run_suite", ["run"], ["runs", "seed"])
+    >>> refuse_unknown("run", ["run"], ["runs", "seed"])
     Traceback (most recent call last):
-    TypeError: run_suite() got an unexpected keyword argument 'run' (did you mean runs?)
+    TypeError: run() got an unexpected keyword argument 'run' (did you mean runs?)
     """
     for name in given:
         if name not in known:

@@ -87,27 +87,27 @@ class PasshatTools:
 
     def list_tasks(self, run: str = "latest", system: str = "") -> str:
         """The tasks of a run with passes, runs and label, the least reliable first."""
-        from passhat.journeys import report_results
+        from passhat import journeys
 
         lines = [
             f"{_plain(agent.name)}: {_plain(row.name)}: {row.passed} of {row.runs} passed, "
             f"{row.label}"
-            for agent in report_results(self._results(run), only=system or None).systems
+            for agent in journeys.report(self._results(run), only=system or None).systems
             for row in sorted(agent.tasks, key=lambda row: row.rate.value)
         ]
         return _cut("\n".join(lines))
 
     def get_report(self, run: str = "latest", system: str = "") -> str:
         """How reliable the agents of a run are: pass^k and pass@k with intervals, worst tasks."""
-        from passhat.journeys import report_results
+        from passhat import journeys
 
-        return _text(report_results(self._results(run), only=system or None))
+        return _text(journeys.report(self._results(run), only=system or None))
 
     def explain_failures(self, run: str = "latest", task: str = "", system: str = "") -> str:
         """What failing runs do that passing runs of the same task do not, tested against luck."""
-        from passhat.journeys import explain_results
+        from passhat import journeys
 
-        return _text(explain_results(self._results(run), task=task or None, only=system or None))
+        return _text(journeys.why(self._results(run), task=task or None, only=system or None))
 
     def diff_trials(
         self,
@@ -147,41 +147,42 @@ class PasshatTools:
 
     def compare_runs(self, run: str, baseline: str, system: str = "") -> str:
         """Is one run better than another on the tasks that both ran? `system` names the agent."""
-        from passhat.journeys import compare_results
+        from passhat import journeys
 
-        return _text(compare_results(self._results(run, baseline), only=system or None))
+        return _text(journeys.compare(self._results(run, baseline), only=system or None))
 
     def plan_runs(
         self, run: str = "", half_width: float = 0.05, gate: str = "", system: str = ""
     ) -> str:
         """How many runs and tasks a half-width takes; or what a gate ("pass^3 >= 0.8") costs."""
-        from passhat.journeys import plan_gates, plan_results
+        from passhat import journeys
+        from passhat.journeys import plan_gates
 
         seen = self._results(run) if run else None
         if gate:
             return _text(plan_gates([gate], seen, only=system or None))
-        return _text(plan_results(seen, only=system or None, half_width=half_width))
+        return _text(journeys.plan(seen, only=system or None, half_width=half_width))
 
     def judge_gate(self, require: str, run: str = "latest") -> str:
         """PASS, FAIL or UNDECIDED on a demand such as "pass^3 >= 0.8", with its error rate."""
+        from passhat import journeys
         from passhat.analysis.gates.gate import parse_gate
-        from passhat.journeys import gate_results
 
         results, against = self._results(run), None
         baseline = getattr(parse_gate(require).demand, "baseline", None)
         if baseline is not None and baseline not in results.trials().systems:
             against = self._place(baseline)  # else a demand could name any file or address
-        return _text(gate_results(results, require, against=against))
+        return _text(journeys.gate(results, require, against=against))
 
     def start_run(self, suite: str = "", runs: int | None = None, require: str = "") -> str:
         """Run a suite file of this folder within the budget of this server, and report."""
-        from passhat.journeys import run_suite
+        from passhat import journeys
 
         if self._runs_left < 1:
             rule = "was used as often as --max-runs of `passhat mcp` allows"
             raise ArgumentError("start_run", rule, self.max_runs)
         self._runs_left -= 1
-        answer = run_suite(
+        answer = journeys.run(
             self._inside(suite) if suite else None,
             runs=runs,
             require=[require] if require else [],

@@ -75,7 +75,7 @@ def quoted(text: str) -> str:
 
 
 def rounded(estimate: Any) -> str:
-    """A number with its interval, or "unavailable".
+    """A number with its interval, three decimals each for shares; or "unavailable".
 
     >>> rounded(0.123456)
     '0.123'
@@ -85,8 +85,12 @@ def rounded(estimate: Any) -> str:
     if estimate.value is None:
         return "unavailable"
     bounds = getattr(estimate, "interval", None)
-    between = "" if bounds is None else f" [{bounds.low:.3g}, {bounds.high:.3g}]"
-    return f"{estimate.value:.3g}{between}"
+    if bounds is None:
+        return f"{estimate.value:.3g}"
+    numbers = (estimate.value, bounds.low, bounds.high)
+    form = ".3f" if all(-1 <= number <= 1 for number in numbers) else ".3g"
+    value, low, high = (format(number, form) for number in numbers)
+    return f"{value} [{low}, {high}]"
 
 
 def short_value(value: object) -> str:

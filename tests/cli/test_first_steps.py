@@ -113,8 +113,8 @@ def test_a_wrong_key_in_the_configuration_does_not_hide_the_help(call, here):
 @pytest.mark.parametrize(
     ("ask", "instead"),
     [
-        (measure, "passhat.report_results"),
-        (lambda path: judge(path, "pass^1 >= 0.5"), "passhat.gate_results"),
+        (measure, "passhat.report"),
+        (lambda path: judge(path, "pass^1 >= 0.5"), "passhat.gate"),
     ],
 )
 def test_a_path_where_trials_are_wanted_is_answered_with_the_function_that_reads(ask, instead):

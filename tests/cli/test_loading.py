@@ -1,9 +1,11 @@
 """What each door loads: the module list, because a time would depend on the machine."""
 
+import importlib
 import json
 import os
 import subprocess
 import sys
+from operator import attrgetter
 
 import pytest
 
@@ -139,6 +141,33 @@ def test_the_public_names_are_sorted_and_all_there():
     for name in passhat.__all__:
         assert getattr(passhat, name) is not None
     assert set(passhat.__all__) <= set(dir(passhat))
+
+
+def test_fifteen_names_are_to_begin_with_and_all_others_stay():
+    assert len(set(dir(passhat)) - {"__version__"}) == 15
+    for name in ("measure", "judge", "explain", "rank", "render_html", "Report", "Estimate"):
+        assert getattr(passhat, name) is not None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("report_results", "report"), ("gate_results", "gate"), ("compare_results", "compare"),
+     ("explain_results", "why"), ("plan_results", "plan"), ("trend_of_runs", "trend"),
+     ("run_suite", "run"), ("repeat_command", "repeat")],
+)  # fmt: skip
+@pytest.mark.parametrize("package", [passhat, passhat.journeys], ids=["passhat", "journeys"])
+def test_an_old_name_works_and_says_the_new_one(package, old, new):
+    with pytest.warns(DeprecationWarning, match=rf"{package.__name__}\.{new} now"):
+        assert getattr(package, old) is getattr(package, new)
+
+
+@pytest.mark.parametrize("name", passhat._CALLED_HERE)
+def test_a_name_of_another_tool_leads_to_ours(name):
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'; here it is") as caught:
+        getattr(passhat, name)
+    ours = str(caught.value).rpartition(" ")[2]
+    importlib.import_module("passhat.analysis.gates.run_answer")
+    assert callable(attrgetter(ours.removeprefix("passhat."))(passhat))
 
 
 def test_a_name_that_is_not_public_is_an_attribute_error():

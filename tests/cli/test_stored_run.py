@@ -187,7 +187,7 @@ def test_the_page_of_a_run_is_written_even_if_its_store_refuses_us(here, capsys)
         "systems: [{name: a, model: scripted, script: [{answer: sure}]}]\n"
         "tasks: [{name: t, prompt: hi, expect: [{contains: sure}]}]\n"
     )
-    stored = passhat.run_suite(suite, store="history.db")
+    stored = passhat.run(suite, store="history.db")
     # An answer has the address of its store without the password.
     answer = replace(stored, store="postgresql://127.0.0.1:9/evals")
     output = Output(format=None, paths_out=("page.html",), quiet=False)
@@ -205,7 +205,7 @@ def test_the_page_of_a_run_uses_the_address_that_was_given_and_not_the_one_that_
         "systems: [{name: a, model: scripted, script: [{answer: sure}]}]\n"
         "tasks: [{name: t, prompt: hi, expect: [{contains: sure}]}]\n"
     )
-    stored = [passhat.run_suite(suite, store="history.db") for _ in range(2)][1]
+    stored = [passhat.run(suite, store="history.db") for _ in range(2)][1]
     answer = replace(stored, store="postgresql://127.0.0.1:9/evals")
     output = Output(format=None, paths_out=("page.html",), quiet=True)
     assert show_run(lambda on_event: answer, output, store="history.db") == 0

@@ -4,10 +4,9 @@ import json
 
 import pytest
 
+from passhat import journeys
 from passhat.errors import InputError, ReadError
 from passhat.ingest import ColumnMap, read_tallies, read_trials, tallies
-from passhat.journeys.analyses import compare_results
-from passhat.journeys.gating import gate_results
 from passhat.records.trial import how_read
 
 
@@ -256,9 +255,9 @@ def test_two_logs_are_never_compared_on_two_different_scores(tmp_path):
     with pytest.raises(ReadError, match=r'"scorer\.main", and .* by "scorer\.side"'):
         read_trials(files)
     with pytest.raises(InputError, match="two different measures"):
-        compare_results([str(file) for file in files])
+        journeys.compare([str(file) for file in files])
     with pytest.raises(InputError, match="two different measures"):
-        gate_results(str(files[0]), against=str(files[1]))
+        journeys.gate(str(files[0]), against=str(files[1]))
     for scorer, outcome in (("scorer.main", 1), ("scorer.side", 0)):
         trials = read_trials(files, mapping=ColumnMap(scorer=scorer))
         assert set(trials.outcome.tolist()) == {outcome}

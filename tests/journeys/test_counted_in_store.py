@@ -2,8 +2,9 @@
 
 import pytest
 
+from passhat import journeys
 from passhat.history import History
-from passhat.journeys import report_results, results
+from passhat.journeys import results
 from passhat.records import Outcome, Trial
 
 
@@ -28,9 +29,9 @@ def store(request, tmp_path):
 
 
 def test_counts_made_in_the_store_give_the_numbers_of_its_trials(store, monkeypatch):
-    read = report_results(store).systems[0]
+    read = journeys.report(store).systems[0]
     monkeypatch.setattr(results, "COUNTED_IN_STORE", 100)
-    counted = report_results(store).systems[0]
+    counted = journeys.report(store).systems[0]
     for k in (1, 2, 5):
         assert counted.pass_hat(k).this_suite == read.pass_hat(k).this_suite
         assert counted.pass_hat(k).tasks_like_these == read.pass_hat(k).tasks_like_these
@@ -40,5 +41,5 @@ def test_counts_made_in_the_store_give_the_numbers_of_its_trials(store, monkeypa
 def test_a_huge_run_is_never_read_as_rows(store, monkeypatch):
     monkeypatch.setattr(results, "COUNTED_IN_STORE", 100)
     monkeypatch.delattr(History, "trials")
-    report = report_results(store, only=["agent"])
+    report = journeys.report(store, only=["agent"])
     assert report.systems[0].pass_hat(1).this_suite.value == pytest.approx(0.8)

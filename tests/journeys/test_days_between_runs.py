@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from passhat import journeys
 from passhat.history import History
 from passhat.journeys import (
-    compare_results,
-    gate_results,
     review_change,
-    run_suite,
     store_results,
 )
 from passhat.journeys.results import Results
@@ -39,8 +37,8 @@ def nightly(tmp_path):
 
 def test_a_comparison_of_stored_runs_includes_the_days_and_one_of_their_files_cannot(nightly):
     store, keys, folder = nightly
-    runs = compare_results(Results(paths=(keys[-1], keys[0]), store=store))
-    files = compare_results([folder / "night6.csv", folder / "night0.csv"])
+    runs = journeys.compare(Results(paths=(keys[-1], keys[0]), store=store))
+    files = journeys.compare([folder / "night6.csv", folder / "night0.csv"])
     assert runs.headline.value == files.headline.value
     assert runs.headline.this_suite.interval.width > 1.2 * files.headline.this_suite.interval.width
     assert any(NOTE in note for note in runs.notes)
@@ -50,17 +48,19 @@ def test_a_comparison_of_stored_runs_includes_the_days_and_one_of_their_files_ca
 def test_a_file_against_a_stored_run_includes_them_as_a_gate_does(nightly):
     store, keys, folder = nightly
     new = str(folder / "night6.csv")
-    found = compare_results(Results(paths=(new, keys[0]), store=store))
+    found = journeys.compare(Results(paths=(new, keys[0]), store=store))
     assert any(NOTE in note for note in found.notes)
-    gate = gate_results(Results(paths=(new,), store=store), [f"no_worse_than {keys[0]} by 0.01"])[0]
+    gate = journeys.gate(Results(paths=(new,), store=store), [f"no_worse_than {keys[0]} by 0.01"])[
+        0
+    ]
     assert any(NOTE in note for note in gate.notes)
 
 
 def test_a_baseline_that_is_named_apart_from_the_demand_includes_them_too(nightly):
     store, keys, folder = nightly
     results = Results(paths=(str(folder / "night6.csv"),), store=store)
-    named = gate_results(results, [f"no_worse_than {keys[0]} by 0.01"])[0]
-    apart = gate_results(results, against=keys[0], margin=0.01)[0]
+    named = journeys.gate(results, [f"no_worse_than {keys[0]} by 0.01"])[0]
+    apart = journeys.gate(results, against=keys[0], margin=0.01)[0]
     assert (apart.sentence, apart.notes) == (named.sentence, named.notes)
 
 
@@ -71,21 +71,21 @@ def test_two_systems_of_the_same_results_are_compared_without_them(nightly):
     other = [row.replace("bot,", "other,", 1) for row in rows]
     path.write_text("\n".join([header, *rows, *other]) + "\n")
     results, require = Results(paths=(str(path),), store=store), "no_worse_than other by 0.01"
-    alone = gate_results(results, [require], only=["bot"])[0]
-    beside = gate_results(results, [require], only=["bot"], against=keys[0])[0]
+    alone = journeys.gate(results, [require], only=["bot"])[0]
+    beside = journeys.gate(results, [require], only=["bot"], against=keys[0])[0]
     assert (beside.sentence, beside.notes) == (alone.sentence, alone.notes)
 
 
 def test_a_review_compares_as_a_comparison_does(nightly):
     store, keys, _ = nightly
     found = review_change(Results(paths=(keys[6],), store=store), against=keys[0])
-    compared = compare_results(Results(paths=(keys[6], keys[0]), store=store))
+    compared = journeys.compare(Results(paths=(keys[6], keys[0]), store=store))
     assert found.comparisons["bot"].differences == compared.differences
 
 
 def test_a_run_is_no_other_day_than_itself(nightly):
     store, keys, _ = nightly
-    found = compare_results(Results(paths=(keys[0], keys[0]), store=store))
+    found = journeys.compare(Results(paths=(keys[0], keys[0]), store=store))
     assert not any(NOTE in note for note in found.notes)
 
 
@@ -106,8 +106,8 @@ tasks:
     )
     store = tmp_path / "history.db"
     for _ in range(6):
-        run_suite(suite, store=store)
+        journeys.run(suite, store=store)
     with History.open(store, read_only=True) as history:
         earlier = next(iter(history.runs())).key
-    answer = run_suite(suite, store=store, require=[f"no_worse_than {earlier} by 0.5"])
+    answer = journeys.run(suite, store=store, require=[f"no_worse_than {earlier} by 0.5"])
     assert any(NOTE in note for note in answer.verdicts[0].notes)

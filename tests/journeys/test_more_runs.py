@@ -36,22 +36,22 @@ def outcomes(trials):
 @pytest.mark.parametrize("seeds", ["", "seeds: [1, 2, 3]\n"])
 def test_runs_that_are_added_are_those_of_a_longer_run(suite, seeds):
     suite.write_text(SUITE + seeds)
-    first = passhat.run_suite(suite, store="short.db")
+    first = passhat.run(suite, store="short.db")
     added = passhat.resume_run(store="short.db", runs=9)
-    at_once = passhat.run_suite(suite, store="long.db", runs=9)
+    at_once = passhat.run(suite, store="long.db", runs=9)
     assert outcomes(added.trials) == outcomes(at_once.trials)
     assert set(outcomes(first.trials)) < set(outcomes(added.trials))
 
 
 def test_an_interrupted_extension_is_resumed_to_its_new_length(suite):
-    passhat.run_suite(suite, store="h.db")
+    passhat.run(suite, store="h.db")
     cut = passhat.resume_run(store="h.db", runs=30, max_calls=20)
     assert len(cut.trials) < 60
     assert len(passhat.resume_run(store="h.db", max_calls=100).trials) == 60
 
 
 def test_a_run_is_not_resumed_as_another_one(suite):
-    passhat.run_suite(suite, store="h.db")
+    passhat.run(suite, store="h.db")
     for other in ({"seed": 3}, {"require": ["pass^1 >= 0.9"]}, {"tasks": ["t"]}):
         with pytest.raises(TypeError, match="unexpected keyword argument"):
             passhat.resume_run(store="h.db", **other)
@@ -70,22 +70,22 @@ def test_the_advice_to_run_more_is_a_command_that_adds_the_runs(suite):
 
 def test_a_gate_that_is_judged_again_on_more_runs_says_that_its_errors_add_up(suite):
     demand = {"require": "pass^1 >= 0.5", "store": "h.db"}
-    assert JUDGED_BEFORE not in passhat.run_suite(suite, **demand).report.notes
+    assert JUDGED_BEFORE not in passhat.run(suite, **demand).report.notes
     assert JUDGED_BEFORE in passhat.resume_run(store="h.db", runs=8).report.notes
 
 
 def test_an_open_sequential_gate_continues_where_it_stopped(suite):
     demand = {"require": "pass^1 >= 0.5", "until_settled": True}
-    cut = passhat.run_suite(suite, **demand, store="h.db", runs=2)
+    cut = passhat.run(suite, **demand, store="h.db", runs=2)
     assert cut.outcome == "undecided"
     answer = passhat.resume_run(store="h.db", runs=200)
-    at_once = passhat.run_suite(suite, **demand, runs=200)
+    at_once = passhat.run(suite, **demand, runs=200)
     assert JUDGED_BEFORE not in answer.report.notes
     assert answer.outcome == at_once.outcome == "passed"
 
 
 def test_runs_cannot_be_taken_away(suite):
-    passhat.run_suite(suite, store="h.db")
+    passhat.run(suite, store="h.db")
     with pytest.raises(
         ArgumentError, match="runs must be at least 5, which the run may take already"
     ):
@@ -93,22 +93,20 @@ def test_runs_cannot_be_taken_away(suite):
 
 
 def test_a_shard_is_no_plan_of_its_own(suite):
-    passhat.run_suite(suite, store="h.db", shard="1/2")
+    passhat.run(suite, store="h.db", shard="1/2")
     with pytest.raises(HistoryError, match="start the plan again with more runs"):
         passhat.resume_run(store="h.db", runs=9)
 
 
 def test_how_to_read_a_file_cannot_change_a_run_that_was_read(suite):
-    passhat.run_suite(suite, store=".passhat/history.db")
+    passhat.run(suite, store=".passhat/history.db")
     done = CliRunner().invoke(main, ["report", "latest", "--pass-if", "score>=0.8"])
     assert done.exit_code == 2
     assert "--pass-if says how to read a file, but latest is a stored run" in done.output
 
 
 def test_a_settled_run_that_gets_no_more_runs_says_so(suite):
-    settled = passhat.run_suite(
-        suite, store="h.db", runs=60, require="pass^1 >= 0.1", until_settled=True
-    )
+    settled = passhat.run(suite, store="h.db", runs=60, require="pass^1 >= 0.1", until_settled=True)
     again = passhat.resume_run(store="h.db", runs=90)
     assert len(again.trials) == len(settled.trials)
     assert any(note.startswith("no run was added: every gate") for note in again.report.notes)
@@ -116,8 +114,8 @@ def test_a_settled_run_that_gets_no_more_runs_says_so(suite):
 
 
 def test_the_commands_a_run_advises_are_about_that_run(suite):
-    first = passhat.run_suite(suite, store="h.db")
-    passhat.run_suite(suite, store="h.db")
+    first = passhat.run(suite, store="h.db")
+    passhat.run(suite, store="h.db")
     again = passhat.resume_run(first.run, store="h.db", runs=9)
     assert again.results == f"h.db --run {first.run}"
     command = re.search(r"All numbers: passhat report (.*)$", passhat.render(again, "text"), re.M)
@@ -126,33 +124,33 @@ def test_the_commands_a_run_advises_are_about_that_run(suite):
 
 
 def test_the_runs_that_would_settle_a_gate_are_enough_for_its_k(suite):
-    answer = passhat.run_suite(suite, store="h.db", runs=1, require="pass^3 >= 0.5")
+    answer = passhat.run(suite, store="h.db", runs=1, require="pass^3 >= 0.5")
     assert f"passhat resume {answer.run} --store h.db --runs 6" in passhat.render(answer, "text")
 
 
 def test_the_error_that_is_printed_after_a_further_look_is_the_sum_of_all_looks(suite):
-    passhat.run_suite(suite, require="pass^1 >= 0.5", store="h.db", runs=10)
+    passhat.run(suite, require="pass^1 >= 0.5", store="h.db", runs=10)
     answer = passhat.resume_run(store="h.db", runs=15)
-    for verdicts in (answer.verdicts, passhat.gate_results("h.db", "pass^1 >= 0.5")):
+    for verdicts in (answer.verdicts, passhat.gate("h.db", "pass^1 >= 0.5")):
         (verdict,) = verdicts
         assert (verdict.alpha, verdict.beta) == (0.063, 0.063)
         assert "5% within the" in verdict.sentence
         assert "6.3% within these" in verdict.sentence
     passhat.resume_run(store="h.db", runs=20)
-    assert passhat.gate_results("h.db", "pass^1 >= 0.5")[0].alpha == 0.075
+    assert passhat.gate("h.db", "pass^1 >= 0.5")[0].alpha == 0.075
 
 
 def test_a_run_until_settled_that_is_extended_goes_on_beyond_its_own_plan(suite):
     demand = {"require": "pass^1 >= 0.86", "until_settled": True}
-    assert passhat.run_suite(suite, **demand, store="h.db", runs=4).outcome == "undecided"
+    assert passhat.run(suite, **demand, store="h.db", runs=4).outcome == "undecided"
     (verdict,) = passhat.resume_run(store="h.db", runs=6).verdicts
     assert verdict.alpha == 0.063
-    (replayed,) = passhat.gate_results("h.db", "pass^1 >= 0.86", suite=suite)
+    (replayed,) = passhat.gate("h.db", "pass^1 >= 0.86", suite=suite)
     assert (replayed.word, replayed.runs) == (verdict.word, verdict.runs)
 
 
 def test_a_gate_on_every_task_is_priced_too_when_it_is_extended(suite):
     demand = {"require": "every task: pass^1 >= 0.6", "until_settled": True}
-    assert passhat.run_suite(suite, **demand, store="h.db", runs=4).outcome == "undecided"
+    assert passhat.run(suite, **demand, store="h.db", runs=4).outcome == "undecided"
     (verdict,) = passhat.resume_run(store="h.db", runs=6).verdicts
     assert verdict.alpha == 0.063

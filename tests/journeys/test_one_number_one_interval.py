@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
+from passhat import journeys
 from passhat.dashboard.server import judge_sides, sides_of
 from passhat.history import History
-from passhat.journeys import compare_results, report_results
-from passhat.journeys.analyses import trend_of_runs
 from passhat.journeys.overview import ReportCache, look_at_suite, suites_on_page
 from passhat.journeys.results import Results
 from passhat.journeys.stored_runs import change_of_results
@@ -49,10 +48,10 @@ def store(request, tmp_path):
 
 
 def test_every_point_of_a_trend_has_the_interval_of_its_own_report(store):
-    (trend,) = trend_of_runs(store=store)
+    (trend,) = journeys.trend(store=store)
     wider = 0
     for point in trend.points:
-        report = report_results(Results(paths=(point.key,), store=store)).system()
+        report = journeys.report(Results(paths=(point.key,), store=store)).system()
         for name, estimate in point.metrics.items():
             assert estimate.interval == report.metrics[name].this_suite.interval
         wider += any("includes the spread" in note for note in estimate.notes)
@@ -63,7 +62,7 @@ def test_the_overview_shows_the_interval_of_the_newest_report(store):
     with History.open(store, read_only=True) as history:
         (suite,), _ = suites_on_page(history, 1)
         (line,) = look_at_suite(ReportCache(store, title="suite"), history, suite).systems
-    report = report_results(Results(paths=(line.run.key,), store=store)).system()
+    report = journeys.report(Results(paths=(line.run.key,), store=store)).system()
     assert line.headline.number == report.metrics[line.headline.name].this_suite
 
 
@@ -73,10 +72,10 @@ def test_the_dashboard_and_the_command_line_compare_two_runs_alike(store):
         newest, before = history.runs()[:2]
         sides = sides_of(reports, history, [newest.key, before.key], [])
         page = judge_sides(history, sides, metric="mean_score")
-    told = compare_results(Results(paths=(newest.key, before.key), store=store))
+    told = journeys.compare(Results(paths=(newest.key, before.key), store=store))
     assert page.headline.this_suite.interval == told.headline.this_suite.interval
     tile = change_of_results(Results(paths=(str(store),), run=newest.key)).comparison
     assert tile.headline.this_suite.interval == (
-        compare_results(Results(paths=(newest.key, before.key), store=store), ks=[5])
+        journeys.compare(Results(paths=(newest.key, before.key), store=store), ks=[5])
         .headline.this_suite.interval
     )  # fmt: skip

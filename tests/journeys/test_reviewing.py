@@ -5,10 +5,11 @@ import io
 import pytest
 
 import passhat
+from passhat import journeys
 from passhat.analysis.planning.simulate import SimulationModel, simulate
 from passhat.errors import ArgumentError
 from passhat.history import History
-from passhat.journeys import gate_results, review_change
+from passhat.journeys import review_change
 from passhat.journeys.gating import JudgedResults
 from passhat.journeys.results import Results
 
@@ -57,7 +58,7 @@ def test_a_stored_run_is_judged_without_the_rounds_to_drop(tmp_path):
         history.add_trials(run, trials)
         history.finish_run(run)
     whole, part = (
-        gate_results(Results(paths=("latest",), store=store, drop_rounds=drop), "pass^1 >= 0.1")
+        journeys.gate(Results(paths=("latest",), store=store, drop_rounds=drop), "pass^1 >= 0.1")
         for drop in ((), (2,))
     )
     assert (whole[0].runs, part[0].runs) == (30, 25)
@@ -98,7 +99,7 @@ def test_a_stored_baseline_loses_the_same_rounds_as_a_file_does(two_stored_runs,
 def test_a_baseline_of_which_nothing_would_be_left_is_named(two_stored_runs):
     judged = Results(paths=("topic",), store=two_stored_runs, drop_rounds=(1, 2, 3, 4))
     with pytest.raises(ArgumentError, match="must leave some of the 4 rounds of the baseline, got"):
-        gate_results(judged, against="main")
+        journeys.gate(judged, against="main")
 
 
 def test_a_baseline_without_one_of_the_groups_is_compared_by_the_shares_of_the_judged(tmp_path):
@@ -107,7 +108,7 @@ def test_a_baseline_without_one_of_the_groups_is_compared_by_the_shares_of_the_j
     (tmp_path / "new.csv").write_text(rows + "c,1,0,y\nc,2,0,y\n")
     new = Results(paths=(str(tmp_path / "new.csv"),), shares={"x": 0.9, "y": 0.1})
     demand = "no_worse_than old.csv by 0.3"
-    assert gate_results(new, demand, against=tmp_path / "old.csv")[0].word == "UNDECIDED"
+    assert journeys.gate(new, demand, against=tmp_path / "old.csv")[0].word == "UNDECIDED"
 
 
 STOPPED = "The verdict has no known error rate: its gates decided when the run ended"
@@ -124,7 +125,7 @@ def until_settled(tmp_path, monkeypatch):
         "tasks: [{name: t, prompt: hi, expect: [{contains: sure}]}]\n"
         "gates: [pass^1 >= 0.6, pass@1 >= 0.3]\n"
     )
-    return passhat.run_suite("suite.yml", store="history.db", until_settled=True)
+    return passhat.run("suite.yml", store="history.db", until_settled=True)
 
 
 def test_bounds_on_a_run_that_its_gates_ended_promise_no_error_rate(until_settled, tmp_path):
@@ -132,7 +133,7 @@ def test_bounds_on_a_run_that_its_gates_ended_promise_no_error_rate(until_settle
     (tmp_path / "report.json").write_text(str(passhat.render(until_settled.report, "json")))
     store = Results(paths=("latest",), store="history.db")
     for results in (until_settled.trials, store, "history.db", "trials.jsonl", "report.json"):
-        verdicts = gate_results(results, "pass^1 >= 0.6")
+        verdicts = journeys.gate(results, "pass^1 >= 0.6")
         (verdict,) = verdicts
         assert (verdict.word, verdict.alpha, verdict.beta) == ("PASS", None, None)
         assert STOPPED in verdict.sentence
@@ -146,8 +147,8 @@ def test_bounds_on_a_run_that_its_gates_ended_promise_no_error_rate(until_settle
 def test_sequential_evidence_keeps_its_error_rates_on_a_run_that_its_gates_ended(until_settled):
     for verdict in (
         *until_settled.verdicts,
-        *gate_results(until_settled.trials, "pass^1 >= 0.6", evidence="sequential"),
-        *gate_results(Results(paths=("latest",), store="history.db"), suite="suite.yml"),
+        *journeys.gate(until_settled.trials, "pass^1 >= 0.6", evidence="sequential"),
+        *journeys.gate(Results(paths=("latest",), store="history.db"), suite="suite.yml"),
     ):
         assert (verdict.word, verdict.alpha, verdict.beta) == ("PASS", 0.05, 0.05)
         assert STOPPED not in verdict.sentence
@@ -155,9 +156,9 @@ def test_sequential_evidence_keeps_its_error_rates_on_a_run_that_its_gates_ended
 
 def test_a_baseline_that_its_gates_ended_leaves_a_comparison_without_error_rates(until_settled):
     fixed = passhat.Trials.from_columns(task=["t"] * 80, passed=[True] * 80)
-    (verdict,) = gate_results(fixed, "no_worse_than old by 0.2", against=until_settled.trials)
+    (verdict,) = journeys.gate(fixed, "no_worse_than old by 0.2", against=until_settled.trials)
     assert STOPPED in verdict.sentence
-    (verdict,) = gate_results(fixed, "no_worse_than old by 0.2", against=fixed)
+    (verdict,) = journeys.gate(fixed, "no_worse_than old by 0.2", against=fixed)
     assert STOPPED not in verdict.sentence
 
 
@@ -174,6 +175,6 @@ def test_a_gate_that_takes_the_runs_others_asked_for_promises_no_error_rate(tmp_
         "  - {require: pass^1 >= 0.05, scope: tasks like these}\n"
         "  - {require: pass^1 >= 0.5, evidence: bound}\n"
     )
-    answer = passhat.run_suite("suite.yml", store=None, until_settled=True)
+    answer = passhat.run("suite.yml", store=None, until_settled=True)
     assert [verdict.alpha for verdict in answer.verdicts] == [0.05, None, 0.05]
     assert STOPPED in answer.verdicts[1].sentence

@@ -2,9 +2,9 @@
 
 import pytest
 
+from passhat import journeys
 from passhat.errors import ArgumentError, HistoryError
 from passhat.history import History
-from passhat.journeys import run_suite
 from passhat.journeys.run_store import merge_shards
 
 COIN = """
@@ -26,7 +26,7 @@ def suite(tmp_path):
 
 def shard(suite, number, of, **more):
     store = suite.parent / f"part{number}.db"
-    run_suite(suite, store=store, shard=f"{number}/{of}", **more)
+    journeys.run(suite, store=store, shard=f"{number}/{of}", **more)
     return store
 
 
@@ -35,7 +35,7 @@ def outcomes(trials):
 
 
 def test_shards_put_together_are_the_run_that_one_process_makes(suite, tmp_path):
-    whole = run_suite(suite, store=tmp_path / "whole.db")
+    whole = journeys.run(suite, store=tmp_path / "whole.db")
     merged = merge_shards([shard(suite, i, 4) for i in (1, 2, 3, 4)], tmp_path / "all.db")
     assert (merged.run.status, merged.missing) == ("finished", ())
     with History.open(tmp_path / "all.db") as history:
@@ -48,8 +48,8 @@ def test_shards_put_together_are_the_run_that_one_process_makes(suite, tmp_path)
 
 
 def test_a_shard_judges_nothing(suite, tmp_path):
-    assert not run_suite(suite).passed  # some trials fail, and there is no gate
-    part = run_suite(suite, store=tmp_path / "part.db", shard="1/2")
+    assert not journeys.run(suite).passed  # some trials fail, and there is no gate
+    part = journeys.run(suite, store=tmp_path / "part.db", shard="1/2")
     assert part.passed
     assert part.why_not_passed is None
 
@@ -81,4 +81,4 @@ def test_a_gate_that_decides_on_the_way_cannot_be_split(suite):
 @pytest.mark.parametrize("text", ["0/3", "4/3", "3", "a/b", "1/0"])
 def test_a_shard_is_a_part_of_a_whole(suite, text):
     with pytest.raises(ArgumentError, match=r"^shard must be a part such as 3/10"):
-        run_suite(suite, shard=text)
+        journeys.run(suite, shard=text)

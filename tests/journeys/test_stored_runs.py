@@ -66,27 +66,25 @@ def two_systems(tmp_path):
 
 def test_systems_of_two_runs_are_gated_each_against_its_own_name(two_systems):
     new, old = two_systems
-    found = passhat.gate_results(new, "no_worse_than old.jsonl by 0.05", against=old)
+    found = passhat.gate(new, "no_worse_than old.jsonl by 0.05", against=old)
     assert {one.system: one.word for one in found} == {"steady": "PASS", "falling": "FAIL"}
-    alone = passhat.gate_results(
-        new, "no_worse_than old.jsonl by 0.05", against=old, only=["falling"]
-    )
+    alone = passhat.gate(new, "no_worse_than old.jsonl by 0.05", against=old, only=["falling"])
     assert [one.word for one in alone] == ["FAIL"]
 
 
 def test_a_baseline_of_several_systems_must_hold_the_one_that_is_judged(two_systems):
     other = simulate(tasks=40, runs=8, rate={"third": 0.9}, seed=5)
     with pytest.raises(ArgumentError, match="must hold third, or one system only"):
-        passhat.gate_results(other, "no_worse_than old.jsonl by 0.05", against=two_systems[1])
+        passhat.gate(other, "no_worse_than old.jsonl by 0.05", against=two_systems[1])
 
 
 def test_a_system_is_compared_with_itself_before_and_after_by_its_name(two_systems):
-    found = passhat.compare_results(two_systems, only=["falling"])
+    found = passhat.compare(two_systems, only=["falling"])
     assert (found.first, found.second) == ("falling (new.jsonl)", "falling (old.jsonl)")
     assert found.headline.value < -0.3
     for only in ([], ["steady", "falling"]):
         with pytest.raises(InputError, match="both results hold steady, falling: name the agent"):
-            passhat.compare_results(two_systems, only=only)
+            passhat.compare(two_systems, only=only)
 
 
 def test_agents_under_review_share_the_chance_of_a_false_alarm(two_systems):
@@ -119,7 +117,7 @@ gates:
 def test_a_run_keeps_how_many_trials_it_takes_or_may_take(tmp_path, gates, planned, at_most):
     suite, store = tmp_path / "passhat.yml", tmp_path / "history.db"
     suite.write_text(SUITE + gates)
-    passhat.run_suite(suite, store=store)
+    passhat.run(suite, store=store)
     with History.open(store) as history:
         (run,) = history.runs()
     assert (run.options["planned"], run.options["at_most"]) == (planned, at_most)
@@ -128,7 +126,7 @@ def test_a_run_keeps_how_many_trials_it_takes_or_may_take(tmp_path, gates, plann
 def test_a_stored_gate_on_a_tag_is_judged_on_the_tasks_that_have_it(tmp_path):
     suite, store = tmp_path / "passhat.yml", tmp_path / "history.db"
     suite.write_text(SUITE + 'gates:\n  - {require: "pass^1 >= 0.3", tags: [hard]}\n')
-    passhat.run_suite(suite, store=store)
+    passhat.run(suite, store=store)
     with History.open(store) as history:
         (run,) = history.runs()
         (gate,) = stored_gates(run)

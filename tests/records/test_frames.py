@@ -104,11 +104,8 @@ TAKES_NO_FRAME = {
     "read_trials of several": lambda frame: passhat.read_trials([frame, frame]),
     "read_tallies": passhat.read_tallies,
     "write_trials": lambda frame: passhat.write_trials(frame, "never-written.csv"),
-    "compare": lambda frame: passhat.compare(frame, frame),
-    "compare of one": passhat.compare,
     "rank": passhat.rank,
     "profile": lambda frame: passhat.profile(frame, frame),
-    "plan": lambda frame: passhat.plan(frame, half_width=0.05),
     "judge": lambda frame: passhat.judge(frame, ["pass^1 >= 0.5"]),
 }
 
@@ -121,6 +118,17 @@ def test_whatever_takes_no_frame_says_on_one_line_how_one_gets_in(take, frame):
     message = str(caught.value)
     assert "\n" not in message
     assert message.endswith(f"got a {type(frame).__name__}")
+
+
+@pytest.mark.parametrize("frame", FRAMES, ids=["pandas", "polars", "lazy polars", "arrow"])
+def test_each_question_takes_a_frame_as_it_takes_trials(frame):
+    trials = Trials.from_frame(frame)
+    assert str(passhat.report(frame)) == str(passhat.report(trials))
+    assert str(passhat.gate(frame, "pass@1 >= 0.1")) == str(passhat.gate(trials, "pass@1 >= 0.1"))
+    assert str(passhat.compare(frame, frame)) == str(passhat.compare(trials, trials))
+    assert str(passhat.plan(frame)) == str(passhat.plan(trials))
+    with pytest.raises(ArgumentError, match="which have transcripts"):
+        passhat.why(frame)
 
 
 def test_a_frame_without_task_or_outcome_is_told_which_columns_it_lacks_and_has():
@@ -140,8 +148,6 @@ def test_what_another_way_in_takes_is_sent_there():
         Trials.concat(Trials.from_records(TRIALS))
     with pytest.raises(ArgumentError, match="columns must be lists by name"):
         Trials.from_columns([("task", "t")])
-    with pytest.raises(ArgumentError, match="first must be Trials; read_trials reads a file"):
-        passhat.compare("new.csv", "old.csv")
     with pytest.raises(ArgumentError, match="source must be paths, patterns or bytes, got None"):
         passhat.read_trials(None)
 

@@ -5,11 +5,10 @@ import re
 
 import pytest
 
-from passhat import render_html, render_json, render_markdown, render_terminal
+from passhat import journeys, render_html, render_json, render_markdown, render_terminal
 from passhat.analysis.comparing.comparison import compare
 from passhat.analysis.comparing.ranking import rank
 from passhat.analysis.planning.simulate import simulate
-from passhat.journeys import compare_results
 from passhat.journeys.results import renamed
 from passhat.records import Trials
 from passhat.reporters.answers.comparison import change_tile, verdict
@@ -211,7 +210,7 @@ def test_inputs_that_were_read_the_same_way_share_one_line(tmp_path):
     for name in ("new", "old"):
         (tmp_path / f"{name}.csv").write_text("task,passed\na,1\na,0\nb,1\nb,1\n")
     results = [str(tmp_path / f"{name}.csv") for name in ("new", "old")]
-    shown = " ".join(render_terminal(compare_results(results), verbose=True).split())
+    shown = " ".join(render_terminal(journeys.compare(results), verbose=True).split())
     assert shown.count("Read as") == 1
     assert "old.csv: CSV table" in shown
 

@@ -16,7 +16,7 @@ from passhat import (
     rank,
     render_terminal,
     simulate,
-    trend_of_runs,
+    trend,
 )
 from passhat.analysis.gates.run_answer import Failure, RunAnswer
 from passhat.analysis.planning.simulate import SimulationModel, demonstrate
@@ -177,10 +177,10 @@ BOOK = {
     "why, no transcripts": lambda: explain(BAD, {}),
 }
 HISTORY = {
-    "trend, 9 runs with a fall": (trend_of_runs, nights(9, "agent")),
-    "trend, 14 runs of 3 agents": (trend_of_runs, nights(14, "agent", "other", "third")),
-    "trend, no change": (trend_of_runs, nights(4, "agent")),
-    "trend, one run": (trend_of_runs, nights(1, "agent")),
+    "trend, 9 runs with a fall": (trend, nights(9, "agent")),
+    "trend, 14 runs of 3 agents": (trend, nights(14, "agent", "other", "third")),
+    "trend, no change": (trend, nights(4, "agent")),
+    "trend, one run": (trend, nights(1, "agent")),
     "flaky": (flaky_tasks, nights(9, "agent")),
 }
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from passhat import journeys
 from passhat.errors import ArgumentError
 from passhat.history import History, RunJournal
-from passhat.journeys import run_suite
 from passhat.records import (
     Amount,
     Budget,
@@ -255,7 +255,7 @@ def test_the_bill_of_a_judge_stands_in_the_report(server):
     suite = suite_at(server.url, runs=3)
     rubric = Expectation(target="answer", matcher="judge", value="Ok?", options={"model": judge})
     task = replace(suite.pairings[0].task, expect=(rubric,))
-    answer = run_suite(replace(suite, pairings=(replace(suite.pairings[0], task=task),)))
+    answer = journeys.run(replace(suite, pairings=(replace(suite.pairings[0], task=task),)))
     assert any(
         note.startswith("the judge took $0.0300 and 30,000 tokens in 3 calls")
         for note in answer.report.notes

@@ -156,7 +156,7 @@ back = spans.trials()
 model = Model(name="scripted", script=(Behaviour(answer="4"),))
 agent, task = ModelSystem(name="live", model=model), Task(name="sum", prompt="2 + 2?")
 suite = Suite(name="s", pairings=(Pairing(system=agent, task=task, runs=3, label="sum"),))
-passhat.run_suite(suite, on_event=SpanEvents(provider))
+passhat.run(suite, on_event=SpanEvents(provider))
 
 
 def plain(table):

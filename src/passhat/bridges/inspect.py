@@ -57,12 +57,12 @@ class ReliabilityReport(Hooks):  # type: ignore[misc,unused-ignore]
         return os.environ.get(SWITCH, "0") not in ("", "0")
 
     async def on_run_end(self, data: RunEnd) -> None:
-        from passhat.journeys import report_results
+        from passhat import journeys
         from passhat.reporters.rendering import render_terminal
 
         paths = [_path(log.location) for log in data.logs if log.location]
         if paths:
-            sys.stdout.write(render_terminal(report_results(paths), results=shlex.join(paths)))
+            sys.stdout.write(render_terminal(journeys.report(paths), results=shlex.join(paths)))
 
 
 def _path(location: str) -> str:

@@ -1,7 +1,7 @@
 """OpenTelemetry: trials out as spans with `gen_ai.evaluation.result` events, spans in as trials.
 
 export_trials(passhat.read_trials("log.eval"))          # to the exporters that you configured
-passhat.run_suite("passhat.yml", on_event=SpanEvents())  # the same while a run lasts
+passhat.run("passhat.yml", on_event=SpanEvents())  # the same while a run lasts
 
 spans = TrialSpans()                                     # in a program that is traced
 tracer_provider.add_span_processor(spans)

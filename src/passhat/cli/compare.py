@@ -97,10 +97,10 @@ def compare(
       passhat compare latest baseline --name new --name old
       passhat compare results.csv --only gpt-5 --only o3 --margin 0.02
     """
+    from passhat import journeys
     from passhat.analysis.comparing.comparison import Comparison
-    from passhat.journeys import compare_results
 
-    answer = compare_results(reading.results(), only=only, margin=margin, by=by, **analysis)
+    answer = journeys.compare(reading.results(), only=only, margin=margin, by=by, **analysis)
     if not isinstance(answer, Comparison):
         held = len(answer.systems) + len(answer.unranked)
         output.say(f"{held} agents: ranking them (--only names two to compare)")
@@ -270,14 +270,14 @@ def why(
     TRIAL by its number in reports (3 for "refund-17 #3"), or two that you name. Free text in
     arguments is masked, so that only the calls themselves are compared.
     """
-    from passhat.journeys import explain_results
+    from passhat import journeys
 
     if words := _task_and_trials(reading):
         if len(only) > 1:
             raise click.UsageError("two trials of one agent are compared: give --only once")
         _show_difference(reading, words, only[0] if only else None, output)
         return
-    answer = explain_results(
+    answer = journeys.why(
         reading.results(), task=task, only=only, alpha=alpha, confidence=confidence, seed=seed
     )
     output.write(answer, results=reading.again())

@@ -133,7 +133,8 @@ def gate(
     Exit codes: 0 every gate passed; 1 one failed; 2 usage or unreadable input; 4 undecided, unless
     --on-undecided says otherwise.
     """
-    from passhat.journeys import gate_results, review_change
+    from passhat import journeys
+    from passhat.journeys import review_change
 
     _refuse_misplaced(context, reading, against)
     if not require and against is None and suite is None:
@@ -149,7 +150,7 @@ def gate(
         )  # fmt: skip
         verdicts = review.verdicts
     else:
-        verdicts = gate_results(
+        verdicts = journeys.gate(
             results, require, against=against, margin=margin, suite=suite, only=only, bars=bar,
             confidence=confidence, errors=errors, seed=seed, **terms,
         )  # fmt: skip

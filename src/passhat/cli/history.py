@@ -161,14 +161,15 @@ def _list(
 @_of_store
 def show(path: Path | str, run: str, transcripts: bool, output: Output) -> None:
     """Report on one stored run."""
-    from passhat.journeys import Results, report_results
+    from passhat import journeys
+    from passhat.journeys import Results
     from passhat.journeys.results import LATEST
     from passhat.journeys.stored_runs import change_of_results
 
     _open(path, read_only=True).close()  # says so if there is no store; Results would read a file
     results = Results(paths=(str(path),), run=run, on_note=say_note)
     trials, said = results.with_transcripts() if wants_page(transcripts, output) else (None, {})
-    answer = report_results(results if trials is None else trials)
+    answer = journeys.report(results if trials is None else trials)
     page = fitted_transcripts(answer, trials, said, output) if said else {}
     if writes_page(output) and len(answer.systems) == 1:
         change = change_of_results(results, system=answer.systems[0].name)
@@ -489,7 +490,8 @@ def trend(
     Change points have a stated false-alarm rate. The trend says where pass@k rises while pass^k
     falls. With --tasks: a task is flaky if it passed and failed over the runs.
     """
-    from passhat.journeys import flaky_tasks, trend_of_runs
+    from passhat import journeys
+    from passhat.journeys import flaky_tasks
 
     if by_task:
         if k is not None:
@@ -503,7 +505,7 @@ def trend(
         return
     if last < 2:
         raise click.BadParameter("must be at least 2, got 1", param_hint="'--last'")
-    trends = trend_of_runs(
+    trends = journeys.trend(
         suite, store=store, branch=branch, last=last, only=only, k=k, confidence=confidence
     )
     output.write(trends)

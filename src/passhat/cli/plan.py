@@ -118,7 +118,8 @@ def plan(
     Without RESULTS the plan is based on your guesses; with RESULTS, on how much they vary. It is
     about the interval of pass@1, or with --k about that of pass^k for the largest k.
     """
-    from passhat.journeys import plan_gates, plan_results
+    from passhat import journeys
+    from passhat.journeys import plan_gates
 
     if indifference is not None and not gates:
         raise click.UsageError("--indifference is about a gate: give --gate 'pass^3 >= 0.8' too")
@@ -146,7 +147,9 @@ def plan(
         at_once=at_once,
     )
     k = ks[-1] if ks else 1
-    output.write(plan_results(results, only=only, correlation=icc, spending=spending, k=k, **terms))
+    output.write(
+        journeys.plan(results, only=only, correlation=icc, spending=spending, k=k, **terms)
+    )
 
 
 _PROBABILITY = Number(0, 1)

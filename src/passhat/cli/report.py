@@ -111,7 +111,7 @@ def report(
       passhat report results.jsonl --pass-if 'score>=0.8' --k 1,2,4
       passhat report logs/*.eval --matrix -o matrix.csv -o matrix.md
     """
-    from passhat.journeys import report_results
+    from passhat import journeys
     from passhat.journeys.stored_runs import change_of_results
 
     results = reading.results()
@@ -124,7 +124,7 @@ def report(
         subjects, some = counted
     else:
         subjects, said = results.with_transcripts()
-    answer = report_results(
+    answer = journeys.report(
         subjects,
         only=only if said or some else (),
         bars=results.bars(parse_bars(bars), subjects),

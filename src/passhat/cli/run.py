@@ -304,7 +304,8 @@ def run(
         context.exit(_told(code, informational=informational))
     if retry_errors or changed:
         raise click.UsageError("--retry-errors and --changed need the run: --resume RUN")
-    from passhat.journeys import plan_run, run_suite
+    from passhat import journeys
+    from passhat.journeys import plan_run
 
     if dry_run:
         if html is not None:
@@ -313,7 +314,7 @@ def run(
         return
     files = {"outputs": output.paths_out, "html": html, "transcripts": transcripts, "rows": rows}
     code = show_run(
-        lambda on_event: run_suite(
+        lambda on_event: journeys.run(
             suite,
             **terms,
             store=kept,
@@ -520,13 +521,13 @@ def repeat(
     Without a gate every trial must pass. Exit codes: 0 PASS; 1 FAIL; 2 there is no such program;
     3 it could not be run; 4 UNDECIDED; 130 interrupted.
     """
-    from passhat.journeys import repeat_command
+    from passhat import journeys
 
     if until_settled and least is None and not require:
         raise click.UsageError("--until-decided needs a gate: --require 'pass@1 >= 0.9'")
     context.exit(
         show_run(
-            lambda on_event: repeat_command(
+            lambda on_event: journeys.repeat(
                 command,
                 runs=runs,
                 require=require,

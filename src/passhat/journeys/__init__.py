@@ -9,22 +9,22 @@ from passhat.lazy import lazy_exports
 if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import RunAnswer as RunAnswer
     from passhat.analysis.planning.simulate import demonstrate as demonstrate
-    from passhat.journeys.analyses import compare_results as compare_results
+    from passhat.journeys.analyses import compare as compare
     from passhat.journeys.analyses import diff_trials as diff_trials
-    from passhat.journeys.analyses import explain_results as explain_results
     from passhat.journeys.analyses import flaky_tasks as flaky_tasks
+    from passhat.journeys.analyses import plan as plan
     from passhat.journeys.analyses import plan_gates as plan_gates
-    from passhat.journeys.analyses import plan_results as plan_results
     from passhat.journeys.analyses import profile_results as profile_results
     from passhat.journeys.analyses import rank_results as rank_results
-    from passhat.journeys.analyses import report_results as report_results
-    from passhat.journeys.analyses import trend_of_runs as trend_of_runs
+    from passhat.journeys.analyses import report as report
+    from passhat.journeys.analyses import trend as trend
+    from passhat.journeys.analyses import why as why
     from passhat.journeys.checks import Finding as Finding
     from passhat.journeys.checks import SecretScan as SecretScan
     from passhat.journeys.checks import check_suites as check_suites
     from passhat.journeys.checks import diagnose as diagnose
     from passhat.journeys.checks import find_secrets as find_secrets
-    from passhat.journeys.gating import gate_results as gate_results
+    from passhat.journeys.gating import gate as gate
     from passhat.journeys.gating import review_change as review_change
     from passhat.journeys.history import StoredResults as StoredResults
     from passhat.journeys.history import export_run as export_run
@@ -38,10 +38,22 @@ if TYPE_CHECKING:
     from passhat.journeys.run_request import RunEvent as RunEvent
     from passhat.journeys.run_request import RunOpened as RunOpened
     from passhat.journeys.run_store import merge_shards as merge_shards
-    from passhat.journeys.running import repeat_command as repeat_command
+    from passhat.journeys.running import repeat as repeat
     from passhat.journeys.running import resume_run as resume_run
-    from passhat.journeys.running import run_suite as run_suite
+    from passhat.journeys.running import run as run
 
 __getattr__, __dir__, __all__ = lazy_exports(
-    __name__, renamed={"KeptResults": "StoredResults", "keep_results": "store_results"}
+    __name__,
+    renamed={
+        "KeptResults": "StoredResults",
+        "compare_results": "compare",
+        "explain_results": "why",
+        "gate_results": "gate",
+        "keep_results": "store_results",
+        "plan_results": "plan",
+        "repeat_command": "repeat",
+        "report_results": "report",
+        "run_suite": "run",
+        "trend_of_runs": "trend",
+    },
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -16,24 +17,25 @@ from passhat.journeys.results import (
     Names,
     Results,
     ResultsLike,
-    as_results,
     check_one_score,
     choose_systems,
     chosen_names,
     is_store,
+    is_there,
     open_store,
     renamed,
     subjects_of,
     trials_of,
+    trials_or_results,
 )
 from passhat.journeys.stored_runs import days_between, run_groupings
 from passhat.messages import listed, one_of_rule
 from passhat.records.trial import first_number
 
 if TYPE_CHECKING:
-    from passhat.analysis.comparing.comparison import Comparison
+    from passhat.analysis.comparing.comparison import Comparison, Days
     from passhat.analysis.comparing.ranking import Profile, RankReport
-    from passhat.analysis.comparing.trends import FlakyTasks, Moment, SystemTrend
+    from passhat.analysis.comparing.trends import FlakyTasks, Moment, Trends
     from passhat.analysis.explaining.explain import Explanation
     from passhat.analysis.explaining.run_diff import RunDiff
     from passhat.analysis.gates.gate_plan import GatePlan
@@ -48,7 +50,7 @@ LARGEST_ICC = 0.95
 """The largest share of spread between tasks that a gate is planned with: at 1 runs never differ."""
 
 
-def report_results(
+def report(
     results: ResultsLike,
     *,
     only: Names = (),
@@ -60,22 +62,22 @@ def report_results(
 ) -> Report:
     r"""How reliable is the agent in these results?
 
-    `results` are trials, paths of files that any supported tool wrote, or stored runs; `only` is
-    one of their agents, or several. `bars` are those of `measure`, beside the bars of the suite
-    that a stored run is of.
+    `results` are paths of files that any supported tool wrote, stored runs, a data frame whose
+    columns are found as in files, or trials; `only` is one of their agents, or several.
+    `bars` are those of `measure`, beside the bars of the suite that a stored run is of.
 
     >>> from passhat.ingest import read_trials
     >>> trials = read_trials(b"task,trial,passed\na,1,1\na,2,0\n")
-    >>> report_results(trials, ks=[1, 2]).systems[0].pass_hat(2).this_suite.value
+    >>> report(trials, ks=[1, 2]).systems[0].pass_hat(2).this_suite.value
     0.0
     """
     from passhat.analysis.reports.measure import measure
-    from passhat.records import Tally, Trials
+    from passhat.records import Tally
 
     subjects = subjects_of(results, only)
     counts = isinstance(results, Sequence) and any(isinstance(one, Tally) for one in results)
-    if not counts and not isinstance(results, Trials):
-        bars = as_results(results).bars(bars, subjects)
+    if not counts and isinstance(read := trials_or_results(results), Results):
+        bars = read.bars(bars, subjects)
     found = measure(
         subjects,
         ks=ks,
@@ -87,9 +89,9 @@ def report_results(
     return found.about(results.asked_k() if isinstance(results, Results) else None)
 
 
-def compare_results(
-    results: ResultsLike,
-    *,
+def compare(
+    results: ResultsLike | Tally,
+    *others: ResultsLike | Tally,
     only: Names = (),
     margin: float | None = None,
     by: str | None = None,
@@ -97,35 +99,38 @@ def compare_results(
     confidence: float = CONFIDENCE,
     errors: ErrorPolicy = "fail",
     seed: int = SEED,
+    days: Days | None = None,
 ) -> Comparison | RankReport:
     """Is one agent better than another, on the same tasks? More than two are ranked, `by` a metric.
 
-    Two files or stored runs with one agent each are the two sides, and so are two with several
-    agents if `only` names one that both hold; otherwise each agent is a side. The difference is the
-    first minus the second. If a side is a stored run, the interval includes the spread between
-    days, from five stored runs of the suite on.
-    """
-    from passhat.records import Trials
+    `others` are further results, or names of agents in `results`: compare(new, old), or
+    compare(trials, "a", "b"). The difference is the first minus the second. Two results with one
+    agent each are the two sides, and so are two with several agents if `only` names one that both
+    hold; otherwise each agent is a side. If a side is a stored run, the interval includes the
+    spread between `days`, from five stored runs of the suite on.
 
-    read = results if isinstance(results, Trials) else as_results(results)
-    chosen = arguments.names("only", only)
+    >>> from passhat.analysis.planning.simulate import simulate
+    >>> trials = simulate(tasks=30, runs=10, rate={"new": 0.9, "old": 0.6, "older": 0.5}, seed=3)
+    >>> compare(trials, "new", "old").headline.answer("this suite")
+    'better'
+    """
+    from passhat.analysis.comparing import comparison
+
+    read, chosen = _beside(results, others, arguments.names("only", only))
     sides, held = _sides(read, chosen)
     if len(sides) > 2:
         return rank_results(
-            Trials.concat(sides, duplicates=None),
+            _together(sides),
             by=by or usual_metric(ks),
             confidence=confidence,
             errors=errors,
             seed=seed,
         )
-    from passhat.analysis.comparing.comparison import compare
-
     if by is not None:
         ks = _ks_of(by)
-    days = None
-    if isinstance(read, Results) and len(read.paths) == 2 and len(set(chosen)) <= 1:
+    if days is None and isinstance(read, Results) and len(read.paths) == 2 and len({*chosen}) <= 1:
         days = days_between(read, errors)
-    answer = compare(
+    answer = comparison.compare(
         *sides,
         ks=ks,
         margin=margin,
@@ -205,7 +210,7 @@ def profile_results(
 
 
 class PlanTerms(TypedDict, total=False):
-    """What a plan is for and what it assumes: arguments of `passhat.plan`."""
+    """What a plan is for and what it assumes."""
 
     tasks: int | None
     runs: int | None
@@ -214,13 +219,14 @@ class PlanTerms(TypedDict, total=False):
     difference: float | None
     power: float
     rate: float | None
+    task_correlation: float
     cost_ratio: float | None
     confidence: float
     errors: ErrorPolicy
 
 
-def plan_results(
-    results: ResultsLike | None = None,
+def plan(
+    results: ResultsLike | Tally | None = None,
     *,
     only: Names = None,
     correlation: float | None = None,
@@ -228,19 +234,27 @@ def plan_results(
     k: int = 1,
     **terms: Unpack[PlanTerms],
 ) -> Plan:
-    """How many runs and tasks does an answer need? From guesses, or from results you have.
+    """How many trials and tasks does an answer need? From guesses, or from results you have.
 
-    The arguments are those of `passhat.plan`.
+    `rate` is the expected pass rate and `correlation` the ICC: how far the task decides the
+    outcome. `half_width` is the wanted precision of the mean, `difference` the difference of two
+    agents to detect. `cost_ratio` is what a new task costs, in trials of one. With `k` the promise
+    is for pass^k; `assurance` is the share of reports that are to be as narrow as asked.
+
+    >>> found = plan(tasks=50, runs=5, half_width=0.05)
+    >>> found.one_task_runs, found.chosen.tasks_needed
+    (385, 231)
     """
-    from passhat.analysis.planning.plan import plan
+    from passhat.analysis.planning import plan as planning
 
-    arguments.refuse_unknown("plan_results", terms, PlanTerms.__annotations__)
-    return plan(_one_agent(results, only), correlation=correlation, spending=spending, k=k, **terms)
+    arguments.refuse_unknown("plan", terms, PlanTerms.__annotations__)
+    known = _one_agent(results, only)
+    return planning.plan(known, correlation=correlation, spending=spending, k=k, **terms)
 
 
 def plan_gates(
     require: str | Sequence[str],
-    results: ResultsLike | None = None,
+    results: ResultsLike | Tally | None = None,
     *,
     only: Names = None,
     tasks: int | None = None,
@@ -252,7 +266,7 @@ def plan_gates(
     """What will each gate cost, on as many tasks as the results have or as `tasks` says?"""
     from passhat.analysis.gates.gate import parse_gate
     from passhat.analysis.gates.gate_plan import plan_gate
-    from passhat.analysis.planning.plan import plan
+    from passhat.analysis.planning import plan as planning
 
     demands = arguments.names("require", require, arguments.DEMANDS)
     if not demands:
@@ -260,7 +274,7 @@ def plan_gates(
     if icc is not None:
         arguments.probability("icc", icc)
     # The spread between tasks is the given, the observed or the usual one.
-    base = plan(_one_agent(results, only), tasks=tasks, correlation=icc)
+    base = planning.plan(_one_agent(results, only), tasks=tasks, correlation=icc)
     terms = {"indifference": indifference, "confidence": confidence}
     return [
         plan_gate(
@@ -301,10 +315,12 @@ def _ks_of(by: str) -> tuple[int, ...] | None:
     return tuple(sorted({*(one for one in COMPARED_KS if one < k), k}))
 
 
-def _one_agent(results: ResultsLike | None, only: Names) -> Trials | None:
-    """The trials of the one agent that a plan is made from."""
-    if results is None:
-        return None
+def _one_agent(results: ResultsLike | Tally | None, only: Names) -> Trials | Tally | None:
+    """The trials of the one agent that a plan is made from, or their counts."""
+    from passhat.records import Tally
+
+    if results is None or isinstance(results, Tally):
+        return results
     trials = trials_of(results, only)
     if len(trials.systems) > 1:
         raise _several("a plan is made from one agent", trials.systems)
@@ -317,8 +333,78 @@ def _several(rule: str, systems: Sequence[str]) -> InputError:
     )
 
 
-def _sides(results: Results | Trials, only: Sequence[str]) -> tuple[list[Trials], int]:
+def _beside(
+    results: ResultsLike | Tally, others: Sequence[ResultsLike | Tally], only: Sequence[str]
+) -> tuple[Results | Trials | list[Trials | Tally], Sequence[str]]:
+    """What is compared, and the agents that were named: as `only`, or beside the results."""
+    from passhat.records import Tally, Trials
+
+    first = results if isinstance(results, Tally) else trials_or_results(results)
+    if not others:
+        return (first, only) if not isinstance(first, Tally) else ([first], only)
+    words = [os.fspath(one) for one in others if isinstance(one, str | os.PathLike)]
+    if len(words) == len(others) and not isinstance(first, Tally):
+        reading = first if isinstance(first, Results) else Results(paths=())
+        if not any(is_there(word) or reading.is_stored(word) for word in words):
+            held = trials_of(first)
+            if isinstance(first, Trials) or set(words) <= set(held.systems):
+                return held, words
+        if isinstance(first, Results):
+            return replace(first, paths=(*first.paths, *words)), only
+    sides = [one if isinstance(one, Tally) else trials_of(one, only) for one in (first, *others)]
+    return _distinct(sides), only
+
+
+def _distinct(sides: Sequence[Trials | Tally]) -> list[Trials | Tally]:
+    """Results with one agent each; where two have the same name, by their place."""
+    from passhat.records import Tally
+
+    names: list[str] = []
+    for side in sides:
+        held = _agents(side)
+        if len(held) != 1:
+            raise _several("each of several results holds one agent", held)
+        names.append(held[0])
+    found: list[Trials | Tally] = []
+    for place, (side, name) in enumerate(zip(sides, names, strict=True), start=1):
+        label = f"{name} ({place})" if names.count(name) > 1 else name
+        if isinstance(side, Tally):
+            found.append(replace(side, system=label))
+        else:
+            found.append(renamed(side, label))
+    return found
+
+
+def _agents(side: Trials | Tally) -> tuple[str, ...]:
+    from passhat.records import Tally
+
+    return (side.system,) if isinstance(side, Tally) else side.systems
+
+
+def _refuse_one(agents: Sequence[str]) -> None:
+    if len(agents) < 2:
+        raise InputError(
+            f"comparing needs two agents; there is only {agents[0]!r}: add the results of another"
+        )
+
+
+def _together(sides: Sequence[Trials | Tally]) -> Trials | list[Tally]:
+    """The sides as one table; as counts where one of them is."""
+    from passhat.records import Trials
+
+    tables = [side for side in sides if isinstance(side, Trials)]
+    if len(tables) == len(sides):
+        return Trials.concat(tables, duplicates=None)
+    return [side.tally() if isinstance(side, Trials) else side for side in sides]
+
+
+def _sides(
+    results: Results | Trials | list[Trials | Tally], only: Sequence[str]
+) -> tuple[Sequence[Trials | Tally], int]:
     """The sides of a comparison, and how many agents the results hold."""
+    if isinstance(results, list):
+        _refuse_one([name for side in results for name in _agents(side)])
+        return results, len(results)
     if isinstance(results, Results) and len(results.paths) == 2:
         parts = [part.trials() for part in results.each()]
         check_one_score(*parts)
@@ -330,10 +416,7 @@ def _sides(results: Results | Trials, only: Sequence[str]) -> tuple[list[Trials]
     every = trials_of(results)
     trials = choose_systems(every, only)
     sides = tuple(dict.fromkeys(only)) or trials.systems
-    if len(sides) < 2:
-        raise InputError(
-            f"comparing needs two agents; there is only {sides[0]!r}: add the results of another"
-        )
+    _refuse_one(sides)
     return [trials.where(system=name) for name in sides], len(every.systems)
 
 
@@ -392,7 +475,7 @@ MOST_TASKS = 5
 """Tasks that a message names."""
 
 
-def explain_results(
+def why(
     results: ResultsLike,
     *,
     task: str | None = None,
@@ -445,12 +528,11 @@ def diff_trials(
 
 def _with_transcripts(given: ResultsLike) -> tuple[Trials, Transcripts]:
     """The trials of results that hold transcripts too: files or stored runs."""
-    from passhat.records import Trials
-
-    if isinstance(given, Trials):
+    results = trials_or_results(given)
+    if not isinstance(results, Results):
         rule = "must be paths or names of runs, which have transcripts; trials have none"
         raise ArgumentError("results", rule, given)
-    return as_results(given).with_transcripts()
+    return results.with_transcripts()
 
 
 # How reliability changed over the stored runs of a suite, and which tasks are flaky.
@@ -463,7 +545,7 @@ LAST, FLAKY_LAST = 50, 20
 """How many stored runs a trend and `flaky` look at by default."""
 
 
-def trend_of_runs(
+def trend(
     suite: str | None = None,
     *,
     store: str | Path = STORE,
@@ -472,7 +554,7 @@ def trend_of_runs(
     only: Names = (),
     k: int | None = None,
     confidence: float = CONFIDENCE,
-) -> tuple[SystemTrend, ...]:
+) -> Trends:
     """How did the reliability of each agent change over the newest `last` runs of a suite?"""
     from passhat.analysis.comparing.trends import trends
 

@@ -17,7 +17,6 @@ from passhat.journeys.results import (
     Names,
     Results,
     ResultsLike,
-    as_results,
     bars_beside,
     check_one_score,
     choose_systems,
@@ -25,6 +24,7 @@ from passhat.journeys.results import (
     is_there,
     open_store,
     store_is_there,
+    trials_or_results,
 )
 from passhat.journeys.stored_runs import days_around, stored_days
 from passhat.messages import few, plural
@@ -72,7 +72,7 @@ def review_change(
     and fails when it is shown to be worse at all, as a suite or in one task. An unchanged agent
     fails one review in a thousand at most. `confidence` is that of the report and its comparisons,
     `gate_confidence` how sure the verdict on a demand in `require` must be; `terms` are the other
-    terms of `gate_results`.
+    terms of `gate`.
 
     >>> from passhat.ingest import read_trials
     >>> trials = read_trials(b"task,trial,passed\na,1,1\na,2,1\nb,1,0\nb,2,1\n")
@@ -172,7 +172,7 @@ def _comparisons(
 # Do results meet a demand? Gates on files, on stored runs, and against baselines.
 
 
-def gate_results(
+def gate(
     results: ResultsLike,
     require: GateLike | Sequence[GateLike] | None = (),
     *,
@@ -194,7 +194,7 @@ def gate_results(
 
     >>> from passhat.ingest import read_trials
     >>> trials = read_trials(b"task,trial,passed\na,1,1\na,2,1\na,3,0\n")
-    >>> gate_results(trials, "pass@1 >= 0.99").word
+    >>> gate(trials, "pass@1 >= 0.99").word
     'FAIL'
     """
     judged = JudgedResults(results, against)
@@ -218,12 +218,15 @@ class JudgedResults:
         transcripts: bool = False,
     ) -> None:
         from passhat.records import Trials
+        from passhat.records.trials import framed_trials
 
+        against = framed_trials(against)
         if against is not None and not isinstance(against, Trials):
             against = arguments.path("against", against, "trials, a path or the name of a run")
         self.against = against
-        self._given = results if isinstance(results, Trials) else None
-        own = None if isinstance(results, Trials) else as_results(results)
+        read = trials_or_results(results)
+        self._given = read if isinstance(read, Trials) else None
+        own = read if isinstance(read, Results) else None
         if own is not None and len(own.paths) == 1 and is_store(own.paths[0]):
             # A history store that was named is the store, and its run the results.
             own = replace(own, paths=(own.run,), store=own.paths[0])
@@ -260,7 +263,7 @@ class JudgedResults:
         seed: int,
         **terms: Unpack[GateTerms],
     ) -> Verdicts:
-        """The verdicts of all gates, by the arguments of `gate_results`."""
+        """The verdicts of all gates, by the arguments of `gate`."""
         from passhat.analysis.gates.extension import at_later_look, with_all_looks
         from passhat.analysis.gates.judge import judge
 

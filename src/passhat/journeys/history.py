@@ -29,10 +29,10 @@ from passhat.ingest.remote import (
 from passhat.journeys.results import (
     Results,
     ResultsLike,
-    as_results,
     open_store,
     renamed,
     renamed_transcripts,
+    trials_or_results,
 )
 from passhat.journeys.run_store import resume_newest
 from passhat.messages import plural, quoted, short_repr
@@ -292,9 +292,9 @@ def _check_time(started: str | None) -> None:
 
 def _read(results: ResultsLike, *, transcripts: bool) -> tuple[Results | None, Trials, Transcripts]:
     """Where the trials are from (None if they were handed in), the trials, and what was said."""
-    if isinstance(results, Trials):
-        return None, results, {}
-    read = as_results(results)
+    read = trials_or_results(results)
+    if not isinstance(read, Results):
+        return None, read, {}
     return read, *read.with_transcripts(wanted=transcripts)
 
 

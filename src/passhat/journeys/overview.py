@@ -19,8 +19,8 @@ from passhat.drawing import Figure, sparkline
 from passhat.errors import PasshatError
 from passhat.history import History, Run
 from passhat.history.queries import SuiteLine, list_suites, suite_spending
-from passhat.journeys.analyses import moment_of, report_results
-from passhat.journeys.gating import gate_results
+from passhat.journeys.analyses import moment_of, report
+from passhat.journeys.gating import gate
 from passhat.journeys.results import bars_of_run
 from passhat.journeys.stored_runs import (
     BaselineChange,
@@ -258,7 +258,7 @@ class ReportCache:
 
         def measured() -> Report:
             trials = history.trials(run)
-            return report_results(trials, bars=bars_of_run(run, trials))
+            return report(trials, bars=bars_of_run(run, trials))
 
         return self._reports.get(_mark(run), measured)
 
@@ -332,6 +332,6 @@ def judge_run(history: History, run: Run) -> Verdicts | None:
     if not require or run.status != "finished":
         return None
     try:
-        return gate_results(history.trials(run), require=[gate.terms for gate in require])
+        return gate(history.trials(run), require=[gate.terms for gate in require])
     except PasshatError:  # a gate against another run or file, which is not available here
         return None

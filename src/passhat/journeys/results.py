@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from passhat.ingest import ColumnMap, Limits
     from passhat.ingest.tallies import SomeFailures
     from passhat.records import Duplicates, Source, Tally, Transcripts, Trials
+    from passhat.records.data_frames import ArrowTable, InterchangeTable
 
 LATEST = "latest"
 """The newest run of a history store."""
@@ -307,8 +308,10 @@ class Results:
 
 
 Place = str | os.PathLike[str]
-ResultsLike: TypeAlias = "Results | Trials | Sequence[Tally] | Place | Sequence[Place]"
-"""What journeys read: trials, counts, paths of results, names of runs, or Results in full."""
+ResultsLike: TypeAlias = (
+    "Results | Trials | Sequence[Tally] | Place | Sequence[Place] | ArrowTable | InterchangeTable"
+)
+"""What journeys read: paths of results, names of runs, a data frame, trials, counts, or Results."""
 
 Names: TypeAlias = str | Collection[str] | None
 """One name, several, or none."""
@@ -346,38 +349,38 @@ def check_one_score(*parts: Trials) -> None:
         raise InputError(fault)
 
 
-def as_results(given: ResultsLike, argument: str = "results") -> Results:
-    """Results from a path, several paths, or Results themselves."""
-    if isinstance(given, Results):
+def trials_or_results(given: ResultsLike, argument: str = "results") -> Trials | Results:
+    """Trials, those of a data frame, or what is to be read: a path, several, or Results."""
+    from passhat.records import Trials
+    from passhat.records.trials import framed_trials
+
+    given = framed_trials(given)
+    if isinstance(given, Results | Trials):
         return given
     paths = [given] if isinstance(given, str | os.PathLike) else given
     if isinstance(paths, Collection) and paths:
         names = [os.fspath(path) for path in paths if isinstance(path, str | os.PathLike)]
         if len(names) == len(paths) and all(isinstance(name, str) for name in names):
             return Results(paths=tuple(names))
-    raise ArgumentError(argument, "must be trials, paths or names of runs", given)
+    raise ArgumentError(argument, "must be trials, a data frame, paths or names of runs", given)
 
 
 def subjects_of(given: ResultsLike, only: Names = ()) -> Trials | list[Tally]:
     """The trials of the named systems, from results or from trials that are there already."""
-    from passhat.records import Tally, Trials
+    from passhat.records import Tally
 
-    if isinstance(given, Trials):
-        return choose_systems(given, only)
     if isinstance(given, Sequence) and given and isinstance(given[0], Tally):
         tallies = [tally for tally in given if isinstance(tally, Tally)]
         chosen = chosen_names(only, [tally.system for tally in tallies])
         return [tally for tally in tallies if tally.system in chosen]
-    return as_results(given).subjects(only)
+    read = trials_or_results(given)
+    return read.subjects(only) if isinstance(read, Results) else choose_systems(read, only)
 
 
 def trials_of(given: ResultsLike, only: Names = (), argument: str = "results") -> Trials:
     """The same as single trials, however big the table is."""
-    from passhat.records import Trials
-
-    if not isinstance(given, Trials):
-        given = as_results(given, argument).trials()
-    return choose_systems(given, only)
+    read = trials_or_results(given, argument)
+    return choose_systems(read.trials() if isinstance(read, Results) else read, only)
 
 
 def choose_systems(trials: Trials, only: Names) -> Trials:

@@ -69,7 +69,7 @@ def plan_run(
     store: str | Path | None = None,
     **terms: Unpack[RunTerms],
 ) -> RunPlan:
-    """What `run_suite` would run with the same arguments, and what it may cost; starts nothing."""
+    """What `run` would run with the same arguments, and what it may cost; starts nothing."""
     from passhat.records.redaction import suite_redactor
 
     arguments.refuse_unknown("plan_run", terms, RunTerms.__annotations__)

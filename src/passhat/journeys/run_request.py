@@ -112,7 +112,7 @@ class RunRequest:
 
     @classmethod
     def of(cls, suite: str, terms: RunTerms, interface: Mapping[str, Any] | None) -> RunRequest:
-        """A request from the arguments of `run_suite`; a lone text counts as a list of one."""
+        """A request from the arguments of `run`; a lone text counts as a list of one."""
         return cls(suite=suite, interface=interface or {}, **checked_terms(terms))
 
     def to_json(self) -> dict[str, Any]:

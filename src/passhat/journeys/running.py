@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     from passhat.runner.schedule import FixedRuns
 
 
-def run_suite(
+def run(
     suite: Suite | str | Path | None = None,
     *,
     store: str | Path | None = None,
@@ -124,10 +124,10 @@ def run_suite(
     >>> model = Model(name="scripted", script=(Behaviour(answer="4"),))
     >>> pairing = Pairing(system=ModelSystem(name="agent", model=model),
     ...                   task=Task(name="sum", prompt="2 + 2?"), runs=3, label="sum")
-    >>> run_suite(Suite(name="demo", pairings=(pairing,)))
+    >>> run(Suite(name="demo", pairings=(pairing,)))
     <RunAnswer: passed, 3 trials; see .report, .verdicts, .trials>
     """
-    arguments.refuse_unknown("run_suite", terms, RunTerms.__annotations__)
+    arguments.refuse_unknown("run", terms, RunTerms.__annotations__)
     if resume and store is None:
         raise InputError("a run is resumed from its store: name it with `store=PATH`")
     path, loaded = load(suite)
@@ -235,7 +235,7 @@ LONGEST_NAME = 40
 """Characters of a command that its agent is named after."""
 
 
-def repeat_command(
+def repeat(
     command: str | Sequence[str],
     *,
     runs: int = 20,
@@ -255,7 +255,7 @@ def repeat_command(
     trials end as soon as every gate is decided. `outcome` says what decides: the exit code
     ("exit"), or a JSON line on its output with `score` or `passed` ("json").
 
-    >>> repeat_command("true", runs=3)
+    >>> repeat("true", runs=3)
     <RunAnswer: passed, 3 trials; see .report, .verdicts, .trials>
     """
     from passhat.records import CommandSystem, Pairing, Suite, Task
@@ -279,7 +279,7 @@ def repeat_command(
         name=name, argv=words, cwd=Path.cwd(), inherit_env=True, outcome=outcome, timeout=timeout
     )
     pairing = Pairing(system=system, task=Task(name="command"), runs=runs, label=name)
-    return run_suite(
+    return run(
         Suite(name=name, pairings=(pairing,), concurrency=concurrency),
         require=gates,
         until_settled=until_settled,

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from passhat.arguments import instance, several
 from passhat.errors import ArgumentError, MissingExtra
@@ -49,6 +49,18 @@ _LISTS = ("tags", "tools")
 _FIELDS = tuple(field.name for field in fields(Trial))
 _COLUMNS = (*_FIELDS, "passed")
 _NAMES = frozenset((*_COLUMNS, *(name for names in ALIASES.values() for name in names)))
+
+
+class ArrowTable(Protocol):
+    """A table of a library that speaks Arrow: polars, pyarrow, new pandas."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
+
+
+class InterchangeTable(Protocol):
+    """A table of a library that speaks the data frame interchange protocol."""
+
+    def __dataframe__(self) -> Any: ...
 
 
 def is_frame(value: object) -> bool:

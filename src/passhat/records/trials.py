@@ -398,10 +398,10 @@ def check_trials_argument(argument: str, value: object, *, counts: bool = True) 
 def refuse_file(argument: str, value: object, *, instead: str) -> None:
     """Refuse a path where trials are wanted, naming the function that reads files.
 
-    >>> refuse_file("trials", "results.csv", instead="passhat.report_results")
+    >>> refuse_file("trials", "results.csv", instead="passhat.report")
     Traceback (most recent call last):
     passhat.errors.ArgumentError: trials must be Trials; for a file call
-    passhat.report_results('results.csv'), got 'results.csv'
+    passhat.report('results.csv'), got 'results.csv'
     """
     if isinstance(value, str | PathLike):
         rule = f"must be Trials; for a file call {instead}({str(value)!r})"

@@ -125,7 +125,7 @@ def run_trials(
     3
     """
     if not isinstance(suite, Suite):
-        raise ArgumentError("suite", "must be a Suite; passhat.run_suite takes a file too", suite)
+        raise ArgumentError("suite", "must be a Suite; passhat.run takes a file too", suite)
     at_once = suite.concurrency if concurrency is None else concurrency
     if at_once < 1:
         raise ArgumentError("concurrency", "must be at least 1", at_once)

@@ -350,7 +350,7 @@ def test_what_holds_no_trials_is_refused_as_an_argument(given):
 
 
 def test_the_name_of_a_file_is_refused_with_the_function_that_reads_it():
-    with pytest.raises(ArgumentError, match=r"trials must be Trials; .*report_results\('abc'\)"):
+    with pytest.raises(ArgumentError, match=r"trials must be Trials; .*report\('abc'\)"):
         measure("abc")
 
 

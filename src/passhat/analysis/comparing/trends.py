@@ -149,6 +149,13 @@ class SystemTrend(Displayed):
         return self.points[change.position].started[:10]
 
 
+class Trends(Displayed, tuple[SystemTrend, ...]):  # as other results: no fields
+    """The trend of each agent; prints as its screen."""
+
+    def __repr__(self) -> str:
+        return short_repr("Trends", *(f"{one.name}: {len(one.points)} runs" for one in self))
+
+
 def trends(
     moments: Sequence[Moment],
     *,
@@ -157,7 +164,7 @@ def trends(
     errors: ErrorPolicy = "fail",
     false_alarm: float = 0.05,
     horizon: int = DEFAULT_HORIZON,
-) -> tuple[SystemTrend, ...]:
+) -> Trends:
     """The trend of every system in `moments` (oldest first).
 
     `false_alarm` is the chance of any change point in `horizon` moments at which nothing changed,
@@ -168,7 +175,7 @@ def trends(
     names = dict.fromkeys(tally.system for moment in moments for tally in moment.tallies)
     if not names:
         raise ArgumentError("moments", "must hold at least one run with trials", len(moments))
-    return tuple(
+    return Trends(
         _system_trend(name, moments, k, confidence, errors, false_alarm, horizon) for name in names
     )
 

@@ -95,7 +95,7 @@ def judge(
     >>> verdicts.word, verdicts.exit_code
     ('PASS', 0)
     """
-    refuse_file("trials", trials, instead="passhat.gate_results")
+    refuse_file("trials", trials, instead="passhat.gate")
     check_trials_argument("trials", trials, counts=False)
     named = _named_baselines(baseline)
     around = _JudgeContext(

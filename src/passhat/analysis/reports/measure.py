@@ -113,7 +113,7 @@ def measure(
     0.5
     """
     trials = framed_trials(trials)
-    refuse_file("trials", trials, instead="passhat.report_results")
+    refuse_file("trials", trials, instead="passhat.report")
     tables = _systems(trials)
     options = ReportOptions.checked(
         ks=ks,

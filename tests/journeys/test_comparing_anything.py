@@ -1,0 +1,59 @@
+"""`compare` takes results side by side, or the names of agents beside their results."""
+
+import pytest
+
+import passhat
+
+ALL = passhat.simulate(tasks=6, runs=5, rate={"a": 0.9, "b": 0.6, "c": 0.5}, seed=1)
+A, B, C = (ALL.where(system=name) for name in "abc")
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    passhat.write_trials(ALL, "all.csv")
+    for name, trials in (("new.csv", A), ("old.csv", B)):
+        passhat.write_trials(trials, name)
+
+
+def lead(found):
+    return found.first, found.second, found.mean_score.this_suite
+
+
+def test_two_agents_are_the_same_comparison_however_they_are_given(files):
+    expected = lead(passhat.compare(A, B))
+    assert expected[:2] == ("a", "b")
+    for given in (
+        (ALL, "a", "b"),
+        ("all.csv", "a", "b"),
+        ("new.csv", "old.csv"),
+        (["new.csv", "old.csv"],),
+        ("new.csv", B),
+        (A, "old.csv"),
+        (A.to_frame("pandas"), B.to_frame("polars")),
+    ):
+        assert lead(passhat.compare(*given)) == expected
+    assert lead(passhat.compare(A.tally(), B.tally()))[:2] == ("a", "b")
+    assert lead(passhat.compare(ALL, "b", "a"))[:2] == ("b", "a")
+
+
+def test_three_or_more_are_ranked(files):
+    ranked = str(passhat.compare(ALL))
+    for given in ((ALL, "a", "b", "c"), ("all.csv",), (A, B, C), ("new.csv", B, C)):
+        assert str(passhat.compare(*given)).splitlines()[0] == ranked.splitlines()[0]
+    assert isinstance(passhat.compare(A.tally(), B, C), passhat.RankReport)
+
+
+def test_the_same_agent_before_and_after_is_told_apart_by_its_place():
+    assert lead(passhat.compare(A, A))[:2] == ("a (1)", "a (2)")
+
+
+def test_what_cannot_be_compared_is_told(files):
+    with pytest.raises(passhat.PasshatError, match="one of a, b, c, got 'x'"):
+        passhat.compare(ALL, "a", "x")
+    with pytest.raises(passhat.PasshatError, match=r"odl\.csv"):
+        passhat.compare("new.csv", "odl.csv")
+    with pytest.raises(passhat.PasshatError, match="there is only 'a'"):
+        passhat.compare(A)
+    with pytest.raises(passhat.PasshatError, match="holds one agent; there are 3"):
+        passhat.compare(ALL, B)
