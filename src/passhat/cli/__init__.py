@@ -133,6 +133,12 @@ class Commands(click.Group):
             _discard_output()
             where = f"{error.filename}: " if error.filename else ""
             raise Incomplete(_with_notes(f"{where}{error.strerror or error}", error)) from error
+        except MemoryError as error:
+            error.with_traceback(None)  # it holds what did not fit
+            raise Incomplete(
+                "there is too little memory for this; give fewer files at once, or a log without "
+                "its transcripts"
+            ) from None
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception as error:
