@@ -138,7 +138,7 @@ def test_what_a_log_of_another_tool_says_is_read_in_the_browser(shell):
     [
         ((), "no history here yet"),
         (("nothing.csv",), "nothing.csv"),
-        (("foreign.db",), "not a passhat history store"),
+        (("foreign.db",), "no history of passhat"),
         (("torn.db",), "not a passhat history store"),
         (("results.csv", "--host", "0.0.0.0"), "give --expose and a token"),
         (("results.csv", "--host", "0.0.0.0", "--expose"), "give --expose and a token"),
