@@ -269,7 +269,18 @@ def main() -> None:
 
 # What people do with a file of each kind, when they name no command.
 _FOR_ENDING = {".yml": "run", ".yaml": "run", ".db": "history --store"}
-_ENDINGS = (*_FOR_ENDING, ".csv", ".eval", ".json", ".jsonl", ".parquet", ".tsv", ".xml", ".gz")
+_ENDINGS = (
+    *_FOR_ENDING,
+    ".csv",
+    ".eval",
+    ".json",
+    ".jsonl",
+    ".parquet",
+    ".tsv",
+    ".xml",
+    ".trx",
+    ".gz",
+)
 _OTHER_WORDS = {
     "test": "run",
     "eval": "run",

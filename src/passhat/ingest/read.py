@@ -872,7 +872,10 @@ def _nature(document: Document, names: list[str]) -> str | None:
     if document.kind == "xml":
         root = re.search(rb"<([A-Za-z_][\w:.-]{0,60})", document.data[:4096])
         found = f", not <{short(root[1].decode())}>" if root else ""
-        return f"is XML, but no JUnit report: its root must be <testsuites> or <testsuite>{found}"
+        return (
+            "is XML, but no report of JUnit, NUnit or .trx: its root must be <testsuites>, "
+            f"<testsuite>, <test-run>, <test-results> or <TestRun>{found}"
+        )
     if document.kind == "array" and not document.first:
         return "is a list without objects; each trial must be one, with its task and outcome"
     if document.kind == "json" and not document.first:
