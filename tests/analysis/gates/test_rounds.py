@@ -37,3 +37,13 @@ def test_a_planned_difference_is_the_true_one_on_either_side():
 def test_a_plan_holds_no_difference_that_cannot_be():
     plan = plan_gate("no_worse_than main by 0.5", tasks=3, repetitions=5)
     assert all(-1 < row.truth < 1 for row in plan.rows)
+
+
+def test_a_plan_lists_after_how_many_runs_a_pass_may_have_which_failures():
+    assert plan_gate("pass^3 >= 0.8").pass_steps == ((0, 51), (1, 78), (2, 94))
+    suite = plan_gate("pass^3 >= 0.8", tasks=4, repetitions=5)
+    watch = RoundGate(suite.gate, (25,) * 4, 25)
+    for failures, run in suite.pass_steps:
+        assert watch.pooled_word(run, run - failures) == "PASS"
+        assert watch.pooled_word(run - 1, run - 1 - failures) != "PASS"
+    assert plan_gate("no_worse_than main by 0.2", tasks=3, repetitions=5).pass_steps == ()

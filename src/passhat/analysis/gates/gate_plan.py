@@ -41,6 +41,7 @@ from passhat.stats.arguments import Counts, Floats
 from passhat.stats.sample_size import GUESSED_ICC
 from passhat.stats.sequential import OperatingCharacteristics, ScoreGate, SuiteGate, TaskGate
 from passhat.stats.sequential.confidence_sequences import tilted
+from passhat.stats.sequential.planned import first_runs
 from passhat.stats.sequential.suite_gate import (
     Results,
     blocks_at,
@@ -91,6 +92,24 @@ class GatePlan(Displayed):
     exact: bool
     repetitions: int | None
     seed: int
+
+    @property
+    def pass_steps(self) -> tuple[tuple[int, int], ...]:
+        """Each number of failures, with the first run after which a PASS may have that many.
+
+        Empty where counts alone do not decide. A suite may also PASS by its bound at a look.
+        """
+        demand = self.gate.demand
+        if not isinstance(demand, ThresholdRequirement):
+            return ()
+        if decides_in_rounds(self.gate, self.tasks):
+            runs = planned_rounds(self.gate, self.tasks, [1])
+            most = RoundGate(self.gate, runs, runs[0]).most_failures
+        else:
+            design = draw_gate(self.gate, tasks=self.tasks, seed=self.seed).design
+            pass_at = design.boundaries.pass_at if isinstance(design, TaskGate) else ()
+            most = tuple(n - passes for n, passes in enumerate(pass_at, start=1))
+        return first_runs(most)
 
     @property
     def worst_runs(self) -> float:

@@ -148,6 +148,11 @@ class RoundGate:
         return None
 
     @property
+    def most_failures(self) -> tuple[int, ...]:
+        """The failures that all runs together may have to PASS, after each run; -1 for none yet."""
+        return self._most_failures
+
+    @property
     def soonest_pass(self) -> str | None:
         """After how many runs without a failure all of them together pass, in words."""
         found = (n for n, most in enumerate(self._most_failures, 1) if most >= 0)
