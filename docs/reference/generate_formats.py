@@ -43,6 +43,7 @@ CHECKED = {
     "swe-bench": "published reports of 6 kinds; 5 submissions to Multi-SWE-bench, 9 runs of Pro",
     "mcpmark": "published results of 39 agents",
     "aider": "a run of its benchmark with aider 0.86; three published ones of 133 exercises",
+    "dotnet": "written by hand in the shapes of NUnit 2 and 3 and of `dotnet test --logger trx`",
     "ctrf": "reports of Jest, Playwright and pytest; published ones of Vitest, Cypress and others",
     "playwright": "a report of Playwright 1.65; five published ones",
     "evalplus": "a file of EvalPlus 0.3.1; eight published ones of 0.1",

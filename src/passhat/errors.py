@@ -160,15 +160,22 @@ class ModelBusy(ModelError):
     """A model API may answer if asked again: overloaded, rate-limited, or cut off.
 
     `retry_after` is how many seconds it asked to wait, if it said so. `perhaps_paid` says that the
-    model may have answered, and that the answer was lost.
+    model may have answered, and that the answer was lost; `lasting` that it will most likely say
+    the same again, as with a wrong certificate, an unknown name or a quota that is used up.
     """
 
     def __init__(
-        self, message: str, *, retry_after: float | None = None, perhaps_paid: bool = False
+        self,
+        message: str,
+        *,
+        retry_after: float | None = None,
+        perhaps_paid: bool = False,
+        lasting: bool = False,
     ) -> None:
         super().__init__(message)
         self.retry_after = retry_after
         self.perhaps_paid = perhaps_paid
+        self.lasting = lasting
 
 
 class GraderError(RunError):

@@ -1,6 +1,8 @@
 """A fault of passhat itself is one line with exit code 70: no code that speaks of the agent."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,3 +43,24 @@ def test_an_exception_that_nobody_expected_is_one_line_with_the_place_of_its_log
     assert "sk-proj-1234567890" not in text
     assert log.stat().st_mode & 0o777 == 0o600
     log.unlink()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of a process as Linux does")
+def test_too_little_memory_is_a_sentence_and_incomplete(tmp_path):
+    path = tmp_path / "huge.json"
+    with path.open("wb") as stream:
+        stream.write(b'[{"task": "a", "passed": true},')
+        stream.truncate(2**31)
+    code = (
+        "import resource; resource.setrlimit(resource.RLIMIT_DATA, (2**30, 2**30));"
+        "from passhat.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "report", str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert "there is too little memory for this" in done.stderr
+    assert "Traceback" not in done.stderr

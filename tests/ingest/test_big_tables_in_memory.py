@@ -11,6 +11,7 @@ import pytest
 
 from passhat.errors import ReadError
 from passhat.ingest import ColumnMap, Limits, read_trials, read_with_transcripts, rows
+from passhat.ingest import document as document_module
 from passhat.ingest.document import Document
 from passhat.ingest.readers import readers_of
 from passhat.records.columns import USUAL
@@ -91,13 +92,13 @@ EXPORTS = {
 }
 
 
-def decoded_columns(document):
-    """How often a whole column is decoded while a document is read."""
+def cells_asked_for(document):
+    """How often the cells of a whole column are asked for while a document is read."""
     counted = 0
 
     def count(frame, event, _):
         nonlocal counted
-        counted += event == "call" and frame.f_code is rows._Undecoded.decoded.__code__
+        counted += event == "call" and frame.f_code is rows.Table.cells.__code__
 
     reader = next(one for one in readers_of(document) if one.recognises(document))
     sys.setprofile(count)
@@ -109,7 +110,7 @@ def decoded_columns(document):
 
 
 @pytest.mark.parametrize("tool", EXPORTS)
-def test_a_big_export_is_decoded_as_often_however_many_rows_it_has(monkeypatch, tool):
+def test_a_big_export_is_looked_through_as_often_however_many_rows_it_has(monkeypatch, tool):
     monkeypatch.setattr(rows, "_BIG", 0)
     path = SAMPLES / EXPORTS[tool]
     text = path.read_text()
@@ -119,9 +120,9 @@ def test_a_big_export_is_decoded_as_often_however_many_rows_it_has(monkeypatch, 
         Document("export", path=None, data=json.dumps(entries).encode(), limits=Limits())
         for entries in (found, _repeated(found))
     )
-    assert decoded_columns(once) == decoded_columns(often)
-    assert decoded_columns(once)[0] == tool
-    assert decoded_columns(once)[1] > 0
+    assert cells_asked_for(once) == cells_asked_for(often)
+    assert cells_asked_for(once)[0] == tool
+    assert cells_asked_for(once)[1] > 0
 
 
 def _repeated(found):
@@ -129,3 +130,77 @@ def _repeated(found):
     if isinstance(found, list):
         return found * 5
     return {key: value * 5 if isinstance(value, list) else value for key, value in found.items()}
+
+
+def _talk(rows_of, word):
+    return [
+        {
+            "task": f"t{n % 5}",
+            "trial": n // 5,
+            "passed": n % 3 > 0,
+            "started": f"2026-11-17T02:40:{n % 60:02}Z",
+            "messages": [{"role": "user", "content": f"{n} {word}"}],
+            "end": {"state": "done", "log": word},
+        }
+        for n in range(rows_of)
+    ]
+
+
+@pytest.mark.parametrize("shape", ["lines", "array"])
+def test_columns_that_are_not_kept_give_the_same_trials_and_transcripts(
+    tmp_path, monkeypatch, shape
+):
+    path = tmp_path / ("log.jsonl" if shape == "lines" else "log.json")
+    path.write_text(SHAPES[shape](_talk(60, "word " * 40)))
+    mapping = ColumnMap(pass_if="end.state==done")
+    kept = [read_with_transcripts(path), read_with_transcripts(path, mapping=mapping)]
+    monkeypatch.setattr(document_module, "_STREAMED", 0)
+    monkeypatch.setattr(document_module, "_SMALL", 0)
+    monkeypatch.setattr(rows, "_BIG", 0)
+    monkeypatch.setattr(rows, "_MOST_KEPT", 100)
+    table = rows.table_of(Document(str(path), path=path, data=None, limits=Limits()))
+    again = [name for name, cells in table.columns.items() if isinstance(cells, rows._ReadAgain)]
+    assert again == ["messages", "end"]
+    for (trials, said), one in zip(kept, (None, mapping), strict=True):
+        lean, lean_said = read_with_transcripts(path, mapping=one)
+        assert lean.outcome.tolist() == trials.outcome.tolist()
+        assert lean.task.texts() == trials.task.texts()
+        assert dict(lean_said) == dict(said)
+        assert [source.sha256 for source in lean.sources] == [s.sha256 for s in trials.sources]
+
+
+def test_memory_does_not_grow_with_transcripts_that_nobody_asks_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(document_module, "_STREAMED", 2**20)
+    monkeypatch.setattr(rows, "_MOST_KEPT", 2**18)
+    peaks = []
+    for words in (400, 8_000):
+        path = tmp_path / f"{words}.jsonl"
+        path.write_text(SHAPES["lines"](_talk(1_000, "word " * words)))
+        read_trials(path)
+        tracemalloc.start()
+        try:
+            read_trials(path)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+    assert peaks[1] < 16 * 2**20 < path.stat().st_size / 4
+
+
+def test_a_log_that_is_written_to_while_it_is_read_ends_where_it_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(document_module, "_STREAMED", 0)
+    monkeypatch.setattr(document_module, "_SMALL", 0)
+    path = tmp_path / "log.jsonl"
+    path.write_text(SHAPES["lines"](_talk(20, "word")) + "\n")
+    document = Document(str(path), path=path, data=None, limits=Limits())
+    with path.open("a") as stream:
+        stream.write(SHAPES["lines"](_talk(3, "more")))
+    assert len(rows.table_of(document)) == 20
+
+
+@pytest.mark.parametrize("shape", ["lines", "array"])
+def test_keys_without_number_are_no_columns(monkeypatch, shape):
+    monkeypatch.setattr(rows, "_BIG", 0)
+    monkeypatch.setattr(rows, "_MOST_COLUMNS", 50)
+    wide = [{"task": "a", "passed": True, f"key {n}": 1, f"id {n}": 2} for n in range(40)]
+    with pytest.raises(ReadError, match="more than 50 columns; give a table with a row for each"):
+        read_trials(SHAPES[shape](wide).encode())

@@ -21,6 +21,7 @@ COUNTED = {
     "lm-eval": ("lm_eval", 1, None, None, None),
     "harbor": ("harbor", 1, 1, 3, 1),
     "junit": ("junit/junit_reruns_subtests.xml", 1, 7, 12, 6),
+    "dotnet": ("handmade/dotnet/run.trx", 1, 3, 6, 3),
     "ctrf": ("ctrf/jest.json", 1, 4, 8, 3),
     "playwright": ("playwright/report.json", 2, 5, 32, 12),
     "mlflow": ("mlflow", 1, 2, 4, 3),  # right/mean 0.75, it says

@@ -18,13 +18,13 @@ def lines(*rows):
         (b"[]", "is a list without objects; each trial must be one"),
         (b"[1, 2]", "is a list without objects; each trial must be one"),
         (b'[["a", "b"], ["c"]]', "is a list without objects; each trial must be one"),
-        (b"<page><body/></page>", "is XML, but no JUnit report: its root must be <testsuites>"),
+        (b"<page><body/></page>", "is XML, but no report of JUnit, NUnit or .trx: its root"),
         (b"<!DOCTYPE html><html><body/></html>", "is a web page; give the JSON, CSV or XML"),
         (
             lines({"task": "a", "passed": 1}) + b'{"task": "b", "pas',
             r"line 2: not valid JSON: it ends in the middle, .* Leave the line out",
         ),
-        (b"<TestRun id='1'/>", "its root must be <testsuites> or <testsuite>, not <TestRun>$"),
+        (b"<Report id='1'/>", "<test-results> or <TestRun>, not <Report>$"),
         (
             b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n",
             "is a pointer of Git LFS, not the file itself; .* `git lfs pull`",

@@ -436,8 +436,8 @@ def _spread(low, value):
 
 
 def test_seeds_go_beyond_chance_only_where_their_interval_leaves_0_out():
-    assert wording.seeds(_spread(0.0, 0.01)).endswith(": within noise.")
-    assert wording.seeds(_spread(0.001, 0.01)).endswith("±10.0 points (1 sd) beyond chance.")
+    assert ": within noise. " in wording.seeds(_spread(0.0, 0.01))
+    assert "±10.0 points (1 sd) beyond chance. " in wording.seeds(_spread(0.001, 0.01))
 
 
 def test_rounds_of_a_single_task_are_not_told():
@@ -484,3 +484,29 @@ def test_the_first_screen_has_one_name_for_one_number():
     assert "pass@1" in screen
     for other in ("reliability@", "pass^1", "one try", "mean score"):
         assert other not in screen
+
+
+@pytest.mark.parametrize("moved", [0.0, 0.3])
+def test_the_two_standard_errors_are_those_of_a_two_way_analysis_of_variance(moved):
+    """One run a cell: mean squares of seeds and of the rest, over all runs, by brute force."""
+    rng = np.random.default_rng(5)
+    seeds, tasks = 8, 12
+    chance = np.clip(rng.uniform(0.2, 0.8, tasks) + moved * rng.normal(size=(seeds, 1)), 0, 1)
+    passed = rng.random((seeds, tasks)) < chance
+    spread = measure(
+        Trials.from_columns(
+            task=[f"t{j}" for _ in range(seeds) for j in range(tasks)],
+            trial=np.repeat(np.arange(seeds), tasks),
+            seed=np.repeat(np.arange(seeds), tasks),
+            passed=passed.ravel(),
+        )
+    ).system()
+    rows, columns, mean = passed.mean(1, keepdims=True), passed.mean(0), passed.mean()
+    of_seeds = tasks * ((rows - mean) ** 2).sum() / (seeds - 1)
+    rest = ((passed - rows - columns + mean) ** 2).sum() / ((seeds - 1) * (tasks - 1))
+    expected = np.sqrt(np.array([of_seeds, rest]) / passed.size)
+    assert spread.seeds.standard_errors == pytest.approx(tuple(expected))
+    between, within = 100 * expected
+    assert f"{between:.1f} points between seeds, {within:.1f} within runs" in wording.seeds(
+        spread.seeds
+    )

@@ -1,6 +1,7 @@
 """Systems that are not a model: commands, functions, endpoints."""
 
 import json
+import re
 import sys
 import time
 from dataclasses import replace
@@ -14,11 +15,14 @@ from passhat.records import (
     Expectation,
     HttpSystem,
     Outcome,
+    Pairing,
     PythonSystem,
     Secret,
+    Suite,
     Task,
 )
 from passhat.runner import MemoryJournal, run_trials
+from passhat.runner.preflight import lacks_function
 
 HERE = Path(__file__).parent
 
@@ -433,3 +437,44 @@ def test_exit_codes_decide_where_nothing_is_expected_too(trial_of):
     assert trial_of(command("exit(0)", exit_codes=(7,))).outcome is Outcome.FAILED
     told = command("print('{\"score\": 1}'); exit(7)", exit_codes=(0, 7))
     assert trial_of(told).outcome is Outcome.PASSED
+
+
+AGENT_CLASSES = """\
+class Callable:
+    def __call__(self, prompt):
+        return prompt == "2 + 2?"
+
+class Agent:
+    def run(self, prompt):
+        return prompt == "2 + 2?"
+    async def later(self, prompt):
+        return prompt == "2 + 2?"
+    @staticmethod
+    def apart(prompt):
+        return prompt == "2 + 2?"
+    @classmethod
+    def ours(cls, prompt):
+        return prompt == "2 + 2?"
+
+class Needy:
+    def __init__(self, key):
+        self.key = key
+    def run(self, prompt):
+        return prompt == "2 + 2?"
+"""
+
+
+def test_a_class_of_the_user_works_or_is_refused_before_anything_runs(tmp_path):
+    (tmp_path / "agent_classes.py").write_text(AGENT_CLASSES)
+    for name in ("Callable", "Agent.run", "Agent.later", "Agent.apart", "Agent.ours"):
+        system = PythonSystem(name="a", function=f"agent_classes:{name}", search=tmp_path)
+        assert lacks_function(system) is None, name
+        pairing = Pairing(system=system, task=Task(name="t", prompt="2 + 2?"), runs=2, label="t")
+        trials = run_trials(Suite(name="s", pairings=(pairing,))).trials
+        assert {trial.outcome for trial in trials} == {Outcome.PASSED}, name
+    for name, why in (
+        ("Agent", "is a class, whose instances cannot be called: name its method .* such as agent"),
+        ("Needy.run", r"Needy\(\) raised TypeError: .*missing 1 required.*name a function"),
+    ):
+        system = PythonSystem(name="a", function=f"agent_classes:{name}", search=tmp_path)
+        assert re.search(why, lacks_function(system) or ""), name

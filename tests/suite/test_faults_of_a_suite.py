@@ -166,7 +166,10 @@ AGENT = "agents: [{name: a, model: o3, prompt: hi}]\n"
         (AGENT + "? [a]\n: 1", "a key must be a text, not a collection"),
         (AGENT + "gates: [{confidence: 0.9}]", "needs a demand: write require, or every task"),
         (AGENT + "gates: [{require: 'pass^3 >= 1', every task: 'pass^3 >= 1'}]", "keep one"),
-        (AGENT + "gates: [{require: 'pass^3 >= 1', design: SPRT}]", "should be 'planned', 'sprt' or 'trun"),
+        (
+            AGENT + "gates: [{require: 'pass^3 >= 1', design: SPRT}]",
+            "should be 'planned', 'sprt' or 'trun",
+        ),
         (AGENT + "resources: {memory: %sGB}" % ("9" * 400), "should be below 2**63, got '999"),
         (AGENT + "k: [9223372036854775808]", "k[0]: should be below 2**63, got 92233"),
         (AGENT + "seeds: [-9223372036854775808]", "seeds[0]: should be above -2**63, got -92"),

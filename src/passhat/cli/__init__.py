@@ -183,6 +183,12 @@ class Commands(click.Group):
             _discard_output()
             where = f"{error.filename}: " if error.filename else ""
             raise Incomplete(_with_notes(f"{where}{error.strerror or error}", error)) from error
+        except MemoryError as error:
+            error.with_traceback(None)  # it holds what did not fit
+            raise Incomplete(
+                "there is too little memory for this; give fewer files at once, or a log without "
+                "its transcripts"
+            ) from None
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception as error:
@@ -327,7 +333,18 @@ def _print_everything(ctx: click.Context) -> None:
 
 # What people do with a file of each kind, when they name no command.
 _FOR_ENDING = {".yml": "run", ".yaml": "run", ".db": "history --store"}
-_ENDINGS = (*_FOR_ENDING, ".csv", ".eval", ".json", ".jsonl", ".parquet", ".tsv", ".xml", ".gz")
+_ENDINGS = (
+    *_FOR_ENDING,
+    ".csv",
+    ".eval",
+    ".json",
+    ".jsonl",
+    ".parquet",
+    ".tsv",
+    ".xml",
+    ".trx",
+    ".gz",
+)
 _OTHER_WORDS = {
     "test": "run",
     "eval": "run",

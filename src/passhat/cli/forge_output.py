@@ -71,7 +71,7 @@ def announce_run(
     review = ChangeReview(
         report=answer.report, verdicts=answer.verdicts, informational=informational
     )
-    worse, base = False, base_branch()
+    worse, base = False, None if answer.nothing_ran else base_branch()
     if store is not None and answer.run is not None and base is not None:
         results = Results(paths=(answer.run,), store=store)
         try:
@@ -80,7 +80,8 @@ def announce_run(
             review = replace(found, verdicts=Verdicts((*answer.judged, *found.judged)))
         except InputError as error:  # the first change has no baseline yet
             output.say(f"no comparison with {base}: {error}")
-    announce(replace(review, edits=_edits(suite, output)), output, key=key)
+    review = replace(review, edits=_edits(suite, output))
+    announce(review, output, key=key, title=answer.why_not_passed if answer.nothing_ran else None)
     return worse
 
 
@@ -106,15 +107,18 @@ def _edits(suite: Path | None, output: Output) -> tuple[str, ...]:
     )
 
 
-def announce(review: ChangeReview, output: Output, *, key: str) -> None:
-    """Post for reviewers; what a forge refuses is only printed on standard error."""
+def announce(review: ChangeReview, output: Output, *, key: str, title: str | None = None) -> None:
+    """Post for reviewers; what a forge refuses is only printed on standard error.
+
+    `title` is that of the check, where no verdict gives it one.
+    """
     from passhat.forges import github_job, gitlab_job, post_note
     from passhat.reporters import render
 
     text = str(render(review, "markdown"))
     try:
         if (job := github_job(os.environ)) is not None:
-            _announce_on_github(job, review, text, output, key)
+            _announce_on_github(job, review, text, output, key, title)
         elif (merge_job := gitlab_job(os.environ)) is not None:
             _say(post_note(merge_job, text, key=key), output)
         else:
@@ -126,7 +130,7 @@ def announce(review: ChangeReview, output: Output, *, key: str) -> None:
 
 
 def _announce_on_github(
-    job: GitHub, review: ChangeReview, text: str, output: Output, key: str
+    job: GitHub, review: ChangeReview, text: str, output: Output, key: str, title: str | None
 ) -> None:
     from passhat.forges import annotation_lines, post_check, post_comment, write_summary
 
@@ -141,7 +145,9 @@ def _announce_on_github(
     if job.token is None:
         return
     word = None if review.informational else review.word
-    title = "measured, nothing demanded" if review.verdicts is None else review.verdicts.sentence
+    if title is None:
+        demanded = review.verdicts
+        title = "measured, nothing demanded" if demanded is None else demanded.sentence
     try:
         post_check(
             job,

@@ -101,6 +101,11 @@ execution_options = in_order(
         help="Who runs the trials: this process, `passhat worker` processes, or a Ray cluster.",
     ),
     execution_option("--workers", type=_COUNT, default=2, help="Workers to start with Ray."),
+    execution_option(
+        "--keep-going",
+        is_flag=True,
+        help="Go on although five trials errored alike and none could be judged.",
+    ),
 )
 _named = partial(click.option, metavar="NAME", multiple=True)
 _choosing = in_order(

@@ -35,6 +35,9 @@ LINES_SUFFIXES = (".jsonl", ".ndjson")
 _SMALL = 2**20
 """Files up to this size are read in one go, whatever they hold."""
 
+_STREAMED = 2**25
+"""JSON Lines beyond 32 MiB are read line by line, each time anew: most of them are transcripts."""
+
 ZIP_MAGIC = b"PK"
 
 # These are read from their end, piece by piece: their bytes need not be loaded.
@@ -63,27 +66,45 @@ class Document:
     """One input. `first` is the JSON object, or the first one of an array or of JSON Lines.
 
     Of a member of an archive both are given: its content, and the path that it has inside.
+    `alone` says that it is the only file of a call: no other can repeat its rows.
     """
 
-    __slots__ = ("_file", "data", "first", "kind", "limits", "name", "sha256", "shape")
+    __slots__ = (
+        *("_data", "_file", "alone", "first", "kind", "limits"),
+        *("name", "sha256", "shape", "size"),
+    )
 
     def __init__(
         self, name: str, *, path: Path | str | None, data: bytes | None, limits: Limits
     ) -> None:
         self.name, self.limits, self._file = name, limits, path
         self.shape: tuple[object, ...] | None = None
-        head, self.sha256, content = _read_once(name, path, data, limits)
+        self.alone = False
         self.kind: Kind
+        self._data: bytes | None = None
+        head, self.sha256, content, self.size = _read_once(name, path, data, limits)
         self.first: Mapping[str, msgspec.Raw] = {}
+        if head.startswith(b"{") and not content:
+            self.kind, self.first = "lines", _first_of_many(path) or {}
+            return
         if head.startswith(_READ_IN_PIECES):
             self.kind = "zip" if head.startswith(ZIP_MAGIC) else "parquet"
-            self.data = content
-            return
-        self.data = decompress(name, content, limits)
-        if self.data.startswith(b"\xef\xbb\xbf"):
-            self.data = self.data[3:]
-        lines = _bare_name(name).endswith(LINES_SUFFIXES)
-        self.kind, self.first = _kind_and_first(name, self.data, lines)
+        else:
+            content = decompress(name, content, limits)
+            content = content.removeprefix(codecs.BOM_UTF8)
+            lines = _bare_name(name).endswith(LINES_SUFFIXES)
+            self.kind, self.first = _kind_and_first(name, content, lines)
+        self._data, self.size = content, len(content)
+
+    @property
+    def data(self) -> bytes:
+        """The content; none of an archive or Parquet, which are read from their end.
+
+        Of JSON Lines that are read line by line it is loaded now, so ask for `lines` instead.
+        """
+        if self._data is None:
+            self._data = read_file(Path(self._file or ""), self.limits)
+        return self._data
 
     @property
     def path(self) -> Path | None:
@@ -114,7 +135,9 @@ class Document:
 
     def stream(self) -> BinaryIO:
         """The bytes as a seekable file."""
-        return io.BytesIO(self.data) if self.path is None or self.data else self.path.open("rb")
+        if self.path is None or self._data:
+            return io.BytesIO(self.data)
+        return self.path.open("rb", buffering=PIECE)
 
     def members(self) -> Iterator[tuple[str, bytes]]:
         """The files in a zip or tar archive with their content, by name; none of other kinds."""
@@ -180,12 +203,17 @@ class Document:
     def lines(self, shape: type[Value]) -> Iterator[tuple[int, Value]]:
         """Each line of JSON Lines with its number, as far as `shape` asks for it."""
         decoder = msgspec.json.Decoder(shape)
-        for number, line in enumerate(io.BytesIO(self.data), start=1):
-            if line.strip():
-                try:
-                    yield number, decoder.decode(line)
-                except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-                    yield number, decode(f"{self.name}, line {number}", line, shape)
+        left = self.size
+        with self.stream() as stream:
+            for number, line in enumerate(stream, start=1):
+                left -= len(line)
+                if left < 0:  # written since it was opened
+                    break
+                if not line.isspace():
+                    try:
+                        yield number, decoder.decode(line)
+                    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+                        yield number, decode(f"{self.name}, line {number}", line, shape)
 
 
 def decode(name: str, data: bytes | msgspec.Raw, shape: type[Value]) -> Value:
@@ -268,25 +296,34 @@ def _at(name: str, data: bytes, place: int) -> str:
     return f"{name}, line {line}" if b"\n" in data.strip() else name
 
 
+def _first_of_many(path: Path | str | None) -> Mapping[str, msgspec.Raw] | None:
+    """The first object of a file of JSON Lines; None of any other file."""
+    with Path(path or "").open("rb") as stream:
+        line = stream.readline(_STREAMED)
+        rest = stream.read(PIECE)
+    return _object(line) if line.endswith(b"\n") and rest.lstrip().startswith(b"{") else None
+
+
 def _read_once(
     name: str, path: Path | str | None, data: bytes | None, limits: Limits
-) -> tuple[bytes, str, bytes]:
-    """The first bytes, the hash, and all bytes (none of a file that is read piece by piece)."""
+) -> tuple[bytes, str, bytes, int]:
+    """The first bytes, the hash, all bytes (none of a file read piece by piece), their number."""
     if path is None or data is not None:
         content = data or b""
         limits.check_size(name, len(content))
-        return content[:4], hashlib.sha256(content).hexdigest(), content
+        return content[:4], hashlib.sha256(content).hexdigest(), content, len(content)
     try:
         # Unbuffered: a buffer's read() would hold the whole file twice.
         with io.FileIO(path) as stream:
             size = os.fstat(stream.fileno()).st_size
             limits.check_size(name, size)
             head = b"" if 0 < size <= _SMALL else stream.read(4)
-            if head.startswith(_READ_IN_PIECES):
+            many = size > _STREAMED and head.startswith(b"{") and _first_of_many(path)
+            if many or head.startswith(_READ_IN_PIECES):
                 digest = hashlib.sha256(head)
                 while piece := stream.read(PIECE):
                     digest.update(piece)
-                return head, digest.hexdigest(), b""
+                return head, digest.hexdigest(), b"", stream.tell()
             if head and stream.seekable():
                 stream.seek(0)
                 content = stream.read()
@@ -298,7 +335,8 @@ def _read_once(
         raise _not_opened(name, error) from error
     limits.check_size(name, len(content))  # it may have grown since its size was read
     stays = content.startswith(_READ_IN_PIECES)
-    return content[:4], hashlib.sha256(content).hexdigest(), b"" if stays else content
+    digest = hashlib.sha256(content)
+    return content[:4], digest.hexdigest(), b"" if stays else content, len(content)
 
 
 def _not_opened(name: str, error: OSError) -> ReadError:

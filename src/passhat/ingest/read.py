@@ -171,9 +171,10 @@ def _read(
     pieces: list[InputPart] = []
     empty: list[str] = []
     reasons: list[str] = []
+    only = os.fspath(inputs[0]) if len(inputs) == 1 and not isinstance(inputs[0], bytes) else ""
     for given, one in enumerate(inputs):
         known = open_input(one, chosen, limits, unknown.setdefault(given, {}))
-        for document, reader, table in _read_each(known, mapping):
+        for document, reader, table in _read_each(known, mapping, only):
             if size := len(table):
                 said = _kept_texts(document, reader, mapping, size) if transcripts else ()
                 piece = InputPart(
@@ -337,7 +338,10 @@ def _without_repeated_rows(pieces: list[InputPart]) -> list[InputPart]:
 
     Only rows with a time or an id count as equal: others may be two runs that ended alike.
     """
-    seen: set[int] = set()
+    listed = [one for piece in pieces for one in piece.table.measured if one is not None]
+    if len(seen := set(listed)) == len(listed):
+        return pieces
+    seen.clear()
     rows: dict[int, list[int]] = {}
     for place in sorted(range(len(pieces)), key=lambda place: len(pieces[place].table)):
         own = pieces[place].table.measured
@@ -507,14 +511,15 @@ class _KnownShapes:
 
 
 def _read_each(
-    known: Iterable[Known], mapping: ColumnMap
+    known: Iterable[Known], mapping: ColumnMap, only: str
 ) -> Iterator[tuple[Document, Reader, TrialTable]]:
     """The table of each document, in order; small tables of one shape are read together."""
     held: list[Known] = []
     size = 0
     for document, reader in known:
+        document.alone = document.name == only
         held.append((document, reader))
-        size += len(document.data)
+        size += document.size
         if size > MOST_HELD or len(held) >= MOST_FILES:
             yield from _read_held(held, mapping)
             held, size = [], 0
@@ -529,9 +534,9 @@ def shape_of(document: Document, mapping: ColumnMap) -> Shape | None:
 
 
 def _shape(document: Document, mapping: ColumnMap) -> Shape | None:
-    data = document.data
-    if len(data) > MOST_BYTES:
+    if document.size > MOST_BYTES:
         return None
+    data = document.data
     if document.kind == "text":
         header, end, _ = data.partition(b"\n")
         whole = end and header.strip() and header.count(b'"') % 2 == 0
@@ -859,7 +864,7 @@ def _unknown_file(document: Document) -> ReadError:
 
 def _nature(document: Document, names: list[str]) -> str | None:
     """What kind of file it is, where it cannot be a result file whatever its columns are called."""
-    if named := _nature_by_ending(document):
+    if (named := _nature_by_ending(document)) or document.kind == "lines":
         return named
     if document.data.startswith(_SQLITE):
         return (
@@ -875,7 +880,10 @@ def _nature(document: Document, names: list[str]) -> str | None:
     if document.kind == "xml":
         root = re.search(rb"<([A-Za-z_][\w:.-]{0,60})", document.data[:4096])
         found = f", not <{short(root[1].decode())}>" if root else ""
-        return f"is XML, but no JUnit report: its root must be <testsuites> or <testsuite>{found}"
+        return (
+            "is XML, but no report of JUnit, NUnit or .trx: its root must be <testsuites>, "
+            f"<testsuite>, <test-run>, <test-results> or <TestRun>{found}"
+        )
     if document.kind == "array" and not document.first:
         return "is a list without objects; each trial must be one, with its task and outcome"
     if document.kind == "json" and not document.first:

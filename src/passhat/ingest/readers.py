@@ -75,6 +75,7 @@ _FORMATS: Mapping[str, tuple[str, tuple[Kind, ...], tuple[str, ...]]] = {
     "score-array": ("score_arrays", ("array", "binary"), ()),
     "otel": ("otel", ("lines", "array", "json"), ("resourceSpans", "parent_id")),
     "junit": ("junit", ("xml",), ()),
+    "dotnet": ("dotnet", ("xml",), ()),
     # last: for what no other reader recognises
     "table": ("tables", ("text", "lines", "array", "json", "parquet"), ()),
 }

@@ -10,7 +10,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any
 
 import msgspec
@@ -89,7 +89,20 @@ _MEASURED = re.compile(
 )
 """Names of columns in which hardly two runs are the same."""
 
+_SHORT = 64
+_MOST_KEPT = 2**24
+_MOST_OF_A_CELL = 2**10
+"""A column of JSON with more than 16 MiB beyond short cells, and more than 1 KiB a row, is not
+kept in memory but read again where it is needed: a transcript mostly is not."""
+
+_NESTED = 8
+"""Bytes that an object or a list takes in memory, for each in the file."""
+
+_MOST_COLUMNS = 100_000
+"""A table of more columns is none: its rows are columns, or its keys are data."""
+
 _KEYS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_CELL = msgspec.json.Decoder(Any)
 
 Row = dict[str, Any]
 RawRow = Mapping[str, msgspec.Raw]
@@ -102,9 +115,10 @@ class Table:
     `separator` is what separates the cells of a CSV.
     """
 
-    columns: Mapping[str, Sequence[Any] | _Undecoded]
+    columns: Mapping[str, Sequence[Any] | _ReadAgain]
     numbers: Sequence[int]
     separator: str | None = None
+    _inner: dict[str, Sequence[Any]] = field(default_factory=dict, init=False)
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -116,10 +130,13 @@ class Table:
     def cells(self, column: str) -> Sequence[Any]:
         """The cells of a column, or at a dotted path into nested objects; None if absent."""
         if column in self.columns:
-            return _decoded(self.columns[column])
-        first, *rest = column.split(".")
-        cells = _decoded(self.columns.get(first, [None] * len(self)))
-        return [_inside(cell, rest) for cell in cells]
+            cells = self.columns[column]
+            return list(cells) if isinstance(cells, _ReadAgain) else cells
+        if column not in self._inner:
+            first, *rest = column.split(".")
+            outer = self.columns.get(first, [None] * len(self))
+            self._inner[column] = [_inside(cell, rest) for cell in outer]
+        return self._inner[column]
 
     def rows(self, *columns: str) -> Iterator[Row]:
         """The cells of each row in these columns, by column; each column is decoded once."""
@@ -128,21 +145,21 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Undecoded:
-    """A column of a big file: its cells are decoded when they are needed, and not kept.
-
-    For JSON their positions are kept; a CSV is read again.
-    """
+class _ReadAgain:
+    """A column of a big file that is not kept: whoever needs its cells reads the file again."""
 
     document: Document
     column: str
-    cells: Sequence[msgspec.Raw | None] | None = None
+    mapping: ColumnMap
+    rows: int
 
-    def decoded(self) -> list[Any]:
-        if self.cells is None:
-            return list(cells_one_by_one(self.document, self.column))
-        name = self.document.name
-        return [None if raw is None else decode(name, raw, object) for raw in self.cells]
+    def __iter__(self) -> Iterator[Any]:
+        count = 0
+        for cell in cells_one_by_one(self.document, self.column, self.mapping):
+            count += 1
+            yield cell
+        if count != self.rows:
+            raise ReadError(f"{self.document.name}: changed while it was read; read it again")
 
 
 def table_of(document: Document, mapping: ColumnMap = USUAL) -> Table:
@@ -152,9 +169,7 @@ def table_of(document: Document, mapping: ColumnMap = USUAL) -> Table:
     if document.kind == "parquet":
         columns = parquet_columns(document)
         return Table(columns=columns, numbers=range(len(next(iter(columns.values()), ()))))
-    if lists_runs(document, mapping) or (
-        len(document.data) > _BIG and _has_rows(document, mapping)
-    ):
+    if lists_runs(document, mapping) or (document.size > _BIG and _has_rows(document, mapping)):
         return _raw_table(document, mapping)
     if document.kind == "lines":
         numbered = [pair for pair in document.lines(Row) if pair[1].get("schema") != SCHEMA]
@@ -252,12 +267,16 @@ def measured_rows(sheet: Table) -> list[int | None]:
     marked = [
         any(map(_tells_apart, cells)) for cells in zip(*map(sheet.cells, telling), strict=True)
     ]
-    names = sorted(sheet.columns)
-    rows = zip(*map(sheet.cells, names), strict=True)
-    shown = (
-        [pair for pair in zip(names, row, strict=True) if not is_missing(pair[1])] for row in rows
-    )
-    return [hash(repr(row)) if mark else None for row, mark in zip(shown, marked, strict=True)]
+    marks = [0] * len(sheet)
+    for name in sorted(sheet.columns):  # one by one: a column of transcripts is not kept
+        for row, cell in enumerate(sheet.columns[name]):
+            if cell is not None and cell != "":
+                try:
+                    marks[row] = hash((marks[row], name, cell))
+                except TypeError:  # a list or an object
+                    shown = msgspec.json.encode(cell, enc_hook=str)
+                    marks[row] = hash((marks[row], name, shown))
+    return [mark if own else None for mark, own in zip(marks, marked, strict=True)]
 
 
 def _tells_apart(cell: Any) -> bool:
@@ -276,15 +295,17 @@ def without_total(sheet: Table, task: str) -> tuple[Table, list[str]]:
     last = str(cells[-1]).strip() if len(cells) > 1 else ""
     if last.lower() not in TOTALS or last in map(str, cells[:-1]):
         return sheet, []
-    columns = {name: _decoded(cells)[:-1] for name, cells in sheet.columns.items()}
+    columns = {name: sheet.cells(name)[:-1] for name in sheet.columns}
     sheet = replace(sheet, columns=columns, numbers=sheet.numbers[:-1])
     return sheet, [f'the last row, "{last}", sums up the others and was left out']
 
 
 def ends_in_total(document: Document) -> bool:
     """Whether the last line of a CSV may be such a row."""
+    if document.kind != "text":
+        return False
     last = document.data[-400:].rstrip().rpartition(b"\n")[2].lower()
-    return document.kind == "text" and any(word.encode() in last for word in TOTALS)
+    return any(word.encode() in last for word in TOTALS)
 
 
 def lists_runs(document: Document, mapping: ColumnMap) -> str | None:
@@ -345,17 +366,49 @@ def _first_row(document: Document, mapping: ColumnMap) -> RawRow:
 
 
 def _raw_table(document: Document, mapping: ColumnMap) -> Table:
-    """A sheet whose columns are decoded one by one: most of a log is text that is seldom needed."""
+    """A sheet that keeps columns of short cells: most of a log is text that is seldom needed."""
     shared = _shared(document, mapping) if document.kind == "json" else {}
-    numbered = list(_numbered_rows(document, mapping))
-    rows = [{**shared, **row} if shared else row for _, row in numbered]
-    numbers = [number for number, _ in numbered]
-    names = dict.fromkeys(name for row in rows for name in row)
-    columns = {
-        name: _Undecoded(document=document, column=name, cells=[row.get(name) for row in rows])
-        for name in names
-    }
+    kept: dict[str, list[Any]] = {name: [] for name in shared}
+    held: Counter[str] = Counter()
+    left: set[str] = set()
+    numbers: list[int] = []
+    for rows, (number, row) in enumerate(_numbered_rows(document, mapping)):
+        numbers.append(number)
+        for name, raw in ({**shared, **row} if shared else row).items():
+            if name in left:
+                continue
+            if (size := len(view := memoryview(raw))) > _SHORT:
+                held[name] += size * (_NESTED if view[0] in b"[{" else 1)
+                if held[name] > max(_MOST_KEPT, _MOST_OF_A_CELL * rows) and name not in shared:
+                    left.add(name)
+                    kept[name] = []
+                    continue
+            column = kept.get(name)
+            if column is None:
+                column = kept[name] = []
+                _check_width(document.name, len(kept))
+            if len(column) < rows:
+                column += [None] * (rows - len(column))
+            try:
+                column.append(_CELL.decode(raw))
+            except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+                column.append(decode(document.name, raw, object))
+    columns: dict[str, list[Any] | _ReadAgain] = {}
+    for name, column in kept.items():
+        if name in left:
+            columns[name] = _ReadAgain(
+                document=document, column=name, mapping=mapping, rows=len(numbers)
+            )
+        else:
+            columns[name] = column + [None] * (len(numbers) - len(column))
     return Table(columns=columns, numbers=numbers)
+
+
+def _check_width(name: str, columns: int) -> None:
+    if columns > _MOST_COLUMNS:
+        raise ReadError(
+            f"{name}: has more than {_MOST_COLUMNS:,} columns; give a table with a row for each run"
+        )
 
 
 def _shared(document: Document, mapping: ColumnMap) -> dict[str, msgspec.Raw]:
@@ -377,10 +430,6 @@ def _shared(document: Document, mapping: ColumnMap) -> dict[str, msgspec.Raw]:
     return {key: raw for key, raw in plain.items() if key not in verdicts}
 
 
-def _decoded(cells: Sequence[Any] | _Undecoded) -> Sequence[Any]:
-    return cells.decoded() if isinstance(cells, _Undecoded) else cells
-
-
 def _inside(cell: Any, path: Sequence[str]) -> Any:
     for key in path:
         cell = cell.get(key) if isinstance(cell, Mapping) else None
@@ -399,14 +448,15 @@ def _csv_table(document: Document) -> Table:
     names = _header(lines)
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise ReadError(f"{document.name}, line 1: the column {few(twice)} occurs twice")
-    big = len(document.data) > _BIG
+    big = document.size > _BIG
     words = [name for name in names if usual_name(name) in TRANSCRIPTS] if big else []
     kept = [place for place, name in enumerate(names) if name not in words]
     rows = [(line, [cells[at] for at in kept] if words else cells) for line, cells in lines]
     columns = zip(*(cells for _, cells in rows), strict=True) if rows else ([] for _ in kept)
     by_name: dict[str, Any] = dict(zip([names[place] for place in kept], columns, strict=True))
-    by_name |= {name: _Undecoded(document=document, column=name) for name in words}
     numbers = [line for line, _ in rows]
+    for name in words:
+        by_name[name] = _ReadAgain(document=document, column=name, mapping=USUAL, rows=len(rows))
     return Table(columns=by_name, numbers=numbers, separator=_separator(document))
 
 

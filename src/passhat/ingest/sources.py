@@ -46,7 +46,9 @@ class Recognise(Protocol):
 Known = tuple[Document, Reader]
 STDIN = "-"
 
-RESULT_SUFFIXES = (".eval", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".xml")
+RESULT_SUFFIXES = (
+    *(".eval", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".xml", ".trx"),
+)
 """The files that are looked at in a folder; a file that is given itself may be called anything."""
 
 

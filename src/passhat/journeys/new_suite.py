@@ -120,11 +120,17 @@ def new_suite(
 def _python_agent(function: str, directory: Path) -> tuple[dict[str, Any], dict[str, str]]:
     """The agent, and if its module is not there yet, an example of it that runs at once."""
     module, colon, name = function.partition(":")
-    if not (colon and name.isidentifier() and all(p.isidentifier() for p in module.split("."))):
+    if not (colon and all(p.isidentifier() for p in (*module.split("."), *name.split(".")))):
         raise ArgumentError("python", "must be module:function, such as my_agent:answer", function)
     agent = {"name": name, "python": function}
     there = (directory / Path(*module.split("."))).with_suffix(".py")
-    if "." in module or there.exists() or there.with_suffix("").is_dir() or find_spec(module):
+    if (
+        "." in module
+        or "." in name
+        or there.exists()
+        or there.with_suffix("").is_dir()
+        or find_spec(module)
+    ):
         return agent, {}
     return agent, {f"{module}.py": EXAMPLE_AGENT.format(function=name)}
 

@@ -43,6 +43,7 @@ class RunLimits(TypedDict, total=False):
     max_tokens: int | None
     max_minutes: float | None
     max_calls: int | None
+    keep_going: bool
 
 
 class ResumeTerms(RunLimits, total=False):
@@ -94,6 +95,7 @@ class RunRequest:
     max_minutes: float | None = None
     max_calls: int | None = None
     concurrency: int | None = None
+    keep_going: bool = False
     cassette: str | None = None
     servers: str | None = None
     allow_drift: bool = False
@@ -153,7 +155,7 @@ _RULES: Mapping[str, Callable[[str, object], Any]] = {
     **dict.fromkeys(("runs", "concurrency", "max_tokens", "max_calls"), arguments.whole_number),
     **dict.fromkeys(("max_cost", "max_minutes"), arguments.amount),
     "coverage_threshold": arguments.probability,
-    **dict.fromkeys(("until_settled", "allow_drift", "compress"), arguments.flag),
+    **dict.fromkeys(("until_settled", "keep_going", "allow_drift", "compress"), arguments.flag),
     "cassette": partial(arguments.word, known=CASSETTES),
     "servers": partial(arguments.word, known=("live", "recorded")),
     "faults": partial(arguments.word, known=("both", "only")),

@@ -110,7 +110,8 @@ def run(
       gate has its verdict. `coverage_threshold` is the least share of the servers' tools that must
       be called. `faults` is "both" or "only".
     - `max_cost`, `max_tokens`, `max_calls` and `max_minutes` end the run; `concurrency` trials
-      run at a time.
+      run at a time. Five trials that errored alike end it too, if none could be judged yet, unless
+      `keep_going` is set.
     - `cassette` is "record", "append", "missing", "all", "drifted", "replay", "replay-or-live" or
       "none" (live); `servers` is "live" or "recorded", `allow_drift` replays although the suite has
       changed, `compress` writes cassettes with zstd.
@@ -161,7 +162,7 @@ def resume_run(
     `retry_errors` errored trials are run again; with `changed` the run continues even though its
     suite file is not the one it was started with. `runs` is how often to run every task in all;
     this adds to a finished run too. `limits` are new values of `max_cost`, `max_tokens`,
-    `max_calls`, `max_minutes` and `concurrency`.
+    `max_calls`, `max_minutes`, `concurrency` and `keep_going`.
     """
     arguments.refuse_unknown("resume_run", limits, RunLimits.__annotations__)
     given = checked_terms({"runs": runs, **limits})
@@ -525,6 +526,7 @@ def _run(
         on_event=on_event,
         cassettes=cassettes,
         retry_errored=job.retry_errors,
+        keep_going=job.request.keep_going,
         handle_signals=handle_signals,
     )
 
@@ -593,6 +595,7 @@ def _run_on_workers(
                     stopping_rule=job.plan if rule is None else rule,
                     on_event=on_event,
                     retry_errored=job.retry_errors,
+                    keep_going=job.request.keep_going,
                     handle_signals=handle_signals,
                     check=check,
                 ), rule
@@ -654,16 +657,20 @@ def build_answer(
     doubts = (
         *_perhaps_paid(result), *_passed_limits(suite, result), *_judge_notes(suite, result, opened)
     )  # fmt: skip
-    coverage = _coverage(result, coverage_threshold)
+    # Where nothing could be judged there is neither a PASS nor a FAIL of anything.
+    nothing_ran = all(trial.outcome is Outcome.ERRORED for trial in result.trials)
+    coverage = None if nothing_ran else _coverage(result, coverage_threshold)
     covered = () if coverage is None else (coverage.sentence,)
     opened.store_notes(doubts)
     answer = RunAnswer(
         report=replace(report, notes=(*report.notes, *notes, *doubts, *covered)),
         trials=trials,
-        verdicts=verdicts,
+        verdicts=None if nothing_ran else verdicts,
         recoveries=_recoveries(suite, trials, confidence),
         floors=(
-            suite_floors(plain_pairings(suite), trials, confidence=confidence) if judges else ()
+            suite_floors(plain_pairings(suite), trials, confidence=confidence)
+            if judges and not nothing_ran
+            else ()
         ),
         failures=_gather_failures(result, reasons),
         reasons=reasons,
@@ -673,7 +680,7 @@ def build_answer(
         quarantined=quarantined(suite),
         floored=floored(suite),
         exempt=frozenset(variants(suite).values() if judges else trials.systems),
-        nothing_ran=all(trial.outcome is Outcome.ERRORED for trial in result.trials),
+        nothing_ran=nothing_ran,
         results=opened.results,
         store=opened.store,
         run=None if opened.run is None else opened.run.key,
@@ -722,10 +729,14 @@ def undone_sentence(result: RunResult, opened: OpenRun) -> str | None:
     if not result.undone:
         return None
     why = f"{result.limit} was reached" if result.limit else "interrupted"
+    if result.ending == "errors":
+        why = f"the first {plural(len(result.trials), 'trial')} errored"
     text = f"{why}: {result.undone:,} of {result.planned:,} trials were left undone"
     command = opened.resume_command
     if command is None:
         return text
+    if result.ending == "errors":
+        return f"{text}; once the cause is gone, resume with: {command} --retry-errors"
     if result.limit in RAISED_BY:  # with the same limit it would stop again at once
         return f"{text}; resume with a higher limit: {command} {RAISED_BY[result.limit]}"
     return f"{text}; resume with: {command}"

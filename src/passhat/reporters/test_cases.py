@@ -19,8 +19,6 @@ from passhat.stats.estimate import Estimate, Interval
 SUITE_FILE = "passhat.yml"
 """What a person would open to change a demand: where code hosts show what failed."""
 
-UNJUDGED = "every trial errored: there is nothing to judge"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
@@ -99,9 +97,9 @@ def task_suites(
     ]
 
 
-def gate_suite(verdicts: Sequence[Verdict], *, unjudged: str | None = None) -> TestSuite:
-    """A case a gate; `unjudged` says why none could be judged."""
-    return TestSuite(name="gates", cases=[_gate_case(one, unjudged) for one in verdicts])
+def gate_suite(verdicts: Sequence[Verdict]) -> TestSuite:
+    """A case a gate."""
+    return TestSuite(name="gates", cases=[_gate_case(one) for one in verdicts])
 
 
 def run_suites(answer: RunAnswer) -> list[TestSuite]:
@@ -109,13 +107,12 @@ def run_suites(answer: RunAnswer) -> list[TestSuite]:
 
     It shows a failure when the run exits with 1, and an error when with 3.
     """
-    unjudged = UNJUDGED if answer.nothing_ran else None
     if answer.by_run and answer.trials is not None:
         suites = _run_rows(answer, answer.trials)
     else:
         suites = task_suites(answer.report, dict(_marks(answer)))
     if answer.verdicts is not None:
-        suites.append(gate_suite(answer.verdicts, unjudged=unjudged))
+        suites.append(gate_suite(answer.verdicts))
     if answer.floors:
         suites.append(TestSuite(name="tool-selection floors", cases=list(_floors(answer))))
     if answer.incomplete is not None:
@@ -184,7 +181,7 @@ def _task_case(system: SystemReport, row: TaskRow, mark: Mark | None) -> Reporte
     return ReportedCase(name=row.name, classname=f"passhat.{system.name}", values=values, mark=mark)
 
 
-def _gate_case(verdict: Verdict, unjudged: str | None) -> ReportedCase:
+def _gate_case(verdict: Verdict) -> ReportedCase:
     values = {
         "verdict": verdict.word,
         "value": _short(value_of(verdict.estimate)),
@@ -199,7 +196,7 @@ def _gate_case(verdict: Verdict, unjudged: str | None) -> ReportedCase:
         classname=f"passhat.gates.{verdict.system}",
         values=values,
         said=verdict.sentence,
-        mark=_gate_mark(verdict, unjudged),
+        mark=_gate_mark(verdict),
     )
 
 
@@ -212,9 +209,7 @@ def _short(value: float | None) -> str:
     return "" if value is None else f"{value:g}"
 
 
-def _gate_mark(verdict: Verdict, unjudged: str | None) -> Mark | None:
-    if unjudged is not None:
-        return Mark(kind="error", message=unjudged, detail=verdict.sentence)
+def _gate_mark(verdict: Verdict) -> Mark | None:
     if verdict.exit_code == 1:
         detail = "\n".join([verdict.sentence, *verdict.notes])
         return Mark(kind="failure", message=verdict.sentence, detail=detail)
@@ -238,7 +233,7 @@ def _mark(answer: RunAnswer, system: str, row: TaskRow) -> Mark | None:
         return None
     if not answer.nothing_ran and row.name in answer.quarantined:
         return Mark(kind="skipped", message=answer.quarantined[row.name])
-    if answer.verdicts is not None and not answer.nothing_ran:
+    if answer.verdicts is not None:
         return None  # the gates say how much may go wrong
     why = "\n".join(
         f"{plural(failure.trials, 'trial')}: {failure.reason}"
@@ -257,9 +252,7 @@ def _mark(answer: RunAnswer, system: str, row: TaskRow) -> Mark | None:
 def _floors(answer: RunAnswer) -> Iterator[ReportedCase]:
     for floor in answer.floors:
         mark = None
-        if not floor.passed and answer.nothing_ran:
-            mark = Mark(kind="error", message=UNJUDGED, detail=floor.line)
-        elif not floor.passed:
+        if not floor.passed:
             mark = Mark(kind="failure", message=floor.line, detail=floor.detail)
         yield ReportedCase(
             name=floor.label, classname="passhat.tool-selection floors", said=floor.line, mark=mark

@@ -217,11 +217,15 @@ def seeds(spread: SeedSpread | Unavailable) -> str | None:
     text = f"Over {reruns} the mean score was {reach}"
     if isinstance(spread.variance, Unavailable):
         return f"{text}; {spread.variance.reason}."
-    between = spread.variance.between
+    between, errors = spread.variance.between, spread.standard_errors
+    assert errors is not None, "they are known where the variance is"
+    beside = "Standard error of the mean: {:.1f} points between seeds, {:.1f} within runs.".format(
+        *(100 * error for error in errors)
+    )
     if between.interval is None or between.interval.low <= 0:
-        return f"{text}: within noise."
-    deviation = between.value**0.5
-    return f"{text}: they move the suite by ±{100 * deviation:.1f} points (1 sd) beyond chance."
+        return f"{text}: within noise. {beside}"
+    moved = f"they move the suite by ±{100 * between.value**0.5:.1f} points (1 sd) beyond chance"
+    return f"{text}: {moved}. {beside}"
 
 
 def rounds(found: Rounds | Unavailable) -> str | None:

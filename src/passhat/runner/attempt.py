@@ -223,11 +223,17 @@ class Attempts:
         result: Result,
         grader: Grader,
     ) -> None:
+        deadline = Deadline(request.timeout)
         try:
-            async with Deadline(request.timeout):
+            async with deadline:
                 await self._say_all(pairing, system, result, grader)
         except TimeoutError:
             assert result.conversation is not None
+            if deadline.was_silence:
+                raise ModelError(
+                    f"{system.model.name}: not one byte of an answer within the "
+                    f"{request.timeout:g} s of the trial (`timeout:` allows more)"
+                ) from None
             if waited_for := result.conversation.waiting_for:
                 raise ServerError(
                     f"no answer to the call of {waited_for} within the {request.timeout:g} s of "

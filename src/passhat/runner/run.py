@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural, short_repr
-from passhat.records import Budget, ModelSystem, Suite, Ticket, Trial, UnansweredCalls
+from passhat.records import Budget, ModelSystem, Outcome, Suite, Ticket, Trial, UnansweredCalls
 from passhat.records.ledger import NO_CALLS
 from passhat.runner.attempt import Attempts
 from passhat.runner.journal import Cassettes, Journal, JournalWriter, MemoryJournal, reply_spent
@@ -24,6 +24,7 @@ from passhat.runner.schedule import (
     Allocation,
     BudgetHit,
     Ending,
+    ErrorsAlike,
     Event,
     FilesChanged,
     FixedRuns,
@@ -83,7 +84,7 @@ class RunResult:
 
     @property
     def undone(self) -> int:
-        early = self.ending in ("budget", "interrupted")
+        early = self.ending in ("budget", "errors", "interrupted")
         return max(0, self.planned - len(self.trials)) if early else 0
 
     def as_event(self) -> RunFinished:
@@ -109,11 +110,13 @@ def run_trials(
     cassettes: Cassettes | None = None,
     grading: Grading | None = None,
     retry_errored: bool = False,
+    keep_going: bool = False,
     environment: Mapping[str, str] | None = None,
     handle_signals: bool = True,
 ) -> RunResult:
     """Run a suite until it is done, settled, out of budget, or interrupted.
 
+    Without `keep_going` it also ends when five trials errored alike and none could be judged.
     Trials that are in `journal` already are not run again. After the first Ctrl-C nothing new is
     started and trials under way have a moment to finish; the second ends the process at once.
 
@@ -138,6 +141,7 @@ def run_trials(
             concurrency=at_once,
             budget=budget or suite.budget,
             retry_errored=retry_errored,
+            errors=None if keep_going else ErrorsAlike(),
         )
         going = run.go(
             cassettes=cassettes,
@@ -170,6 +174,7 @@ class _Run:
         concurrency: int,
         budget: Budget,
         retry_errored: bool,
+        errors: ErrorsAlike | None,
     ) -> None:
         self._suite = suite
         self._rule = rule
@@ -183,6 +188,7 @@ class _Run:
         self._limit: str | None = None
         self._signal: int | None = None
         self._paused = False
+        self._errors = errors
         self._restored = Restored(journal, retry_errored=retry_errored)
         self._evidence = OrderedEvidence(rule)
 
@@ -238,6 +244,8 @@ class _Run:
         self._rule.restore(restored.launched)
         for entry in restored.finished:
             self._evidence.add(entry.ticket, entry.trial)
+            if entry.trial.outcome is not Outcome.ERRORED:
+                self._errors = None
             spent = spent_by(entry.trial)
             self._spending.take(spent)
             known = spent.cost is not None or spent.tokens is not None
@@ -278,6 +286,10 @@ class _Run:
             if wait > 0 and not self._paused:
                 self._tell(Paused(wait=wait))
             self._paused = wait > 0
+        alike = self._errors is not None and self._errors.take(finished.trial)
+        if alike and len(self._evidence) < self._planned and not self._limit:
+            self._ending = "errors"
+            self._schedule.stop()
         self._check_spending()
 
     def _check_spending(self) -> None:

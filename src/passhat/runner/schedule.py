@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+import re
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -158,6 +159,38 @@ class OrderedEvidence:
         return len(self._trials)
 
 
+ERRORS_ALIKE = 5
+"""Trials that error in the same way before a run in which no trial could be judged ends."""
+
+_VARYING = re.compile(r"\b(?:req_|0x)?[0-9a-f]*[0-9][0-9a-f-]*\b", re.IGNORECASE)
+"""Numbers, addresses and names of requests, which differ between errors of the same kind."""
+
+
+class ErrorsAlike:
+    """Notices that a run can only err: `ERRORS_ALIKE` trials errored alike, none could be judged.
+
+    >>> from passhat.records import Trial
+    >>> errors = ErrorsAlike()
+    >>> failing = Trial(system="a", task="t", trial=0, outcome=Outcome.ERRORED, error="401 (req 7)")
+    >>> [errors.take(failing) for _ in range(5)]
+    [False, False, False, False, True]
+    """
+
+    def __init__(self) -> None:
+        self._errors: Counter[str] = Counter()
+        self._judged = False
+
+    def take(self, trial: Trial) -> bool:
+        """Count a trial that has just ended; returns whether the run should end with it."""
+        if trial.outcome is not Outcome.ERRORED:
+            self._judged = True
+        if self._judged:
+            return False
+        error = _VARYING.sub("#", trial.error or "")
+        self._errors[error] += 1
+        return self._errors[error] >= ERRORS_ALIKE
+
+
 class Restored:
     """What an earlier start of this run left in its journal."""
 
@@ -290,7 +323,8 @@ class FixedRuns:
 
 # The events of a run, for progress displays and logs.
 
-Ending = Literal["finished", "settled", "budget", "interrupted"]
+Ending = Literal["finished", "settled", "budget", "errors", "interrupted"]
+"""How a run ended; "errors" is too many of the same kind, with no trial that could be judged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

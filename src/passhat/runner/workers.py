@@ -24,6 +24,7 @@ from passhat.runner.schedule import (
     Allocation,
     BudgetHit,
     Ending,
+    ErrorsAlike,
     FixedRuns,
     OnEvent,
     OrderedEvidence,
@@ -72,16 +73,19 @@ def drive(
     on_event: OnEvent | None = None,
     budget: Budget | None = None,
     retry_errored: bool = False,
+    keep_going: bool = False,
     handle_signals: bool = True,
     check: Callable[[], None] | None = None,
 ) -> RunResult:
     """Direct a run whose trials workers run, and return when it is over.
 
     The driver runs no trial. It may be killed and started again: everything it knows is in the
-    store. `check` is called at every poll, and raises if no worker is left.
+    store. `check` is called at every poll, and raises if no worker is left. Without `keep_going`
+    the run ends when five trials errored alike and none could be judged.
     """
     rule = stopping_rule or FixedRuns(suite.pairings)
-    driver = _Driver(suite, queue, journal, rule, on_event, budget or suite.budget, check)
+    errors = None if keep_going else ErrorsAlike()
+    driver = _Driver(suite, queue, journal, rule, on_event, budget or suite.budget, check, errors)
     with less_garbage_collection():
         return driver.go(retry_errored=retry_errored, handle_signals=handle_signals)
 
@@ -96,7 +100,9 @@ class _Driver:
         on_event: OnEvent | None,
         budget: Budget,
         check: Callable[[], None] | None,
+        errors: ErrorsAlike | None,
     ) -> None:
+        self._errors = errors
         self._check = check or (lambda: None)
         self._suite = suite
         self._queue = queue
@@ -197,7 +203,13 @@ class _Driver:
         self._spending.refuse_uncounted()
         if spent.cost is not None or spent.tokens is not None:
             self._spending.learn(trial.system, spent)
+        if self._errors is not None and not announce and not errored:
+            self._errors = None  # an earlier start could judge some
         if announce:
+            alike = self._errors is not None and self._errors.take(trial)
+            if alike and not self._over and len(self._evidence) < self._planned:
+                self._ending, self._over = "errors", True
+                self._queue.stop("errors")
             row = self._rows[ticket.system, ticket.task].row(ticket.trial)
             self._on_event(TrialStarted(ticket=ticket, row=row))
             self._on_event(TrialFinished(ticket=ticket, trial=trial, row=row))

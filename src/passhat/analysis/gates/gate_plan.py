@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -40,6 +40,8 @@ from passhat.errors import ArgumentError
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.sample_size import GUESSED_ICC
 from passhat.stats.sequential import OperatingCharacteristics, ScoreGate, SuiteGate, TaskGate
+from passhat.stats.sequential.confidence_sequences import tilted
+from passhat.stats.sequential.planned import first_runs
 from passhat.stats.sequential.suite_gate import (
     Results,
     blocks_at,
@@ -57,6 +59,8 @@ _STEPS_EACH_WAY = 4
 _DEFAULT_STEP = 0.05
 _BASELINE_MEAN = 0.8
 """The assumed mean of a baseline when only the difference from it is demanded."""
+_LEAST_MEAN = 0.02
+"""The least mean of either system, and 1 minus the largest: a baseline makes room for the other."""
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +92,24 @@ class GatePlan(Displayed):
     exact: bool
     repetitions: int | None
     seed: int
+
+    @property
+    def pass_steps(self) -> tuple[tuple[int, int], ...]:
+        """Each number of failures, with the first run after which a PASS may have that many.
+
+        Empty where counts alone do not decide. A suite may also PASS by its bound at a look.
+        """
+        demand = self.gate.demand
+        if not isinstance(demand, ThresholdRequirement):
+            return ()
+        if decides_in_rounds(self.gate, self.tasks):
+            runs = planned_rounds(self.gate, self.tasks, [1])
+            most = RoundGate(self.gate, runs, runs[0]).most_failures
+        else:
+            design = draw_gate(self.gate, tasks=self.tasks, seed=self.seed).design
+            pass_at = design.boundaries.pass_at if isinstance(design, TaskGate) else ()
+            most = tuple(n - passes for n, passes in enumerate(pass_at, start=1))
+        return first_runs(most)
 
     @property
     def worst_runs(self) -> float:
@@ -166,10 +188,10 @@ def _truths_around(gate: Gate) -> tuple[float, ...]:
     demand, step = gate.demand, gate.indifference or _DEFAULT_STEP
     if isinstance(demand, EquivalentRequirement):
         half = demand.margin / 2
-        return tuple(round(i * half, 10) for i in range(-3, 4))
+        return _possible(i * half for i in range(-3, 4))
     if isinstance(demand, NoWorseRequirement):
         step = gate.indifference or abs(demand.margin) or BETTER_BY
-        return tuple(round(-demand.margin + i * step, 10) for i in range(-2, 4))
+        return _possible(-demand.margin + i * step for i in range(-2, 4))
     if isinstance(demand, EveryTaskRequirement):
         low = _BASELINE_MEAN if demand.bar is None else demand.bar
     else:
@@ -179,6 +201,11 @@ def _truths_around(gate: Gate) -> tuple[float, ...]:
     around = {round(low + i * step, 10) for i in steps}
     inside = {truth for truth in around if 0 < truth < 1} | {(low + 1) / 2, 1.0}
     return tuple(sorted(inside))
+
+
+def _possible(differences: Iterable[float]) -> tuple[float, ...]:
+    most = 1 - 2 * _LEAST_MEAN
+    return tuple(round(one, 10) for one in differences if abs(one) <= most)
 
 
 def _characteristics(
@@ -214,8 +241,10 @@ def _in_rounds(
             root = shares ** (1 / k) if metric == "pass^k" else 1 - (1 - shares) ** (1 / k)
             sides = [root]
         else:
-            old = suite_rates(_BASELINE_MEAN, icc, shape, rng)
-            sides = [np.clip(old + truth, 0, 1), old]
+            mean = min(max(_BASELINE_MEAN, _LEAST_MEAN - truth), 1 - _LEAST_MEAN - truth)
+            old = suite_rates(mean, icc, shape, rng)
+            aims, unmoved = np.full(repetitions, mean + truth), np.zeros(repetitions)
+            sides = [tilted(old, aims, unmoved)[0], old]
         ends.append(simulated_rounds(watch, sides, rng))
     words, spent = (np.array(part) for part in zip(*ends, strict=True))
     return OperatingCharacteristics(

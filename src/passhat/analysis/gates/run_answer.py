@@ -112,10 +112,10 @@ class RunAnswer(Displayed):
 
     Without a gate every trial must pass, except that tasks in `quarantined` (with the reason) are
     not judged, tasks in `floored` only by their floor, and systems in `exempt` (under faults) not
-    at all. `nothing_ran` says that every trial errored; `incomplete` why a run with no failed
-    demand has still not passed. `by_run` asks for a test case a run where formats have test cases.
-    `coverage` says which of the servers' tools were called, `cause` what goes together with failing
-    beyond luck, in one sentence. `more_runs` adds to the stored run.
+    at all. `nothing_ran` says that every trial errored, and then nothing is judged; `incomplete`
+    why a run with no failed demand has still not passed. `by_run` asks for a test case a run where
+    formats have test cases. `coverage` says which of the servers' tools were called, `cause` what
+    goes together with failing beyond luck, in one sentence. `more_runs` adds to the stored run.
     """
 
     report: Report

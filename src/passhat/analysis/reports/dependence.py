@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
-from math import ceil
+from math import ceil, sqrt
 from typing import Any, Literal
 
 import numpy as np
@@ -427,6 +427,17 @@ class SeedSpread:
     means: Mapping[int, float]
     variance: SeedVariance | Unavailable
     grid: SeedGrid | None = None
+
+    @property
+    def standard_errors(self) -> tuple[float, float] | None:
+        """Of the mean on these tasks: by how seeds differ, and by how runs within a seed do.
+
+        Where seeds move nothing and every seed ran every task, both estimate the same.
+        """
+        if isinstance(self.variance, Unavailable):
+            return None
+        between = np.std(list(self.means.values()), ddof=1) / sqrt(len(self.means))
+        return float(between), sqrt(self.variance.within / self.variance.runs)
 
 
 def seeded_runs(trials: Trials, errors: ErrorPolicy) -> SeededRuns | None:

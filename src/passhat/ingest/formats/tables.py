@@ -201,7 +201,7 @@ def read_table(
         columns=columns,
         notes=(*prompts, *notes, *folded, *marks, *commas),
         judged=True,
-        measured=() if own else measured_rows(sheet),
+        measured=() if own or document.alone else measured_rows(sheet),
         apart="" if own else _kept_apart(columns, found, mapping, sheet),
         graded=None if tests or "passed" in found else found["score"],
         read_as={"format": _format(document, mapping), **table_facts(found, mapping)},

@@ -438,6 +438,9 @@ def _times(runs: int) -> str:
     return {1: "once", 2: "twice"}.get(runs, f"{runs:,} times")
 
 
+_MOST_STEPS = 8
+
+
 class GatePlanAnswer(Answer[Sequence[GatePlan]]):
     """What gates will cost: the chance of each verdict and its runs, over possible truths."""
 
@@ -483,6 +486,7 @@ def _blocks(plan: GatePlan) -> list[Block]:
     return [
         Headline(plan_finding(plan)),
         _table(plan),
+        *_pass_list(plan),
         Paragraph("Errors", _errors(plan)),
         Paragraph("How", _how(plan)),
         Picture(plan_figure(plan)),
@@ -504,6 +508,20 @@ def _table(plan: GatePlan) -> Table:
             for row in plan.rows
         ),
     )
+
+
+def _pass_list(plan: GatePlan) -> list[Block]:
+    """How many failures a PASS may have, by run."""
+    steps = plan.pass_steps
+    if not steps:
+        return []
+    shown = steps if len(steps) <= _MOST_STEPS else (*steps[: _MOST_STEPS - 1], steps[-1])
+    (fewest, first), *later = shown
+    allowed = f"at most {plural(fewest, 'failure')}" if fewest else "no failure"
+    words = [f"{allowed} after {first:,} runs"]
+    words += [f"at most {most:,} after {run:,}" for most, run in later]
+    rest = ", at the end of a round; or by the bound of a look" if plan.tasks > 1 else ""
+    return [Paragraph("PASS", f"With {', '.join(words)}{rest}.")]
 
 
 def _truth(plan: GatePlan, truth: float) -> str:

@@ -85,6 +85,10 @@ class FinishedRunAnswer(Answer[RunAnswer]):
         """The report and what follows from it; what a terminal shows last is read first."""
         answer = self.result
         options = replace(options, results=answer.results, more_runs=answer.more_runs)
+        if answer.nothing_ran:
+            trials = plural(sum(one.design.trials for one in answer.report.systems), "trial")
+            text = f"Nothing could be judged: of {trials}, every one errored."
+            return [Headline(text), *_run_rows(answer, options), *_after(answer)]
         report = [
             *report_blocks(answer.report, options),
             *_run_rows(answer, options),

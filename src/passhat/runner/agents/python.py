@@ -151,9 +151,42 @@ class PythonAgent:
 
 
 def load_agent(reference: str, *, search: Path | None = None) -> Callable[..., Any]:
-    """What `module:name` refers to, as a function of the prompt: one, or a framework's agent."""
+    """What `module:name` refers to, as a function of the prompt: one, or a framework's agent.
+
+    Of a class one instance is made for all trials: `module:Class` calls it, `module:Class.method`
+    its method.
+    """
     found = load_object(reference, search=search)
+    owner, _, name = reference.rpartition(".")
+    if inspect.isfunction(found) and ":" in owner:
+        kind = load_object(owner, search=search)
+        if inspect.isclass(kind) and not isinstance(
+            inspect.getattr_static(kind, name), staticmethod
+        ):
+            return getattr(_instance(kind, reference), name)  # type: ignore[no-any-return]
+    if inspect.isclass(found) and not issubclass(found, str | int | float | Mapping):
+        if not any("__call__" in vars(each) for each in found.__mro__):
+            methods = [name for name, _ in inspect.getmembers(found, inspect.isfunction)]
+            public = [name for name in methods if not name.startswith("_")]
+            example = f", such as {reference}.{public[0]}" if public else ""
+            raise SuiteError(
+                f'"{reference}" is a class, whose instances cannot be called: name its method that '
+                f"takes the prompt{example}"
+            )
+        found = _instance(found, reference)
     return agent_function(found) or _callable(found, reference)
+
+
+def _instance(kind: type, reference: str) -> Any:
+    """One instance of a user's class, made without arguments."""
+    try:
+        with prints_to_stderr():
+            return kind()
+    except Exception as error:
+        raise SuiteError(
+            f'"{reference}": {kind.__name__}() raised {type(error).__name__}: {error}; name a '
+            "function that makes its agent and asks it"
+        ) from error
 
 
 def load_function(reference: str, *, search: Path | None = None) -> Callable[..., Any]:

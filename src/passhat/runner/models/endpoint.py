@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import socket
+import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import field, replace
@@ -17,13 +19,16 @@ from passhat.errors import MissingExtra, ModelBusy, ModelError, SuiteError
 from passhat.messages import listed
 from passhat.records.ledger import CallKey
 from passhat.runner.models.exchange import Body, Pricing, Reply, Request, WireFormat
-from passhat.runner.models.retrying import retry_after
+from passhat.runner.models.retrying import current_deadline, retry_after
 
 if TYPE_CHECKING:
     import httpx2
 
 BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 """Statuses after which the same request may succeed."""
+
+QUOTA = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+"""Codes of errors with the status 429 for which waiting does not help: there is no money left."""
 
 REQUEST_TIMEOUT = 600.0
 CONNECT_TIMEOUT = 15.0
@@ -233,14 +238,20 @@ class Endpoint:
         signed = {} if self._at.sign is None else self._at.sign(self._url, body)
         length = {"content-length": str(len(body))}
         outgoing = _Outgoing(body, request, self._log)
+        deadline = current_deadline()
+        if deadline is not None:
+            deadline.asked()
         try:
             async with self._client.stream(
                 "POST", self._url, content=outgoing, headers={**self._headers, **length, **signed}
             ) as response:
+                if deadline is not None:
+                    deadline.heard()
                 content = await self._receive(response)
         except (httpx2.TransportError, httpx2.DecodingError) as error:
             text = f"{type(error).__name__} {error}".strip()
-            raise self._busy(text, perhaps_paid=outgoing.sent) from error
+            lasting = any(isinstance(each, LASTING) for each in _causes(error))
+            raise self._busy(text, perhaps_paid=outgoing.sent, lasting=lasting) from error
         if not response.is_success:
             await self._refuse(response, content)
         return content
@@ -268,7 +279,11 @@ class Endpoint:
     async def _refuse(self, response: httpx2.Response, content: bytes) -> None:
         status, said = response.status_code, _said(content)
         if status in BUSY:
-            raise self._busy(f"{status} {said}", retry_after=retry_after(response.headers))
+            raise self._busy(
+                f"{status} {said}",
+                retry_after=retry_after(response.headers),
+                lasting=status == 429 and _is_over_quota(content),
+            )
         text = f"{status} {said}"
         if status in (401, 403) and self._at.key_variable:
             text += f". Check {self._at.key_variable}"
@@ -287,10 +302,8 @@ class Endpoint:
             return ""
         return f". Models there: {listed(names, LISTED)}" if names else ""
 
-    def _busy(
-        self, text: str, *, retry_after: float | None = None, perhaps_paid: bool = False
-    ) -> ModelBusy:
-        return ModelBusy(self._about(text), retry_after=retry_after, perhaps_paid=perhaps_paid)
+    def _busy(self, text: str, **facts: Any) -> ModelBusy:
+        return ModelBusy(self._about(text), **facts)
 
     def _about(self, text: str) -> str:
         return f"{self._at.model} at {urlsplit(self._url).netloc.rpartition('@')[2]}: {text}"
@@ -350,6 +363,25 @@ def _checked(reply: Reply) -> Reply:
 
 def _object(content: bytes) -> dict[str, Any]:
     return msgspec.json.decode(content, type=dict[str, Any])
+
+
+LASTING = (ssl.SSLCertVerificationError, socket.gaierror)
+"""What a certificate that is not trusted and a name that nobody knows raise."""
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An exception and those that it was raised from or while handling."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _is_over_quota(content: bytes) -> bool:
+    try:
+        error = _object(content)["error"]
+        return bool(QUOTA & {str(error.get("code")), str(error.get("type"))})
+    except (msgspec.DecodeError, KeyError, AttributeError):
+        return False
 
 
 def _said(content: bytes) -> str:

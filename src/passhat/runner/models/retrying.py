@@ -28,10 +28,12 @@ class RetryPolicy:
 
     The longest wait doubles from `first_wait` up to `longest_wait`; each wait is random between
     zero and that ("full jitter", so that callers that failed together do not return together). A
-    provider's Retry-After is respected, unless it is above `patience` seconds.
+    provider's Retry-After is respected, unless it is above `patience` seconds. An error that most
+    likely stays is asked about again `lasting` times.
     """
 
     retries: int = 8
+    lasting: int = 1
     first_wait: float = 0.5
     longest_wait: float = 30.0
     patience: float = 300.0
@@ -104,7 +106,8 @@ class Retrying:
 
     def _wait(self, attempt: int, error: ModelBusy) -> float:
         policy = self._policy
-        if attempt >= policy.retries:
+        most = min(policy.lasting, policy.retries) if error.lasting else policy.retries
+        if attempt >= most:
             raise ModelError(f"{error} (asked {attempt + 1} times)") from error
         if not self._budget.spend():
             raise ModelError(f"{error} (no retries left: too many requests fail)") from error
@@ -256,10 +259,11 @@ _current: ContextVar[Deadline | None] = ContextVar("passhat_deadline", default=N
 class Deadline:
     """`async with Deadline(30)` ends its body with TimeoutError after 30 s, without pauses."""
 
-    __slots__ = ("_scope", "_seconds", "_token")
+    __slots__ = ("_scope", "_seconds", "_silent", "_token")
 
     def __init__(self, seconds: float | None) -> None:
         self._seconds = seconds
+        self._silent: float | None = None
 
     async def __aenter__(self) -> Self:
         self._scope = asyncio.timeout(self._seconds)
@@ -277,6 +281,25 @@ class Deadline:
         when = self._scope.when()
         return None if when is None else when - asyncio.get_running_loop().time()
 
+    @property
+    def was_silence(self) -> bool:
+        """Whether most of the time went by before the first byte of an answer that never came.
+
+        Then a provider hangs. A call that was sent shortly before the end shows a slow agent.
+        """
+        if self._seconds is None or self._silent is None:
+            return False
+        return asyncio.get_running_loop().time() - self._silent > self._seconds / 2
+
+    def asked(self) -> None:
+        """A provider was asked, perhaps again; it has not sent a byte since."""
+        if self._silent is None:
+            self._silent = asyncio.get_running_loop().time()
+
+    def heard(self) -> None:
+        """The first bytes of an answer are there."""
+        self._silent = None
+
     @contextmanager
     def stopped(self) -> Iterator[None]:
         """Stop the clock for the body of a `with`."""
@@ -290,6 +313,11 @@ class Deadline:
         finally:
             if not self._scope.expired():
                 self._scope.reschedule(asyncio.get_running_loop().time() + left)
+
+
+def current_deadline() -> Deadline | None:
+    """The clock of the attempt under way, if there is one."""
+    return _current.get()
 
 
 @contextmanager

@@ -9,6 +9,7 @@ of an early PASS, and pays for it with power at N.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from math import ceil, sqrt
 
@@ -69,11 +70,16 @@ class PassList:
     @property
     def steps(self) -> tuple[tuple[int, int], ...]:
         """Each number of failures, with the first run from which a PASS may have that many."""
-        found: list[tuple[int, int]] = []
-        for run, most in enumerate(self.allowed, start=1):
-            if most >= 0 and (not found or most > found[-1][0]):
-                found.append((most, run))
-        return tuple(found)
+        return first_runs(self.allowed)
+
+
+def first_runs(allowed: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Each number of failures, with the first run after which so many are allowed."""
+    found: list[tuple[int, int]] = []
+    for run, most in enumerate(allowed, start=1):
+        if most >= 0 and (not found or most > found[-1][0]):
+            found.append((most, run))
+    return tuple(found)
 
 
 @lru_cache(maxsize=512)

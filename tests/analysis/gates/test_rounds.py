@@ -1,0 +1,49 @@
+"""Suites and pairs in rounds, many at once."""
+
+import numpy as np
+import pytest
+
+from passhat.analysis.gates.gate import parse_gate
+from passhat.analysis.gates.gate_plan import plan_gate
+from passhat.analysis.gates.rounds import RoundGate
+
+
+@pytest.mark.parametrize("demand", ["pass^1 >= 0.8", "pass^3 >= 0.8", "pass@3 >= 0.8"])
+@pytest.mark.parametrize(("tasks", "rounds"), [(2, 10), (4, 20), (20, 5), (60, 10)])
+def test_what_a_look_is_not_computed_for_lies_within_its_bounds(demand, tasks, rounds):
+    watch = RoundGate(parse_gate(demand), (rounds,) * tasks, rounds)
+    rng = np.random.default_rng(tasks + rounds)
+    for look in (watch.looks[0], watch.looks[-1]):
+        for spread in (0.3, 2.0, 24.0):
+            mean = rng.random((30, 1))
+            rates = rng.beta(spread * mean + 0.01, spread * (1 - mean) + 0.01, (30, tasks))
+            passes = rng.binomial(look, rates)
+            level = watch.level(look)[0]
+            low, high = watch.bounds(passes, look, level)
+            near_low, near_high = watch.narrow_bounds(passes, look, level)
+            assert (low <= near_low + 1e-9).all()
+            assert (near_high <= high + 1e-9).all()
+
+
+def test_a_planned_difference_is_the_true_one_on_either_side():
+    plan = plan_gate("equivalent_to main by 0.1", tasks=10, icc=0.5, repetitions=60)
+    at = {row.truth: row for row in plan.rows}
+    # 4 standard errors of 60 repetitions above 5 %
+    assert at[0.1].passes <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / 60)
+    assert at[0.15].passes <= at[0.1].passes
+    assert at[0.15].fails >= 0.2
+
+
+def test_a_plan_holds_no_difference_that_cannot_be():
+    plan = plan_gate("no_worse_than main by 0.5", tasks=3, repetitions=5)
+    assert all(-1 < row.truth < 1 for row in plan.rows)
+
+
+def test_a_plan_lists_after_how_many_runs_a_pass_may_have_which_failures():
+    assert plan_gate("pass^3 >= 0.8").pass_steps == ((0, 51), (1, 78), (2, 94))
+    suite = plan_gate("pass^3 >= 0.8", tasks=4, repetitions=5)
+    watch = RoundGate(suite.gate, (25,) * 4, 25)
+    for failures, run in suite.pass_steps:
+        assert watch.pooled_word(run, run - failures) == "PASS"
+        assert watch.pooled_word(run - 1, run - 1 - failures) != "PASS"
+    assert plan_gate("no_worse_than main by 0.2", tasks=3, repetitions=5).pass_steps == ()
