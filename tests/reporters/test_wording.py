@@ -1,5 +1,6 @@
 import re
 
+import numpy as np
 import pytest
 
 from passhat import render_html, render_markdown, render_terminal
