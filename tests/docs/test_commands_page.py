@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from passhat.cli import COMMANDS, main
+from passhat.cli import COMMANDS, FORMERLY, main
 from passhat.cli.exit_codes import ExitCode
 
 ROOT = Path(__file__).parents[2]
@@ -29,6 +29,17 @@ def commands(group=main, parent=None):
 ALL = {context.command_path: context for context in commands()}
 
 
+FORMER = {f"passhat {name}": now for name, (_, now) in FORMERLY.items()} | {
+    f"{path} {name}": now
+    for path, context in ALL.items()
+    for name, now in getattr(context.command, "formerly", {}).items()
+}
+"""Commands that have become others, with what to type now: they still work."""
+SHOWN = [path for path in ALL if path not in FORMER]
+HELP = {"--help", "--help-all"}
+"""Options of every command, told once at the top."""
+
+
 def section(path):
     return re.search(rf"^#+ {re.escape(path)}$(.*?)(?=^#|\Z)", PAGE, re.DOTALL | re.MULTILINE)[1]
 
@@ -39,15 +50,38 @@ def test_the_page_is_as_the_commands_are():
     )
 
 
-@pytest.mark.parametrize("path", ALL)
+def test_former_names_are_commands_and_the_others_are_the_shown_ones():
+    assert set(FORMER) <= set(ALL)
+    assert {path.split()[1] for path in SHOWN} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("path", FORMER)
+def test_a_former_name_is_on_the_page_with_what_it_is_called_now(path):
+    assert f"\n| `{path.removeprefix('passhat ')}` | `{FORMER[path]}` |\n" in PAGE
+    assert not re.search(rf"^#+ {re.escape(path)}$", PAGE, re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", FORMER)
+def test_what_a_former_name_is_called_now_is_a_shown_command_with_these_options(path):
+    for now in FORMER[path].split("` or `"):
+        found = max((one for one in SHOWN if f"passhat {now} ".startswith(f"{one} ")), key=len)
+        for flag in re.findall(r"(?<!\S)--?[a-z][a-z-]*", now):
+            assert re.search(rf"^\| `[^`]*(?<![\w-]){flag}\b", section(found), re.MULTILINE), flag
+
+
+@pytest.mark.parametrize("path", SHOWN)
 def test_a_command_is_on_the_page_with_its_usage_and_all_its_options(path):
     text, context = section(path), ALL[path]
     assert context.command.get_usage(context).removeprefix("Usage: ").split() == (
         re.search(r"```text\n(.*)\n```", text)[1].split()
     )
     for option in context.command.params:
-        if isinstance(option, click.Option):
+        if isinstance(option, click.Option) and not HELP.intersection(option.opts):
             assert all(re.search(rf"`[^`]*{name}\b", text) for name in option.opts)
+
+
+def test_the_options_of_every_command_are_told_once():
+    assert "`passhat COMMAND --help-all`" in PAGE.partition("\n## ")[0]
 
 
 @pytest.mark.parametrize("path", ALL)
@@ -57,7 +91,9 @@ def test_every_option_says_what_it_does_and_every_default_is_told(path):
         if not isinstance(option, click.Option):
             continue
         assert option.help, option.opts
-        if isinstance(option.default, str | int | float | Path) and not option.is_flag:
+        if path in FORMER or option.is_flag:
+            continue
+        if isinstance(option.default, str | int | float | Path):
             assert f"| `{option.default}` |" in section(path), option.opts
 
 
