@@ -153,7 +153,9 @@ class Trends(Displayed, tuple[SystemTrend, ...]):  # as other results: no fields
     """The trend of each agent; prints as its screen."""
 
     def __repr__(self) -> str:
-        return short_repr("Trends", *(f"{one.name}: {len(one.points)} runs" for one in self))
+        return short_repr(
+            "Trends", *(f"{one.name}: {plural(len(one.points), 'run')}" for one in self)
+        )
 
 
 def trends(
