@@ -16,11 +16,13 @@ BELOW = (
 )
 
 FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]+")
-COMMAND = re.compile(r"\b(passhat|gotestsum) ")
+COMMAND = re.compile(r"\b(passhat|gotestsum|dotnet) ")
 """A whole command may have options: it is typed in a shell, from wherever it was read."""
 
 PARTS_OF_COMMANDS = {
-    "journeys/running.py": {"--max-cost", "--max-tokens", "--max-minutes", "--max-calls"},
+    "journeys/running.py": {
+        *("--max-cost", "--max-tokens", "--max-minutes", "--max-calls", "--retry-errors"),
+    },
     "journeys/run_store.py": {"--run", "--store"},
     "journeys/analyses.py": {"--store"},
     "analysis/gates/run_answer.py": {"--trials"},

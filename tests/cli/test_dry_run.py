@@ -82,7 +82,7 @@ def test_earlier_runs_know_better_than_rules_of_thumb(suite, call):
 def test_the_plan_is_written_in_every_format_that_can_hold_it(suite, call, here):
     suite(SUITE)
     assert call("run", "--dry-run", "-o", "plan.md", "-o", "plan.csv").exit_code == 0
-    assert "**Gates.** pass^3 &gt;= 0.8" in (here / "plan.md").read_text()
+    assert "Gates: pass^3 &gt;= 0.8\n" in (here / "plan.md").read_text()
     assert (here / "plan.csv").read_text().startswith("suite,size,mode,tasks,systems,trials,")
     assert call("run", "--dry-run", "--as", "markdown").stdout == (here / "plan.md").read_text()
 

@@ -47,7 +47,7 @@ def test_what_exists_is_listed_once(problems) -> None:
     assert all(provider in first for provider in PROVIDERS)
     assert "scripted, local/smollm2, local/FILE.gguf" in first
     assert "claude-*" in first
-    assert "`passhat list --models`" in first
+    assert "`passhat check --models`" in first
     assert len(first) < 600
     assert not any("There are" in line for line in others)
 
