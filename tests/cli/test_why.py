@@ -1,6 +1,7 @@
 """`passhat why` and `passhat diff` through the installed command."""
 
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -40,8 +41,9 @@ def log(here):
 def test_why_names_what_goes_together_with_failing(call, log):
     done = call("why", log)
     assert done.exit_code == 0
-    assert done.stdout.startswith("Failing runs more often called refund without calling")
-    assert "8 of 8 failing runs" in done.stdout
+    assert done.stdout.startswith("The agent skips find_order: in 8 of 8 failing trials it did")
+    told = " ".join(call("why", log, "-v").stdout.split())
+    assert "8 of 8 failing runs called refund without calling find_order first" in told
 
 
 def test_one_task_is_explained_by_name_and_an_unknown_one_is_refused(call, log):
@@ -52,6 +54,13 @@ def test_one_task_is_explained_by_name_and_an_unknown_one_is_refused(call, log):
     assert "did you mean refund?" in done.stderr
 
 
+def test_calls_that_do_not_count_are_not_said_to_be_the_same(call, log):
+    # in one task alone the name of find_order says that it only looks, but trials differ in it
+    said = " ".join(call("why", log, "--task", "refund").stdout.split())
+    assert "no call that matters differs from a passing trial's" in said
+    assert "same calls" not in said
+
+
 def test_the_column_of_tasks_has_an_option_of_its_own(call, here, log):
     (here / "cases.jsonl").write_text("".join(json.dumps(line(i)) + "\n" for i in range(8)))
     done = call("why", "cases.jsonl", "--task-column", "case")
@@ -60,9 +69,10 @@ def test_the_column_of_tasks_has_an_option_of_its_own(call, here, log):
 
 
 def test_every_command_that_is_suggested_runs(call, log):
-    shown = call("why", log).stdout + call("why", log, "--task=--odd").stdout
-    lines = map(str.strip, shown.splitlines())
-    commands = [line for line in lines if line.startswith("passhat why")]
+    asked = [[log], [log, "--task=--odd"], [log, "-v"], [log, "--task=--odd", "-v"]]
+    found = [re.findall("passhat why .*", call("why", *words).stdout) for words in asked]
+    assert all(found)
+    commands = [command for those in found for command in those]
     assert any("-- --odd" in command for command in commands)
     for command in commands:
         done = call(*shlex.split(command)[1:])
@@ -75,9 +85,11 @@ def test_a_run_of_the_history_is_named_like_a_file(call, log):
     for name in ("latest", "monday", ".passhat/history.db"):
         done = call("why", name)
         assert done.exit_code == 0, done.stderr
-        assert "8 of 8 failing runs" in done.stdout
-    done = call("diff", "monday", "refund", "2", "3")
-    assert done.stdout.startswith("#2 (failed) and #3 (passed) of task refund first differ")
+        assert "8 of 8 failing trials" in done.stdout
+    headline = "refund: trial 2 (failed) did not call find_order, as trial 3 (passed) did."
+    for name in ("why", "diff"):
+        done = call(name, "monday", "refund", "2", "3")
+        assert done.stdout.startswith(headline), done.stderr
 
 
 def test_without_a_history_a_name_that_is_no_file_is_told_as_such(call, here):
@@ -93,7 +105,7 @@ def test_why_writes_a_page_markdown_and_json(call, here, log):
     assert "8 of 8 failing runs" in page
     assert "Content-Security-Policy" in page
     assert json.loads((here / "why.json").read_text())["schema"] == "passhat.explanation/1"
-    assert (here / "why.md").read_text().startswith("**Failing runs")
+    assert (here / "why.md").read_text().startswith("**The agent skips find")
 
 
 @pytest.mark.parametrize(
@@ -120,9 +132,8 @@ def test_runs_without_a_call_are_said_to_have_made_none(call, here):
     ]
     (here / "calm.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     done = call("diff", "calm.jsonl", "a", "2", "1")
-    assert done.stdout.startswith("#2 (failed) and #1 (passed) of task a made no calls: read"), (
-        done.stderr
-    )
+    headline = "a: trials 2 (failed) and 1 (passed) made no calls; read what they said."
+    assert done.stdout.startswith(headline), done.stderr
 
 
 def test_results_without_transcripts_say_so(call, here):
@@ -143,7 +154,7 @@ def test_the_page_of_a_report_says_why_runs_fail(call, here, log):
 
 
 def test_the_review_of_a_suite_is_in_sentences_with_units(call):
-    said = " ".join(call("why", str(PROMPTFOO)).stdout.split())
+    said = " ".join(call("why", str(PROMPTFOO), "-v").stdout.split())
     assert "1 task passes in every run, too easy to show where this agent fails: always." in said
     assert "A failing run cost $0.0000875 on average, a passing one $0.0001; 29% of all" in said
     assert "agree in 80% of 5 runs, no better than chance (kappa 0.00)" in said

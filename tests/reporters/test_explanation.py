@@ -1,6 +1,8 @@
 """Why runs fail, in words: the answer first, the same in every format, whatever the data holds."""
 
 import json
+import re
+import shlex
 from dataclasses import replace
 
 import numpy as np
@@ -71,12 +73,18 @@ def hostile_table():
 
 
 def test_the_answer_comes_first_and_every_format_says_the_same_sentence(explained):
-    headline = "Failing runs more often called refund without calling get_order first."
+    headline = (
+        "The agent skips get_order: in 24 of 30 failing trials it did not call it where others did."
+    )
     assert verdict(explained) == headline
     data = json.loads(render(explained, "json"))
     assert data["verdict"] == headline
-    text = " ".join(render(explained).split())
-    page, markdown = (render(explained, name) for name in ("html", "markdown"))
+    assert " ".join(render(explained).split()).startswith(headline)
+    assert render(explained, "markdown").startswith(f"**{headline}**".replace("_", "\\_"))
+    text = " ".join(render(explained, verbose=True).split())
+    page, markdown = render(explained, "html"), render(explained, "markdown", verbose=True)
+    assert text.startswith(headline)
+    assert headline in page
     sentence = data["causes"][0]["sentence"]
     assert sentence in text
     assert sentence in page
@@ -88,21 +96,26 @@ def test_categories_say_the_same_in_every_format(explained):
     assert sum(one["count"] for one in data["categories"]) == data["counts"]["failed"]
     for one in data["categories"]:
         told = f"{one['kind']}: {one['what']}"
-        assert told.replace("_", "\\_") in render(explained, "markdown")
+        assert told.replace("_", "\\_") in render(explained, "markdown", verbose=True)
         assert told in render(explained, "html").replace("<wbr>", "")
 
 
 def test_the_commands_it_suggests_put_a_failing_run_beside_a_passing_one(omission, explained):
-    lines = render(explained, results="log.json").splitlines()
-    commands = [line.strip() for line in lines if line.strip().startswith("passhat diff log.json")]
+    shown = render(explained, results="log.json", verbose=True)
+    commands = re.findall("passhat why log.json.*", shown)
     cause = explained.causes[0]
     system, task, trial = cause.example.failing
     # people count runs from 1, and these logs count them from 0
     numbers = trial + 1, cause.example.passing[2] + 1
-    assert commands[0] == f"passhat diff log.json '{task}' {numbers[0]} {numbers[1]}"
+    assert commands[0] == f"passhat why log.json '{task}' {numbers[0]} {numbers[1]}"
     found = diff_runs(*omission, task, trial, cause.example.passing[2], system=system)
     assert (found.left.passed, found.right.passed) == (False, True)
-    assert "passhat diff" not in render(explained, results=None)
+    (command,) = re.findall("passhat why log.json.*", render(explained, results="log.json"))
+    *_, task, left, right = shlex.split(command)
+    found = diff_runs(*omission, task, int(left) - 1, int(right) - 1)
+    assert (found.left.passed, found.right.passed) == (False, True)
+    for verbose in (False, True):
+        assert "passhat why" not in render(explained, results=None, verbose=verbose)
 
 
 @pytest.mark.parametrize("name", ["text", "markdown", "html", "json"])
@@ -136,12 +149,14 @@ def test_what_cannot_be_known_is_said():
         table = Trials.from_columns(
             task=["a"] * len(outcomes), passed=[one == "P" for one in outcomes]
         )
-        return verdict(explain(table, {("system", "a", t): text for t, text in runs}))
+        found = explain(table, {("system", "a", t): text for t, text in runs})
+        assert verdict(found) in " ".join(render(found).split())
+        return verdict(found)
 
-    assert said_of("PPPP") == "No run failed: there is nothing to explain."
+    assert said_of("PPPP") == "No trial failed: there is nothing to explain."
     assert said_of("FFFF").startswith("No task both passed and failed")
-    assert said_of("PF").startswith("Too few runs to name a cause")
-    assert said_of("PFPFPFPFPFPF").startswith("Nothing in the calls goes together with failing")
+    assert said_of("PF").startswith("The calls do not tell why: in 1 of 1 failing trial ")
+    assert said_of("PFPFPFPFPFPF").startswith("The calls do not tell why: in 6 of 6 failing ")
     table = Trials.from_columns(task=["a", "a"], passed=[True, False])
     assert "no transcripts" in verdict(explain(table, {}))
 
@@ -157,16 +172,20 @@ def test_an_answer_without_a_cause_says_how_many_runs_would_find_one(explained):
     table = Trials.from_columns(task=["a"] * 2, passed=[True, False])
     said = Transcript(messages=(Turn(role="user", text="Hi"),)).to_json()
     found = explain(table, {("system", "a", trial): said for trial in (0, 1)})
-    assert "With 5 runs of one task no cause can be named" in " ".join(render(found).split())
+    shown = " ".join(render(found, verbose=True).split())
+    assert "With 5 runs of one task no cause can be named" in shown
 
 
 def test_two_runs_beside_each_other_tell_where_they_part(omission):
     trials, said = omission
     found = diff_runs(trials, said, "task 0")
-    text = render(found)
-    assert text.startswith(
-        f"#{found.left.trial + 1} (failed) and #{found.right.trial + 1} (passed)"
+    left, right = found.left.trial + 1, found.right.trial + 1
+    headline = (
+        f"task 0: trial {left} (failed) did not call get_order, as trial {right} (passed) did."
     )
+    assert render(found).startswith(headline)
+    text = render(found, verbose=True)
+    assert text.startswith(headline)
     data = json.loads(render(found, "json"))
     assert data["pairs"][data["parting"]]["relation"] != "same"
     assert all(pair["relation"] == "same" for pair in data["pairs"][: data["parting"]])
@@ -174,12 +193,14 @@ def test_two_runs_beside_each_other_tell_where_they_part(omission):
 
 
 def test_the_headline_of_a_call_that_is_missing_reads_as_a_sentence(explained):
-    missing = replace(explained.causes[0], words="never called mail", tool="mail")
-    other = replace(missing, tool="refund")
-    head = "Runs that never called mail fail more often"
-    assert verdict(replace(explained, causes=(missing,))) == f"{head}."
-    both = verdict(replace(explained, causes=(missing, other)))
-    assert both == f"{head}. Also linked to failing: refund."
+    runs = explained.divergences[0].runs
+    missing = replace(explained.divergences[0], kind="call missing", what="mail", runs=runs[:3])
+    other = replace(missing, what="refund", runs=runs[3:5])
+    said = "it did not call it where others did."
+    alone = verdict(replace(explained, divergences=(missing,)))
+    assert alone == f"The agent skips mail: in 3 of 3 failing trials {said}"
+    both = verdict(replace(explained, divergences=(missing, other)))
+    assert both == f"The agent skips mail: in 3 of 5 failing trials {said}"
 
 
 def test_a_run_beside_itself_has_no_parting(omission):
@@ -217,5 +238,5 @@ def test_nothing_is_concluded_from_calls_where_none_was_recorded():
     trials, said = read_with_transcripts(json.dumps(rows).encode())
     found = explain(trials, said, shuffles=199)
     assert found.counts.without_calls == found.counts.runs == 24
-    assert "no tool call was recorded" in verdict(found)
+    assert "No tool calls were recorded" in verdict(found)
     assert "24 runs left no tool call" in compared_text(found)

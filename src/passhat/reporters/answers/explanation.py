@@ -208,7 +208,9 @@ def _by_first_difference(explanation: Explanation) -> str:
         argument = f"another {first.arguments[0]}" if first.arguments else "other arguments"
         return f"The agent calls {short(first.what)} with {argument}: {share}."
     if first.kind == "no difference":
-        return f"The calls do not tell why: {share} they are those of a passing trial."
+        # Trials that pass differ too, in calls that only look above all: those do not count.
+        same = "no call that matters differs from a passing trial's"
+        return f"The calls do not tell why: {share} {same}."
     return f"Failing trials differ in {first.kind}: {short(first.what)}, {share}."
 
 
@@ -339,7 +341,7 @@ def _in_words(category: Category) -> str:
     if category.kind == OTHER and category.arguments:
         return f"other {category.arguments[0]}"
     if category.kind == "no difference":
-        return "same calls, other answer"
+        return "no call that matters differs"
     return f"{category.kind}: {what}"
 
 
@@ -455,19 +457,6 @@ def category_tables(explanation: Explanation) -> list[Table]:
         title = "first difference from passing runs"
         tables.append(_categories(explanation.divergences, title, first))
     return tables
-
-
-def _named(causes: Sequence[Cause]) -> str:
-    first = causes[0]
-    if first.words.startswith("never "):
-        head = f"Runs that {first.words} fail more often"
-    elif first.test == "features":
-        head = f"Failing runs more often {first.words}"
-    else:
-        head = f"Failing runs depart from passing ones in their calls of {first.tool}"
-    more = [cause.tool or cause.words for cause in causes[1:]]
-    also = f". Also linked to failing: {listed(more, 3, show=short)}" if more else ""
-    return f"{head}{also}."
 
 
 def compared_text(explanation: Explanation) -> str:
