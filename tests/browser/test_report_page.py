@@ -34,7 +34,7 @@ def report(tmp_path_factory):
 
 def test_the_page_begins_with_the_answer(report, open_page):
     page = open_page(report.as_uri())
-    assert "depend on agent" in page.locator("h1").inner_text()
+    assert "agent is not reliable" in page.locator("h1").inner_text()
 
 
 @pytest.fixture(scope="module")

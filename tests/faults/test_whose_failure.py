@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from passhat.journeys import resume_run, run_suite
+from passhat.journeys import resume_run, run
 from passhat.records import Model, ModelSystem, Outcome, Pairing, Suite, Task, Trial
 from passhat.reporters import render
 from passhat.runner import run_trials
@@ -181,12 +181,12 @@ def keyless(tmp_path, monkeypatch):
 
 
 def test_where_nothing_could_be_judged_there_is_no_verdict_and_the_rest_is_not_paid_for(keyless):
-    answer = run_suite("s.yml", store="h.db")
+    answer = run("s.yml", store="h.db")
     assert (len(answer.trials), answer.outcome) == (ERRORS_ALIKE, "incomplete")
     assert (answer.verdicts, answer.floors) == (None, ())
     text = str(render(answer, "text"))
     assert "FAIL" not in text
-    assert "Nothing could be judged: of 5 trials, every one errored." in text
+    assert "ERROR  All 5 trials of agent errored: there is nothing to judge." in text
     assert "--retry-errors" in answer.undone
     (keyless / "key").touch()
     again = resume_run(store="h.db", retry_errors=True)
@@ -194,5 +194,5 @@ def test_where_nothing_could_be_judged_there_is_no_verdict_and_the_rest_is_not_p
 
 
 def test_a_run_that_keeps_going_makes_every_trial_and_still_has_no_verdict(keyless):
-    answer = run_suite("s.yml", keep_going=True)
+    answer = run("s.yml", keep_going=True)
     assert (len(answer.trials), answer.outcome, answer.verdicts) == (20, "incomplete", None)

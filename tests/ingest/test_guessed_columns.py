@@ -54,7 +54,7 @@ def test_two_columns_that_group_rows_differently_are_asked_about():
     ],
 )
 def test_a_column_without_the_shape_is_no_guess(row):
-    with pytest.raises(ReadError, match=r"no column|not a file"):
+    with pytest.raises(ReadError, match=r"no column|not a file|which columns\?"):
         read_trials(json.dumps([row, row]).encode())
 
 

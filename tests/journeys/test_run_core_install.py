@@ -43,9 +43,9 @@ def test_a_suite_of_scripts_commands_or_functions_runs_and_is_ready(tmp_path, sy
         f"systems: [{{name: s, {system}}}]\n"
         "tasks: [{name: t, prompt: hi, expect: [{contains: hello}]}]\n"
     )
-    assert _passhat(tmp_path, "validate").returncode == 0
-    ready = _passhat(tmp_path, "doctor")
-    assert (ready.returncode, ready.stderr) == (0, "ready\n")
+    ready = _passhat(tmp_path, "check")
+    assert (ready.returncode, ready.stderr) == (0, ""), ready.stderr
+    assert ready.stdout.endswith("Ready: passhat run\n")
     done = _passhat(tmp_path, "run")
     assert done.returncode == 0, done.stderr
 
@@ -57,7 +57,7 @@ def test_a_suite_that_calls_over_http_says_which_extra_it_needs(tmp_path, system
     (tmp_path / "suite.yml").write_text(
         f"systems: [{{name: s, {system}}}]\ntasks: [{{name: t, prompt: hi}}]\n"
     )
-    for command in ("run", "doctor"):
+    for command in ("run", "check"):
         done = _passhat(tmp_path, command)
         assert done.returncode in (1, 2)
         assert "pip install 'passhat[run]'" in done.stdout + done.stderr

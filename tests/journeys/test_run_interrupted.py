@@ -64,7 +64,7 @@ def test_a_signal_ends_the_run_in_order_and_says_how_to_go_on(shell, sent, code)
     _, said = process.communicate(timeout=30)
     assert process.returncode == code, said
     command = said.rpartition("resume with: ")[2].split()
-    assert command[:2] == ["passhat", "resume"]
+    assert command[:3] == ["passhat", "run", "--resume"]
     kept = trials_kept(shell)
     assert 2 <= kept < 12
     assert f"interrupted: {kept} of 12 trials made: {kept} passed\n" in said

@@ -846,9 +846,11 @@ def _unknown_file(document: Document) -> ReadError:
             f"knows {len(READERS)}), or a table with a row for each run"
         )
     elif len(names) > 1:
-        example = " and ".join(
-            f"`{w}={n!r}`" for w, n in zip(("task", "passed"), names, strict=False)
-        )
+        whole = [name for name in names if short(name) == name]  # a cut name would not be found
+        said = zip(("task", "passed"), whole, strict=False)
+        example = " and ".join(f"`{what}={name!r}`" for what, name in said)
+        if len(whole) < 2:
+            example = "which are `task` and `passed`"
         return UnknownFile(
             f"{document.name}: which columns? It has {few(names)}. Say {example}, or name the tool "
             f"with `format` (passhat knows {len(READERS)})"
