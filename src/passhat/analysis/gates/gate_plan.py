@@ -133,7 +133,7 @@ def plan_gate(
 
     >>> found = plan_gate(parse_gate({"require": "pass^1 >= 0.8", "indifference": 0.1}))
     >>> [round(row.expected_runs) for row in found.rows if row.truth in (0.8, 0.9)]
-    [67, 77]
+    [67, 84]
     """
     parsed = parse_gate(gate)
     reason = why_not_sequential(parsed)

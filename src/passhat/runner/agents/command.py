@@ -197,7 +197,7 @@ def json_spans(text: str) -> Iterator[Span]:
     r"""Every JSON object or array that begins a line of a text, however many lines it takes.
 
     >>> list(json_spans('thinking\n{\n  "passed": false\n}\nbye'))
-    [({'passed': False}, 9, 29)]
+    [({'passed': False}, 9, 30)]
     """
     decoder, at, in_vain = json.JSONDecoder(), 0, 0
     while at < len(text) and in_vain < MOST_PARSED:
