@@ -142,7 +142,7 @@ def test_the_ranking_that_is_advised_can_be_made(runs):
     if runs == 1:
         assert last == "Two at a time: passhat compare RESULTS --only a --only b"
     else:
-        assert last == f"By pass^{k}: passhat rank RESULTS --by pass^{k}"
+        assert last == f"By pass^{k}: passhat compare RESULTS --by pass^{k}"
     narrowed = render_terminal(found, narrowed=True).splitlines()[-1]
     assert "--only a --only b" in narrowed
 

@@ -154,9 +154,9 @@ def test_the_answer_comes_first_and_what_to_do_last(report):
 
 
 def test_the_ranking_that_is_advised_says_what_the_opening_sentence_says(three):
-    assert "passhat rank RESULTS --by pass^5\n" in render_terminal(three, verbose=True)
+    assert "passhat compare RESULTS --by pass^5\n" in render_terminal(three, verbose=True)
     bold = measure(simulate(tasks=5, runs=3, rate=[0.5, 0.6], seed=1), confidence=0.8)
-    advised = "passhat rank RESULTS --by pass^3 --confidence 0.8\n"
+    advised = "passhat compare RESULTS --by pass^3 --confidence 0.8\n"
     assert advised in render_terminal(bold, verbose=True)
 
 
@@ -171,7 +171,7 @@ def test_the_ranking_that_is_advised_leaves_out_the_system_that_the_report_does(
     system, task, passed = zip(*rows, strict=True)
     report = measure(Trials.from_columns(system=system, task=task, passed=passed))
     assert report.leaders.compared == ("a", "b")
-    assert "passhat rank RESULTS --by pass^5\n" in render_terminal(report, verbose=True)
+    assert "passhat compare RESULTS --by pass^5\n" in render_terminal(report, verbose=True)
 
 
 def test_every_task_is_listed_when_asked_for(report):
@@ -195,7 +195,7 @@ def test_the_bar_of_labels_says_what_its_pieces_mean():
         measure(trials), TerminalStyle(), all_tasks=True, verbose=True
     )
     stored = render_terminal(measure(trials), TerminalStyle(), results="runs.db", verbose=True)
-    assert "1 more: passhat report runs.db --all-tasks lists every task." in stored
+    assert "1 more: passhat report runs.db --tasks lists every task." in stored
 
 
 def test_targets_read_as_they_did(report, gold):
@@ -296,7 +296,7 @@ def test_effort_that_goes_with_passing_the_other_way_inside_tasks_is_explained()
 @pytest.mark.parametrize(
     ("runs", "advised"),
     [
-        ({"a": {"x": 3, "y": 1, "z": 3}, "b": {"x": 3, "y": 3, "z": 1}}, "rank RESULTS"),
+        ({"a": {"x": 3, "y": 1, "z": 3}, "b": {"x": 3, "y": 3, "z": 1}}, "compare RESULTS"),
         ({"a": {"x": 3, "y": 3}, "b": {"x": 3, "z": 3}}, None),
     ],
 )
@@ -311,7 +311,7 @@ def test_a_ranking_is_advised_only_where_it_can_be_made(runs, advised):
     trials = Trials.from_columns(system=system, task=task, passed=passed)
     report = measure(trials, ks=[3])
     shown = render_terminal(report, verbose=True)
-    assert re.findall(r"passhat (rank.*)", shown) == ([advised] if advised else [])
+    assert re.findall(r"passhat (compare.*)", shown) == ([advised] if advised else [])
     assert ("passhat compare" in render_terminal(report)) == (advised is not None)
     assert isinstance(rank(trials), RankReport) == (advised is not None)
     assert not isinstance(rank(trials, metric="pass^3"), RankReport)

@@ -182,8 +182,8 @@ def test_what_is_certain_on_three_tasks_is_said_of_these_and_not_of_others():
     assert set(report.leaders.names) == {"good", "bad"}
     assert (report.leaders.here, report.leaders.scope) == ("good", "tasks like these")
     said = overview(report)
-    assert "on these tasks good (100%) is ahead of bad (0%) at 5 in a row" in said
-    assert said.endswith("though 3 tasks are too few to show it for other tasks like these.")
+    assert "On these tasks good (100%) is ahead of bad (0%) at 5 in a row" in said
+    assert said.endswith("though 3 tasks are too few to show it for similar tasks.")
     ranking = rank(trials, metric="pass^5")
     assert (ranking.here, ranking.systems[0].ranks) == ("good", (1, 2))
 

@@ -13,6 +13,7 @@ from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.parts import Metric, SystemReport
 from passhat.errors import ArgumentError
 from passhat.records import Outcome, Trials
+from passhat.reporters.headline import overview
 from passhat.stats.estimate import Estimate, Unavailable
 
 SAMPLES = Path(__file__).parents[4] / "shared" / "samples"
@@ -356,22 +357,24 @@ def test_the_name_of_a_file_is_refused_with_the_function_that_reads_it():
 
 def test_a_report_is_told_in_a_line_a_system_with_the_numbers_it_opens_with():
     report = measure(simulate(tasks=8, runs=10, rate={f"s{i:02}": 0.8 for i in range(25)}, seed=1))
-    first, *lines = str(report).split("\n")
-    assert first == "<Report: 25 systems"
-    assert len(lines) == 21
-    assert lines[-1] == "  and 5 more>"
-    assert lines[0].strip() == repr(report.systems[0])
+    first, *lines = repr(report).split("\n")
+    assert first == "<Report of 25 agents:"
+    assert len(lines) == 7
+    assert lines[-1] == "  and 19 more>"
     told = repr(report.systems[0])
-    assert told.startswith("<SystemReport 's00': 8 tasks, 80 trials, pass^1 0.")
+    assert f"<SystemReport {lines[0].strip()}>" == told
+    assert told.startswith("<SystemReport 's00': pass@1 0.")
     one = report.systems[0].pass_hat(5)
     bounds = one.this_suite.interval
-    assert told.endswith(f", pass^5 {one.value:.3g} [{bounds.low:.3g}, {bounds.high:.3g}]>")
+    said = f", pass^5 {one.value:.3f} [{bounds.low:.3f}, {bounds.high:.3f}]"
+    assert told.endswith(f"{said}; 8 tasks, 80 trials>")
+    assert str(report).startswith(overview(report)[:40])
 
 
 def test_a_report_without_a_number_is_told_too():
     trials = Trials.from_columns(task=["a"], outcome=["errored"])
     assert repr(measure(trials, errors="exclude").system()) == (
-        "<SystemReport 'system': 1 task, 1 trial>"
+        "<SystemReport 'system': no number; 1 task, 1 trial>"
     )
 
 

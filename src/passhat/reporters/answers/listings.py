@@ -177,11 +177,13 @@ class RunListAnswer(Answer[RunList]):
         said = [i for i in range(len(header)) if i != SUITE and any(row[i] for row in rows)]
         columns = sorted({*said, SUITE})
         places = [columns.index(i) for i in map(HEADER.index, LEFT) if i in columns]
+        least = ((SUITE, 8), (STATUS, len("finished, baseline")))
         table = Table(
             header=tuple(header[i] for i in columns),
             rows=tuple(tuple(row[i] for i in columns) for row in rows),
             left=tuple(places),
-            cut=((columns.index(SUITE), 8),),
+            spare=tuple(columns.index(i) for i in (BRANCH,) if i in columns),
+            cut=tuple((columns.index(i), width) for i, width in least if i in columns),
         )
         more = len(found.runs) - len(shown)
         steps = [advise("See one", f"passhat report {found.runs[0]['run']}")]

@@ -100,7 +100,9 @@ class PlanAnswer(Answer[Plan]):
         guess = f"pass@1 {percent(base.rate)}, {percent(base.icc)} of the spread between tasks"
         asked = plan.difference is not None
         below = plan.budgets if asked else plan.budgets[1:]
-        texts = [*(f"{_budget(one).partition(', ±')[0].rstrip('.')}." for one in below)]
+        texts = [f"{_budget(one).partition(', ±')[0].rstrip('.')}." for one in below]
+        first = 1 if asked else 0  # the words are said once
+        texts[first:] = [text.removeprefix("A budget of ") for text in texts[first:]]
         if not below:  # what was asked for comes before what was not
             texts += [_precision(plan)] if asked or plan.budgets else []
         texts += [_for_similar(plan), "" if asked or below else _two_agents(plan)]
