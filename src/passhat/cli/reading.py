@@ -141,7 +141,7 @@ class ReadingOptions:
         """
         if "-" in self.paths:
             return None
-        chosen = {name: self.columns[name] for name in COLUMNS if self.columns.get(name)}
+        chosen = {name: c for name in COLUMNS if (c := self.columns.get(name)) is not None}
         pairs = [f"{word}={chosen[name]}" for word, name in _WORDS.items() if name in chosen]
         given = {
             **{_flags("")[name]: chosen.get(name) for name in COLUMNS if name not in _NAMED},
