@@ -70,9 +70,9 @@ def test_errored_runs_never_help_a_pass():
     clean = judge(counted({"a": (60, 0)}), ["pass^1 >= 0.9"])[0]
     broken = judge(counted({"a": (60, 0)}, errored=20), ["pass^1 >= 0.9"])[0]
     assert (clean.word, broken.word) == ("PASS", "FAIL")
-    assert broken.errors == "20 errored runs counted as failures"
+    assert broken.errors == "20 of 80 trials errored and count as failed"
     left_out = judge(counted({"a": (60, 0)}, errored=20), ["pass^1 >= 0.9"], errors="exclude")[0]
-    assert left_out.errors == "20 errored runs left out"
+    assert left_out.errors == "20 of 80 trials errored and are left out"
 
 
 def test_tasks_with_too_few_runs_cannot_be_left_out_of_a_pass():
