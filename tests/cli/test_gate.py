@@ -70,7 +70,7 @@ def test_the_word_of_a_verdict_stands_once_in_its_line(gate, middling):
     fixed = gate(middling, "-r", "pass^3 >= 0.8").stdout
     assert fixed.startswith("FAIL  pass^3 >= 0.8: it is 37.9%, at most 48.8% (95% confidence, ")
     watched = gate(middling, "-r", "pass^1 >= 0.5", "--evidence", "sequential").stdout
-    assert watched.startswith("PASS  pass^1 >= 0.5, after ")
+    assert watched.startswith("PASS  pass^1 >= 0.5 after ")
     for told in (fixed, watched):
         assert told.splitlines()[0].count(told.split()[0]) == 1
 
