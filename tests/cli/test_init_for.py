@@ -45,7 +45,7 @@ def test_every_next_step_can_be_pasted_and_works(tmp_path, words, trials, code):
     done = passhat(tmp_path, "init", *words)
     assert done.returncode == 0, done.stderr
     steps = re.findall(r"^  (passhat .*?)  #", done.stderr, flags=re.MULTILINE)
-    assert [step.split()[1] for step in steps][-3:] == ["validate", "run", "run"]
+    assert [step.split()[1] for step in steps][-3:] == ["check", "run", "run"]
     for step in steps:
         ran = passhat(tmp_path, *shlex.split(step)[1:])
         allowed = code if step.strip() == "passhat run" else (0,)
