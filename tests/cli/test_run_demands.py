@@ -232,7 +232,7 @@ def test_a_budget_that_ends_a_run_before_every_task_is_not_a_verdict(suite, call
     suite(SHAKY + SHAKY.partition("agents:\n")[2].replace("two and two", "again") + GATE)
     done = call("run", "--max-calls", "1", "--concurrency", "1")
     assert done.exit_code == 3, done.output
-    assert "resume with a higher limit: passhat resume" in " ".join(done.stdout.split())
+    assert "resume with a higher limit: passhat run --resume" in " ".join(done.stdout.split())
     assert "--max-calls N" in done.stdout
 
 
@@ -240,9 +240,9 @@ def test_a_gate_that_ran_out_of_runs_says_how_to_allow_more(suite, call):
     suite(SHAKY.replace("runs: 40", "runs: 3") + GATE)
     kept = call("run", "--until-settled")
     assert kept.exit_code == 4
-    assert re.search(r"^Decide it: passhat resume \w+ --runs 6$", kept.stdout, re.M)
+    assert re.search(r"^Decide it: passhat run --resume \w+ --trials 6$", kept.stdout, re.M)
     lost = call("run", "--until-settled", "--no-store")
-    assert "Run again with --runs 6 or more." in lost.stdout
+    assert "Run again with --trials 6 or more." in lost.stdout
 
 
 def test_the_command_that_allows_more_runs_allows_as_many_as_the_verdict_says(suite, call):
@@ -252,4 +252,4 @@ def test_the_command_that_allows_more_runs_allows_as_many_as_the_verdict_says(su
     said = " ".join(done.stdout.split())
     further = int(re.search(r"About ([\d,]+) more trials would decide", said)[1].replace(",", ""))
     assert further > 10
-    assert f"--runs {10 + further}" in said
+    assert f"--trials {10 + further}" in said
