@@ -60,10 +60,12 @@ def test_a_run_is_not_resumed_as_another_one(suite):
 def test_the_advice_to_run_more_is_a_command_that_adds_the_runs(suite):
     CliRunner().invoke(main, ["run", "--runs", "20", "-q"])
     report = CliRunner().invoke(main, ["report", "latest", "-v"]).output
-    command = re.search(r"Run every task (\d+) more\s+times.*?passhat (resume.*?)\n", report, re.S)
+    command = re.search(
+        r"Run every task (\d+) more\s+times.*?passhat (run --resume.*?)\n", report, re.S
+    )
     assert command, report
     more, words = int(command[1]), command[2].split()
-    assert words == ["resume", "latest", "--runs", str(20 + more)]
+    assert words == ["run", "--resume", "latest", "--trials", str(20 + more)]
     done = CliRunner().invoke(main, [*words, "--json"])
     assert f'"trials": {2 * (20 + more)}' in done.output, done.output
 
@@ -125,7 +127,9 @@ def test_the_commands_a_run_advises_are_about_that_run(suite):
 
 def test_the_runs_that_would_settle_a_gate_are_enough_for_its_k(suite):
     answer = passhat.run(suite, store="h.db", runs=1, require="pass^3 >= 0.5")
-    assert f"passhat resume {answer.run} --store h.db --runs 6" in passhat.render(answer, "text")
+    assert f"passhat run --resume {answer.run} --store h.db --trials 6" in passhat.render(
+        answer, "text"
+    )
 
 
 def test_the_error_that_is_printed_after_a_further_look_is_the_sum_of_all_looks(suite):
