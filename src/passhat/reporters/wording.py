@@ -68,7 +68,7 @@ def missing_notes(system: SystemReport, metrics: Sequence[Metric] | None = None)
         if isinstance(number, Unavailable)
     ]
     notes = [
-        f"No interval for {TASKS_LIKE_THESE}: it {rule}." if scope else f"{capitalised(whole)}."
+        f"No interval for similar tasks: it {rule}." if scope else f"{capitalised(whole)}."
         for whole, scope, rule in reasons
     ]
     return list(dict.fromkeys(notes))
