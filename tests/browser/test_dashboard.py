@@ -229,7 +229,9 @@ def test_a_live_page_grows_while_another_process_runs_trials(
     assert page.locator("[data-at=done]").inner_text() == "8"
     assert page.locator("[data-at=tasks] tr").count() == 2
     assert page.locator("[data-at=tasks] .runs").first.inner_text() == "●○●○"
-    assert page.locator("[data-at=recent] li").count() == 8
+    # Trials that ended before the page listens are not news; these ended after a row had come.
+    later = {"● t1 #3 passed (agent)", "○ t0 #4 failed (agent)", "○ t1 #4 failed (agent)"}
+    assert later <= set(page.locator("[data-at=recent] li").all_inner_texts())
     page.get_by_role("link", name="read its report").click()
     assert "8" in page.locator(".facts-line").inner_text()
 

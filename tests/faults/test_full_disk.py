@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -27,6 +28,8 @@ def passhat(*arguments, cwd, first=None):
         text=True,
         check=False,
         preexec_fn=first,
+        # Python would put the part of a module's bytecode that fits in its place, for all after it.
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
     )
 
 

@@ -1,6 +1,7 @@
 """Nothing is paid twice: living runs are left alone, killed ones lose nothing, disks fill up."""
 
 import json
+import os
 import resource
 import sqlite3
 import subprocess
@@ -82,6 +83,7 @@ def test_a_full_disk_is_a_sentence_and_the_run_is_resumed_when_there_is_room(ser
         cwd=tmp_path,
         # No file may grow beyond this: the store's log fills up as on a full disk.
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000)),
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},  # else half a module may be kept
     )
     code, _, err = ended(full)
     assert code == 3

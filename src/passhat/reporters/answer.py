@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from passhat.reporters.test_cases import ReportedCase, TestSuite
     from passhat.stats.estimate import Interval, Scope
 
+SCREEN_LINES, SCREEN_WIDTH = 15, 80
+"""The first screen, on a terminal that has no more columns."""
+
 RESULTS = "RESULTS"
 """The placeholder in suggested commands where the caller did not name its results."""
 

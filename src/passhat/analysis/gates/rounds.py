@@ -23,6 +23,7 @@ from passhat.analysis.gates.fixed_sample import (
     word_of_difference,
 )
 from passhat.analysis.gates.gate import (
+    NO_ERRORS,
     EquivalentRequirement,
     Gate,
     NoWorseRequirement,
@@ -388,7 +389,7 @@ class Rounds:
             return Verdict(
                 gate=gate, system=self.systems[0], word="UNDECIDED", sentence="",
                 estimate=Unavailable("no run has come in yet"), evidence="bound", method="none",
-                alpha=alpha, beta=beta, runs=0, errors="no run errored",
+                alpha=alpha, beta=beta, runs=0, errors=NO_ERRORS,
             )  # fmt: skip
         subject = SystemTrials.of(sides[0].tally())
         if self.paired:
@@ -497,12 +498,12 @@ def _looked_at(watch: RoundGate, passes: Sequence[Counts], number: int) -> Count
 
 def _words(gate: Gate, low: Floats, high: Floats) -> Counts:
     demand = gate.demand
-    words = [
-        word_of_difference(gate, demand, Interval(a, b))
-        if isinstance(demand, NoWorseRequirement)
-        else word_of(demand, Interval(a, b))  # type: ignore[arg-type]  # of a number or a change
-        for a, b in zip(low.tolist(), high.tolist(), strict=True)
-    ]
+    intervals = [Interval(*ends) for ends in zip(low.tolist(), high.tolist(), strict=True)]
+    if isinstance(demand, NoWorseRequirement):
+        words = [word_of_difference(gate, demand, interval) for interval in intervals]
+    else:
+        assert isinstance(demand, ThresholdRequirement)
+        words = [word_of(demand, interval) for interval in intervals]
     return np.array([{"PASS": 1, "FAIL": 0, "UNDECIDED": -1}[word] for word in words])
 
 

@@ -25,6 +25,8 @@ from passhat.records.trial import NaturalKey, natural_key
 from passhat.reporters import headline, wording
 from passhat.reporters.answer import (
     RESULTS,
+    SCREEN_LINES,
+    SCREEN_WIDTH,
     Bar,
     Block,
     Cell,
@@ -73,9 +75,6 @@ if TYPE_CHECKING:
     from passhat.drawing.figure import Figure
 
 MOST_STEPS = 3
-MOST_LINES, WIDTH = 15, 80
-"""The first screen, on a terminal that has no more columns."""
-
 FEWEST_ROWS = 3
 """Agents on the first screen, however much else it has to say."""
 
@@ -130,7 +129,7 @@ def _system_screen(system: SystemReport, options: DisplayOptions) -> list[Block]
     )
     blocks += [
         table,
-        *[Remark(SCOPES) for _ in [0] if _has_scopes(known)],
+        *([Remark(f"{_level(known)} {SCOPES}")] if _has_scopes(known) else []),
         *map(Remark, dict.fromkeys(wording.missing_notes(system, known))),
         *_screen_remarks(system, known),
     ]
@@ -139,7 +138,17 @@ def _system_screen(system: SystemReport, options: DisplayOptions) -> list[Block]
     return [*blocks, tasks, *every, *_screen_hints(system, options)]
 
 
-SCOPES = "95% CI. these tasks: run again. similar tasks: others of their kind."
+SCOPES = "these tasks: run again. similar tasks: others of their kind."
+"""What the two columns of intervals are for."""
+
+
+def _level(metrics: Iterable[Metric | None]) -> str:
+    """The confidence of the intervals shown: "95% CI."."""
+    numbers = (
+        number for one in metrics if one for number in (one.this_suite, one.tasks_like_these)
+    )
+    levels = [number.confidence for number in numbers if isinstance(number, Estimate)]
+    return f"{100 * levels[0]:g}% CI." if levels else "CI."
 
 
 def _screen_row(name: str, metric: Metric) -> tuple[str, ...]:
@@ -233,7 +242,7 @@ def _screen_of(report: Report, options: DisplayOptions, notes: Sequence[Remark])
     opening = headline.overview(report, scope=options.scope)
     errors = wording.screen_errors_of(systems)
     said = [opening, errors or "", *(note.text for note in notes)]
-    room = MOST_LINES - sum(len(wrap(text, WIDTH)) for text in said if text)
+    room = SCREEN_LINES - sum(len(wrap(text, SCREEN_WIDTH)) for text in said if text)
     room -= 4  # a blank line, the header, whose CI it is, a command
     shown = systems if len(systems) <= room else systems[: max(FEWEST_ROWS, room - 1)]
     asked = report.provenance.options.ks
@@ -256,14 +265,15 @@ def _screen_of(report: Report, options: DisplayOptions, notes: Sequence[Remark])
         spare=(len(header) - 1, scopes[1]),
     )
     whose = "pass@1" if ks[-1] == 1 else f"pass^{ks[-1]}"
-    under = [f"95% CI of {whose}.", headline.ties_hold_for(report.leaders)]
+    level = _level(_streak(one, ks[-1]) for one in shown).removesuffix(".")
+    under = [f"{level} of {whose}.", headline.ties_hold_for(report.leaders)]
     more = len(systems) - len(shown)
     blocks: list[Block] = [
         Headline(opening),
         table,
-        *[Remark(f"{more:,} more: -v") for _ in [0] if more],
+        *([Remark(f"{more:,} more: -v")] if more else []),
         Remark(" ".join(text for text in under if text)),
-        *[Remark(text) for text in [errors] if text],
+        *([Remark(errors)] if errors else []),
     ]
     if options.results is None or not _can_be_ranked(systems):
         return blocks
@@ -279,20 +289,20 @@ def _screen_of(report: Report, options: DisplayOptions, notes: Sequence[Remark])
 def _agent_row(system: SystemReport, ks: Sequence[int], *, differ: bool) -> tuple[str, ...]:
     lead = _streak(system, ks[-1])
     design = [f"{system.design.tasks:,}", _runs(system)] if differ else []
-    values = [
-        (float(system.tasks.rate.mean()) if len(system.tasks) else None)
-        if k == 1
-        else value_or_none(_streak(system, k))
-        for k in ks
-    ]
+    values = [_rate(system) if k == 1 else _value(_streak(system, k)) for k in ks]
     shown = (percent(value, digits=1) for value in values)
     spans = (span(interval) or "-" for interval in both_intervals(lead))
     return (system.name, *design, *shown, *spans, "")
 
 
-def value_or_none(metric: Metric | None) -> float | None:
-    """The value of a number that may be missing."""
+def _value(metric: Metric | None) -> float | None:
     return None if metric is None else metric.value
+
+
+def _rate(system: SystemReport) -> float | None:
+    """pass@1; the mean rate of the tasks where only larger k were asked for."""
+    known = _value(system.metrics.get("pass^1"))
+    return float(system.tasks.rate.mean()) if known is None and len(system.tasks) else known
 
 
 def report_blocks(report: Report, options: DisplayOptions) -> list[Block]:
@@ -625,7 +635,9 @@ def _row(
     cells: list[Cell] = [name]
     if differ:
         cells += [f"{system.design.tasks:,}", _runs(system)]
-    cells += [_once(system) if k == 1 else _points(_streak(system, k)) for k in ks]
+    cells += [
+        points(_rate(system), digits=1) if k == 1 else _points(_streak(system, k)) for k in ks
+    ]
     cells += map(span, both_intervals(lead))
     if errors:
         other = system.errors.otherwise.get(f"pass^{ks[-1]}", lead)
@@ -644,12 +656,5 @@ def _runs(system: SystemReport) -> str:
     return str(shape.most_runs) if shape.equal_runs else f"{shape.fewest_runs}-{shape.most_runs}"
 
 
-def _once(system: SystemReport) -> str:
-    """pass^1, also where only larger k were asked for: the mean rate of its tasks."""
-    if not len(system.tasks):
-        return "-"
-    return points(float(system.tasks.rate.mean()), digits=1)
-
-
 def _points(metric: Metric | None) -> str:
-    return points(None if metric is None else metric.value, digits=1)
+    return points(_value(metric), digits=1)

@@ -13,6 +13,8 @@ from passhat.analysis.gates.run_answer import Failure, Recovery, RunAnswer, Sele
 from passhat.messages import plural
 from passhat.reporters import headline
 from passhat.reporters.answer import (
+    SCREEN_LINES,
+    SCREEN_WIDTH,
     Answer,
     Bar,
     Block,
@@ -37,6 +39,7 @@ from passhat.reporters.answers.verdicts import (
     chance_of_a_wrong_verdict,
     gate_screen,
     gates_screen,
+    notes_of_stops,
 )
 from passhat.reporters.data import JsonShape
 from passhat.reporters.formatting import (
@@ -86,9 +89,8 @@ class FinishedRunAnswer(Answer[RunAnswer]):
         answer = self.result
         options = replace(options, results=answer.results, more_runs=answer.more_runs)
         if answer.nothing_ran:
-            trials = plural(sum(one.design.trials for one in answer.report.systems), "trial")
-            text = f"Nothing could be judged: of {trials}, every one errored."
-            return [Headline(text), *_run_rows(answer, options), *_after(answer)]
+            first = _nothing_ran(answer)[:1]
+            return [*first, *_run_rows(answer, options), *_after(answer)]
         report = [
             *report_blocks(answer.report, options),
             *_run_rows(answer, options),
@@ -115,7 +117,7 @@ class FinishedRunAnswer(Answer[RunAnswer]):
             *([] if gated else _numbers(answer.report, options)),
         ]
         below = [*_beside(answer), *_run_hints(answer)]
-        return [*above, *_lowest(answer, MOST_LINES - _lines(above) - _lines(below)), *below]
+        return [*above, *_lowest(answer, SCREEN_LINES - _lines(above) - _lines(below)), *below]
 
     def rows(self) -> Records:
         return ReportAnswer(self.result.report).rows()
@@ -158,7 +160,6 @@ class FinishedRunAnswer(Answer[RunAnswer]):
         return self.result.report.provenance
 
 
-MOST_LINES, WIDTH = 15, 80
 LOWEST_TASKS, FEWEST_TASKS = 5, 2
 """Tasks that the first screen of a run lists."""
 
@@ -196,7 +197,7 @@ def _first_lines(answer: RunAnswer) -> list[Block]:
     elif verdicts is not None and len(verdicts):
         gates = gates_screen(verdicts, ", ".join(filter(None, (who, design))))
         promise = chance_of_a_wrong_verdict(verdicts)
-        told = [Remark(promise)] if promise else []
+        told = [Remark(text) for text in [promise, *notes_of_stops(verdicts)] if text]
         gates = [*(block for block in gates if not isinstance(block, Remark)), *told]
     if verdicts is not None and gates and verdicts.word == word:
         return gates
@@ -237,7 +238,7 @@ def _lines(blocks: Sequence[Block]) -> int:
         if isinstance(block, Table):
             count += 1 + len(block.rows) + any(block.header)
         elif isinstance(block, Judged):
-            count += len(wrap(block.sentence, WIDTH - 12)) + len(block.details)
+            count += len(wrap(block.sentence, SCREEN_WIDTH - 12)) + len(block.details)
         elif isinstance(block, Line):
             count += 1 + bool(block.detail)
         else:

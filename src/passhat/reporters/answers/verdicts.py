@@ -19,6 +19,7 @@ from passhat.analysis.gates.gate import (
 )
 from passhat.messages import capitalised, plural
 from passhat.reporters.answer import (
+    SCREEN_WIDTH,
     SHORTEST_HEADING,
     WORD_TONES,
     Answer,
@@ -159,7 +160,8 @@ def gate_screen(verdict: Verdict, results: str | None, *, named: bool = False) -
         start = f"{agent}{_demand(verdict)}: it is {whole}"
         error = verdict.gate.alpha if verdict.word == "PASS" else verdict.gate.beta
         sure = f"{start} ({percentage(1 - error)} confidence, {trials})"
-        fits = verdict.word != "UNDECIDED" and len(sure) + len(verdict.word) + 2 <= _WIDTH
+        # Where the line would wrap, its confidence is left to -v.
+        fits = verdict.word != "UNDECIDED" and len(sure) + len(verdict.word) + 2 <= SCREEN_WIDTH
         sentence = sure if fits else f"{start} ({trials})"
     return Judged(
         word=verdict.word, sentence=sentence, details=tuple(_screen_details(verdict, results))
@@ -220,9 +222,6 @@ def _cell(verdict: Verdict) -> str:
     return found.replace("between ", "").replace(" and ", " to ") + more + mild
 
 
-_WIDTH = 80
-"""Where a line of a verdict would wrap, its confidence is left to -v."""
-
 _DONE = {"PASS": "passed", "FAIL": "failed", "UNDECIDED": "undecided"}
 
 
@@ -274,6 +273,12 @@ def chance_of_a_wrong_verdict(verdicts: Iterable[Verdict]) -> str | None:
     return f"{chance} A run that stops early gives a verdict, not a rate."
 
 
+def notes_of_stops(verdicts: Iterable[Verdict]) -> list[str]:
+    """What gates that stopped a run noted on the way, such as an outage or a drift; each once."""
+    stopped = (verdict for verdict in verdicts if _stopped_at(verdict) is not None)
+    return list(dict.fromkeys(f"{capitalised(note)}." for one in stopped for note in one.notes))
+
+
 def _demand(verdict: Verdict) -> str:
     require = verdict.gate.require.removeprefix(f"{verdict.system}: ")
     return require if verdict.gate.name is None else f"{verdict.gate.name} ({require})"
@@ -285,6 +290,7 @@ def _screen_details(verdict: Verdict, results: str | None) -> Iterator[str | Nex
         yield f"About {more} would decide it 4 times in 5."
     if promise := chance_of_a_wrong_verdict([verdict]):
         yield promise
+        yield from notes_of_stops([verdict])
     if verdict.errors and verdict.errors != NO_ERRORS:
         yield f"{capitalised(verdict.errors)}."
     if verdict.gate.severity == "warning" and verdict.word != "PASS":
