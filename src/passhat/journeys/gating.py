@@ -264,7 +264,6 @@ class JudgedResults:
         **terms: Unpack[GateTerms],
     ) -> Verdicts:
         """The verdicts of all gates, by the arguments of `gate`."""
-        from passhat.analysis.gates.extension import at_later_look, with_all_looks
         from passhat.analysis.gates.judge import judge
 
         loaded = _loaded(suite)
@@ -279,17 +278,16 @@ class JudgedResults:
             for name in everybody.systems
             if name not in trials.systems and name in named
         }
-        looks = self._looks()
-        verdicts = judge(
+        return judge(
             trials,
-            [at_later_look(gate, looks) for gate in gates],
+            gates,
             bars=self.bars(bars, loaded, trials),
             baseline=left_out | self._named_baselines(gates, everybody.systems),
             errors=errors,
             seed=seed,
             days=self._days(gates, everybody.systems, errors),
+            looks=self._looks(),
         )
-        return with_all_looks(verdicts, gates, looks)
 
     def bars(
         self, given: Mapping[str, float] | float | None, suite: Suite | None, trials: Trials
@@ -583,23 +581,21 @@ def verdicts_on(
         return None
     import numpy as np
 
-    from passhat.analysis.gates.extension import at_later_look, with_all_looks
     from passhat.analysis.gates.judge import judge
 
     plain = {pairing.system.name for pairing in plain_pairings(suite)}
     gated = [trials.system.code(name) for name in trials.systems if name in plain]
-    looks = (*judged_at, suite.trials)
-    verdicts = judge(
+    return judge(
         trials.take(np.isin(trials.system.codes, gated)),
-        [at_later_look(gate, looks) for gate in gates],
+        gates,
         bars=bars_beside(None, suite.bars, trials),
         baseline=baselines or None,
         planned={(p.system.name, p.task.name): p.runs for p in suite.pairings},
         quarantined=sorted(quarantined(suite)),
         seed=suite.seed,
         days=days,
+        looks=(*judged_at, suite.trials),
     )
-    return with_all_looks(verdicts, gates, looks)
 
 
 def quarantined(suite: Suite) -> dict[str, str]:

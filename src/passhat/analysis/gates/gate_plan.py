@@ -37,13 +37,11 @@ from passhat.analysis.gates.sequential import (
 from passhat.arguments import probability, whole_number
 from passhat.dataclass import Displayed, result_dataclass
 from passhat.errors import ArgumentError
-from passhat.stats.arguments import Counts, Floats
 from passhat.stats.sample_size import GUESSED_ICC
 from passhat.stats.sequential import OperatingCharacteristics, ScoreGate, SuiteGate, TaskGate
 from passhat.stats.sequential.confidence_sequences import tilted
 from passhat.stats.sequential.planned import first_runs
 from passhat.stats.sequential.suite_gate import (
-    Results,
     blocks_at,
     simulated_characteristics,
     simulated_ends,
@@ -168,7 +166,7 @@ def plan_gate(
         design = draw_gate(parsed, tasks=tasks, seed=seed)
         found = _characteristics(design, truths, icc=icc, repetitions=repetitions, seed=seed)
         rows = _rows([_as_demanded(parsed.demand, truth) for truth in truths], found)
-        fixed = design.fixed_runs(design.result(design.start()))
+        fixed = design.result(design.start()).fixed_runs
     exact = found.repetitions is None
     return GatePlan(
         gate=parsed,
@@ -271,43 +269,22 @@ def _simulated(
 ) -> OperatingCharacteristics:
     """A gate on scores, as passes and failures: the most that scores can vary."""
     rng = np.random.default_rng(seed)
+    blocks = SuiteGate(tasks=design.tasks, mu0=0.4, mu1=0.6, k=gate.k, metric=gate.metric)
     ends = []
     for truth in truths:
-        results = _results(gate, truth, icc, (repetitions, design.tasks), rng)
-        ends.append(simulated_ends(design, results, repetitions, rng))
-    runs = [end.runs * (PAIR if gate.paired else 1) for end in ends]
+        rates = suite_rates(truth, icc, (repetitions, design.tasks), rng)
+        ends.append(simulated_ends(design, blocks_at(rates, blocks), repetitions, rng))
     return OperatingCharacteristics(
         p=np.array(truths),
         pass_probability=np.array([end.share(1) for end in ends]),
         fail_probability=np.array([end.share(0) for end in ends]),
         undecided_probability=np.array([end.share(-1) for end in ends]),
-        expected_runs=np.array([spent.mean() for spent in runs]),
-        runs_95=np.array([np.quantile(spent, 0.95) for spent in runs]),
+        expected_runs=np.array([end.runs.mean() for end in ends]),
+        runs_95=np.array([np.quantile(end.runs, 0.95) for end in ends]),
         max_runs=gate.max_runs,
         repetitions=repetitions,
         seed=seed,
     )
-
-
-def _results(
-    gate: DrawGate, truth: float, icc: float, shape: tuple[int, int], rng: np.random.Generator
-) -> Results:
-    if gate.paired:
-        old = suite_rates(_BASELINE_MEAN, icc, shape, rng)
-        return _differences(np.clip(old + truth, 0, 1), old)
-    blocks = SuiteGate(tasks=shape[1], mu0=0.4, mu1=0.6, k=gate.k, metric=gate.metric)
-    return blocks_at(suite_rates(truth, icc, shape, rng), blocks)
-
-
-def _differences(new: Floats, old: Floats) -> Results:
-    """Paired differences of passes, from [-1, 1] mapped to [0, 1]."""
-
-    def results(rng: np.random.Generator, alive: Counts, task: Counts) -> tuple[Floats, int]:
-        gained = (rng.random(alive.size) < new[alive, task]).astype(np.float64)
-        lost = (rng.random(alive.size) < old[alive, task]).astype(np.float64)
-        return (gained - lost + 1) / 2, 1
-
-    return results
 
 
 def _as_demanded(demand: Requirement, share: float) -> float:

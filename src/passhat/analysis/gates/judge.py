@@ -28,6 +28,7 @@ from passhat.analysis.gates.gate import (
     Verdict,
     Verdicts,
     parse_gate,
+    percentage,
     why_not_sequential,
 )
 from passhat.analysis.gates.rounds import Rounds, decides_in_rounds
@@ -48,6 +49,7 @@ from passhat.messages import plural
 from passhat.records import ErrorPolicy, Trial, Trials
 from passhat.records.trial import stopped_by_gates
 from passhat.records.trials import check_trials_argument, refuse_file
+from passhat.stats.sequential.planned import error_of_all_looks, look_levels
 
 GateLike = Gate | str | Mapping[str, Any]
 
@@ -80,6 +82,7 @@ def judge(
     errors: ErrorPolicy = "fail",
     seed: int = 0,
     days: Mapping[str, Days] | None = None,
+    looks: Sequence[int] = (),
 ) -> Verdicts:
     """The verdict of every gate (one, or several) on every system of these trials.
 
@@ -88,7 +91,8 @@ def judge(
     holds several systems, each system is compared with its namesake. `planned` says how many runs
     there should be: a verdict on fewer holds whatever the missing ones do, or is UNDECIDED. Tasks
     in `quarantined` are not gated. `days` says, by baseline, how far runs of the same system
-    differ, where the baseline is of another day.
+    differ, where the baseline is of another day. `looks` says after how many trials the gates were
+    judged, this time last: later looks at more trials are stricter.
 
     >>> table = Trials.from_columns(task=["a"] * 60, passed=[True] * 60)
     >>> verdicts = judge(table, ["pass^3 >= 0.8"])
@@ -110,7 +114,44 @@ def judge(
     parsed = [parse_gate(gate) for gate in several(gates, str, Mapping)]
     if not parsed:
         raise ArgumentError("gates", "must hold at least one demand", 0)
+    if len(looks) > 1 and looks[-1] > looks[0]:
+        return Verdicts(
+            tuple(
+                _with_all_looks(verdict, gate, looks)
+                for gate in parsed
+                for verdict in _judged(_at_last_look(gate, looks), trials, around)
+            )
+        )
     return Verdicts(tuple(v for gate in parsed for v in _judged(gate, trials, around)))
+
+
+def _at_last_look(gate: Gate, looks: Sequence[int]) -> Gate:
+    """The gate at the levels of the last of several looks, after so many trials each.
+
+    The first look was the plan, at the stated error rates. Later ones may add to them what
+    `extension_share` says, fixed beforehand, so that anybody may stop or extend at will.
+    """
+    fractions = tuple(look / looks[0] for look in sorted({*looks}))
+    alpha, beta = (look_levels(fractions, error)[-1] for error in (gate.alpha, gate.beta))
+    return replace(gate, alpha=alpha, beta=beta)
+
+
+def _with_all_looks(verdict: Verdict, gate: Gate, looks: Sequence[int]) -> Verdict:
+    """The verdict of the last look, with its own gate and the errors of all looks together."""
+    fraction = looks[-1] / looks[0]
+    sums = [error_of_all_looks(error, fraction) for error in (gate.alpha, gate.beta)]
+    alpha, beta = (
+        None if kept is None else both
+        for kept, both in zip((verdict.alpha, verdict.beta), sums, strict=True)
+    )
+    if alpha is None and beta is None:
+        return replace(verdict, gate=gate)
+    words = (
+        f"Wrong PASS at most {percentage(gate.alpha)} within the {looks[0]:,} trials planned, "
+        f"{percentage(sums[0])} within these {looks[-1]:,}."
+    )
+    sentence = f"{verdict.sentence} {words}"
+    return replace(verdict, gate=gate, alpha=alpha, beta=beta, sentence=sentence)
 
 
 def _named_baselines(baseline: Trials | Mapping[str, Trials] | None) -> dict[str, Trials]:
@@ -268,11 +309,10 @@ def _judge_sequentially(gate: Gate, trials: Trials, around: _JudgeContext) -> Ve
         sides.append(_baseline(gate.demand, trials.systems[0], around))
     queues = [_in_order(side) for side in sides]
     shared = [task for task in queues[0] if all(task in queue for queue in queues)]
-    systems = tuple(side.systems[0] for side in sides)
     if decides_in_rounds(gate, len(shared)):
         return _judge_rounds(gate, sides, sorted(shared), seed=around.seed)
-    stream = SharedDraws(systems, sorted(shared), [gate], seed=around.seed)
-    empty = _draw_all(stream, lambda draw: queues[draw.run if stream.paired else 0][draw.task])
+    stream = SharedDraws(trials.systems[0], sorted(shared), [gate], seed=around.seed)
+    empty = _draw_all(stream, lambda draw: queues[0][draw.task])
     return _out_of_runs(stream_verdict(stream, stream.watches[0]), empty)
 
 

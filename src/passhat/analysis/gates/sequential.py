@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from math import ceil, log
 from typing import Any
 
 from passhat.analysis.gates.gate import (
-    BetterRequirement,
-    EquivalentRequirement,
     EveryTaskRequirement,
     Gate,
-    NoWorseRequirement,
     ThresholdRequirement,
 )
-from passhat.analysis.reports.targets import parse_target
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import listed, plural
@@ -29,7 +25,6 @@ from passhat.stats.sequential import (
     SET_ASIDE,
     BlockMetric,
     DrawTicket,
-    EquivalenceGate,
     EveryTaskGate,
     EveryTaskState,
     GateResult,
@@ -89,23 +84,23 @@ class SharedDraws:
     """Draws of tasks at random, seen by every gate on the same tasks of the same system.
 
     The task of a draw follows from the seed and its number alone. A draw is one run, or up to k
-    where a gate asks for pass^k; each gate takes the runs that its own result needs. With two
-    systems, a draw is a run of each. Draws in an outage are set aside (see `OutageGuard`).
+    where a gate asks for pass^k; each gate takes the runs that its own result needs. Draws in an
+    outage are set aside (see `OutageGuard`).
     """
 
     def __init__(
-        self, systems: tuple[str, ...], tasks: Sequence[str], gates: Sequence[Gate], *, seed: int
+        self, system: str, tasks: Sequence[str], gates: Sequence[Gate], *, seed: int
     ) -> None:
-        self.systems = systems
+        self.systems = (system,)
         self.tasks = tuple(tasks)
         self.seed = seed
         designs = [draw_gate(gate, tasks=len(self.tasks), seed=seed) for gate in gates]
         self.watches = [GateProgress(gate=design, state=design.start()) for design in designs]
         self.runs: dict[int, list[Trial]] = {}
         rate = min(watch.gate.expected_rate for watch in self.watches)
-        least = 1 - rate if len(self.tasks) == 1 and not self.paired else 0
+        least = 1 - rate if len(self.tasks) == 1 else 0
         guard = OutageGuard(tasks=len(self.tasks), rate=rate, least_failure=least)
-        self.outages = OutageFilter([guard] * len(systems))
+        self.outages = OutageFilter([guard])
         self._launched: dict[int, int] = {}
         self._issued = self._made = self._seen = 0
         self._continued: deque[int] = deque()
@@ -128,10 +123,6 @@ class SharedDraws:
     def seen(self) -> int:
         """How many of its runs have ended."""
         return self._seen
-
-    @property
-    def paired(self) -> bool:
-        return len(self.systems) == PAIR
 
     def task(self, draw: int) -> int:
         return drawn_task(self.seed, draw, len(self.tasks))
@@ -177,15 +168,12 @@ class SharedDraws:
         self._made += 1
         self._launched[draw] = max(self._launched.get(draw, 0), run + 1)
         self._issued = max(self._issued, draw + 1)
-        if self.paired and run == 0:
-            self._continued.append(draw)
 
     def observe(self, draw: int, trial: Trial) -> None:
         """A run of a draw has ended; its runs come in the order they were made."""
         self._seen += 1
         self.runs.setdefault(draw, []).append(trial)
-        size = len(self.systems)
-        while len(first := self.runs.get(self.outages.seen, [])[:size]) == size:
+        while first := self.runs.get(self.outages.seen, [])[:1]:
             self.outages.take(self.task(self.outages.seen), first)
         self._take_draws()
         if self.is_open and self.outages.seen >= self._most:
@@ -233,8 +221,6 @@ class SharedDraws:
         return None if size is None else (runs[:size], counts)
 
     def _is_unfinished(self, draw: int) -> bool:
-        if self.paired:
-            return self._launched[draw] < PAIR
         runs = self.runs.get(draw, [])
         return self._launched[draw] == len(runs) and any(
             watch.is_open and not watch.gate.is_complete(runs) for watch in self.watches
@@ -243,8 +229,8 @@ class SharedDraws:
     def _launch(self, draw: int) -> Draw:
         run = self._launched.get(draw, 0)
         self.restore(draw, run)
-        system = self.systems[run] if self.paired else self.systems[0]
-        return Draw(index=draw, run=run, system=system, task=self.tasks[self.task(draw)])
+        task = self.tasks[self.task(draw)]
+        return Draw(index=draw, run=run, system=self.systems[0], task=task)
 
 
 class EveryTaskWatch:
@@ -505,11 +491,8 @@ def _times(trial: Trial) -> tuple[float | None, float | None]:
 
 # The design behind a demand, and how it reads a run.
 
-Read = Callable[[Trial], float | None]
-"""How well a run meets a demand: a score in [0, 1], or None if it errored."""
-
 PAIR = 2
-"""Runs of a draw that compares: one of the system, one of its baseline."""
+"""Runs of a slot that compares: one of the system, one of its baseline."""
 
 BETTER_BY = 0.1
 """The difference a gate on "better" is planned for, if no indifference is stated."""
@@ -520,33 +503,23 @@ _ANY_BAR = 0.8
 _PAIRS_BY_DEFAULT = 500
 """They show a margin of 0.1 four times in five where passes and failures differ most."""
 
-_WORST_DIFFERENCE = -1.0
-_ANY_RATE = 0.5
 _NEARLY_NEVER, _NEARLY_ALWAYS = 1e-6, 1 - 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawGate:
-    """A gate whose evidence is draws: a task at random, up to k runs of it (or a pair).
+    """A gate whose evidence is draws: a task at random, up to k runs of it.
 
     A draw ends when its result is known: pass^k at the first failure, pass@k at the first pass.
     `power` is set where one task's own rate is tested: its pass^k is the rate to that power.
     """
 
     gate: Gate
+    demand: ThresholdRequirement
     design: TaskGate | SuiteGate | ScoreGate
-    read: Read
     k: int = 1
     metric: BlockMetric = "pass^k"
     power: tuple[BlockMetric, int] | None = None
-    paired: bool = False
-    mirrored: bool = False
-
-    @property
-    def counts_share(self) -> bool:
-        """Whether the number watched is a share of runs within a limit, not the number demanded."""
-        demand = self.gate.demand
-        return isinstance(demand, ThresholdRequirement) and demand.target.quantile is not None
 
     @property
     def max_draws(self) -> int:
@@ -556,7 +529,7 @@ class DrawGate:
 
     @property
     def max_runs(self) -> int:
-        return self.max_draws * (PAIR if self.paired else self.k)
+        return self.max_draws * self.k
 
     @property
     def errors(self) -> tuple[float, float]:
@@ -570,14 +543,11 @@ class DrawGate:
     @property
     def is_guarded(self) -> bool:
         """Whether runs in an outage are set aside: not where errors or times are asked for."""
-        demand = self.gate.demand
-        return not isinstance(demand, ThresholdRequirement) or demand.target.is_metric
+        return self.demand.target.is_metric
 
     @property
     def expected_rate(self) -> float:
-        """The pass rate of a single run that the demand asks for; 0.5 where it asks for none."""
-        if self.paired:
-            return _ANY_RATE
+        """The pass rate of a single run that the demand asks for."""
         if isinstance(self.design, TaskGate):
             return self.design.p0
         return rate_of_one_run(self.design.mu0, (self.metric, self.k))
@@ -599,18 +569,23 @@ class DrawGate:
     def start(self) -> Any:
         return TaskState() if isinstance(self.design, TaskGate) else self.design.start()
 
+    def read(self, trial: Trial) -> float | None:
+        """How well a run meets the demand: from 0, not at all, to 1; None if it errored."""
+        value = self.demand.target.read(trial)
+        if value is None:
+            return None
+        if self.demand.target.quantile is not None:
+            return float(self.demand.met_by(value))
+        return value if self.demand.upward else 1 - value
+
     def score(self, runs: Sequence[Trial]) -> float | None:
         """The result of a draw whose runs are these."""
-        if self.paired:
-            return _difference(*(self.read(run) for run in runs))
         if self.k == 1:
             return self.read(runs[0])
         return float(block_outcomes(map(self.read, runs), k=self.k, metric=self.metric)[0][0])
 
     def is_complete(self, runs: Sequence[Trial]) -> bool:
         """Whether these runs of a draw settle its result."""
-        if self.paired:
-            return len(runs) == PAIR
         if self.k == 1:
             return bool(runs)
         return bool(block_outcomes(map(self.read, runs), k=self.k, metric=self.metric)[0])
@@ -625,11 +600,6 @@ class DrawGate:
     def result(self, state: Any) -> GateResult:
         confidence = 1 - max(self.gate.alpha, self.gate.beta)
         return self.design.result(state, confidence=confidence)
-
-    def fixed_runs(self, result: GateResult) -> int | None:
-        """The runs of the fixed design with the same error rates, those of a baseline included."""
-        fixed = result.fixed_runs
-        return fixed * PAIR if fixed is not None and self.paired else fixed
 
     def steps(self, draws: Sequence[tuple[Sequence[Trial], bool]]) -> tuple[DesignStep, ...]:
         """The decision log of these draws in their order, with whether each counts."""
@@ -672,7 +642,9 @@ class DrawGate:
         if self.power is not None:
             metric, k = self.power
             return float(mean**k) if metric == "pass^k" else 1 - float((1 - mean) ** k)
-        return 1 - mean if self.mirrored else mean
+        # The design watches the share of runs that are *not* what the demand counts.
+        mirrored = not self.demand.upward and self.demand.target.quantile is None
+        return 1 - mean if mirrored else mean
 
 
 def draw_gate(gate: Gate, *, tasks: int, seed: int) -> DrawGate:
@@ -687,26 +659,13 @@ def draw_gate(gate: Gate, *, tasks: int, seed: int) -> DrawGate:
     744
     """
     demand = gate.demand
-    if isinstance(demand, NoWorseRequirement):
-        return _paired_gate(gate, demand, tasks, seed)
-    assert isinstance(demand, ThresholdRequirement), "a demand of every task has another gate"
+    assert isinstance(demand, ThresholdRequirement), "other demands have gates of their own"
     power = block_of(demand)
     if tasks == 1 and not demand.target.is_mean_score:
-        return DrawGate(
-            gate=gate,
-            design=_task_design(gate, demand),
-            read=_reader(demand),
-            power=power if demand.target.attempts else None,
-            mirrored=_mirrored(demand),
-        )
-    return DrawGate(
-        gate=gate,
-        design=_suite_design(gate, demand, tasks, seed),
-        read=_reader(demand),
-        metric=power[0],
-        k=power[1],
-        mirrored=_mirrored(demand),
-    )
+        own = power if demand.target.attempts else None
+        return DrawGate(gate=gate, demand=demand, design=_task_design(gate, demand), power=own)
+    design = _suite_design(gate, demand, tasks, seed)
+    return DrawGate(gate=gate, demand=demand, design=design, metric=power[0], k=power[1])
 
 
 def every_task_gate(gate: Gate, bars: Sequence[float]) -> EveryTaskGate:
@@ -765,40 +724,6 @@ def rate_of_one_run(number: float, power: tuple[BlockMetric, int]) -> float:
     return float(number ** (1 / k) if metric == "pass^k" else 1 - (1 - number) ** (1 / k))
 
 
-def _paired_gate(gate: Gate, demand: NoWorseRequirement, tasks: int, seed: int) -> DrawGate:
-    """Differences of scores: FAIL at -margin; PASS at -margin + indifference, by default at 0.
-
-    A gate on "better" is planned for a difference of `BETTER_BY` beyond the margin. A gate on
-    "equivalent" must FAIL at the margin, either way, and is expected to PASS at 0.
-    """
-    if isinstance(demand, EquivalentRequirement):
-        return _equivalence_gate(gate, demand, tasks, seed)
-    if isinstance(demand, BetterRequirement):
-        high = (gate.indifference or BETTER_BY) - demand.margin
-    elif demand.margin == 0:
-        raise ArgumentError(f"gate {gate.label!r}", "needs a margin to be decided run by run", 0)
-    else:
-        high = 0.0 if gate.indifference is None else gate.indifference - demand.margin
-    design = ScoreGate(
-        tasks=tasks, mu0=-demand.margin, mu1=high, low=_WORST_DIFFERENCE, high=1.0,
-        alpha=gate.alpha, beta=gate.beta, seed=seed,
-        max_runs=None if gate.max_runs is None else max(1, gate.max_runs // PAIR),
-    )  # fmt: skip
-    return DrawGate(gate=gate, design=design, read=parse_target("mean_score").read, paired=True)
-
-
-def _equivalence_gate(gate: Gate, demand: EquivalentRequirement, tasks: int, seed: int) -> DrawGate:
-    inner = 0.0 if gate.indifference is None else demand.margin - gate.indifference
-    if inner < 0:
-        rule = f"must be at most the margin {demand.margin:g}: equal systems are expected to PASS"
-        raise ArgumentError("indifference", rule, gate.indifference)
-    design = EquivalenceGate(
-        tasks=tasks, mu0=inner, mu1=demand.margin, alpha=gate.alpha, beta=gate.beta, seed=seed,
-        max_runs=None if gate.max_runs is None else max(1, gate.max_runs // PAIR),
-    )  # fmt: skip
-    return DrawGate(gate=gate, design=design, read=parse_target("mean_score").read, paired=True)
-
-
 def _task_design(gate: Gate, demand: ThresholdRequirement) -> TaskGate:
     power = block_of(demand)
     p0, p1 = (rate_of_one_run(share, power) for share in _rates(gate, demand))
@@ -850,30 +775,3 @@ def _rates(gate: Gate, demand: ThresholdRequirement) -> tuple[float, float]:
         rule = f"must leave room above {low:g}: {high:g} is beyond every rate"
         raise ArgumentError("indifference", rule, gate.indifference)
     return low, high
-
-
-def _mirrored(demand: ThresholdRequirement) -> bool:
-    """Whether the design watches the share of runs that are *not* what the demand counts."""
-    return not demand.upward and demand.target.quantile is None
-
-
-def _reader(demand: ThresholdRequirement) -> Read:
-    """How well a run meets the demand: 1 if it does entirely, 0 if it does not at all."""
-    target = demand.target
-
-    def read(trial: Trial) -> float | None:
-        value = target.read(trial)
-        if value is None:
-            return None
-        if target.quantile is not None:
-            return float(demand.met_by(value))
-        return value if demand.upward else 1 - value
-
-    return read
-
-
-def _difference(new: float | None, old: float | None) -> float | None:
-    """The result of a pair; an error on either side counts against the new system."""
-    if new is None:
-        return None
-    return new - (1.0 if old is None else old)

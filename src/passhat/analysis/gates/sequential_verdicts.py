@@ -12,7 +12,6 @@ from passhat.analysis.gates.gate import (
     DecisionLine,
     Gate,
     TaskEvidence,
-    ThresholdRequirement,
     Verdict,
     Word,
     opening,
@@ -61,7 +60,7 @@ def stream_verdict(stream: SharedDraws, watch: GateProgress) -> Verdict:
     result = replace(result, runs=len(used))
     found = gate.estimate(result)
     system, word = stream.systems[0], result.verdict or "UNDECIDED"
-    unit = "pair" if gate.paired else "run" if gate.k == 1 else "draw"
+    unit = "run" if gate.k == 1 else "draw"
     outage = outage_words(stream.outages, len(steps), unit) if gate.is_guarded else ()
     outage = (*outage, *drift_words([draw[0] for draw, counts in taken if counts and draw]))
     alpha, beta = gate.errors
@@ -71,7 +70,7 @@ def stream_verdict(stream: SharedDraws, watch: GateProgress) -> Verdict:
         word,
         runs=len(used),
         most=gate.max_runs,
-        fixed_runs=gate.fixed_runs(result),
+        fixed_runs=result.fixed_runs,
         seen=_seen(gate, found) + _over(stream, counted, found),
         finished=result.verdict is not None,
         draws=len(steps) if gate.max_runs > gate.max_draws else None,
@@ -87,7 +86,7 @@ def stream_verdict(stream: SharedDraws, watch: GateProgress) -> Verdict:
         alpha=alpha,
         beta=beta,
         runs=len(used),
-        fixed_runs=gate.fixed_runs(result),
+        fixed_runs=result.fixed_runs,
         max_runs=gate.max_runs,
         more_runs=None if result.verdict else max(gate.max_runs - len(used), 0),
         seed=stream.seed,
@@ -180,10 +179,8 @@ def _lowest(result: GateResult) -> Estimate | Unavailable:
 def _seen(gate: DrawGate, found: Estimate | Unavailable) -> str:
     if isinstance(found, Unavailable):
         return found.reason
-    demand, value = gate.gate.demand, found.value
-    if not isinstance(demand, ThresholdRequirement):
-        return f"the difference of mean scores is {100 * value:+.1f} points"
-    if gate.counts_share:
+    demand, value = gate.demand, found.value
+    if demand.target.quantile is not None:  # a share of runs within the limit is watched
         limit = f"{demand.sign} {demand.threshold:g}"
         feature = demand.target.places["feature"]
         return f"{shown(value, share=True)} of runs have {feature} {limit}"
@@ -248,7 +245,7 @@ def _outcome(gate: DrawGate, runs: Sequence[Trial], counts: bool) -> str:
     if not counts:
         return f"{letters} set aside"
     x = gate.score(runs)
-    return letters if x is None or (x in (0.0, 1.0) and not gate.paired) else f"{letters} {x:+.2f}"
+    return letters if x is None or x in (0.0, 1.0) else f"{letters} {x:+.2f}"
 
 
 # Several systems: who runs next, who is dropped, and which one is the best.

@@ -349,7 +349,7 @@ class StoppingRule:
                 stated={task: stated[systems[0], task] for task in tasks},
             )
             if rounds
-            else SharedDraws(systems, tasks, gates, seed=self._seed)
+            else SharedDraws(systems[0], tasks, gates, seed=self._seed)
             for (systems, tasks, rounds), gates in grouped.items()
         ]  # fmt: skip
 
