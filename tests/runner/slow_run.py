@@ -1,6 +1,7 @@
 """A run that takes long, to be interrupted: prints what it was told, exits as the CLI would."""
 
 import sys
+import time
 from pathlib import Path
 
 from passhat.history import History, RunJournal
@@ -27,26 +28,37 @@ def main(folder: Path, mode: str) -> int:
         result = run_trials(
             Suite(name="suite", pairings=pairings),
             journal=RunJournal(history, run),
-            on_event=tell,
+            on_event=Telling(slows_down=mode == "slow"),
             concurrency=4,
         )
     return 128 + result.signal if result.signal else 0
 
 
-def tell(event: object) -> None:
-    match event:
-        case TrialStarted():
-            text = f"started {event.ticket.number}"
-        case TrialFinished():
-            text = f"finished {event.ticket.number}"
-        case StopRequested():
-            text = f"stopping {event.signal}"
-        case RunFinished():
-            text = f"over {event.ending} {event.done} {event.undone}"
-        case _:
-            return
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
+class Telling:
+    """Prints each event; a slow run takes its time as soon as there is something to interrupt."""
+
+    def __init__(self, *, slows_down: bool) -> None:
+        self.slows_down = slows_down
+        self.finished = 0
+
+    def __call__(self, event: object) -> None:
+        match event:
+            case TrialStarted():
+                text = f"started {event.ticket.number}"
+            case TrialFinished():
+                text = f"finished {event.ticket.number}"
+                self.finished += 1
+            case StopRequested():
+                text = f"stopping {event.signal}"
+                self.slows_down = False
+            case RunFinished():
+                text = f"over {event.ending} {event.done} {event.undone}"
+            case _:
+                return
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+        if self.slows_down and self.finished >= 25:
+            time.sleep(0.1)
 
 
 if __name__ == "__main__":

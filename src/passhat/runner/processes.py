@@ -249,12 +249,15 @@ def kill_groups() -> None:
         signal_group(process.pid, signal.SIGKILL)
         for descendant in family:
             send_signal(descendant, signal.SIGKILL)
-    # They may fork while they are listed, and are gone only after a moment.
+    # They may fork while they are listed, and are gone only after a moment. A look at all processes
+    # may take longer than that on a busy machine: each group is killed once, however late it is.
     until = time.monotonic() + TERM_GRACE
     for mark in (*(mark for mark, _ in _living.values()), *_starting):
-        while (family := descendants(0, mark, leads=False)) and time.monotonic() < until:
+        while family := descendants(0, mark, leads=False, freeze=True):
             for descendant in family:
                 send_signal(descendant, signal.SIGKILL)
+            if time.monotonic() > until:
+                break
 
 
 def signal_group(pid: int, sign: int) -> bool:
