@@ -3,7 +3,9 @@
 import ctypes
 import json
 import os
+import re
 import resource
+import shlex
 import subprocess
 import sys
 
@@ -44,6 +46,8 @@ def test_a_full_disk_ends_the_run_with_a_sentence_and_resume_completes_it(tmp_pa
     assert done.returncode == 3, done.stderr
     assert "Traceback" not in done.stderr
     assert "the store cannot be used now" in done.stderr
+    said = " ".join(done.stderr.split())
+    assert re.search(r"your [\d,]+ trials are stored; resume with: passhat run --resume", said)
     again = passhat("resume", "--json", cwd=tmp_path)
     assert again.returncode == 1, again.stderr
     assert json.loads(again.stdout)["report"]["systems"][0]["task_table"][0]["runs"] == 1500
@@ -108,3 +112,34 @@ def test_a_report_that_does_not_fit_on_the_disk_leaves_no_half_of_it(tmp_path):
 
 def little_room():
     resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
+
+
+def test_a_cassette_that_does_not_fit_on_the_disk_ends_the_run_and_resume_completes_it(tmp_path):
+    """What was recorded stays whole; every trial is in the store and in the cassette once."""
+    (tmp_path / "passhat.yml").write_text(SUITE.replace("1500", "60"))
+    # A recording that was interrupted takes most of the room.
+    (tmp_path / "cassettes").mkdir()
+    before = {"kind": "setup", "task": "before", "asked": {"prompt": "?" * 1_990_000}}
+    (tmp_path / "cassettes" / "scripted.jsonl.partial").write_text(json.dumps(before) + "\n")
+    done = passhat(
+        "run",
+        "--record",
+        cwd=tmp_path,
+        first=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000,) * 2),
+    )
+    assert done.returncode == 3, done.stderr
+    said = " ".join(done.stderr.split())
+    assert "Traceback" not in said
+    assert "cassettes/scripted.jsonl: File too large; no cassette was written" in said
+    stored = re.search(r"your (\d+) trials are stored; resume with: (passhat run .*)$", said)
+    assert 5 < int(stored[1]) < 60
+    (partial,) = (tmp_path / "cassettes").iterdir()
+    assert partial.name == "scripted.jsonl.partial"
+    assert partial.read_bytes().endswith(b"}\n")
+    assert all(json.loads(line) for line in partial.read_text().splitlines())
+    again = passhat(*shlex.split(stored[2])[1:], cwd=tmp_path)
+    assert again.returncode == 1, again.stderr
+    assert f"{stored[1]} of 60 trials are already done" in again.stderr
+    assert [path.name for path in (tmp_path / "cassettes").iterdir()] == ["scripted.jsonl"]
+    replayed = passhat("run", "--replay", "--json", cwd=tmp_path)
+    assert json.loads(replayed.stdout)["report"]["systems"][0]["task_table"][0]["runs"] == 60

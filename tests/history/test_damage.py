@@ -150,6 +150,29 @@ def test_damage_of_the_write_ahead_log_changes_no_finished_run(tmp_path):
     assert not any("\n" in refusal for refusal in refusals)
 
 
+def test_a_run_whose_process_died_is_resumed_only_in_a_whole_store(tmp_path):
+    path = tmp_path / "history.db"
+    make_store(path)
+    with History.open(path) as history:
+        run = history.start_run("suite")
+        history.add_trials(run, trials(3))
+    with closing(sqlite3.connect(path)) as connection:
+        (page,) = connection.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name = 'trials'"
+        ).fetchone()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+    whole = path.read_bytes()
+    with History.open(path) as history:
+        assert history.reopen_run(history.run_by_id(run.id)).status == "running"
+    at = (page - 1) * size + size // 2
+    path.write_bytes(whole[:at] + bytes(size // 2) + whole[at + size // 2 :])
+    with (
+        History.open(path) as history,
+        pytest.raises(HistoryError, match="the store is damaged"),
+    ):
+        history.reopen_run(run)
+
+
 def test_history_verify_names_the_run_that_is_damaged(tmp_path):
     path = tmp_path / "history.db"
     make_store(path)

@@ -1,14 +1,17 @@
 """Cassettes: N distinct runs recorded and replayed, and every way in which that can go wrong."""
 
 import json
+import random
+import resource
 import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.runner.mutations import BrokenCassettes
 
-from passhat.errors import CassetteError
+from passhat.errors import CassetteError, RunError
 from passhat.records import (
     Behaviour,
     CassetteSettings,
@@ -29,7 +32,7 @@ from passhat.records import (
     TokenUsage,
 )
 from passhat.runner import MemoryJournal, run_trials
-from passhat.runner.cassettes import open_cassettes, read_cassette
+from passhat.runner.cassettes import open_cassettes, read_cassette, write_cassette
 from passhat.runner.models.exchange import CallRequest, Reply
 from passhat.testing import WireServer
 
@@ -268,6 +271,29 @@ def test_a_damaged_cassette_is_refused(recorded, kind, message):
     path.write_text("\n".join(damaged) + "\n" if damaged else "")
     with pytest.raises(CassetteError, match=message):
         replay(suite_for(suite.directory))
+
+
+def test_no_broken_cassette_gives_other_numbers_or_an_error_that_is_not_ours(tmp_path):
+    """`make mutations` breaks twenty thousand."""
+    cassettes = BrokenCassettes(tmp_path)
+    refusals = [cassettes.read_one(random.Random(seed)) for seed in range(100)]
+    assert sum(told is not None for told in refusals) > 50
+    assert not any("Traceback" in told for told in refusals if told)
+
+
+def test_a_cassette_that_cannot_be_written_leaves_nothing_behind(recorded):
+    suite, *_ = recorded
+    (path,) = (suite.directory / "cassettes").iterdir()
+    before, cassette = path.read_bytes(), read_cassette(path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500, hard))
+    try:
+        with pytest.raises(RunError, match=r"agent.jsonl: File too large; no cassette was written"):
+            write_cassette(cassette, path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+    assert path.read_bytes() == before
 
 
 def test_a_missing_cassette_says_how_to_record_one(tmp_path):

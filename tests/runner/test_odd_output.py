@@ -1,12 +1,14 @@
 """Whatever an agent prints or reports, its trial ends and the run goes on."""
 
 import json
+import random
 import sys
 from contextlib import suppress
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.runner.mutations import read_one_printed
 
 from passhat.errors import RunError
 from passhat.history import History, RunJournal
@@ -60,6 +62,13 @@ def test_a_report_is_read_or_refused(report):
 def test_the_output_of_a_coding_tool_is_read_or_left_alone(lines):
     report = read_coding_tool(lines)
     assert report is None or isinstance(report, dict)
+
+
+def test_broken_output_is_read_or_refused_in_a_sentence():
+    """`make mutations` breaks twenty thousand."""
+    refusals = [read_one_printed(random.Random(seed)) for seed in range(1000)]
+    assert any(refusals)
+    assert not any("\n" in told for told in refusals if told)
 
 
 def test_numbers_that_are_none_are_not_those_of_aider():

@@ -162,7 +162,12 @@ class History:
             self._seal(run.id, trials=False)
 
     def reopen_run(self, run: Run, changes: Mapping[str, Any] | None = None) -> Run:
-        """Record that a run continues, with these changes to its options."""
+        """Record that a run continues, with these changes to its options.
+
+        If its process died, perhaps with the machine, the file is checked first.
+        """
+        if run.status == "running":
+            self.database.check()
         options = json.dumps({**run.options, **(changes or {})}, sort_keys=True)
         with self.writing():
             self.database.execute(

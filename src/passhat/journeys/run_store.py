@@ -18,6 +18,7 @@ from passhat.errors import (
     RunInterrupted,
     StoreError,
 )
+from passhat.messages import plural
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import MoreRuns
@@ -175,7 +176,9 @@ def open_run(
                         signalled = isinstance(error, RunInterrupted | KeyboardInterrupt)
                         if not signalled and request.suite and not isinstance(error, InputError):
                             command = _resume_command(run.key, history.name)
-                            error.add_note(f"resume with: {command}")
+                            stored = history.find_run(run.key).trials
+                            kept = f"your {plural(stored, 'trial is', 'trials are')} stored; "
+                            error.add_note(f"{kept * bool(stored)}resume with: {command}")
                         history.finish_run(run, "interrupted" if signalled else "failed")
                     else:
                         history.delete(run)

@@ -7,20 +7,21 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired, TypedDict
 
 import msgspec
 
 from passhat.dataclass import dataclass
 from passhat.errors import CassetteError, RunError
-from passhat.messages import plural
+from passhat.messages import plural, short
 from passhat.records import (
     CommandSystem,
     HttpSystem,
     ModelSystem,
+    Observation,
     Pairing,
     PythonSystem,
     Suite,
@@ -31,7 +32,14 @@ from passhat.records.ledger import CallKey, TrialKey
 from passhat.records.redaction import Redactor, suite_redactor
 from passhat.runner.agents.conversation import AttemptRequest
 from passhat.runner.journal import JUDGE_STEP, Cassettes, Kind, ResponseCache
-from passhat.runner.models.exchange import ToolRequest, ToolResult, Tools, ToolSpec, unknown_tool
+from passhat.runner.models.exchange import (
+    Reply,
+    ToolRequest,
+    ToolResult,
+    Tools,
+    ToolSpec,
+    unknown_tool,
+)
 
 Mode = Literal["record", "append", "missing", "all", "drifted", "replay", "replay-or-live"]
 """`record`: from the start; `append` or `missing`: add what is missing; `all`: everything again;
@@ -92,6 +100,7 @@ class CassetteSet(Cassettes):
         }
         self._pending: dict[TrialKey, dict[int, Line]] = {}
         self._refused = ""
+        self._unwritable = False
         directory = suite.directory / suite.cassette.directory
         self._paths = {
             name: cassette_path(directory, name, compressed=compressed) for name in suite.systems
@@ -153,7 +162,11 @@ class CassetteSet(Cassettes):
         cassette = self._cassettes[place.system]
         cassette.setups[place.task] = self._setups[place.system, place.task]
         cassette.trials[place.task, place.trial] = recorded
-        append_trial(cassette, place.task, place.trial, self._paths[place.system])
+        try:
+            append_trial(cassette, place.task, place.trial, self._paths[place.system])
+        except RunError:
+            self._unwritable = True
+            raise
 
     def keep(self, place: CallKey, line: Line) -> None:
         """Hold an exchange until its trial is over."""
@@ -162,7 +175,7 @@ class CassetteSet(Cassettes):
 
     def close(self) -> None:
         """Write what was recorded."""
-        if not self.recording:
+        if not self.recording or self._unwritable:
             return
         if self._refused:
             raise CassetteError(
@@ -394,13 +407,18 @@ def cassette_path(directory: Path, system: str, *, compressed: bool = False) -> 
 
 def write_cassette(cassette: Cassette, path: Path) -> None:
     """Write a cassette whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     text = b"".join(encode_lines(cassette.lines()))
     data = zstd.compress(text) if path.suffix == ".zst" else text
     temporary = path.with_name(f".{path.name}.new")
-    temporary.touch(0o600)
-    temporary.write_bytes(data)
-    temporary.replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.touch(0o600)
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise _unwritable(path, error) from error
 
 
 def partial_path(path: Path) -> Path:
@@ -410,14 +428,27 @@ def partial_path(path: Path) -> Path:
 
 def append_trial(cassette: Cassette, task: str, trial: int, path: Path) -> None:
     """Keep a finished trial beside the cassette, in case the recording is interrupted."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     lines: list[Line] = [{"kind": "setup", "task": task, "asked": cassette.setups[task]}]
     if cassette.tools is not None:
         lines.append({"kind": "tools", "specs": cassette.tools})
     lines += cassette.trial_lines(task, trial)
-    partial_path(path).touch(0o600)
-    with partial_path(path).open("ab") as file:
-        file.write(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+    partial = partial_path(path)
+    before = 0
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.touch(0o600)
+        before = partial.stat().st_size
+        with partial.open("ab") as file:
+            file.write(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+    except OSError as error:
+        with suppress(OSError):
+            os.truncate(partial, before)  # the trials before it stay whole
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> RunError:
+    kept = f"; what was recorded so far is in {path.name}.partial" * partial_path(path).exists()
+    return RunError(f"{path}: {error.strerror or error}; no cassette was written{kept}")
 
 
 def read_partial(cassette: Cassette, partial: Path) -> None:
@@ -425,7 +456,7 @@ def read_partial(cassette: Cassette, partial: Path) -> None:
     for text in partial.read_bytes().splitlines():
         try:
             load_line(cassette, msgspec.json.decode(text, type=dict[str, Any]))
-        except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             break  # the process died while it wrote this line
     cassette.trials = {key: trial for key, trial in cassette.trials.items() if trial.ending}
 
@@ -459,7 +490,7 @@ def read_cassette(path: Path) -> Cassette:
         raise CassetteError(f"{path} is not a passhat cassette: its first line does not say so")
     if version != VERSION:
         raise CassetteError(
-            f"{path} is of another version, {version!r}; this passhat reads {VERSION!r}: "
+            f"{path} is of another version, {short(version)!r}; this passhat reads {VERSION!r}: "
             "use the passhat that wrote it, or record it again"
         )
     close = lines[-1]
@@ -469,31 +500,87 @@ def read_cassette(path: Path) -> Cassette:
     whole = hashlib.blake2b(sums.encode(), digest_size=8).hexdigest()
     if close.get("lines") != len(lines) - 1 or close.get("sum") != whole:
         raise CassetteError(f"{path}: changed by hand, lines were added, removed or moved; {AGAIN}")
-    cassette = Cassette(system=str(lines[0]["system"]))
+    cassette = Cassette(system=str(lines[0].get("system")))
     for number, line in enumerate(lines[1:-1], 2):
         try:
             load_line(cassette, line)
-        except (KeyError, TypeError) as error:
-            raise CassetteError(f"{path}:{number}: not a line of a cassette: no {error}") from None
+        except msgspec.ValidationError as error:
+            raise CassetteError(f"{path}:{number}: not a line of a cassette: {error}") from None
+    for (task, trial), recorded in cassette.trials.items():
+        if not recorded.ending:
+            raise CassetteError(
+                f"{path}: the end of trial {trial} of {short(task)!r} is missing; {AGAIN}"
+            )
     return cassette
 
 
+class _SetupLine(TypedDict):
+    task: str
+    asked: dict[str, Any]
+
+
+class _ToolsLine(TypedDict):
+    specs: list[ToolSpec]
+
+
+class _TrialLine(TypedDict):
+    task: str
+    trial: int
+
+
+class _EndLine(_TrialLine):
+    seed: int | None
+    seconds: float | None
+    error: NotRequired[str]
+    stop_reason: NotRequired[str]
+
+
+class _ExchangeLine(_TrialLine):
+    step: int
+    request: str
+
+
+class _ModelLine(_ExchangeLine):
+    reply: Reply
+
+
+class _ToolLine(_ExchangeLine):
+    reply: ToolResult
+
+
+class _AgentLine(_ExchangeLine):
+    reply: Observation
+
+
+_SHAPES: Mapping[object, Any] = {
+    "setup": _SetupLine,
+    "tools": _ToolsLine,
+    "end": _EndLine,
+    "model": _ModelLine,
+    "tool": _ToolLine,
+    "agent": _AgentLine,
+}
+"""What a line of each kind must hold. A person may have written it, and made its sum fit."""
+
+
 def load_line(cassette: Cassette, line: Line) -> None:
-    """Put one line of a file in its place."""
-    kind = line["kind"]
+    """Put one line of a file in its place; raises msgspec.ValidationError if it has none."""
+    kind = str(line.get("kind"))
+    if kind not in _SHAPES:
+        raise msgspec.ValidationError(f"there is no kind {short(kind)!r}")
+    msgspec.convert(line, _SHAPES[kind], dec_hook=lambda wanted, text: wanted(text))
+    place = {"task", "trial", "step"}
     if kind == "tools":
         cassette.tools = line["specs"]
     elif kind == "setup":
         cassette.setups[line["task"]] = line["asked"]
     else:
-        place = {"task", "trial", "step"}
-        key = (str(line["task"]), int(line["trial"]))
-        recorded = cassette.trials.setdefault(key, Recorded())
+        recorded = cassette.trials.setdefault((line["task"], line["trial"]), Recorded())
         if kind == "end":
             recorded.ending = {k: v for k, v in line.items() if k not in {*place, "kind", "sum"}}
         else:
             content = {k: v for k, v in line.items() if k not in {*place, "sum"}}
-            recorded.exchanges[int(line["step"])] = content
+            recorded.exchanges[line["step"]] = content
 
 
 def _content(path: Path) -> bytes:
@@ -520,7 +607,7 @@ def _content(path: Path) -> bytes:
 def _parse(path: Path, number: int, text: bytes) -> Line:
     try:
         line = msgspec.json.decode(text, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         if number == 1:
             raise CassetteError(f"{path}: not a cassette: its first line is not JSON") from None
         raise CassetteError(
@@ -574,7 +661,7 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     ["prompt was 'Hi', is 'Hello'"]
     """
     return [
-        f"{key} was {_show(before.get(key))}, is {_show(now.get(key))}"
+        f"{short(key)} was {_show(before.get(key))}, is {_show(now.get(key))}"
         for key in sorted(before.keys() | now.keys())
         if before.get(key) != now.get(key)
     ]
