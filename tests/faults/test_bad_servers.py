@@ -6,12 +6,22 @@ import os
 import re
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from passhat.errors import ServerError
-from passhat.records import StdioServer
+from passhat.errors import ServerError, ServerNeverStarted
+from passhat.records import (
+    Behaviour,
+    Model,
+    ModelSystem,
+    Pairing,
+    StdioServer,
+    Suite,
+    Task,
+)
+from passhat.runner import run_trials
 from passhat.runner.mcp_servers import ServerPool
 from passhat.runner.models.exchange import ToolRequest
 
@@ -114,6 +124,34 @@ def test_a_server_that_fails_takes_its_neighbours_with_it(tmp_path):
         int, (tmp_path / "pids").read_text().split() if (tmp_path / "pids").exists() else ()
     ):
         assert not _alive(pid)
+
+
+def test_a_start_that_is_cancelled_leaves_neither_task_nor_process(tmp_path):
+    pids = tmp_path / "pids"
+
+    async def main():
+        pool = ServerPool(directory=Path.cwd())
+        shared = replace(bad("hang-at-start", pids, start_timeout=120.0), shared=True)
+        starting = asyncio.ensure_future(pool.tools([shared]).__aenter__())
+        while not pids.exists():
+            await asyncio.sleep(0.01)
+        starting.cancel()
+        await asyncio.wait([starting])
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(main())
+    assert not any(map(_alive, map(int, pids.read_text().split())))
+
+
+def test_a_shared_server_that_never_starts_ends_the_run_and_does_not_hold_it_up():
+    """The next trial in line has begun to start it when the first gives up."""
+    server = replace(bad("die-at-start"), shared=True)
+    model = Model(name="scripted", script=(Behaviour(answer="4"),))
+    system = ModelSystem(name="agent", model=model, servers=("bad",))
+    pairing = Pairing(system=system, task=Task(name="t", prompt="?"), runs=5, label="t")
+    suite = Suite(name="s", pairings=(pairing,), servers={"bad": server})
+    with pytest.raises(ServerNeverStarted, match="no database"):
+        run_trials(suite, concurrency=5)
 
 
 def test_a_shared_server_that_died_is_started_anew_for_the_next_trial():

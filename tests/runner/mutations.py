@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
@@ -104,9 +105,9 @@ def changed(data, rng):
         if isinstance(spot, dict) and len(spot) > 1 and rng.random() < 0.3:
             del spot[key]
         elif isinstance(spot, dict) and rng.random() < 0.1:
-            spot["odd"] = rng.choice(ODD_VALUES)
+            spot["odd"] = deepcopy(rng.choice(ODD_VALUES))
         else:
-            spot[key] = rng.choice(ODD_VALUES)
+            spot[key] = deepcopy(rng.choice(ODD_VALUES))
     return b"".join(encode_lines(lines))
 
 

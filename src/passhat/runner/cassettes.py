@@ -607,14 +607,14 @@ def _content(path: Path) -> bytes:
 def _parse(path: Path, number: int, text: bytes) -> Line:
     try:
         line = msgspec.json.decode(text, type=dict[str, Any])
+        total = line_sum({key: value for key, value in line.items() if key != "sum"})
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         if number == 1:
             raise CassetteError(f"{path}: not a cassette: its first line is not JSON") from None
         raise CassetteError(
             f"{path}:{number}: the file is damaged, this line is not JSON ({error}); {AGAIN}"
         ) from None
-    said = {key: value for key, value in line.items() if key != "sum"}
-    changed = line.get("kind") != "close" and line.get("sum") != line_sum(said)
+    changed = line.get("kind") != "close" and line.get("sum") != total
     if changed and (number > 1 or line.get("passhat") == VERSION):
         raise CassetteError(
             f"{path}:{number}: changed by hand, the checksum does not fit the line; {AGAIN}"

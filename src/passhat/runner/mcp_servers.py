@@ -298,6 +298,11 @@ class RunningServer:
             error = self._failure(text)
             await self.stop()
             raise error from None
+        except asyncio.CancelledError:
+            # Nobody else knows of a server that is being started; and a task of the SDK that is
+            # cancelled with the loop, before its first step, waits for ever.
+            await self.stop()
+            raise
         if self._client is None:
             raise self._failure("did not start") from self._error
 
