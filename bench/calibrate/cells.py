@@ -89,7 +89,8 @@ def _digest(study: str, cell: Cell, given: tuple[Any, ...]) -> str:
 
 @cache
 def _statistics() -> str:
-    """A digest of the statistics."""
-    files = sorted((ROOT / "src/passhat/stats").rglob("*.py"))
+    """A digest of the statistics and of the gates that use them."""
+    folders = [ROOT / "src/passhat" / name for name in ("stats", "analysis/gates")]
+    files = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
     text = b"".join(path.read_bytes() for path in files)
     return hashlib.blake2b(text, digest_size=12).hexdigest()

@@ -89,17 +89,17 @@ def _suites(repetitions: int) -> Table:
     for tasks, rounds, kind, k, threshold in CELLS:
         gate = parse_gate(f"pass^{k} >= {threshold:g}")
         watch = RoundGate(gate, (rounds,) * tasks, rounds)
-        step = _standard_error(_rates(tasks, kind, k, threshold), k, rounds)
+        step = standard_error(spread_rates(tasks, kind, k, threshold), k, rounds)
         cells = []
         for distance in (0.0, -_NEAR, _NEAR, _FAR):
             truth = threshold + distance * step
             if not 0 < truth < 1:
                 cells.append("")
                 continue
-            rates = np.tile(_rates(tasks, kind, k, truth), (repetitions, 1))
+            rates = np.tile(spread_rates(tasks, kind, k, truth), (repetitions, 1))
             # The same seed twice: the run in full sees the same outcomes.
             words, spent = simulated_rounds(watch, [rates], np.random.default_rng(SEED))
-            full = _in_full(watch, rates, threshold, np.random.default_rng(SEED))
+            full = in_full(watch, rates, threshold, np.random.default_rng(SEED))
             if distance == 0:
                 cells.append(f"{(words == 1).mean():.3f} {(words == 0).mean():.3f}")
                 cells.append(f"{(full == 1).mean():.3f} {(full == 0).mean():.3f}")
@@ -128,8 +128,8 @@ def _suites(repetitions: int) -> Table:
 def _pairs(repetitions: int) -> Table:
     rng, rows = np.random.default_rng(SEED + 1), []
     for tasks, rounds, difference in PAIRS:
-        old = np.tile(_rates(tasks, "high", 1, 0.7), (repetitions, 1))
-        new = np.tile(_rates(tasks, "high", 1, 0.7 + difference), (repetitions, 1))
+        old = np.tile(spread_rates(tasks, "high", 1, 0.7), (repetitions, 1))
+        new = np.tile(spread_rates(tasks, "high", 1, 0.7 + difference), (repetitions, 1))
         cells = []
         for demand in ("better_than b", "no_worse_than b by 0.05", "equivalent_to b by 0.1"):
             watch = RoundGate(parse_gate(demand), (rounds,) * tasks, rounds)
@@ -148,7 +148,7 @@ def _pairs(repetitions: int) -> Table:
     )
 
 
-def _rates(tasks: int, kind: str, k: int, truth: float) -> Floats:
+def spread_rates(tasks: int, kind: str, k: int, truth: float) -> Floats:
     """Rates of tasks whose mean pass^k is the truth; `sparse` has 60 % that always pass."""
     z = np.array([NormalDist().inv_cdf((i + 0.5) / tasks) for i in range(tasks)])
 
@@ -161,12 +161,12 @@ def _rates(tasks: int, kind: str, k: int, truth: float) -> Floats:
     return shifted(bisect(lambda mean: bool((shifted(mean) ** k).mean() >= truth), -20, 20)[1])
 
 
-def _standard_error(rates: Floats, k: int, rounds: int) -> float:
+def standard_error(rates: Floats, k: int, rounds: int) -> float:
     slope = k * rates ** (k - 1)
     return float(np.sqrt((slope**2 * rates * (1 - rates)).sum() / rounds) / rates.size)
 
 
-def _in_full(watch: RoundGate, rates: Floats, threshold: float, rng: np.random.Generator) -> Floats:
+def in_full(watch: RoundGate, rates: Floats, threshold: float, rng: np.random.Generator) -> Floats:
     passes = np.zeros(rates.shape, dtype=int)
     for _ in range(watch.rounds):
         passes += rng.random(rates.shape) < rates

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from bench.calibrate.cells import run_cells
+from bench.calibrate.stopping import in_full, spread_rates, standard_error
 from bench.calibrate.table import Table, allowed
 from passhat.analysis.gates.fixed_sample import judge_number
 from passhat.analysis.gates.gate import parse_gate
+from passhat.analysis.gates.rounds import RoundGate
 from passhat.analysis.gates.stopping import StoppingRule
 from passhat.analysis.reports.metrics import SystemTrials
 from passhat.records import Pairing, PythonSystem, Suite, Tally, Task
@@ -34,6 +37,21 @@ ERROR_RATE = 0.1
 ONE_TASK = {"require": "pass^1 >= 0.8", "indifference": 0.1}
 SUITE = {"require": "pass^1 >= 0.8", "indifference": 0.05}
 SUITE_TASKS, SUITE_ICC = 20, 0.7
+# How far the truth is from the threshold, in standard errors of the estimate after all trials.
+NEAR = 2.5
+IN_ROUNDS = {"one task": (1, 100), "4 x 20": (4, 20), "20 x 10": (20, 10), "100 x 5": (100, 5)}
+DEMAND, THRESHOLD, K = "pass^3 >= 0.8", 0.8, 3
+# T x R, what is demanded of a against b, the rate of a minus that of b.
+PAIRS = (
+    ("4 x 20", "better_than b", 0.0),
+    ("20 x 10", "better_than b", 0.0),
+    ("100 x 5", "better_than b", 0.0),
+    ("20 x 10", "better_than b", 0.1),
+    ("20 x 10", "no_worse_than b by 0.05", -0.05),
+    ("20 x 10", "no_worse_than b by 0.05", 0.0),
+    ("20 x 10", "equivalent_to b by 0.1", 0.0),
+)
+BASELINE_RATE = 0.7
 BOUND_CELLS = tuple((t, n, k) for t in (1, 5, 20, 50) for n in (5, 10, 20) for k in (1, 3))
 
 
@@ -85,15 +103,24 @@ def tables(*, quick: bool = False) -> list[Table]:
     settings += [Setting(concurrency=n, interrupted=True) for n in CONCURRENCIES]
     settings += [Setting(concurrency=n, interrupted=True, errors=True) for n in CONCURRENCIES]
     return [
+        _in_rounds(8 if quick else 200),
+        _pairs_in_rounds(4 if quick else 100),
         _one_task(settings, 10 if quick else 100),
         _suite(settings, 4 if quick else 40),
         _bounds(20 if quick else 300),
     ]
 
 
-def drive(gate: dict[str, Any], rates: Sequence[float], setting: Setting, *, seed: int) -> Outcome:
+def drive(
+    gate: dict[str, Any],
+    rates: Sequence[float],
+    setting: Setting,
+    *,
+    seed: int,
+    baseline: Sequence[float] = (),
+) -> Outcome:
     """One whole run until its gate is settled, crashed and resumed where the setting says so."""
-    suite = _suite_of(rates, setting, seed)
+    suite = _suite_of({"a": rates, "b": baseline}, setting, seed)
     journal, chance = MemoryJournal(), random.Random(seed)
     while True:
         rule = StoppingRule(suite.pairings, [gate], until_settled=True, seed=seed)
@@ -113,12 +140,11 @@ def drive(gate: dict[str, Any], rates: Sequence[float], setting: Setting, *, see
         return Outcome(word=verdict.word, evidence=verdict.runs, paid=len(result.trials))
 
 
-def _suite_of(rates: Sequence[float], setting: Setting, seed: int) -> Suite:
+def _suite_of(rates: Mapping[str, Sequence[float]], setting: Setting, seed: int) -> Suite:
     errors = ERROR_RATE if setting.errors else 0.0
-    system = PythonSystem(name="agent", function=f"{agent.__module__}:{agent.__name__}")
     pairings = tuple(
         Pairing(
-            system=system,
+            system=PythonSystem(name=system, function=f"{agent.__module__}:{agent.__name__}"),
             # an errored run counts as a failure: the rate of runs that pass stays as it is
             task=Task(
                 name=f"task {i:03}",
@@ -128,7 +154,8 @@ def _suite_of(rates: Sequence[float], setting: Setting, seed: int) -> Suite:
             runs=1,
             label=f"task {i:03}",
         )
-        for i, rate in enumerate(rates)
+        for system, each in rates.items()
+        for i, rate in enumerate(each)
     )
     return Suite(name="calibration", pairings=pairings, seed=seed * 100_003)
 
@@ -144,6 +171,121 @@ def _crash_after(trials: int) -> Callable[[Event], None]:
                 raise Crash
 
     return on_event
+
+
+def _in_rounds(repetitions: int) -> Table:
+    """The rule that every run without an indifference zone follows, at and around a threshold."""
+    truths = ("at the threshold", "-2.5 s.e.", "+2.5 s.e.", "never fails")
+    few = {"at the threshold": repetitions, "never fails": max(2, repetitions // 20)}
+    given = [
+        (shape, truth, max(2, few.get(truth, repetitions // 4) // (2 if shape == "100 x 5" else 1)))
+        for shape in IN_ROUNDS
+        for truth in truths
+    ]
+    rows, largest = [], 0.0
+    for (shape, truth, count), found in zip(
+        given, run_cells("whole_runner", rounds_cell, given), strict=True
+    ):
+        tasks, rounds = IN_ROUNDS[shape]
+        if truth == "at the threshold":
+            largest = max(largest, found["PASS"], found["FAIL"])
+        full = "" if found["in full"] is None else " / ".join(f"{x:.3f}" for x in found["in full"])
+        rows.append((f"{shape}, {tasks * rounds}", truth, *_words(found), full, f"{count}"))
+    return Table(
+        title="Whole runs in rounds: pass^3 >= 0.8, at most N trials",
+        header=("suite, N", "truth", *_WORDS_HEADER, "in full: PASS / FAIL", "repetitions"),
+        rows=rows,
+        finding=(
+            "`run --until-decided` with eight trials at once, one run in five interrupted and "
+            "resumed. Tasks differ (logit-normal, sd 2.5). At the threshold PASS and FAIL are "
+            f"wrong, promised 0.05 each: the largest is {largest:.3f}, allowed with Monte Carlo "
+            f"error {allowed(0.05, repetitions):.3f}. In full: all N trials judged at 5 %, "
+            f"{FULL_SUITES:,} suites. Trials under way at the verdict are paid for."
+        ),
+        repetitions=repetitions,
+        seed=SEED,
+    )
+
+
+FULL_SUITES = 4_000
+
+
+def rounds_cell(shape: str, truth: str, repetitions: int) -> dict[str, Any]:
+    tasks, rounds = IN_ROUNDS[shape]
+    at = spread_rates(tasks, "high" if tasks > 1 else "equal", K, THRESHOLD)
+    steps = {"-2.5 s.e.": -NEAR, "+2.5 s.e.": NEAR}.get(truth, 0.0)
+    aim = THRESHOLD + steps * standard_error(at, K, rounds)
+    rates = spread_rates(tasks, "high" if tasks > 1 else "equal", K, min(aim, 0.995))
+    if truth == "never fails":
+        rates = np.ones(tasks)
+    gate = {"require": DEMAND, "max_runs": tasks * rounds}
+    ends = [
+        drive(gate, rates.tolist(), Setting(concurrency=8, interrupted=i % 5 == 0), seed=i)
+        for i in range(repetitions)
+    ]
+    watch = RoundGate(parse_gate(DEMAND), (rounds,) * tasks, rounds)
+    many = np.tile(rates, (FULL_SUITES, 1))
+    full = in_full(watch, many, THRESHOLD, np.random.default_rng(SEED))
+    return _shares(ends) | {"in full": [float((full == word).mean()) for word in (1, 0)]}
+
+
+def _pairs_in_rounds(repetitions: int) -> Table:
+    given = [
+        (shape, demand, difference, max(2, repetitions // (2 if shape == "100 x 5" else 1)))
+        for shape, demand, difference in PAIRS
+    ]
+    rows = []
+    for (shape, demand, difference, count), found in zip(
+        given, run_cells("whole_runner", pairs_cell, given), strict=True
+    ):
+        tasks, rounds = IN_ROUNDS[shape]
+        name = f"{shape}, {2 * tasks * rounds}"
+        rows.append((name, f"{demand}, {difference:+.2f}", *_words(found), f"{count}"))
+    return Table(
+        title="Whole runs in rounds: two systems side by side",
+        header=("suite, N", "demand, difference", *_WORDS_HEADER, "repetitions"),
+        rows=rows,
+        finding=(
+            "The same for pairs; the second system passes 70 % of the time. Equal systems are "
+            "neither better nor worse, so there both verdicts of `better_than` are wrong; at "
+            "-0.05 both of `no_worse_than by 0.05` are. Promised 0.05 each, allowed with Monte "
+            f"Carlo error {allowed(0.05, repetitions):.3f} ({allowed(0.05, repetitions // 2):.3f} "
+            "for 100 x 5)."
+        ),
+        repetitions=repetitions,
+        seed=SEED,
+    )
+
+
+def pairs_cell(shape: str, demand: str, difference: float, repetitions: int) -> dict[str, Any]:
+    tasks, rounds = IN_ROUNDS[shape]
+    new, old = (
+        spread_rates(tasks, "high", 1, mean).tolist()
+        for mean in (BASELINE_RATE + difference, BASELINE_RATE)
+    )
+    gate = {"require": demand, "max_runs": 2 * tasks * rounds, "system": "a"}
+    return _shares(
+        [
+            drive(gate, new, Setting(concurrency=8, interrupted=i % 5 == 0), seed=i, baseline=old)
+            for i in range(repetitions)
+        ]
+    )
+
+
+_WORDS_HEADER = ("PASS", "FAIL", "UNDECIDED", "trials judged / paid for")
+
+
+def _words(found: Mapping[str, Any]) -> tuple[str, ...]:
+    shares = (f"{found[word]:.3f}" for word in ("PASS", "FAIL", "UNDECIDED"))
+    return *shares, f"{found['evidence']:.0f} / {found['paid']:.0f}"
+
+
+def _shares(ends: Sequence[Outcome]) -> dict[str, float]:
+    return {
+        **{word: _share(ends, word) for word in ("PASS", "FAIL", "UNDECIDED")},
+        "evidence": float(np.mean([end.evidence for end in ends])),
+        "paid": float(np.mean([end.paid for end in ends])),
+    }
 
 
 def _one_task(settings: Sequence[Setting], repetitions: int) -> Table:

@@ -5,7 +5,8 @@ import pytest
 
 from passhat.analysis.gates.gate import parse_gate
 from passhat.analysis.gates.gate_plan import plan_gate
-from passhat.analysis.gates.rounds import RoundGate
+from passhat.analysis.gates.rounds import RoundGate, Rounds
+from passhat.records import Outcome, Trial
 
 
 @pytest.mark.parametrize("demand", ["pass^1 >= 0.8", "pass^3 >= 0.8", "pass@3 >= 0.8"])
@@ -44,6 +45,46 @@ def test_a_plan_lists_after_how_many_runs_a_pass_may_have_which_failures():
     suite = plan_gate("pass^3 >= 0.8", tasks=4, repetitions=5)
     watch = RoundGate(suite.gate, (25,) * 4, 25)
     for failures, run in suite.pass_steps:
-        assert watch.pooled_word(run, run - failures) == "PASS"
-        assert watch.pooled_word(run - 1, run - 1 - failures) != "PASS"
+        assert watch.pooled_word(run, run - failures, failures) == "PASS"
+        assert watch.pooled_word(run - 1, run - 1 - failures, failures) != "PASS"
     assert plan_gate("no_worse_than main by 0.2", tasks=3, repetitions=5).pass_steps == ()
+
+
+def verdict_on(passes, *, demand="pass^1 >= 0.8", tasks=20, rounds=10, seed=0):
+    """What rounds say where the trials pass in this order."""
+    names = [f"task {i:02}" for i in range(tasks)]
+    gates = [parse_gate(demand)]
+    stream = Rounds(("agent",), names, gates, stated=dict.fromkeys(names, rounds), seed=seed)
+    for passed in passes:
+        draw = stream.next_run()
+        if draw is None:
+            break
+        outcome = Outcome.PASSED if passed else Outcome.FAILED
+        stream.observe(
+            draw.index, Trial(system="agent", task=draw.task, trial=draw.index, outcome=outcome)
+        )
+    return stream.verdict(stream.watches[0]), stream
+
+
+@pytest.mark.parametrize("lasted", [10, 12, 14])
+@pytest.mark.parametrize("seed", range(3))
+def test_outages_fail_no_suite_that_passes_outside_them(lasted, seed):
+    passes = np.arange(200) % 10 != 7  # 90 %, and 80 % are demanded
+    for began in (12, 32, 52, 72, 92):
+        passes[began : began + lasted] = False
+    verdict, stream = verdict_on(passes, seed=seed)
+    assert stream.outages.outages
+    assert not stream.outages.is_hopeless
+    assert verdict.word != "FAIL"
+
+
+def test_trials_set_aside_speak_for_neither_verdict():
+    watch = RoundGate(parse_gate("pass^1 >= 0.8"), (10,) * 20, 10)
+    for runs in range(1, 201):
+        for aside in range(0, runs, 7):
+            for passes in range(0, runs - aside + 1, 3):
+                failures = runs - aside - passes
+                word = watch.pooled_word(runs, passes, failures)
+                if word is not None:
+                    assert word == watch.pooled_word(runs, passes + aside, failures)
+                    assert word == watch.pooled_word(runs, passes, failures + aside)

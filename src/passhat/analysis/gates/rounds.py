@@ -140,11 +140,11 @@ class RoundGate:
     def level(self, look: int) -> tuple[float, float]:
         return self._levels["alpha"][look], self._levels["beta"][look]
 
-    def pooled_word(self, runs: int, passes: int) -> Word | None:
-        """What all runs together say, whatever their tasks."""
+    def pooled_word(self, runs: int, passes: int, failures: int) -> Word | None:
+        """What all runs together say, whatever their tasks; a run set aside is neither."""
         if runs <= len(self._most_failures) and runs - passes <= self._most_failures[runs - 1]:
             return "PASS"
-        if runs <= len(self._most_passes) and passes <= self._most_passes[runs - 1]:
+        if runs <= len(self._most_passes) and runs - failures <= self._most_passes[runs - 1]:
             return "FAIL"
         return None
 
@@ -163,8 +163,10 @@ class RoundGate:
 
     def bounds(self, passes: Counts, runs: int, level: float) -> Bounds:
         """The ends for each row of passes of tasks with equally many runs, each at this level."""
-        suites = passes.shape[0]
-        counted = passes if self.metric == "pass^k" else runs - passes
+        # Which task has which passes makes no difference, and near 0 or 1 many suites are alike.
+        alike, place = np.unique(np.sort(passes, axis=1), axis=0, return_inverse=True)
+        suites = alike.shape[0]
+        counted = alike if self.metric == "pass^k" else runs - alike
         flat = (counted + (runs + 1) * np.arange(suites)[:, None]).ravel()
         tasks = np.bincount(flat, minlength=suites * (runs + 1)).reshape(suites, runs + 1)
         seen = tasks.any(axis=0)
@@ -173,7 +175,8 @@ class RoundGate:
             c=np.flatnonzero(seen).astype(float),
             tasks=tasks[:, seen].astype(float),
         )
-        low, high = (end[:, 0] for end in suite_bounds(cells, (self.k,), 1 - 2 * level))
+        ends = suite_bounds(cells, (self.k,), 1 - 2 * level)
+        low, high = (end[place.ravel(), 0] for end in ends)
         return (low, high) if self.metric == "pass^k" else (1 - high, 1 - low)
 
     def narrow_bounds(self, passes: Counts, runs: int, level: float) -> Bounds:
@@ -215,8 +218,8 @@ class Rounds:
 
     The order of the tasks in each round follows from the seed and the round alone. A look at round
     r takes the runs of the rounds up to r, whichever ended first. Runs in an outage are set aside
-    (see `OutageGuard`); by the pooled route they are failures. `planned` are the rounds of the
-    first plan, where these extend it.
+    (see `OutageGuard`); by the pooled route they speak against either verdict. `planned` are the
+    rounds of the first plan, where these extend it.
     """
 
     def __init__(
@@ -238,7 +241,7 @@ class Rounds:
         self.outages = OutageFilter([guard] * len(systems))
         self._launched: dict[int, int] = {}
         self._issued = self._made = self._seen = self._taken = 0
-        self._passes: list[int] = [0]
+        self._passes, self._failures = [0], [0]
         self._plan()
 
     @property
@@ -357,17 +360,19 @@ class Rounds:
             counts = self.outages.counted[self._taken]
             first = self.trials[self._taken][0]
             self._taken += 1
-            self._passes.append(self._passes[-1] + (counts and first.outcome is Outcome.PASSED))
+            passed = first.outcome is Outcome.PASSED
+            self._passes.append(self._passes[-1] + (counts and passed))
+            self._failures.append(self._failures[-1] + (counts and not passed))
             for watch in self.watches:
                 if watch.is_open:
                     self._look_with(watch, self._ends.get(self._taken))
 
     def _look_with(self, watch: RoundGate, ended: int | None) -> None:
-        passes = self._passes[self._taken]
+        passes, failures = self._passes[self._taken], self._failures[self._taken]
         word = None
-        # Within a round only runs without a failure say something: its order is random.
-        if not self.paired and (ended is not None or passes in (0, self._taken)):
-            word = watch.pooled_word(self._taken, passes)
+        # Within a round only runs that all ended alike say something: its order is random.
+        if not self.paired and (ended is not None or self._taken in (passes, failures)):
+            word = watch.pooled_word(self._taken, passes, failures)
         if word is not None:
             look = next(look for look in watch.looks if look >= self._slots[self._taken - 1][0])
             watch.verdict = self._worded(watch, self._judged(watch, self._taken, look), word)
@@ -468,7 +473,7 @@ def simulated_rounds(
         words = np.full(still.size, -1)
         if len(rates) == 1:
             for place, total in enumerate(passes[0][still].sum(axis=1).tolist()):
-                word = watch.pooled_word(number * tasks, total)
+                word = watch.pooled_word(number * tasks, total, number * tasks - total)
                 words[place] = -1 if word is None else int(word == "PASS")
         if number in watch.looks and (left := np.flatnonzero(words < 0)).size:
             counts = [side[still[left]] for side in passes]
