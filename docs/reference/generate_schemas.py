@@ -34,7 +34,7 @@ from passhat.records import Trial
 from passhat.reporters.answers.comparison import COMPARISON
 from passhat.reporters.answers.diff import DIFF
 from passhat.reporters.answers.explanation import EXPLANATION
-from passhat.reporters.answers.listings import RUNS, SEARCH, MatrixObject, Validated
+from passhat.reporters.answers.listings import RUNS, SEARCH, VALIDATED, MatrixObject
 from passhat.reporters.answers.plan import GATE_PLANS, PlanHead
 from passhat.reporters.answers.ranking import PROFILE, RANKING
 from passhat.reporters.answers.report import REPORT
@@ -78,7 +78,7 @@ LISTS = {
     "cassettes": CassetteObject,
     "check": Checked,
     "list": Listed,
-    "validation": Validated,
+    "validation": VALIDATED,
 }
 """Answers that are a list, and what it holds."""
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from passhat.reporters.wording import noise_object, noise_sentence
+from passhat.reporters.data import to_json
+from passhat.reporters.wording import noise_sentence, noise_shape
 from passhat.stats.estimate import Unavailable
 from passhat.stats.sufficient_statistics import TaskSums
 from passhat.stats.variance import noise_sources
@@ -28,4 +29,5 @@ def test_two_systems_pay_for_runs_of_each():
 
 
 def test_what_cannot_be_known_is_data_with_its_reason():
-    assert noise_object(Unavailable("one run")) == {"value": None, "reason": "one run"}
+    shapes = noise_shape(noise_sentence).shapes
+    assert to_json(Unavailable("one run"), shapes) == {"value": None, "reason": "one run"}

@@ -314,20 +314,16 @@ def verify(path: Path | str) -> None:
     from passhat.errors import HistoryError
     from passhat.reporters.formatting import safe_text
 
-    broken = []
+    runs, broken = 0, []
     with _open(path, read_only=True) as store:
-        store.database.check()
-        keys = store.database.execute("SELECT id FROM runs ORDER BY id").fetchall()
-        runs = [store.run_by_id(int(row[0])) for row in keys]
-        for run in runs:
-            try:
-                store.verify(run, whole=True)
-            except HistoryError as error:
+        for run, error in store.verify_all():
+            runs += 1
+            if error is not None:
                 broken.append(run.key)
                 click.echo(safe_text(str(error)), err=True)
     if broken:
         raise HistoryError(f"{path}: damaged: {plural(len(broken), 'run')}: {listed(broken, 10)}")
-    click.echo(f"{plural(len(runs), 'run')}: all whole")
+    click.echo(f"{plural(runs, 'run')}: all whole")
 
 
 @history.command(cls=SectionedCommand)

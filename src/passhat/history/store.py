@@ -355,6 +355,17 @@ class History:
         else:
             raise damaged(self.name, f"run {run.key} {wrong}")
 
+    def verify_all(self) -> Iterator[tuple[Run, HistoryError | None]]:
+        """Every run, the oldest first, and what is wrong with the whole of it."""
+        self.database.check()
+        for run in reversed(self._select_runs("1 = 1", {"limit": ALL})):
+            try:
+                self.verify(run, whole=True)
+            except HistoryError as error:
+                yield run, error
+            else:
+                yield run, None
+
     def _sealed(self, run: int) -> tuple[str, str, int]:
         """The checksums and the status of a run, and how many trials it has, at one moment."""
         row = self.database.execute(

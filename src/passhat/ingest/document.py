@@ -18,12 +18,15 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import IO, BinaryIO, Literal, TypeVar
+from typing import IO, TYPE_CHECKING, BinaryIO, Literal, TypeVar
 
 import msgspec
 
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, ReadError
+
+if TYPE_CHECKING:
+    from xml.parsers.expat import XMLParserType
 
 Kind = Literal["zip", "parquet", "xml", "json", "array", "lines", "text", "binary", "empty"]
 Value = TypeVar("Value")
@@ -228,6 +231,24 @@ def decode(name: str, data: bytes | msgspec.Raw, shape: type[Value]) -> Value:
         raise _not_utf8(name, bytes(data)) from error
     except msgspec.DecodeError as error:
         raise _not_json(name, bytes(data), str(error)) from error
+
+
+def parse_xml(document: Document, parser: XMLParserType, kind: str) -> None:
+    """Parse an XML file of a kind; the handlers of the parser collect what is in it."""
+    from xml.parsers import expat
+
+    def refuse_doctype(*_: object) -> None:
+        raise ReadError(f"{document.name}: has a DOCTYPE, which {kind} has no use for: refused")
+
+    parser.buffer_text, parser.StartDoctypeDeclHandler = True, refuse_doctype
+    try:
+        parser.Parse(document.data, True)
+    except expat.ExpatError as error:
+        raise ReadError(f"{document.name}: not valid XML ({error})") from error
+    except (LookupError, ValueError) as error:  # of the encoding that its first line declares
+        raise ReadError(
+            f"{document.name}, line 1: its encoding cannot be read ({error}); save it as UTF-8"
+        ) from error
 
 
 def read_file(path: Path, limits: Limits) -> bytes:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import TypedDict
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from passhat.analysis.reports.parts import common_k as common_k
 from passhat.analysis.reports.parts import headline_k as headline_k
 from passhat.analysis.reports.parts import is_partial as is_partial
 from passhat.messages import capitalised, listed, plural
-from passhat.reporters.data import IntervalObject, UnavailableObject, interval_object
+from passhat.reporters.data import JsonShape
 from passhat.reporters.formatting import (
     amount,
     decimals,
@@ -40,7 +39,7 @@ from passhat.reporters.formatting import (
 from passhat.reporters.headline import DEPENDABLE
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Unavailable
 from passhat.stats.task_labels import BROKEN_BELOW, CERTAINTY, SOLID_ABOVE
-from passhat.stats.variance import NoiseSources, Purchase, Unit
+from passhat.stats.variance import NoiseSources
 
 
 def metric_name(metric: Metric) -> str:
@@ -388,40 +387,17 @@ def meaning(term: str) -> str:
 # What makes an interval for tasks like these wide, in words and as data.
 
 
-class NoiseObject(TypedDict):
-    """How much of the variance of the mean over tasks like these comes from runs, and from tasks.
-
-    `twice_the_runs` and `twice_the_tasks` are the width then, as a share of the width now.
-    """
-
-    from_runs: float
-    from_tasks: float
-    from_runs_interval: IntervalObject | None
-    unit: Unit
-    twice_the_runs: float
-    twice_the_tasks: float
-    break_even: float | None
-    buy: Purchase
-    sentence: str
-
-
-def noise_object(
-    noise: NoiseSources | Unavailable, *, systems: int = 1
-) -> NoiseObject | UnavailableObject:
-    """The two sources as plain data."""
-    if isinstance(noise, Unavailable):
-        return {"value": None, "reason": noise.reason}
-    return {
-        "from_runs": noise.from_runs,
-        "from_tasks": noise.from_tasks,
-        "from_runs_interval": interval_object(noise.interval),
-        "unit": noise.unit,
-        "twice_the_runs": noise.twice_the_runs,
-        "twice_the_tasks": noise.twice_the_tasks,
-        "break_even": noise.break_even,
-        "buy": noise.buy,
-        "sentence": noise_sentence(noise, systems=systems),
-    }
+def noise_shape(sentence: Callable[[NoiseSources], str]) -> JsonShape:
+    """The two sources as plain data; twice the runs or tasks is a share of the width now."""
+    return JsonShape(
+        "noise",
+        NoiseSources,
+        "How much of the variance of the mean over tasks like these comes from runs, and from "
+        "tasks.",
+        "from_runs from_tasks from_runs_interval=interval unit twice_the_runs twice_the_tasks "
+        "break_even buy sentence",
+        sentence=sentence,
+    )
 
 
 def noise_sentence(noise: NoiseSources, *, systems: int = 1) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from xml.parsers import expat
 
 from passhat.errors import ReadError
-from passhat.ingest.document import Document
+from passhat.ingest.document import Document, parse_xml
 from passhat.ingest.readers import Reading, TrialTable, first_line
 from passhat.ingest.repeated_tests import skipped_note
 from passhat.messages import few
@@ -60,18 +60,9 @@ class _Results:
         self.rows: list[dict[str, Any]] = []
         self._name, self._open, self._text = document.name, list[str](), list[str]()
         self._parser = parser = expat.ParserCreate()
-        parser.buffer_text = True
         parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
-        parser.StartDoctypeDeclHandler = self._refuse_doctype
         parser.CharacterDataHandler = self._add_text
-        try:
-            parser.Parse(document.data, True)
-        except expat.ExpatError as error:
-            raise ReadError(f"{document.name}: not valid XML ({error})") from error
-        except (LookupError, ValueError) as error:  # of the encoding that its first line declares
-            raise ReadError(
-                f"{document.name}, line 1: its encoding cannot be read ({error}); save it as UTF-8"
-            ) from error
+        parse_xml(document, parser, "a report of tests")
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         self._open.append(tag)
@@ -118,9 +109,6 @@ class _Results:
             "started": attributes.get("start-time") or attributes.get("startTime"),
             "line": line,
         }
-
-    def _refuse_doctype(self, *_: object) -> None:
-        raise ReadError(f"{self._name}: has a DOCTYPE, which no report of tests needs: refused")
 
 
 def _seconds(text: str | None) -> float | None:

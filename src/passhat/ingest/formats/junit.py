@@ -17,7 +17,7 @@ from xml.parsers import expat
 
 from passhat.dataclass import dataclass
 from passhat.errors import ReadError
-from passhat.ingest.document import Document
+from passhat.ingest.document import Document, parse_xml
 from passhat.ingest.readers import Reading, TrialTable, first_line
 from passhat.ingest.repeated_tests import repeated_by_flakefinder, skipped_note, tests_of
 from passhat.messages import few, plural, short
@@ -308,18 +308,10 @@ class JUnitSuite:
 def parse_suites(document: Document, *, spoken: bool = False) -> tuple[str, list[JUnitSuite]]:
     """The report's own name, and its suites."""
     parser = expat.ParserCreate()
-    parser.buffer_text = True
     log = _Log(document.name, parser)
     if spoken:
         parser.CharacterDataHandler = log.add_text
-    try:
-        parser.Parse(document.data, True)
-    except expat.ExpatError as error:
-        raise ReadError(f"{document.name}: not valid XML ({error})") from error
-    except (LookupError, ValueError) as error:  # of the encoding that its first line declares
-        raise ReadError(
-            f"{document.name}, line 1: its encoding cannot be read ({error}); save it as UTF-8"
-        ) from error
+    parse_xml(document, parser, "JUnit XML")
     _tell_apart(log.suites)
     return log.report, log.suites
 
@@ -351,7 +343,6 @@ class _Log:
         self._in_case = False
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
-        parser.StartDoctypeDeclHandler = self._refuse_doctype
         self._speaking: list[Words] = []
 
     def add_text(self, text: str) -> None:
@@ -404,9 +395,6 @@ class _Log:
         if not self.suites or self.suites[0].name != UNNAMED:
             self.suites.insert(0, _suite({}, ()))
         return self.suites[0]
-
-    def _refuse_doctype(self, *_: object) -> None:
-        raise ReadError(f"{self._name}: has a DOCTYPE, which JUnit XML has no use for: refused")
 
 
 def _suite(attributes: dict[str, str], inside: tuple[str, ...]) -> JUnitSuite:

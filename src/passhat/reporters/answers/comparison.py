@@ -52,7 +52,7 @@ from passhat.reporters.formatting import (
 )
 from passhat.reporters.headline import not_for_others, scope_words
 from passhat.reporters.next_steps import advise
-from passhat.reporters.wording import NoiseObject, noise_object, noise_sentence
+from passhat.reporters.wording import noise_sentence, noise_shape
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
     THIS_SUITE,
@@ -63,6 +63,7 @@ from passhat.stats.estimate import (
 )
 from passhat.stats.paired import Answer as PairedAnswer
 from passhat.stats.paired import Needed, PairedDifference
+from passhat.stats.variance import NoiseSources
 
 if TYPE_CHECKING:
     from passhat.drawing.figure import Figure
@@ -572,8 +573,8 @@ def _differences(comparison: Comparison) -> dict[str, DifferenceObject]:
     }
 
 
-def _noise(comparison: Comparison) -> NoiseObject | UnavailableObject:
-    return noise_object(comparison.noise, systems=2)
+def _noise_of_two(noise: NoiseSources) -> str:
+    return noise_sentence(noise, systems=2)
 
 
 def _scoped(
@@ -598,7 +599,7 @@ COMPARISON = JsonShape(
     "provenance notes",
     verdict=verdict,
     differences=_differences,
-    noise=_noise,
+    parts=[noise_shape(_noise_of_two)],
 )
 
 

@@ -12,7 +12,7 @@ from passhat.drawing.figure import Figure
 from passhat.messages import capitalised, listed, plural, short_commit
 from passhat.records import Tally, Trials
 from passhat.records.ledger import Row, RunList
-from passhat.records.suite import SuiteCheck
+from passhat.records.suite import SuiteCheck, SuiteProblem
 from passhat.records.transcript import TranscriptMatch, TranscriptMatches
 from passhat.reporters.answer import (
     SHORTEST_HEADING,
@@ -448,21 +448,15 @@ def _row(tally: Tally) -> tuple[str, ...]:
     )
 
 
-class FaultObject(TypedDict):
-    """What is wrong, and where."""
-
-    line: int | None
-    column: int | None
-    path: str
-    message: str
-
-
-class Validated(TypedDict):
-    """One suite file, and everything that is wrong with it."""
-
-    suite: str
-    valid: bool
-    problems: list[FaultObject]
+VALIDATED = JsonShape(
+    "validated",
+    SuiteCheck,
+    "One suite file, and everything that is wrong with it.",
+    "suite=file valid problems=faults",
+    parts=[
+        JsonShape("fault", SuiteProblem, "What is wrong, and where.", "line column path message")
+    ],
+)
 
 
 class ValidationAnswer(Answer[Sequence[SuiteCheck]]):
@@ -485,7 +479,7 @@ class ValidationAnswer(Answer[Sequence[SuiteCheck]]):
         return [{"file": one.file, **to_json(fault)} for one in self.result for fault in one.faults]
 
     def data(self) -> Any:
-        return [_object(check) for check in self.result]
+        return [VALIDATED(check) for check in self.result]
 
     def cases(self) -> Sequence[TestSuite]:
         return [TestSuite(name=one.file, cases=_suite_cases(one)) for one in self.result]
@@ -509,14 +503,3 @@ def _suite_cases(check: SuiteCheck) -> list[ReportedCase]:
         )
         for fault in check.faults
     ]
-
-
-def _object(check: SuiteCheck) -> Validated:
-    return {
-        "suite": check.file,
-        "valid": check.valid,
-        "problems": [
-            {"line": one.line, "column": one.column, "path": one.path, "message": one.message}
-            for one in check.faults
-        ],
-    }

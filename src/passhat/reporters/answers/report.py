@@ -34,7 +34,7 @@ from passhat.reporters.data import (
 )
 from passhat.reporters.formatting import end_cells, percent, scope_cells
 from passhat.reporters.headline import verdict_title
-from passhat.reporters.wording import NoiseObject, luck, noise_object
+from passhat.reporters.wording import luck, noise_sentence, noise_shape
 from passhat.stats.estimate import Estimate, Number, Unavailable
 
 if TYPE_CHECKING:
@@ -219,10 +219,6 @@ def _metrics(system: SystemReport) -> dict[str, MetricObject]:
     return metrics | {f"reliability@{k}": metrics[f"pass^{k}"] for k in system.ks}
 
 
-def _noise(system: SystemReport) -> NoiseObject | UnavailableObject:
-    return noise_object(system.noise)
-
-
 def _seeds(system: SystemReport) -> SeedsObject | UnavailableObject:
     spread = system.seeds
     if isinstance(spread, Unavailable):
@@ -334,14 +330,13 @@ SYSTEM = JsonShape(
     "features tools unsettled excluded levels tags notes",
     verdict=headline.verdict,
     metrics=_metrics,
-    noise=_noise,
     seeds=_seeds,
     decay=_decay,
     task_table=_task_table,
     labels=_labels,
     features=_features,
     tools=_tools,
-    parts=[_RUN_COUNTS, _VARIANCE, _DISTURBANCE, _TASK, _BAR],
+    parts=[_RUN_COUNTS, _VARIANCE, noise_shape(noise_sentence), _DISTURBANCE, _TASK, _BAR],
 )
 _LEADERS = JsonShape(
     "leaders",
