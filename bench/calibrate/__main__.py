@@ -18,6 +18,7 @@ STUDIES = (
     "families",
     "variance",
     "labels",
+    "judges",
     "plans",
     "comparisons",
     "ranks",

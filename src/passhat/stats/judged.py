@@ -1,0 +1,381 @@
+"""Pass rates of trials that an imperfect judge graded, corrected with the labels of people.
+
+Every trial has the judge's verdict, and a random sample of them has a label too: what a person
+says. Nothing here models the judge. pass@1 is the share that people pass among the trials that the
+judge passed, and among those that it failed, each weighted by how many there are. That is
+prediction-powered inference (Angelopoulos et al. 2023) with one rectifier for each verdict, or
+post-stratification. It never divides by the judge's accuracy, as Rogan and Gladen (1978) do.
+
+pass^k for k > 1 is not determined by labels of single trials: where the judge's errors go with the
+task (a rubric that it always misreads), its spread is taken for the agent's. It takes k labels of
+the same task. bench/calibrate/judges.py has the coverage of all this, and of what was not taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from passhat.arguments import CONFIDENCE
+from passhat.dataclass import dataclass
+from passhat.messages import plural
+from passhat.stats import special
+from passhat.stats.arguments import Counts, Floats, confidence_level, random_generator
+from passhat.stats.estimate import (
+    TASKS_LIKE_THESE,
+    Estimate,
+    Interval,
+    Number,
+    Scope,
+    Unavailable,
+)
+from passhat.stats.passk import share_of_passing_subsets
+from passhat.stats.population_bounds import (
+    UNSEEN,
+    Families,
+    TaskGroups,
+    few_families_note,
+    grouping,
+    lower_quantile,
+    lower_ratio_quantile,
+)
+
+FEWEST_LABELS = 10
+"""Labels under each verdict below which no corrected number is stated."""
+
+FEWEST_LABELLED_TASKS = 12
+"""Tasks with k labels below which no corrected pass^k is stated."""
+
+VERDICTS_HELP_FROM = 20
+"""Labelled tasks from which on the verdicts make a corrected pass^k narrower.
+
+With fewer they widen it by up to 14 %. That the choice depends on the design alone, never on the
+labels, keeps the bound coherent: a tuned weight (PPI++) would not be."""
+
+# The weight of the verdicts in a corrected pass^k.
+_HALF = 0.5
+# Quantiles of each verdict's rate, and points that stand for all pairs of them: four times as many
+# move no end of an interval by 0.002. So many halvings leave far less.
+_QUANTILES, _POINTS, _HALVINGS = 256, 512, 30
+# Draws of tasks: a quantile at 2.5 % is within a hundredth of the interval's width.
+_DRAWS, _FEWEST_DRAWS = 4096, 1024
+# Draws times tasks held at once: bounds the memory.
+_BLOCK = 1 << 21
+# With more numbers than this to draw there are fewer draws.
+_MOST_DRAWN = 1 << 22
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Verdicts:
+    """What the judge said of each task's trials, and how much the task weighs.
+
+    `errored` trials have no verdict: they are known to have failed, and need no label.
+    """
+
+    passed: Counts
+    failed: Counts
+    errored: Counts
+    weight: Floats | None = None
+    family: Families | None = None
+
+    @property
+    def runs(self) -> Counts:
+        return self.passed + self.failed + self.errored
+
+    @property
+    def share(self) -> Floats:
+        """The weight of each task's every trial; those of all trials add up to 1."""
+        own = np.ones(self.runs.size) if self.weight is None else self.weight
+        shares: Floats = own / own.sum() / self.runs
+        return shares
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Labels:
+    """Trials that people labelled: task, verdict, what people say, and the chance of being chosen.
+
+    Trials must have been chosen at random, with chances that depend at most on their verdict and
+    their task. `chance` need only be known up to a factor for each verdict; None: alike for all.
+    """
+
+    task: NDArray[np.intp]
+    verdict: NDArray[np.bool_]
+    passed: NDArray[np.bool_]
+    chance: Floats | None = None
+
+    def __len__(self) -> int:
+        return int(self.task.size)
+
+
+def corrected_pass_rate(
+    verdicts: Verdicts, labels: Labels, *, scope: Scope, confidence: float = CONFIDENCE
+) -> Number:
+    """pass@1 as people would have graded it, from labels of single trials.
+
+    For "this suite", the rates of both verdicts are drawn from beta distributions as of Clopper and
+    Pearson, with 3/4 of a label that was not seen; what was labelled is known; and the runs would
+    differ if they were made again, at most as coin flips do. For "tasks like these" tasks are drawn
+    again with all their trials and labels, by random weights (Gaffke 2005). Both are coherent: a
+    label turned from fail to pass raises every draw, so it never lowers an end.
+
+    >>> verdicts = Verdicts(passed=np.array([8] * 25), failed=np.array([2] * 25),
+    ...                     errored=np.zeros(25, np.int64))
+    >>> labels = Labels(task=np.arange(50) % 25, verdict=np.arange(50) < 25,
+    ...                 passed=(np.arange(50) < 22) | (np.arange(50) >= 47))
+    >>> found = corrected_pass_rate(verdicts, labels, scope="this suite")
+    >>> round(found.value, 3), round(found.interval.low, 2), round(found.interval.high, 2)
+    (0.728, 0.58, 0.82)
+    """
+    level = confidence_level(confidence)
+    if (refusal := labels_missing(verdicts, labels)) is not None:
+        return refusal
+    strata = Strata.of(verdicts, labels)
+    tail, alike = (1 - level) / 2, scope == TASKS_LIKE_THESE
+    low, missing = (
+        one.low_of_similar(tail) if alike else one.low(tail) for one in (strata, strata.mirrored())
+    )
+    families = grouping(verdicts.family, verdicts.weight, verdicts.runs.size)
+    return Estimate(
+        value=strata.value,
+        interval=Interval(min(low, strata.value), max(1 - missing, strata.value)),
+        method=f"labels by verdict, {'tasks drawn again' if alike else 'two betas'}",
+        confidence=level,
+        scope=scope,
+        tasks=int(verdicts.runs.size),
+        runs=int(verdicts.runs.sum()),
+        notes=few_families_note(families) if alike else (),
+    )
+
+
+def corrected_pass_hat(
+    verdicts: Verdicts, labels: Labels, k: int, *, confidence: float = CONFIDENCE
+) -> Number:
+    """pass^k as people would have graded it, from tasks drawn at random with k labels or more each.
+
+    The share of k-tuples of a task that pass is seen in its labels, whatever the judge's errors
+    depend on. From twenty labelled tasks on, half of what its verdicts differ from those of all
+    tasks is taken off. The bound is the report's own for tasks like these; it holds for this suite.
+
+    >>> verdicts = Verdicts(passed=np.array([8] * 40), failed=np.array([2] * 40),
+    ...                     errored=np.zeros(40, np.int64))
+    >>> labels = Labels(task=np.repeat(np.arange(12), 5), verdict=np.ones(60, bool),
+    ...                 passed=np.arange(60) % 20 > 0)
+    >>> found = corrected_pass_hat(verdicts, labels, 3)
+    >>> round(found.value, 2), round(found.interval.low, 2), round(found.interval.high, 2)
+    (0.85, 0.61, 0.97)
+    """
+    level = confidence_level(confidence)
+    tasks, runs = verdicts.runs.size, verdicts.runs
+    if short := int(np.count_nonzero(runs < k)):
+        return Unavailable(f"pass^{k} needs {k} trials of every task; {short:,} have fewer")
+    read = np.bincount(labels.task, minlength=tasks)
+    right = np.bincount(labels.task, labels.passed, minlength=tasks)
+    # A task with fewer than k trials that did not error has a pass^k of 0 without any label.
+    graded = verdicts.passed + verdicts.failed
+    can = graded >= k
+    seen = can & (read >= k)
+    count = int(np.count_nonzero(seen))
+    needed = min(FEWEST_LABELLED_TASKS, int(np.count_nonzero(can)))
+    if count < needed:
+        return Unavailable(f"label {k} trials of each of {plural(needed - count, 'more task')}")
+    size = np.ones(tasks) if verdicts.weight is None else verdicts.weight
+    able = float(size[can].sum() / size.sum())
+    if not able:
+        return Unavailable(f"no task has {k} trials that did not error")
+    among = share_of_passing_subsets(runs, graded, k)
+    judged = share_of_passing_subsets(runs, verdicts.passed, k)
+    mean = float(size[can] @ judged[can] / size[can].sum())
+    weight = _HALF if count >= VERDICTS_HELP_FROM else 0.0
+    values = among[seen] * share_of_passing_subsets(read[seen], right[seen], k)
+    values = values - weight * (judged[seen] - mean)
+    families = None if verdicts.family is None else np.asarray(verdicts.family, object)[seen]
+    group = grouping(families, size[seen], count)
+    low, high = _population_ends(values, group, (1 - level) / 2, weight, mean)
+    value = float(np.average(values, weights=size[seen]))
+    low, value, high = (able * float(np.clip(one, 0.0, 1.0)) for one in (low, value, high))
+    return Estimate(
+        value=value,
+        interval=Interval(min(low, value), max(high, value)),
+        method="whole labelled tasks, Dirichlet",
+        confidence=level,
+        scope=TASKS_LIKE_THESE,
+        tasks=tasks,
+        runs=int(runs.sum()),
+        notes=few_families_note(group),
+    )
+
+
+def limits_of_pass_hat(rate: Estimate, k: int) -> Interval | None:
+    """Where pass^k lies whatever tasks and judge are like: at most pass@1, at least its k-th power.
+
+    The second is Jensen's inequality.
+
+    >>> rate = Estimate(value=0.9, interval=Interval(0.8, 0.95), method="", confidence=0.95)
+    >>> limits_of_pass_hat(rate, 2)
+    Interval(low=0.6400000000000001, high=0.95)
+    """
+    return rate.interval and Interval(rate.interval.low**k, rate.interval.high)
+
+
+def _population_ends(
+    values: Floats, group: TaskGroups | None, tail: float, weight: float, mean: float
+) -> tuple[float, float]:
+    """The ends for the mean of values of tasks, of which the verdicts' part was taken off.
+
+    What was not seen is at its worst: -weight (1 - mean) below, and 1 + weight mean above.
+    """
+    worst, best = -weight * (1 - mean), 1 + weight * mean
+    if group is None:
+        ones = np.ones(values.size)
+        low = lower_quantile(values, ones, tail, unseen=worst)
+        return float(low), -float(lower_quantile(-values, ones, tail, unseen=-best))
+    group = group if group.many_families else group.alone()
+    sums = np.bincount(group.family, values * group.weight)
+    sizes = np.bincount(group.family, group.weight)
+    low = lower_ratio_quantile(sums, sizes, tail, unseen=worst)
+    return float(low), -float(lower_ratio_quantile(-sums, sizes, tail, unseen=-best))
+
+
+def labels_missing(verdicts: Verdicts, labels: Labels) -> Unavailable | None:
+    """What to label before a pass rate can be corrected; None if there is enough."""
+    short = []
+    for word, trials, read in (
+        ("passed", int(verdicts.passed.sum()), int(np.count_nonzero(labels.verdict))),
+        ("failed", int(verdicts.failed.sum()), int(np.count_nonzero(~labels.verdict))),
+    ):
+        if (needed := min(FEWEST_LABELS, trials) - read) > 0:
+            short.append(f"{plural(needed, 'more trial')} that the judge {word}")
+    return Unavailable(f"label {' and '.join(short)}") if short else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Strata:
+    """The trials of each task by verdict, as draws need them; weights of all trials add up to 1.
+
+    `size` is the weight of each task and `known` that of its trials that are known to pass. The
+    next have a row for trials that the judge passed and one for those that it failed: `open` is the
+    weight of trials without a label, `labels` how many labels there are and `passes` how many of
+    them pass, in labels of equal weight (Kish 1965). `runs` is how many equal trials the suite
+    amounts to, and `group` the family of each task, or the task itself.
+    """
+
+    size: Floats
+    known: Floats
+    open: Floats
+    labels: Floats
+    passes: Floats
+    runs: float
+    group: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, verdicts: Verdicts, read: Labels) -> Strata:
+        tasks, share = verdicts.runs.size, verdicts.share
+        own = share[read.task]
+        drawn = own if read.chance is None else own / read.chance
+        left, labels, passes = np.zeros((3, 2, tasks))
+        for row, (side, trials) in enumerate(
+            ((read.verdict, verdicts.passed), (~read.verdict, verdicts.failed))
+        ):
+            at, weight = read.task[side], drawn[side]
+            labelled = np.bincount(at, minlength=tasks)
+            left[row] = share * np.maximum(trials - labelled, 0)
+            if weight.size:
+                weight = weight * (weight.sum() / (weight @ weight))
+                labels[row] = np.bincount(at, weight, minlength=tasks)
+                passes[row] = np.bincount(at, weight * read.passed[side], minlength=tasks)
+        families = grouping(verdicts.family, verdicts.weight, tasks)
+        many = families is not None and families.many_families
+        return cls(
+            size=share * verdicts.runs,
+            known=np.bincount(read.task, own * read.passed, minlength=tasks).astype(np.float64),
+            open=left,
+            labels=labels,
+            passes=passes,
+            runs=float(1 / (verdicts.runs @ share**2)),
+            group=families.family if many and families is not None else np.arange(tasks),
+        )
+
+    @property
+    def value(self) -> float:
+        """pass@1 as people would have graded it."""
+        rates = self.passes.sum(axis=1) / np.maximum(self.labels.sum(axis=1), 1e-300)
+        return float(np.clip(self.known.sum() + self.open.sum(axis=1) @ rates, 0.0, 1.0))
+
+    def mirrored(self) -> Strata:
+        """The same of failures: what is neither open nor known to pass is known to fail."""
+        known = np.maximum(self.size - self.known - self.open.sum(axis=0), 0.0)
+        return replace(self, known=known, passes=self.labels - self.passes)
+
+    def low(self, tail: float) -> float:
+        """The lower end for these tasks: the runs would differ if they were made again."""
+        mean = np.clip(self.graded_by_people(), 0.0, 1.0)
+        if not mean.any():
+            return 0.0
+        # The noise of runs is at most that of coin flips: tasks that differ have less.
+        passes, failures = np.maximum(self.runs * mean, 1e-300), self.runs * (1 - mean) + UNSEEN
+        low, high = 0.0, 1.0
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            below = special.betainc(passes, failures, middle).mean() < tail
+            low, high = (middle, high) if below else (low, middle)
+        return low
+
+    def graded_by_people(self) -> Floats:
+        """A pessimistic distribution of the mean of these very trials, had people graded them all.
+
+        Equally likely points, in order. The rate of each verdict is taken at evenly spread
+        quantiles, every one of the first with every one of the second.
+        """
+        rates = []
+        for passes, labels in zip(self.passes.sum(axis=1), self.labels.sum(axis=1), strict=True):
+            at = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
+            least = max(labels - passes, 0.0) + UNSEEN
+            rates.append(special.betaincinv(passes, least, at) if passes > 0 else np.zeros(at.size))
+        left = self.open.sum(axis=1)
+        mean = np.add.outer(left[0] * rates[0], left[1] * rates[1]).ravel()
+        mean.sort()
+        points: Floats = self.known.sum() + mean.reshape(_POINTS, -1).mean(axis=1)
+        return points
+
+    def low_of_similar(self, tail: float) -> float:
+        """The lower end for tasks like these."""
+        return float(np.quantile(self.draws_of_tasks(), tail))
+
+    def draws_of_tasks(self) -> Floats:
+        """Draws of the mean over other tasks (or families), each with its trials and labels."""
+        sums = np.stack([self.size, self.known, *self.open, *self.labels, *self.passes])
+        groups = int(self.group.max(initial=-1)) + 1
+        sums = np.stack([np.bincount(self.group, row, minlength=groups) for row in sums])
+        counted, sums = _joined(sums)
+        # One that was not seen is as large as the group of a task drawn at random, and fails.
+        largest = float(sums[0] @ (sums[0] / counted) / sums[0].sum())
+        rng, _ = random_generator(None)
+        count = max(_FEWEST_DRAWS, min(_DRAWS, _MOST_DRAWN // counted.size))
+        found = []
+        for start in range(0, count, block := max(1, _BLOCK // counted.size)):
+            rows = min(block, count - start)
+            weights = rng.gamma(counted, size=(rows, counted.size))
+            unseen = rng.gamma(UNSEEN, size=(3, rows))
+            size, known, open_1, open_0, read_1, read_0, pass_1, pass_0 = (
+                weights @ (sums / counted).T
+            ).T
+            right = known + open_1 * (pass_1 / (read_1 + unseen[1]))
+            right += open_0 * (pass_0 / (read_0 + unseen[2]))
+            found.append(right / (size + largest * unseen[0]))
+        return np.concatenate(found)
+
+
+def _joined(sums: Floats) -> tuple[Floats, Floats]:
+    """Groups without a label that are alike, joined: how many each stands for, and their sums.
+
+    Whether a group has a label depends on the design, never on what it says: so do the draws.
+    """
+    labelled = sums[4:6].any(axis=0)
+    bare, place, count = np.unique(
+        sums[:, ~labelled].round(15), axis=1, return_inverse=True, return_counts=True
+    )
+    del place
+    counted = np.concatenate((np.ones(np.count_nonzero(labelled)), count.astype(np.float64)))
+    return counted, np.concatenate((sums[:, labelled], bare * count), axis=1)

@@ -1,0 +1,168 @@
+"""Numbers corrected for a judge's errors: their laws, on small tables one by one."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from passhat.stats import judged
+from passhat.stats.estimate import Estimate, Interval, Unavailable
+from passhat.stats.judged import (
+    FEWEST_LABELS,
+    Labels,
+    Strata,
+    Verdicts,
+    corrected_pass_hat,
+    corrected_pass_rate,
+    limits_of_pass_hat,
+)
+
+SCOPES = ("this suite", "tasks like these")
+
+
+def suite(passed, runs, *, errored=None, weight=None):
+    passed = np.asarray(passed)
+    errors = np.zeros_like(passed) if errored is None else np.asarray(errored)
+    return Verdicts(passed=passed, failed=runs - passed - errors, errored=errors, weight=weight)
+
+
+def labelled(*rows, chance=None):
+    task, verdict, passed = (np.array(column) for column in zip(*rows, strict=True))
+    return Labels(
+        task=task.astype(np.intp),
+        verdict=verdict.astype(bool),
+        passed=passed.astype(bool),
+        chance=chance,
+    )
+
+
+def turned(labels, place):
+    passed = labels.passed.copy()
+    passed[place] = True
+    return Labels(task=labels.task, verdict=labels.verdict, passed=passed, chance=labels.chance)
+
+
+def ends(verdicts, labels):
+    """The ends of Strata, without the rule of fewest labels: small tables have few."""
+    sides = (Strata.of(verdicts, labels), Strata.of(verdicts, labels).mirrored())
+    low, missing = (one.low(0.025) for one in sides)
+    low_similar, missing_similar = (one.low_of_similar(0.025) for one in sides)
+    return np.array([low, 1 - missing, low_similar, 1 - missing_similar, sides[0].value])
+
+
+def test_a_label_turned_from_fail_to_pass_lowers_no_end_in_any_small_table(monkeypatch):
+    """Every table of three tasks with three trials and a label each, in both scopes.
+
+    The law holds draw by draw, so a coarse grid and few draws show it.
+    """
+    for name, size in (("_QUANTILES", 32), ("_POINTS", 64), ("_DRAWS", 128), ("_FEWEST_DRAWS", 64)):
+        monkeypatch.setattr(judged, name, size)
+    runs, both = 3, (True, False)
+    for passed in itertools.combinations_with_replacement(range(runs + 1), 3):
+        sides = [[side for side in both if (count if side else runs - count)] for count in passed]
+        for verdict in itertools.product(*sides):
+            found = {
+                said: ends(
+                    suite(passed, runs), labelled(*zip(range(3), verdict, said, strict=True))
+                )
+                for said in itertools.product(both, repeat=3)
+            }
+            for said, before in found.items():
+                for place in range(3):
+                    better = (*said[:place], True, *said[place + 1 :])
+                    assert (found[better] >= before - 1e-12).all()
+
+
+def test_a_label_turned_from_fail_to_pass_lowers_no_end_of_pass_hat_k():
+    """Also where the verdicts take part, from twenty labelled tasks on."""
+    rng = np.random.default_rng(3)
+    for tasks, labelled_tasks, k in ((14, 12, 1), (14, 12, 3), (30, 22, 3)):
+        verdicts = suite(rng.integers(0, 6, tasks), 5)
+        task = np.repeat(np.arange(labelled_tasks), 3)
+        labels = Labels(
+            task=task, verdict=np.ones(task.size, bool), passed=rng.random(task.size) < 0.6
+        )
+        before = corrected_pass_hat(verdicts, labels, k)
+        for place in np.flatnonzero(~labels.passed):
+            after = corrected_pass_hat(verdicts, turned(labels, place), k)
+            assert after.interval.low >= before.interval.low - 1e-9
+            assert after.interval.high >= before.interval.high - 1e-9
+            assert after.value >= before.value - 1e-12
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_without_labels_there_is_no_number_but_what_to_label(scope):
+    none = Labels(task=np.zeros(0, np.intp), verdict=np.zeros(0, bool), passed=np.zeros(0, bool))
+    found = corrected_pass_rate(suite([6] * 8, 10), none, scope=scope)
+    assert isinstance(found, Unavailable)
+    assert found.reason == (
+        f"label {FEWEST_LABELS} more trials that the judge passed and {FEWEST_LABELS} more trials "
+        "that the judge failed"
+    )
+    assert corrected_pass_hat(suite([6] * 8, 10), none, 3).reason == (
+        "label 3 trials of each of 8 more tasks"
+    )
+
+
+def test_a_verdict_that_every_trial_of_is_labelled_needs_no_ten_labels():
+    verdicts = suite([10] * 7 + [8], 10)
+    rows = [(task, True, True) for task in range(8) for _ in range(2)] + [(7, False, False)] * 2
+    found = corrected_pass_rate(verdicts, labelled(*rows), scope="this suite")
+    assert isinstance(found, Estimate)
+    assert found.value == pytest.approx(78 / 80)
+
+
+def test_where_every_trial_is_labelled_the_judge_makes_no_difference():
+    rng = np.random.default_rng(8)
+    truth = rng.random((12, 6)) < 0.7
+    found = []
+    for verdict in (truth, ~truth, rng.random((12, 6)) < 0.5):
+        rows = np.argwhere(np.ones((12, 6), bool))
+        labels = Labels(task=rows[:, 0], verdict=verdict.ravel(), passed=truth.ravel())
+        found.append(corrected_pass_rate(suite(verdict.sum(axis=1), 6), labels, scope="this suite"))
+    assert {round(one.value, 12) for one in found} == {round(float(truth.mean()), 12)}
+    assert {round(one.interval.low, 9) for one in found} == {round(found[0].interval.low, 9)}
+
+
+def test_an_errored_trial_is_known_to_have_failed():
+    """Half of the trials errored: no label can bring pass@1 above one half."""
+    verdicts = suite([5] * 12, 10, errored=[5] * 12)
+    rows = [(task, True, True) for task in range(12)]
+    for scope in SCOPES:
+        found = corrected_pass_rate(verdicts, labelled(*rows), scope=scope)
+        assert found.value == pytest.approx(0.5)
+    assert corrected_pass_hat(verdicts, labelled(*rows * 3), 3).value == pytest.approx(
+        (5 * 4 * 3) / (10 * 9 * 8)
+    )
+
+
+def test_labels_drawn_with_unequal_chances_count_by_them():
+    """Trials of task 0 are drawn nine times as often, and would be the mean without weights."""
+    verdicts = suite([9, 9], 10)
+    rows = [(0, True, False)] * 9 + [(1, True, True)] + [(0, False, False)] + [(1, False, False)]
+    chance = np.array([0.9] * 9 + [0.1, 1.0, 1.0])
+    value = Strata.of(verdicts, labelled(*rows, chance=chance)).value
+    assert value == pytest.approx(0.05 + 0.4 * 0.5)
+
+
+def test_a_task_that_weighs_more_counts_more():
+    rows = [(0, True, True)] * 5 + [(1, True, False)] * 5 + [(0, False, False), (1, False, False)]
+    equal = Strata.of(suite([5, 5], 6), labelled(*rows)).value
+    heavy = Strata.of(suite([5, 5], 6, weight=np.array([3.0, 1.0])), labelled(*rows)).value
+    assert (equal, heavy) == (pytest.approx(5 / 12), pytest.approx(0.75 * 5 / 6))
+
+
+@given(st.floats(0.01, 0.99), st.integers(1, 20))
+def test_the_limits_of_pass_hat_hold_for_every_two_tasks(rate, k):
+    """Jensen: rate^k <= mean of p^k <= rate, for any two tasks of that mean."""
+    spread = min(rate, 1 - rate)
+    for step in np.linspace(0, spread, 5):
+        mean = ((rate - step) ** k + (rate + step) ** k) / 2
+        limits = limits_of_pass_hat(
+            Estimate(value=rate, interval=Interval(rate, rate), method="", confidence=0.95), k
+        )
+        assert limits.low - 1e-12 <= mean <= limits.high + 1e-12
