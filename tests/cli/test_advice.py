@@ -66,6 +66,7 @@ def results(here, call):
         ["report", "my runs.db", "--run", "v1"],
         ["history", "--store", "my runs.db", "show", "v1"],
         ["history", "--store", "my runs.db", "show", "latest"],
+        ["history", "--store", "my runs.db"],
     ],
     ids=" ".join,
 )
@@ -78,6 +79,36 @@ def test_every_command_that_an_answer_advises_runs_as_it_stands(here, call, resu
         done = call(*command)
         assert done.exit_code == 0, (command, done.stderr)
         assert "RESULTS" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["report", "broken.csv", "--k", "3", "--confidence=0.8", "-q", "--seed", "4"],
+        ["report", "--name", "-c", "broken.csv", "--k=2", "--errors=exclude"],
+        ["compare", "several agents.csv", "--only", "a b", "--only", "-c", "--margin", "0.3"],
+        ["compare", "--k", "2", "several agents.csv", "--only=d'e", "--only", "a b"],
+        ["compare", "several agents.csv", "--only", "a b", "--only", "-c", "--by", "pass^2"],
+    ],
+    ids=" ".join,
+)
+def test_a_command_that_shows_more_of_an_answer_is_about_the_same_answer(call, results, words):
+    (more,) = [one for one in advised(call(*words).stdout) if one[-1] == "-v"]
+    again = json.loads(call(*more[:-1], "--json").stdout)
+    assert again == json.loads(call(*words, "--json").stdout)
+
+
+def test_what_a_trend_advises_reads_the_same_store_and_agent(here, call):
+    for seed, rate in enumerate([0.95] * 6 + [0.3] * 6):
+        trials = simulate(tasks=8, runs=8, rate={"new": rate, "other": 0.9}, seed=seed)
+        write_trials(trials, here / f"{seed}.jsonl")
+        stored = call(*("history", "--store", "my runs.db", "add", f"{seed}.jsonl", "--suite", "s"))
+        assert stored.exit_code == 0, stored.stderr
+    for chosen in ([], ["--only", "new"]):
+        (command,) = advised(call("trend", "--store", "my runs.db", *chosen).stdout)
+        assert command[3:] == ["--only", "new", "--store", "my runs.db"]
+        done = call(*command)
+        assert done.exit_code == 0, (command, done.stderr)
 
 
 @pytest.mark.parametrize("ending", ["md", "html", "txt"])

@@ -156,6 +156,7 @@ class Commands(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """The arguments, after noting whether any of them asks for help."""
         ctx.meta[_ASKS_HELP] = bool({"-h", "--help", "--help-all"}.intersection(args))
+        ctx.meta["passhat.typed"] = tuple(args)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -24,7 +24,7 @@ from passhat.cli.options import (
     output_options,
     seed_option,
 )
-from passhat.cli.output import Output
+from passhat.cli.output import Output, typed_command
 from passhat.cli.reading import TASK_COLUMN, ReadingOptions, reading_options
 from passhat.errors import ReadError
 from passhat.journeys.results import is_pattern, is_there
@@ -104,7 +104,8 @@ def compare(
     if not isinstance(answer, Comparison):
         held = len(answer.systems) + len(answer.unranked)
         output.say(f"{held} agents: ranking them (--only names two to compare)")
-    output.write(answer, results=reading.again(errors=analysis["errors"]), scope=scope)
+    again = reading.again(errors=analysis["errors"])
+    output.write(answer, results=again, command=typed_command(), scope=scope)
 
 
 @click.command(cls=SectionedCommand, brief=["It is now: passhat why RESULTS TASK [TRIAL [TRIAL]]"])

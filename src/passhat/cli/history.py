@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from passhat.cli.options import (
     CRITERION,
     JSON,
     ONLY,
+    STORE_VARIABLE,
     WHICH_COLUMNS,
     WRITE,
     SectionedCommand,
@@ -151,7 +153,15 @@ def _list(
 ) -> None:
     from passhat.journeys import list_runs as listed_runs
 
-    output.write(listed_runs(suite=suite, branch=branch, limit=limit, store=path))
+    found = listed_runs(suite=suite, branch=branch, limit=limit, store=path)
+    output.write(found, store=_store_words(path))
+
+
+def _store_words(store: Path | str) -> str:
+    """What makes another command read the same store; nothing for the one that it would read."""
+    if str(store) in (STORE, os.environ.get(STORE_VARIABLE)):
+        return ""
+    return f" --store {shlex.quote(str(store))}"
 
 
 @history.command(cls=SectionedCommand, brief=["It is now: passhat report RUN"])
@@ -504,4 +514,4 @@ def trend(
     trends = journeys.trend(
         suite, store=store, branch=branch, last=last, only=only, k=k, confidence=confidence
     )
-    output.write(trends)
+    output.write(trends, store=_store_words(store), narrowed=bool(only))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shlex
 import shutil
 import sys
 from collections.abc import Sequence
@@ -144,6 +145,33 @@ def write_whole(path: Path, content: bytes, *, mode: int = 0o666) -> None:
         with suppress(OSError):
             beside.unlink()
         raise
+
+
+PRINTING = frozenset({"as_json", "as_markdown", "as_format", "paths_out", "quiet", "verbose"})
+"""The options that say how and where an answer is shown, not which."""
+
+
+def typed_command() -> str | None:
+    """The command line that asked for this answer, without the options that say how to show it."""
+    context = click.get_current_context(silent=True)
+    typed = [] if context is None else list(context.meta.get("passhat.typed", ()))
+    if context is None or not typed:
+        return None
+    params = {flag: param for param in context.command.params for flag in param.opts}
+    words = ["passhat"]
+    while typed:
+        word = typed.pop(0)
+        if word == "--":
+            return shlex.join([*words, word, *typed])
+        flag, equals, _ = word.partition("=") if word.startswith("--") else (word[:2], "", "")
+        param = params.get(flag) if word.startswith("-") else None
+        part = [word]
+        value_follows = isinstance(param, click.Option) and not (param.is_flag or param.count)
+        if value_follows and not equals and (word.startswith("--") or len(word) == 2) and typed:
+            part.append(typed.pop(0))
+        if param is None or param.name not in PRINTING:
+            words += part
+    return shlex.join(words)
 
 
 def in_shell(text: str) -> str:

@@ -30,6 +30,7 @@ from passhat.cli.output import (
     fitted_failures,
     fitted_transcripts,
     ink_for,
+    typed_command,
     wants_page,
     writes_page,
 )
@@ -150,6 +151,7 @@ def report(
     output.write(
         answer,
         results=again,
+        command=typed_command(),
         more_runs=None if again is None else results.more_runs(),
         all_tasks=all_tasks,
         scope=scope,

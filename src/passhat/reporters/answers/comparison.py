@@ -168,8 +168,8 @@ class ComparisonAnswer(Answer[Comparison]):
         if open_ is not None:
             blocks.append(Remark(open_))
         if options.results is not None:
-            command = f"passhat compare {options.results} -v"
-            blocks.append(Hints((advise("All tasks", command),)))
+            command = options.command or f"passhat compare {options.results}"
+            blocks.append(Hints((advise("All tasks", f"{command} -v"),)))
         return blocks
 
     def rows(self) -> Records:

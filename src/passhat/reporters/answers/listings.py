@@ -186,7 +186,7 @@ class RunListAnswer(Answer[RunList]):
             cut=tuple((columns.index(i), width) for i, width in least if i in columns),
         )
         more = len(found.runs) - len(shown)
-        steps = [advise("See one", f"passhat report {found.runs[0]['run']}")]
+        steps = [advise("See one", f"passhat report {found.runs[0]['run']}{options.store}")]
         if found.resume is not None:
             steps.append(advise("Go on with the newest unfinished one", found.resume))
         return [

@@ -223,7 +223,7 @@ def _screen_hints(system: SystemReport, options: DisplayOptions) -> list[Block]:
         steps = [advise("How many more", f"passhat plan {results} --k {k}")]
         return [Hints(tuple(steps), apart=True)]
     steps = [
-        advise("More", f"passhat report {results} -v"),
+        advise("More", f"{options.command or f'passhat report {results}'} -v"),
         advise("Why it fails", f"passhat why {results}"),
     ]
     return [Hints(tuple(steps))]
@@ -476,8 +476,8 @@ def _unlisted(count: int, some: bool, options: DisplayOptions) -> list[Block]:
     more = f"{count:,} more" if some else f"{plural(count, 'task')} not listed"
     if options.results is None:
         return [Paragraph("", f"{more}.")]
-    named = options.results != RESULTS
-    way = f"passhat report {options.results} --tasks" if named else "`all_tasks=True`"
+    command = options.command or f"passhat report {options.results}"
+    way = f"{command} --tasks" if options.results != RESULTS else "`all_tasks=True`"
     return [Paragraph("", f"{more}: {way} lists every task.")]
 
 

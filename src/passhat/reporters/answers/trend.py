@@ -44,7 +44,7 @@ from passhat.reporters.formatting import (
     span,
     wrap,
 )
-from passhat.reporters.next_steps import advise
+from passhat.reporters.next_steps import advise, only
 from passhat.stats.trend import ChangePoint, Changes, DivergingTrend
 
 if TYPE_CHECKING:
@@ -122,7 +122,9 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
         change = trend.newest_change
         if change is not None and options.results is not None and change.position:
             after, before = (trend.points[change.position - i].key for i in (0, 1))
-            blocks.append(Hints((advise("What changed", f"passhat compare {after} {before}"),)))
+            agent = f" {only(trend.name)}" if others or options.narrowed else ""
+            command = f"passhat compare {after} {before}{agent}{options.store}"
+            blocks.append(Hints((advise("What changed", command),)))
         said = headline(trends)
         room = MOST_LINES - len(wrap(said, WIDTH)) - len(blocks) - 2  # a blank line, the header
         most = len(trend.points) if len(trend.points) <= room else room - 1
