@@ -185,3 +185,22 @@ agents:
     counts = {(cell["expected"], cell["chosen"]): cell["count"] for cell in ways["tool_matrix"]}
     assert set(counts) == {("find", "find"), ("find", "guess")}
     assert sum(counts.values()) == 8
+
+
+def test_of_a_big_log_some_trials_are_compared_and_all_are_counted(call, here, monkeypatch):
+    rows = [line(trial, task) for task in "abcdefgh" for trial in range(60)]
+    (here / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    size = (here / "log.jsonl").stat().st_size
+    command = ("why", "log.jsonl", "--columns", "task=case")
+    whole = call(*command)
+    monkeypatch.setattr("passhat.journeys.analyses.MOST_COMPARED", size // 4)
+    some = call(*command)
+    assert whole.stdout.splitlines()[0].startswith("The agent skips find_order: in 240 of 240")
+    assert some.stdout.startswith("The agent skips find_order: in ")
+    assert "  30/60  a" in some.stdout  # every trial counts in the table
+    assert re.search(r"Compared: the transcripts of (\d+)\s+of 480\s+trials", some.stdout)
+    counts = json.loads(call(*command, "--json").stdout)["counts"]
+    assert (counts["runs"], counts["failed"], counts["without_transcript"]) == (480, 240, 0)
+    assert 360 <= counts["unread"] < 400
+    one = json.loads(call(*command, "--task", "b", "--json").stdout)["counts"]
+    assert (one["runs"], one["unread"], one["failing"]) == (60, 0, 30)

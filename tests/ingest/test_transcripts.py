@@ -536,3 +536,57 @@ def test_a_flat_list_of_typed_items_has_its_calls(kind, name):
 def test_a_list_of_a_shape_that_nobody_knows_stays_an_answer():
     said = transcript_of([{"type": "plan", "what": "x"}])
     assert (said.messages, said.answer) == ((), '[{"type":"plan","what":"x"}]')
+
+
+def big_log(tasks=12, runs=30):
+    """JSON Lines in which failing runs call bad_tool; task t0 always passes, t1 never."""
+    lines = []
+    for task in range(tasks):
+        for run in range(runs):
+            passed = task == 0 or (task > 1 and run % 12 > task % 5)
+            call = {"type": "tool_call", "name": "good_tool" if passed else "bad_tool"}
+            said = [{"role": "user", "content": "x" * 200}, call]
+            row = {"task": f"t{task}", "trial": run, "passed": passed, "messages": said}
+            lines.append(json.dumps(row))
+    return "\n".join(lines).encode()
+
+
+def test_of_a_big_log_passing_and_failing_trials_of_the_same_tasks_are_read():
+    log = big_log()
+    trials, every = read_with_transcripts(log)
+    some_trials, some = read_with_transcripts(log, most=len(log) // 3)
+    assert some_trials.tally().passed.tolist() == trials.tally().passed.tolist()
+    assert set(some) | some.unread == set(every)
+    assert not set(some) & some.unread
+    assert len(every) / 4 < len(some) < len(every) / 2
+    assert all(some[key] == every[key] for key in some)
+    for task in {task for _, task, _ in some} - {"t0", "t1"}:
+        calls = {json.loads(some[key])["messages"][1]["calls"][0]["name"] for key in some
+                 if key[1] == task}  # fmt: skip
+        assert calls == {"good_tool", "bad_tool"}, task
+
+
+def test_a_log_below_the_bound_is_read_whole():
+    log = big_log()
+    assert read_with_transcripts(log, most=len(log))[1] == read_with_transcripts(log)[1]
+
+
+def test_the_transcripts_of_one_task_are_read_alone():
+    _, said = read_with_transcripts(big_log(), task="t3")
+    assert {task for _, task, _ in said} == {"t3"}
+    assert len(said) == 30
+    assert len(said.unread) == 330
+    _, every = read_with_transcripts(big_log(), task="no such task")
+    assert len(every) == 360
+
+
+def test_transcripts_that_are_not_wanted_are_not_decoded(monkeypatch):
+    decoded = []
+
+    def counted(cell):
+        decoded.append(cell)
+        return transcript_of(cell)
+
+    monkeypatch.setattr("passhat.ingest.formats.tables.transcript_of", counted)
+    _, said = read_with_transcripts(big_log(), task="t3")
+    assert len(decoded) == len(said) == 30

@@ -1,8 +1,11 @@
+import json
+
 import numpy as np
 import pytest
 
 from passhat.records.redaction import Redactor
 from passhat.records.secrets import SHAPES, shapes_near
+from passhat.records.transcript import CleanTexts, clean_text
 
 NEEDLES = sorted({needle for shape in SHAPES for needle in shape.needles})
 WORDS = "The agent read réponse 42 from https:// and wrote a path, basic _ and task-7; "
@@ -41,3 +44,15 @@ def test_half_a_character_hides_no_key():
 def test_a_token_is_found_behind_any_white_space(scheme, space):
     text = f"{scheme}{space}QWxhZGRpbjpvcGVuc2VzYW1l"
     assert Redactor({}).clean(f"curl -H '{text}' x") == "curl -H '[redacted]' x"
+
+
+@pytest.mark.parametrize("hidden", ["", "\\", "\\\\", "/", "\n"])
+def test_a_kept_text_is_cleaned_as_each_of_its_strings_by_itself(hidden):
+    """The JSON text is searched once, its strings only for the shapes that are near it."""
+    keys = ["ghp_0123456789abcdefghij0123456789abcdef", "sk-ant-api03-0123456789abcdef"]
+    named = [f'{{"db_token": "a1B2c3D4e5F6"{hidden}}}', f'x{hidden}"api_key\\": \\"a1B2c3D4e5F6\\"']
+    for said in (*keys, *named, json.dumps(named), json.dumps(json.dumps(named))):
+        turns = ["no key here", f"before {hidden}{said} after", "and ghp_0123456789abcdefghij01"]
+        kept = json.dumps({"messages": turns, "answer": said}, ensure_ascii=False)
+        cleaned = json.loads(CleanTexts({("a", "b", 0): kept})["a", "b", 0])
+        assert cleaned == {"messages": [*map(clean_text, turns)], "answer": clean_text(said)}

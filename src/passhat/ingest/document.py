@@ -15,7 +15,7 @@ import re
 import struct
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO, Literal, TypeVar
@@ -34,6 +34,8 @@ Value = TypeVar("Value")
 PARQUET_MAGIC = b"PAR1"
 COMPRESSED_SUFFIXES = (".gz", ".zst", ".zstd", ".bz2", ".xz")
 LINES_SUFFIXES = (".jsonl", ".ndjson")
+
+_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 _SMALL = 2**20
 """Files up to this size are read in one go, whatever they hold."""
@@ -69,12 +71,13 @@ class Document:
     """One input. `first` is the JSON object, or the first one of an array or of JSON Lines.
 
     Of a member of an archive both are given: its content, and the path that it has inside.
-    `alone` says that it is the only file of a call: no other can repeat its rows.
+    `alone` says that it is the only file of a call: no other can repeat its rows. `wanted` are the
+    rows whose transcripts are asked for, None for all.
     """
 
     __slots__ = (
         *("_data", "_file", "alone", "first", "kind", "limits"),
-        *("name", "sha256", "shape", "size"),
+        *("name", "sha256", "shape", "size", "wanted"),
     )
 
     def __init__(
@@ -83,11 +86,12 @@ class Document:
         self.name, self.limits, self._file = name, limits, path
         self.shape: tuple[object, ...] | None = None
         self.alone = False
+        self.wanted: Container[int] | None = None
         self.kind: Kind
         self._data: bytes | None = None
         head, self.sha256, content, self.size = _read_once(name, path, data, limits)
         self.first: Mapping[str, msgspec.Raw] = {}
-        if head.startswith(b"{") and not content:
+        if not content and head.startswith(b"{"):
             self.kind, self.first = "lines", _first_of_many(path) or {}
             return
         if head.startswith(_READ_IN_PIECES):
@@ -406,8 +410,11 @@ def _is_binary(head: bytes) -> bool:
 
 
 def _object(text: bytes) -> Mapping[str, msgspec.Raw] | None:
-    with contextlib.suppress(msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return _decode(text, dict[str, msgspec.Raw])
+    try:
+        return _OBJECT.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        with contextlib.suppress(msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            return _decode(text, dict[str, msgspec.Raw])  # it may hold NaN
     return None
 
 

@@ -7,7 +7,7 @@ import io
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import lru_cache
 from shlex import quote
@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, ReadError, UnknownFile
 from passhat.ingest.assemble import checked_parts
 from passhat.ingest.document import Document, Limits
@@ -74,7 +75,7 @@ from passhat.records.columns import (
     verdict_columns,
 )
 from passhat.records.transcript import CleanTexts, TranscriptKey, Transcripts
-from passhat.records.trial import read_by_different_scores
+from passhat.records.trial import Outcome, read_by_different_scores
 from passhat.records.trials import check_duplicates
 
 _TABULAR = ("text", "lines", "array", "json", "parquet")
@@ -104,7 +105,7 @@ def read_trials(
             rule = f"must be among {', '.join(known)}{typo_hint(unknown[0], known)}"
             raise ArgumentError("columns", rule, unknown[0])
         mapping = replace(mapping or ColumnMap(), **columns)
-    trials, _ = _read(source, format, mapping, duplicates, limits, transcripts=False)
+    trials, _ = _read(source, format, mapping, duplicates, limits, transcripts=None)
     return trials
 
 
@@ -115,16 +116,21 @@ def read_with_transcripts(
     mapping: ColumnMap | None = None,
     duplicates: Duplicates = "error",
     limits: Limits | None = None,
+    task: str | None = None,
+    most: int | None = None,
 ) -> tuple[Trials, Transcripts]:
     r"""The same trials, and their transcripts by system, task and trial.
 
-    A source that holds no transcripts says so in its notes.
+    A source that holds no transcripts says so in its notes. With `task` only the transcripts of
+    that task are read, if there is one. Of a file of more than `most` bytes those of some trials
+    are: passing and failing ones of the same tasks, the tasks that fail most often first.
 
     >>> _, said = read_with_transcripts(b"task,passed,output\nrefund,yes,Done.\n")
     >>> said
     {('input', 'refund', 0): '{"answer": "Done."}'}
     """
-    return _read(source, format, mapping, duplicates, limits, transcripts=True)
+    asked = _AskedTranscripts(task=task, most=most)
+    return _read(source, format, mapping, duplicates, limits, transcripts=asked)
 
 
 def recognise(document: Document, mapping: ColumnMap, *, guess: bool = True) -> Reader:
@@ -159,7 +165,7 @@ def _read(
     duplicates: Duplicates,
     limits: Limits | None,
     *,
-    transcripts: bool,
+    transcripts: _AskedTranscripts | None,
 ) -> tuple[Trials, Transcripts]:
     check_duplicates(duplicates)
     for name, given_one, kind in (("mapping", mapping, ColumnMap), ("limits", limits, Limits)):
@@ -175,8 +181,8 @@ def _read(
     for given, one in enumerate(inputs):
         known = open_input(one, chosen, limits, unknown.setdefault(given, {}))
         for document, reader, table in _read_each(known, mapping, only):
-            if size := len(table):
-                said = _kept_texts(document, reader, mapping, size) if transcripts else ()
+            if len(table):
+                said = transcripts.read(document, reader, mapping, table) if transcripts else ()
                 piece = InputPart(
                     name=document.name,
                     stem=document.stem,
@@ -435,19 +441,68 @@ def _given_twice(parts: Sequence[CheckedPart]) -> str:
     return ""
 
 
-def _kept_texts(
-    document: Document, reader: Reader, mapping: ColumnMap, trials: int
-) -> list[str | None]:
-    """The transcript of each trial as JSON text, cut to the limit; None if there is none."""
-    longest = document.limits.max_transcript
-    transcripts = reader.transcripts(document, mapping) if reader.transcripts else ()
-    try:
-        texts = [said.cut(longest).to_json() if said else None for said in transcripts]
-    except RecursionError as error:
-        raise ReadError(f"{document.name}: nested too deeply to be a result file") from error
-    if texts and len(texts) != trials:  # a transcript beside the wrong trial is worse than none
-        raise ReadError(f"{document.name}: has {len(texts)} transcripts for {trials} trials")
-    return texts or [None] * trials
+UNREAD = ""
+"""In the place of a transcript that was not read."""
+
+_MOST_ALIKE = 10
+"""Passing, and failing, trials of a task that are enough where all are too many."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _AskedTranscripts:
+    """Which transcripts are read: those of one task, or those of `most` bytes of a file."""
+
+    task: str | None
+    most: int | None
+
+    def read(
+        self, document: Document, reader: Reader, mapping: ColumnMap, table: TrialTable
+    ) -> list[str | None]:
+        """The transcript of each trial as JSON text, cut to the limit; None if there is none."""
+        document.wanted = self._rows(document, table)
+        longest = document.limits.max_transcript
+        transcripts = reader.transcripts(document, mapping) if reader.transcripts else ()
+        wanted = document.wanted
+        try:
+            texts = [
+                UNREAD
+                if wanted is not None and row not in wanted
+                else said.cut(longest).to_json()
+                if said
+                else None
+                for row, said in enumerate(transcripts)
+            ]
+        except RecursionError as error:
+            raise ReadError(f"{document.name}: nested too deeply to be a result file") from error
+        if texts and len(texts) != len(table):  # beside the wrong trial it is worse than none
+            raise ReadError(
+                f"{document.name}: has {len(texts)} transcripts for {len(table)} trials"
+            )
+        return texts or [None] * len(table)
+
+    def _rows(self, document: Document, table: TrialTable) -> Container[int] | None:
+        tasks = list(map(str, table.columns["task"]))
+        if self.task is not None and self.task in tasks:
+            return frozenset(row for row, task in enumerate(tasks) if task == self.task)
+        if self.most is None or document.size <= self.most:
+            return None
+        systems = table.columns.get("system") or [""] * len(tasks)
+        ended = table.columns.get("outcome") or table.columns.get("passed") or [None] * len(tasks)
+        groups: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
+        for row, (system, task, end) in enumerate(zip(systems, tasks, ended, strict=True)):
+            passing, failing = groups.setdefault((str(system), task), ([], []))
+            (passing if end in (Outcome.PASSED, True) else failing).append(row)
+        # Tasks that can be compared come first: those that pass and fail, and fail most often.
+        ranked = sorted(groups.values(), key=lambda sides: (not all(sides), -len(sides[1])))
+        room = self.most * len(tasks) // document.size
+        each = max(_MOST_ALIKE, room // (2 * len(groups)))
+        chosen: set[int] = set()
+        for sides in ranked:
+            if len(chosen) >= room:
+                break
+            for rows in sides:
+                chosen.update(rows[:: -(-len(rows) // each)] if rows else ())
+        return chosen
 
 
 def _by_trial(trials: Trials, said: Sequence[str | None]) -> Transcripts:
@@ -455,12 +510,14 @@ def _by_trial(trials: Trials, said: Sequence[str | None]) -> Transcripts:
     if not said:
         return {}
     keys = zip(trials.system.texts(), trials.task.texts(), trials.trial.tolist(), strict=True)
-    texts = {
-        (system or "", task or "", trial): text
-        for (system, task, trial), text in zip(keys, said, strict=True)
-        if text is not None
-    }
-    return CleanTexts(texts)
+    texts, unread = {}, set()
+    for (system, task, trial), text in zip(keys, said, strict=True):
+        key = (system or "", task or "", trial)
+        if text == UNREAD:
+            unread.add(key)
+        elif text is not None:
+            texts[key] = text
+    return CleanTexts(texts, unread=frozenset(unread))
 
 
 # Small tables with the same columns, read as one: a folder may hold thousands of them.
@@ -552,9 +609,9 @@ def _shape(document: Document, mapping: ColumnMap) -> Shape | None:
 
 def _object_shape(first: Mapping[str, msgspec.Raw], mapping: ColumnMap) -> Shape | None:
     """The keys of one run, and of what it has lists of; None if such a list may be the runs."""
-    openers = tuple(_opener(raw) for raw in first.values())
+    openers = [_opener(raw) for raw in first.values()]
     lists: list[tuple[str, tuple[str, ...]]] = []
-    for key, opener in zip(first, openers, strict=True):
+    for key, opener in zip(first, openers, strict=True) if "[{" in openers else ():
         if opener == "[{" and usual_name(key) not in WITHIN_A_RUN:
             try:
                 entries = _LIST.decode(first[key])
@@ -576,9 +633,9 @@ def _is_one_run(
 
 def _opener(raw: msgspec.Raw) -> str:
     view = memoryview(raw)
-    start = bytes(view[:1])
-    if start != b"[":
-        return "{" if start == b"{" else ""
+    start = view[0] if view.nbytes else None
+    if start != ord("["):
+        return "{" if start == ord("{") else ""
     return "[{" if bytes(view[1:64]).lstrip().startswith(b"{") else "["
 
 

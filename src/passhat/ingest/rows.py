@@ -9,8 +9,17 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import field, replace
+from itertools import compress
 from typing import Any
 
 import msgspec
@@ -205,8 +214,13 @@ def row_names(document: Document, mapping: ColumnMap) -> list[str]:
     return list(dict.fromkeys((*shared, *inner)))
 
 
-def cells_one_by_one(document: Document, column: str, mapping: ColumnMap = USUAL) -> Iterator[Any]:
-    """The cells of a column, each decoded when it is needed.
+def cells_one_by_one(
+    document: Document,
+    column: str,
+    mapping: ColumnMap = USUAL,
+    wanted: Container[int] | None = None,
+) -> Iterator[Any]:
+    """The cells of a column, each decoded when it is needed; None in rows that are not `wanted`.
 
     All transcripts of a log together take as much memory again as the log.
     """
@@ -215,7 +229,10 @@ def cells_one_by_one(document: Document, column: str, mapping: ColumnMap = USUAL
         place = _header(lines).index(column)
         yield from (cells[place] for _, cells in lines)
     elif _has_rows(document, mapping):
-        for _, row in _numbered_rows(document, mapping):
+        for place, (_, row) in enumerate(_numbered_rows(document, mapping)):
+            if wanted is not None and place not in wanted:
+                yield None
+                continue
             first, *rest = [column] if column in row else column.split(".")
             raw = row.get(first)
             yield None if raw is None else _inside(decode(document.name, raw, object), rest)
@@ -267,16 +284,36 @@ def measured_rows(sheet: Table) -> list[int | None]:
     marked = [
         any(map(_tells_apart, cells)) for cells in zip(*map(sheet.cells, telling), strict=True)
     ]
-    marks = [0] * len(sheet)
-    for name in sorted(sheet.columns):  # one by one: a column of transcripts is not kept
-        for row, cell in enumerate(sheet.columns[name]):
-            if cell is not None and cell != "":
-                try:
-                    marks[row] = hash((marks[row], name, cell))
-                except TypeError:  # a list or an object
-                    shown = msgspec.json.encode(cell, enc_hook=str)
-                    marks[row] = hash((marks[row], name, shown))
-    return [mark if own else None for mark, own in zip(marks, marked, strict=True)]
+    if not any(marked):
+        return []
+    names = tuple(sorted(sheet.columns))
+    # Column by column: one of transcripts is not kept.
+    hashes = [_cell_hashes(sheet.columns[name]) for name in names]
+    whole = not any(None in column for column in hashes)
+    marks: list[int | None] = []
+    for row, own in zip(zip(*hashes, strict=True), marked, strict=True):
+        if not own:
+            marks.append(None)
+        elif whole:
+            marks.append(hash((names, row)))
+        else:  # a cell that says nothing is as none
+            said = [one is not None for one in row]
+            marks.append(hash((tuple(compress(names, said)), tuple(compress(row, said)))))
+    return marks
+
+
+def _cell_hashes(cells: Iterable[Any]) -> list[int | None]:
+    """A number for each cell, the same for equal ones; None for one that says nothing."""
+    hashes: list[int | None] = []
+    for cell in cells:
+        if cell is None or cell == "":
+            hashes.append(None)
+            continue
+        try:
+            hashes.append(hash(cell))
+        except TypeError:  # a list or an object
+            hashes.append(hash(msgspec.json.encode(cell, enc_hook=str)))
+    return hashes
 
 
 def _tells_apart(cell: Any) -> bool:

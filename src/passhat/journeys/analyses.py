@@ -468,6 +468,10 @@ def _labels(paths: Sequence[str]) -> list[str]:
 ALPHA = 0.05
 """How often a cause may be named although failing is pure luck."""
 
+MOST_COMPARED = 2**25
+"""Of a file of more than 32 MiB the transcripts of some trials are compared: two thousand or so,
+which shows any cause that matters, and takes ten seconds."""
+
 MOST_RUNS = 12
 """Numbers of runs that a message lists."""
 
@@ -490,7 +494,7 @@ def why(
     """
     from passhat.analysis.explaining.explain import explain
 
-    trials, transcripts = _with_transcripts(results)
+    trials, transcripts = _with_transcripts(results, task, MOST_COMPARED)
     chosen = choose_systems(trials, only)
     if task is not None:
         if task not in chosen.tasks:
@@ -513,7 +517,7 @@ def diff_trials(
     """
     from passhat.analysis.explaining.run_diff import diff_runs
 
-    trials, transcripts = _with_transcripts(results)
+    trials, transcripts = _with_transcripts(results, task)
     system = arguments.one_name("only", only)
     chosen_names(system, trials.systems)  # refuses one that is not there
     first = first_number(trials.trial.tolist())
@@ -526,13 +530,15 @@ def diff_trials(
     return diff_runs(trials, transcripts, task, *numbers, system=system)
 
 
-def _with_transcripts(given: ResultsLike) -> tuple[Trials, Transcripts]:
-    """The trials of results that hold transcripts too: files or stored runs."""
+def _with_transcripts(
+    given: ResultsLike, task: str | None, most: int | None = None
+) -> tuple[Trials, Transcripts]:
+    """The trials of results, and the transcripts that are compared: of files or stored runs."""
     results = trials_or_results(given)
     if not isinstance(results, Results):
         rule = "must be paths or names of runs, which have transcripts; trials have none"
         raise ArgumentError("results", rule, given)
-    return results.with_transcripts()
+    return results.with_transcripts(task=task, most=most)
 
 
 # How reliability changed over the stored runs of a suite, and which tasks are flaky.

@@ -93,9 +93,15 @@ class Results:
         """Every trial of all the paths."""
         return self.with_transcripts(wanted=False)[0]
 
-    def with_transcripts(self, *, wanted: bool = True) -> tuple[Trials, Transcripts]:
-        """Every trial, and the transcripts if they are `wanted`."""
-        trials, transcripts = self.whole(transcripts=wanted)
+    def with_transcripts(
+        self, *, wanted: bool = True, task: str | None = None, most: int | None = None
+    ) -> tuple[Trials, Transcripts]:
+        """Every trial, and the transcripts if they are `wanted`.
+
+        Of files they are those of one `task`, or of some trials where `most` bytes are less than
+        all, as `read_with_transcripts` chooses them.
+        """
+        trials, transcripts = self.whole(transcripts=wanted, task=task, most=most)
         trials = self.without_rounds(trials)
         if self.shares:
             from passhat.records.weights import weight_by_traffic
@@ -103,14 +109,17 @@ class Results:
             trials = weight_by_traffic(trials, self.shares)
         return trials, transcripts
 
-    def whole(self, *, transcripts: bool = False) -> tuple[Trials, Transcripts]:
+    def whole(
+        self, *, transcripts: bool = False, task: str | None = None, most: int | None = None
+    ) -> tuple[Trials, Transcripts]:
         """Every trial of all the paths, with the rounds to drop and without shares."""
         from passhat.records import Trials
+        from passhat.records.transcript import CleanTexts
 
-        parts = [part.read(transcripts=transcripts) for part in self._parts()]
+        parts = [part.read(transcripts=transcripts, task=task, most=most) for part in self._parts()]
         if len(parts) == 1:
             return parts[0]
-        texts = {key: text for _, own in parts for key, text in own.items()}
+        texts = CleanTexts.joined(own for _, own in parts)
         check_one_score(*(trials for trials, _ in parts))
         return Trials.concat([trials for trials, _ in parts], duplicates=self.duplicates), texts
 
@@ -140,7 +149,9 @@ class Results:
             for path, name in zip(self.paths, names, strict=True)
         ]
 
-    def read(self, *, transcripts: bool) -> tuple[Trials, Transcripts]:
+    def read(
+        self, *, transcripts: bool, task: str | None = None, most: int | None = None
+    ) -> tuple[Trials, Transcripts]:
         """One store, one run, or files that are read together."""
         if self.is_stored(self.paths[0]):
             return self._stored(transcripts=transcripts)
@@ -149,7 +160,7 @@ class Results:
         how = {**self._how(), "limits": self.limits}
         try:
             if transcripts:
-                trials, texts = read_with_transcripts(list(self.paths), **how)
+                trials, texts = read_with_transcripts(list(self.paths), **how, task=task, most=most)
             else:
                 trials, texts = read_trials(list(self.paths), **how), {}
             return replace(trials, sources=self._worded(trials.sources)), texts

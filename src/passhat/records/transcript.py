@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from functools import partial
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -13,7 +14,7 @@ import msgspec
 from passhat.dataclass import Displayed, dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural, quoted, short_repr
-from passhat.records.secrets import MARK, beginning, names_secret, shapes_near
+from passhat.records.secrets import MARK, SecretPattern, beginning, names_secret, shapes_near
 from passhat.records.trial import Outcome
 
 TranscriptKey = tuple[str, str, int]
@@ -452,29 +453,51 @@ def answered_calls(transcript: Transcript) -> tuple[AnsweredCall, ...]:
 # Transcripts of other tools' logs: keys and tokens are taken out where a text is taken out.
 
 
+_HIDING_ESCAPE = re.compile(r"\\[u/\\]")
+
+
 class CleanTexts(Mapping[TranscriptKey, str]):
     """Kept texts by trial; what has the shape of a key is replaced in each that is asked for.
 
     Looking for keys takes longer than reading a log, and most texts are never shown. `kept` gives
-    a text as it is, to those who show a part of it and clean that.
+    a text as it is, to those who show a part of it and clean that. `unread` are the trials of a big
+    log whose transcripts were left unread.
 
     >>> texts = CleanTexts({("agent", "task", 0): '{"answer": "sk-ant-api03-0123456789abcdef"}'})
     >>> texts
     {('agent', 'task', 0): '{"answer":"[redacted]"}'}
     """
 
-    __slots__ = ("_cleaned", "_texts")
+    __slots__ = ("_cleaned", "_texts", "unread")
 
-    def __init__(self, texts: Mapping[TranscriptKey, str]) -> None:
+    def __init__(
+        self,
+        texts: Mapping[TranscriptKey, str],
+        *,
+        unread: frozenset[TranscriptKey] = frozenset(),
+    ) -> None:
         self._texts = dict(texts)
+        self.unread = unread
         self._cleaned: set[TranscriptKey] = set()
+
+    @classmethod
+    def joined(cls, parts: Iterable[Transcripts]) -> CleanTexts:
+        """The texts of several sources as one."""
+        texts: dict[TranscriptKey, str] = {}
+        unread: frozenset[TranscriptKey] = frozenset()
+        for part in parts:
+            texts |= {key: part.kept(key) for key in part} if isinstance(part, cls) else part
+            unread |= unread_of(part)
+        return cls(texts, unread=unread)
 
     def __getitem__(self, key: TranscriptKey) -> str:
         text = self._texts[key]
         if key in self._cleaned:
             return text
-        if shapes_near(text):
-            text = self._texts[key] = clean_strings(text, clean_text)
+        if near := shapes_near(text):
+            # The strings hold no shape that their JSON text does not hold, unless escapes hide it.
+            among = near if _HIDING_ESCAPE.search(text) is None else None
+            text = self._texts[key] = clean_strings(text, partial(clean_text, among=among))
         self._cleaned.add(key)
         return text
 
@@ -492,9 +515,15 @@ class CleanTexts(Mapping[TranscriptKey, str]):
         return self._texts[key]
 
 
-def clean_text(text: str) -> str:
-    """A text without what has the shape of a key."""
-    for shape in shapes_near(text):
+def unread_of(transcripts: Transcripts) -> frozenset[TranscriptKey]:
+    """The trials of a big log whose transcripts were left unread."""
+    return transcripts.unread if isinstance(transcripts, CleanTexts) else frozenset()
+
+
+def clean_text(text: str, among: Sequence[SecretPattern] | None = None) -> str:
+    """A text without what has the shape of a key; `among` are the only shapes it may have."""
+    near = shapes_near(text) if among is None else [one for one in among if one.may_be_in(text)]
+    for shape in near:
         text = shape.masked(text)
     return text
 

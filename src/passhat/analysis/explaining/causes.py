@@ -306,7 +306,8 @@ def associations(
     if not found:
         return ()
     p = _shuffled_p(found, shuffled)
-    adjusted = step_down_p(-np.log(p, dtype=np.float32))
+    least = np.finfo(np.float32).tiny  # below it, one p is as small as another
+    adjusted = step_down_p(-np.log(np.maximum(p, least, dtype=np.float32)))
     answers = [
         _association(compared, one, having, (float(adjusted[i]), float(p[0, i])))
         for i, one in enumerate(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import combinations
 
@@ -32,7 +32,7 @@ from passhat.arguments import CONFIDENCE, probability, whole_number
 from passhat.dataclass import Displayed, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.records import Outcome, Trials
-from passhat.records.transcript import Check, TranscriptKey, Transcripts
+from passhat.records.transcript import Check, TranscriptKey, Transcripts, unread_of
 from passhat.records.trial import first_number, natural_key
 from passhat.stats.arguments import confidence_level
 from passhat.stats.estimate import Estimate
@@ -51,7 +51,8 @@ class RunCounts:
 
     `mixed_tasks` both passed and failed; `failing` and `passing` are their runs. Of
     `never_passed_tasks` all `never_passed_runs` failed: there is nothing to compare them with.
-    `without_calls` left a transcript in which no call was recorded.
+    `without_calls` left a transcript in which no call was recorded. `unread` are those of a big log
+    whose transcripts were not read: nothing but their outcome counts.
     """
 
     runs: int
@@ -65,6 +66,12 @@ class RunCounts:
     passing: int
     never_passed_tasks: int
     never_passed_runs: int
+    unread: int = 0
+
+    @property
+    def read(self) -> int:
+        """Runs whose transcripts were looked for."""
+        return self.runs - self.unread
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +152,9 @@ def explain(
     confidence = confidence_level(confidence)
     shuffles = whole_number("shuffles", shuffles, least=FEWEST_SHUFFLES)
     rng = np.random.default_rng(whole_number("seed", seed, least=0))
-    runs = explained_runs(trials, transcripts)
+    every = explained_runs(trials, transcripts)
+    unread = unread_of(transcripts)
+    runs = [run for run in every if run.key not in unread] if unread else every
     if expected is None:
         expected = {run.task: run.expected_tool for run in runs if run.expected_tool} or None
     compared = compared_runs(runs)
@@ -156,14 +165,14 @@ def explain(
     first = first_number(trials.trial.tolist())
     return Explanation(
         systems=trials.systems,
-        counts=_counts(runs, compared),
+        counts=_counts(every, runs, compared),
         causes=causes,
         could_name=smallest_possible_p(compared) <= alpha,
         categories=failure_categories(runs, found, confidence=confidence),
         divergences=groups,
         partings=partings,
         trajectories=trajectories(runs, found, confidence=confidence, expected=expected),
-        review=review_suite(runs, confidence=confidence),
+        review=review_suite(every, confidence=confidence),
         alpha=alpha,
         confidence=confidence,
         shuffles=shuffles,
@@ -173,17 +182,28 @@ def explain(
         ),
         pairs=tuple(_pairs(causes, groups, partings, runs, first)),
         first_trial=first,
-        failing=tuple(_failing_tasks(runs)),
+        failing=tuple(_failing_tasks(every, unread)),
     )
 
 
-def _failing_tasks(runs: Sequence[ExplainedRun]) -> Iterator[FailingTask]:
-    """The tasks with failed or errored trials, those that fail most often first."""
+def _failing_tasks(
+    runs: Sequence[ExplainedRun], unread: Container[TranscriptKey]
+) -> Iterator[FailingTask]:
+    """The tasks with failed or errored trials, those that fail most often first.
+
+    Of a big log those whose transcripts were read come before the others.
+    """
     groups = [group for group in runs_by_task(runs) if not all(run.passed for run in group)]
-    for group in sorted(groups, key=lambda group: sum(run.passed for run in group) / len(group)):
+
+    def rank(group: Sequence[ExplainedRun]) -> tuple[bool, float]:
+        left = all(run.key in unread for run in group)
+        return left, sum(run.passed for run in group) / len(group)
+
+    for group in sorted(groups, key=rank):
         failing, passing = Counter[str](), Counter[str]()
         for run in group:
-            (passing if run.passed else failing)[_last_words(run)] += 1
+            if run.key not in unread:
+                (passing if run.passed else failing)[_last_words(run)] += 1
         yield FailingTask(
             system=group[0].system,
             task=group[0].task,
@@ -210,22 +230,26 @@ def _last_words(run: ExplainedRun) -> str:
 _LONGEST_ANSWER = 120
 
 
-def _counts(runs: Sequence[ExplainedRun], compared: ComparedRuns) -> RunCounts:
-    groups = runs_by_task(run for run in runs if run.outcome is not Outcome.ERRORED)
+def _counts(
+    every: Sequence[ExplainedRun], runs: Sequence[ExplainedRun], compared: ComparedRuns
+) -> RunCounts:
+    """The counts of every run; `runs` are those whose transcripts were looked for."""
+    groups = runs_by_task(run for run in every if run.outcome is not Outcome.ERRORED)
     never = [group for group in groups if not any(run.passed for run in group)]
     failing = int(compared.failed.sum())
     return RunCounts(
-        runs=len(runs),
-        failed=sum(run.failed for run in runs),
-        errored=sum(run.outcome is Outcome.ERRORED for run in runs),
+        runs=len(every),
+        failed=sum(run.failed for run in every),
+        errored=sum(run.outcome is Outcome.ERRORED for run in every),
         without_transcript=sum(run.transcript is None for run in runs),
         without_calls=sum(run.transcript is not None and not run.calls for run in runs),
-        tasks=len({run.group for run in runs}),
+        tasks=len({run.group for run in every}),
         mixed_tasks=compared.strata,
         failing=failing,
         passing=len(compared.runs) - failing,
         never_passed_tasks=len(never),
         never_passed_runs=sum(map(len, never)),
+        unread=len(every) - len(runs),
     )
 
 

@@ -384,7 +384,8 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
     rows = None
     if ends_in_total(document):
         rows = len(_trial_rows(document, table_of(document, mapping), mapping)[0])
-    cells: Iterable[Any] = islice(cells_one_by_one(document, column, mapping), rows)
+    wanted = None if mapping.missing == "exclude" else document.wanted  # its rows are others
+    cells: Iterable[Any] = islice(cells_one_by_one(document, column, mapping, wanted), rows)
     if mapping.missing == "exclude":
         sheet, found, _ = _trial_rows(document, table_of(document, mapping), mapping)
         tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()

@@ -108,9 +108,9 @@ class ExplanationAnswer(Answer[Explanation]):
         counts = explanation.counts
         if not explanation.failing:
             return [Headline(verdict(explanation))]
-        if counts.without_transcript == counts.runs:
+        if counts.without_transcript == counts.read:
             return _without_transcripts(explanation, options)
-        if counts.without_calls + counts.without_transcript == counts.runs:
+        if counts.without_calls + counts.without_transcript == counts.read:
             return _answers_screen(explanation)
         return _calls_screen(explanation, options)
 
@@ -171,9 +171,9 @@ def verdict(explanation: Explanation) -> str:
     if counts.failed + counts.errored == 0:
         return "No trial failed: there is nothing to explain."
     failed = f"{counts.failed + counts.errored:,} of {plural(counts.runs, 'trial')} failed"
-    if counts.without_transcript == counts.runs:
+    if counts.without_transcript == counts.read:
         return f"Cannot say why: these results hold no transcripts. {failed}."
-    if counts.without_calls + counts.without_transcript == counts.runs:
+    if counts.without_calls + counts.without_transcript == counts.read:
         return _by_answers(explanation)
     if explanation.divergences:
         return _by_first_difference(explanation)
@@ -266,7 +266,19 @@ def _answers_screen(explanation: Explanation) -> list[Block]:
         table,
         *_more_tasks(explanation),
         Remark("To see calls, return the messages too: passhat init shows how.", apart=True),
+        *([Remark(some)] if (some := _some_read(explanation)) else []),
     ]
+
+
+def _some_read(explanation: Explanation) -> str:
+    """Of how many trials the transcripts were read, where a log is too big for all."""
+    counts = explanation.counts
+    if not counts.unread:
+        return ""
+    return (
+        f"Compared: the transcripts of {counts.read:,} of {counts.runs:,} trials, of the tasks "
+        "that fail most often. One task whole: passhat why RESULTS --task TASK."
+    )
 
 
 def _quoted(answers: Sequence[tuple[str, int]]) -> str:
@@ -309,6 +321,8 @@ def _calls_screen(explanation: Explanation, options: DisplayOptions) -> list[Blo
         *_more_tasks(explanation),
     ]
     blocks.append(Remark("Linked, not proven causes.", apart=True))
+    if some := _some_read(explanation):
+        blocks.append(Remark(some))
     if explanation.partings and options.results is not None:
         worst = examples.get((explanation.failing[0].system, explanation.failing[0].task))
         chosen = worst or explanation.partings[0]
@@ -485,6 +499,11 @@ def compared_text(explanation: Explanation) -> str:
         texts.append(f"{plural(counts.without_transcript, 'run')} left no transcript.")
     if counts.without_calls:
         texts.append(f"{plural(counts.without_calls, 'run')} left no tool call to compare.")
+    if counts.unread:
+        texts.append(
+            f"Of {counts.runs:,} runs the transcripts of {counts.read:,} were read: of the tasks "
+            "that fail most often, up to 32 MiB."
+        )
     return " ".join(texts) or f"All {plural(counts.runs, 'run')} passed."
 
 
