@@ -17,11 +17,14 @@ TOOLS := $(PYTHON_TOOLS) promptfoo
 # Tests start hundreds of processes: each would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Two workers fill two cores: more threads in each would wait for one another.
+# A worker waits for processes, servers and the browser a third of its time: four of them fill two
+# cores. More threads in each would wait for one another.
+WORKERS ?= 4
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
+SHARED := tests -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 TESTED := $(INSTALLED) $(NODE_SERVERS) $(OLD_SERVERS) .venv/.weights
 
-.PHONY: package help demo test test-all doctests frameworks $(FRAMEWORKS:%=framework-%) ray tools search mutations check fix bench corpus calibrate generate docs lock clean
+.PHONY: package help demo test test-all frameworks $(FRAMEWORKS:%=framework-%) ray tools search mutations check fix bench corpus calibrate generate docs lock clean
 
 help: ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -37,16 +40,14 @@ demo: $(DEMO) ## the main job, with no key: a real model and a real MCP server o
 	  $(DEMO_BIN)/passhat demo; \
 	fi
 
-test: $(TESTED) doctests ## all but what is slow for a reason that it names: five minutes on two cores
-	$(PYTEST) tests -q -n 2 --dist loadfile -m "not slow" --hypothesis-profile quick
+test: $(TESTED) ## all but what is slow for a reason that it names: five minutes on two cores
+	$(PYTEST) $(SHARED) -m "not slow" --hypothesis-profile quick
 
-# Counting lines costs half as much again: it is done where every law is, and not in simulations.
-test-all: $(TESTED) doctests ## every test, the slow ones too, with coverage
-	$(PYTEST) tests -q -n 2 --dist loadfile -m "not slow" --cov --cov-report=term:skip-covered
-	$(PYTEST) tests -q -n 2 --dist loadfile -m slow
-
-doctests: $(INSTALLED)
-	$(PYTEST) src -q --doctest-modules --ignore src/passhat/bridges  # they need the tools that they lead to
+# Counting lines costs 70 % more CPU: it is done where every law is, and neither in simulations nor
+# in the hundred examples of each property.
+test-all: $(TESTED) ## every test, the slow ones too, with coverage
+	$(PYTEST) $(SHARED) -m "not slow" --hypothesis-profile quick --cov --cov-report=term:skip-covered
+	$(PYTEST) $(SHARED) -m "slow or hypothesis"
 
 frameworks: $(FRAMEWORKS:%=framework-%) ## agents of real frameworks, each in an environment of its own (slow; -j 2 helps)
 

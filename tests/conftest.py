@@ -7,19 +7,24 @@ import http.client
 import threading
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 # The same examples every time: what turns red was changed. `make search` looks for new ones.
 settings.register_profile("passhat", deadline=None, derandomize=True)
-settings.register_profile("quick", deadline=None, derandomize=True, max_examples=20)
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=12)
 settings.register_profile("search", deadline=None, max_examples=2000)
 settings.load_profile("passhat")
 
 
 def pytest_collection_modifyitems(items):
-    """Who makes others wait says why, and takes no more examples than the profile allows."""
+    """Who makes others wait says why, and takes no more examples than the profile allows.
+
+    Files that start processes are long and come first: at the end no worker waits for one of them.
+    """
+    items.sort(key=lambda item: _turn(item.path))
     for item in items:
         own = getattr(getattr(item, "obj", None), "_hypothesis_internal_use_settings", None)
         if own is not None and own.max_examples > settings.default.max_examples:
@@ -28,6 +33,14 @@ def pytest_collection_modifyitems(items):
         for mark in item.iter_markers("slow"):
             if mark.kwargs or [type(reason) for reason in mark.args] != [str]:
                 raise pytest.UsageError(f'{item.nodeid}: say why: @pytest.mark.slow("...")')
+
+
+LONG = ("browser", "journeys", "faults", "cli", "runner")
+
+
+def _turn(path):
+    folders = [Path(__file__).parent / name for name in LONG]
+    return next((turn for turn, folder in enumerate(folders) if folder in path.parents), len(LONG))
 
 
 def pytest_collection_finish():

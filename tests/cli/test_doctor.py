@@ -8,12 +8,13 @@ from pathlib import Path
 from passhat.journeys.checks import EXTRAS
 
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
+WEATHER_SERVER = Path(__file__).parents[1] / "weather_server.py"
 FOR_DEVELOPERS = {"all", "bench", "dev", "docs"}
 
 SUITE = """\
 name: sick
 servers:
-  good: {{command: ["{python}", -m, passhat.testing.weather_server]}}
+  good: {{command: ["{python}", '{server}']}}
   bad: {{command: [./no-such-server]}}
 agents:
   - {{name: a, model: scripted, prompt: hi, servers: [good], script: [{{answer: x}}]}}
@@ -27,7 +28,7 @@ tasks: [{{name: c, prompt: hi}}]
 
 
 def test_every_part_gets_a_line_and_problems_say_what_to_do(suite, call):
-    suite(SUITE.format(python=sys.executable))
+    suite(SUITE.format(python=sys.executable, server=WEATHER_SERVER))
     done = call("doctor")
     assert done.exit_code == 2, "the suite names what is not here"
     lines = done.stdout.splitlines()

@@ -15,7 +15,7 @@ from passhat.suite import load_suite
 from passhat.suite.starter_files import FirstSuite, FirstTask, suite_text
 
 SAMPLE = Path(__file__).parents[1] / "samples/inspect/flaky_5x5_two_scorers_1error.eval"
-AGENT = f"{shlex.quote(sys.executable)} -c 'print(\"42, Ann\")'"
+AGENT = "echo '42, Ann'"
 SERVER = f"{shlex.quote(sys.executable)} -m passhat.testing.weather_server"
 
 

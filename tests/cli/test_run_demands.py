@@ -2,8 +2,11 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
+
+WEATHER_SERVER = Path(__file__).parents[1] / "weather_server.py"
 
 SHAKY = """\
 name: sums
@@ -29,8 +32,12 @@ agents:
         tokens_in: 1800
         tokens_out: 40
 servers:
-  weather: {{command: ["{{python}}", -m, passhat.testing.weather_server], shared: true}}
+  weather: {{command: ["{{python}}", '{server}'], shared: true}}
 """
+
+
+def floor(tool="get_weather", *, rate=0.8, more=""):
+    return FLOOR.format(tool=tool, rate=rate, more=more, server=WEATHER_SERVER)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +83,7 @@ def test_a_task_in_quarantine_is_shown_and_not_gated(suite, call):
 
 
 def test_the_floor_line_has_the_form_its_users_know(suite, call, here):
-    suite(FLOOR.format(rate=0.8, tool="get_weather", more=""))
+    suite(floor())
     done = call("run", "--html", "page.html")
     assert done.exit_code == 0, done.stderr
     line = (
@@ -100,14 +107,14 @@ def test_the_floor_line_has_the_form_its_users_know(suite, call, here):
     ],
 )
 def test_a_floor_that_is_breached_exits_1(suite, call, tool, more, line):
-    suite(FLOOR.format(rate=0.8, tool=tool, more=more))
+    suite(floor(tool, more=more))
     done = call("run", "--json")
     assert done.exit_code == 1, done.stderr
     assert f"tool-selection floor [FAIL] weather selection: {line}" in done.stderr
 
 
 def test_a_floor_alone_tolerates_the_failures_it_allows(suite, call):
-    text = FLOOR.format(rate=0.2, tool="get_weather", more="")
+    text = floor(rate=0.2)
     suite(text.replace("    script:\n", '    script:\n      - {answer: "no tool"}\n'))
     done = call("run", "--json")
     answer = json.loads(done.stdout)

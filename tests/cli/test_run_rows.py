@@ -2,8 +2,11 @@
 
 import json
 import sqlite3
+from pathlib import Path
 
 import pytest
+
+WEATHER_SERVER = Path(__file__).parents[1] / "weather_server.py"
 
 SUITE = """\
 name: rows
@@ -115,18 +118,18 @@ def test_every_run_may_be_a_test_case(suite, call, here):
 
 WEATHER = """\
 name: covered
-servers: {{weather: {{command: ["{{python}}", -m, passhat.testing.weather_server]}}}}
-defaults: {{runs: 1, model: scripted}}
+servers: {weather: {command: ["{python}", 'SERVER']}}
+defaults: {runs: 1, model: scripted}
 agents:
   - name: w
     servers: [weather]
     prompt: Weather?
-    script: [{{calls: [{{tool: get_weather, args: {{city: Rome}}}}], answer: "{{result}}"}}]
+    script: [{calls: [{tool: get_weather, args: {city: Rome}}], answer: "{result}"}]
 """
 
 
 def test_the_tools_that_a_suite_never_calls_are_named_and_gated(suite, call):
-    suite(WEATHER.replace("{{", "{").replace("}}", "}"))
+    suite(WEATHER.replace("SERVER", str(WEATHER_SERVER)))
     done = call("run", "--json", "--no-store")
     notes = json.loads(done.stdout)["report"]["notes"]
     (covered,) = [note for note in notes if "1 of the 3 tools of the servers was called" in note]

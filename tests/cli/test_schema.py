@@ -14,10 +14,12 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from click.testing import CliRunner
 
 import passhat
 from passhat import simulate
 from passhat.analysis.planning.simulate import SimulationModel
+from passhat.cli import main
 from passhat.cli.setup import OF_COMMANDS, SCHEMAS, schema_text
 from passhat.ingest.write import write_trials
 from passhat.reporters import answers
@@ -27,6 +29,7 @@ pytestmark = pytest.mark.usefixtures("few_suites_drawn")
 
 ROOT = Path(__file__).parents[2]
 CASSETTES = Path(passhat.__file__).parent / "suite" / "templates" / "cassettes"
+WEATHER_SERVER = Path(__file__).parents[1] / "weather_server.py"
 GENERATOR = ROOT / "docs" / "reference" / "generate_schemas.py"
 ANSWER = """\
 name: shaky
@@ -51,7 +54,7 @@ WITH_A_SERVER = """\
       - calls: [{tool: get_weather, arguments: {city: Sacramento}}]
         answer: ok
 servers:
-  weather: {command: ["{python}", -m, passhat.testing.weather_server], shared: true}
+  weather: {command: ["{python}", 'SERVER'], shared: true}
 """
 
 UNNAMED = {"check", "list", "validation", "dry-run", "cassettes", "suite"}
@@ -110,8 +113,14 @@ COMMANDS = {
 
 
 @pytest.fixture
-def results(here, call, suite):
+def results(here, made_results):
     """Results of three agents, of one with everything, of one with next to nothing, and history."""
+    shutil.copytree(made_results, here, dirs_exist_ok=True)
+
+
+@pytest.fixture(scope="module")
+def made_results(tmp_path_factory):
+    here = tmp_path_factory.mktemp("results")
     rates = {"new": 0.9, "old": 0.6, "third": 0.6}
     trials = simulate(tasks=6, runs=8, rate=rates, world=SimulationModel(seeds=4), seed=1)
     write_trials(trials, here / "all.jsonl")
@@ -121,13 +130,17 @@ def results(here, call, suite):
     write_trials(simulate(tasks=4, runs=4, rate={"p": 0.5}, world=every), here / "partial.jsonl")
     (here / "one.jsonl").write_text('{"system": "few", "task": "task-1", "passed": true}\n')
     (here / "said.jsonl").write_text("".join(map(_spoken, range(8))))
-    for name in ("new", "old", "new"):
-        done = call("history", "add", f"{name}.jsonl", "--suite", "s", "--name", "agent")
-        assert done.exit_code == 0, done.stderr
-    suite(ANSWER + WITH_A_SERVER)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(here)
+        for name in ("new", "old", "new"):
+            words = ["history", "add", f"{name}.jsonl", "--suite", "s", "--name", "agent"]
+            done = CliRunner().invoke(main, words)
+            assert done.exit_code == 0, done.stderr
+    (here / "suite.yml").write_text(ANSWER + WITH_A_SERVER.replace("SERVER", str(WEATHER_SERVER)))
     (here / "answer.yml").write_text(ANSWER)
     (here / "wrong.yml").write_text("agents: [{name: x, model: scripted, pompt: hi}]\n")
     shutil.copytree(CASSETTES, here / "cassettes")
+    return here
 
 
 def _spoken(trial):

@@ -166,6 +166,7 @@ def test_a_ranking_names_who_has_too_few_runs_for_its_metric_in_every_format():
     assert told["scope"] == "tasks like these"
 
 
+@pytest.mark.usefixtures("few_suites_drawn")
 @pytest.mark.parametrize("tasks", [2, 20])
 def test_a_plan_says_for_what_and_how_it_tells_two_agents_apart(tasks):
     found = plan(tasks=tasks, runs=5)
