@@ -6,8 +6,13 @@ import pytest
 from click.testing import CliRunner
 
 import passhat
+from passhat.analysis.gates.gate import Verdicts
 from passhat.cli import main
 from passhat.errors import ArgumentError, HistoryError
+from passhat.history import History
+from passhat.journeys import review_change
+from passhat.journeys.overview import judge_run
+from passhat.journeys.results import Results
 from passhat.journeys.running import JUDGED_BEFORE
 
 SUITE = """
@@ -142,6 +147,46 @@ def test_the_error_that_is_printed_after_a_further_look_is_the_sum_of_all_looks(
         assert "6.3% within these" in verdict.sentence
     passhat.resume_run(store="h.db", runs=20)
     assert passhat.gate("h.db", "pass^1 >= 0.5")[0].alpha == 0.075
+
+
+def test_no_interface_prints_the_error_of_one_look_after_two(suite):
+    demands = ["pass^1 >= 0.5", "pass^2 >= 0.9"]
+    passhat.run(suite, require=demands, store="h.db", runs=10)
+    answer = passhat.resume_run(store="h.db", runs=15)
+    with History.open("h.db") as history:
+        stored = judge_run(history, history.runs()[0])
+    assert {verdict.alpha for verdict in stored} == {0.063}
+    results = Results(paths=("latest",), store="h.db")
+    review = review_change(results, demands)
+    single = Verdicts((stored[0],))
+    for found in (answer, answer.verdicts, single, stored, review):
+        for form in ("text", "markdown"):
+            text = " ".join(passhat.render(found, form).split())
+            assert "6.3% within these 30" in text, (type(found), form)
+            assert "95% confidence" not in text
+
+
+@pytest.mark.parametrize("until_settled", [False, True])
+@pytest.mark.parametrize("demand", ["pass^1 >= 0.8", "pass^3 >= 0.9", "pass@2 >= 0.95"])
+@pytest.mark.parametrize("runs", [3, 12, 30])
+def test_trials_are_said_to_be_too_few_just_where_an_agent_that_never_fails_cannot_pass(
+    suite, demand, runs, until_settled
+):
+    suite.write_text(SUITE.replace(', {answer: "no"}', ""))
+    told = []
+    answer = passhat.run(
+        suite, require=demand, store=None, runs=runs, until_settled=until_settled,
+        on_event=lambda event: told.append(getattr(event, "too_few", None)),
+    )  # fmt: skip
+    (said,) = [one for one in told if one is not None] or [None]
+    assert (said is None) == (answer.verdicts.word == "PASS")
+    if said is not None:
+        assert said.startswith(f"{2 * runs} trials can never PASS {demand}")
+        enough = int(re.search(r"needs ([\d,]+) of each task", said)[1].replace(",", ""))
+        again = passhat.run(
+            suite, require=demand, store=None, runs=enough, until_settled=until_settled
+        )
+        assert again.verdicts.word == "PASS"
 
 
 def test_a_run_until_settled_that_is_extended_goes_on_beyond_its_own_plan(suite):

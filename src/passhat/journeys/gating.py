@@ -286,7 +286,7 @@ class JudgedResults:
             errors=errors,
             seed=seed,
             days=self._days(gates, everybody.systems, errors),
-            looks=self._looks(),
+            looks=() if self.run is None else looks_at(self.run),
         )
 
     def bars(
@@ -296,12 +296,6 @@ class JudgedResults:
         if suite is not None:
             return bars_beside(given, suite.bars, trials)
         return given if self._results is None else self._results.bars(given, trials)
-
-    def _looks(self) -> tuple[int, ...]:
-        """After how many trials a stored run was judged, the last being all that it has."""
-        if self.run is None:
-            return ()
-        return (*self.run.options.get("judged_at", ()), self.run.trials)
 
     def baseline(self, given: str | Path | Trials, argument: str) -> Trials:
         """The trials of a file, or of a run other than the one that is judged."""
@@ -387,6 +381,11 @@ class JudgedResults:
                 seed=suite.seed,
             )
             return replay_run(rule, tickets, journal.finished())
+
+
+def looks_at(run: Run) -> tuple[int, ...]:
+    """After how many trials a stored run was judged, the last being all that it has."""
+    return (*run.options.get("judged_at", ()), run.trials)
 
 
 def _loaded(suite: Suite | str | Path | None) -> Suite | None:
@@ -596,6 +595,56 @@ def verdicts_on(
         days=days,
         looks=(*judged_at, suite.trials),
     )
+
+
+_MOST_RUNS_TRIED = 1_024
+"""Trials of each task up to which `too_few_to_pass` looks for enough."""
+
+
+def too_few_to_pass(
+    gates: Sequence[Gate], suite: Suite, *, until_settled: bool = False
+) -> str | None:
+    """The first gate that no agent can PASS with the trials planned, and how many would do."""
+    from passhat.analysis.gates.fixed_sample import counts_passes
+    from passhat.analysis.gates.gate import ThresholdRequirement
+    from passhat.analysis.gates.rounds import can_pass
+
+    left_out = quarantined(suite)
+    for gate in gates:
+        demand = gate.demand
+        if not isinstance(demand, ThresholdRequirement) or not demand.upward:
+            continue
+        if not counts_passes(gate) or gate.indifference is not None or gate.evidence == "point":
+            continue
+        stops = until_settled or gate.evidence == "sequential"
+        for system in suite.systems if gate.system is None else (gate.system,):
+            runs = {
+                pairing.task.name: pairing.runs
+                for pairing in plain_pairings(suite)
+                if pairing.system.name == system
+                and pairing.task.name not in left_out
+                and (not gate.tags or set(gate.tags) & set(pairing.task.tags))
+            }
+            if not runs or (stops and len(runs) == 1) or (suite.runs_once and stops):
+                continue  # no task is gated, or the number of trials follows from the demand
+            if can_pass(gate, runs, until_decided=stops):
+                continue
+            words = f"{plural(sum(runs.values()), 'trial')} can never PASS {gate.require}"
+            tried = (2**power for power in range(1, _MOST_RUNS_TRIED.bit_length()))
+            top = next(
+                (n for n in tried if can_pass(gate, dict.fromkeys(runs, n), until_decided=stops)),
+                None,
+            )
+            if top is None:
+                return words
+            enough = next(
+                n
+                for n in range(top // 2 + 1, top + 1)
+                if can_pass(gate, dict.fromkeys(runs, n), until_decided=stops)
+            )
+            each = f"{enough:,} of each task" if len(runs) > 1 else plural(enough, "trial")
+            return f"{words}: an agent that never fails needs {each}"
+    return None
 
 
 def quarantined(suite: Suite) -> dict[str, str]:

@@ -20,7 +20,7 @@ from passhat.errors import PasshatError
 from passhat.history import History, Run
 from passhat.history.queries import SuiteLine, list_suites, suite_spending
 from passhat.journeys.analyses import moment_of, report
-from passhat.journeys.gating import gate
+from passhat.journeys.gating import looks_at
 from passhat.journeys.results import bars_of_run
 from passhat.journeys.stored_runs import (
     BaselineChange,
@@ -328,10 +328,12 @@ def _mark(run: Run) -> Hashable:
 
 def judge_run(history: History, run: Run) -> Verdicts | None:
     """The verdicts on a stored run by its own gates; None without gates, or if they lack a run."""
+    from passhat.analysis.gates.judge import judge
+
     require = stored_gates(run)
     if not require or run.status != "finished":
         return None
     try:
-        return gate(history.trials(run), require=[gate.terms for gate in require])
+        return judge(history.trials(run), [one.terms for one in require], looks=looks_at(run))
     except PasshatError:  # a gate against another run or file, which is not available here
         return None

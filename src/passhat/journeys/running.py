@@ -38,6 +38,7 @@ from passhat.journeys.gating import (
     quarantined,
     refuse_pointless,
     stopping_rule,
+    too_few_to_pass,
     verdicts_on,
 )
 from passhat.journeys.run_request import (
@@ -503,6 +504,7 @@ def _opening(
         passed=0 if run is None else run.passed,
         errored=0 if run is None else run.errored,
         faults_off=job.faults_off,
+        too_few=too_few_to_pass(job.gates, job.suite, until_settled=rule is not None),
     )
 
 

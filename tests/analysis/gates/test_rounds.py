@@ -1,5 +1,7 @@
 """Suites and pairs in rounds, many at once."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -88,3 +90,47 @@ def test_trials_set_aside_speak_for_neither_verdict():
                 if word is not None:
                     assert word == watch.pooled_word(runs, passes + aside, failures)
                     assert word == watch.pooled_word(runs, passes, failures + aside)
+
+
+@pytest.mark.parametrize("demand", ["pass^1 >= 0.8", "pass^3 >= 0.8", "pass@2 >= 0.9"])
+def test_a_run_that_ends_because_nothing_can_change_says_what_all_of_it_would(demand, monkeypatch):
+    rng = np.random.default_rng(5)
+    worlds = [rng.random(20) < rate for rate in (0.6, 0.75, 0.8, 0.9) for _ in range(2)]
+    early = [verdict_on(passes, demand=demand, tasks=2, rounds=10)[0] for passes in worlds]
+    monkeypatch.setattr(Rounds, "_foregone", lambda *_: None)
+    whole = [verdict_on(passes, demand=demand, tasks=2, rounds=10)[0] for passes in worlds]
+    assert [one.word for one in early] == [one.word for one in whole]
+    sooner = [one for one, other in zip(early, whole, strict=True) if one.runs < other.runs]
+    assert sooner
+    assert all(one.runs <= other.runs for one, other in zip(early, whole, strict=True))
+    for one in sooner:
+        if one.word == "UNDECIDED":
+            assert "neither verdict can be reached any more" in one.sentence
+            assert one.more_runs is None
+
+
+def test_nothing_is_foregone_while_some_end_of_the_run_would_change_the_word():
+    """Every way in which the last rounds can end, against what is said before them."""
+    tasks, rounds, rng, foregone = 2, 6, np.random.default_rng(2), 0
+    for _ in range(4):
+        first = (rng.random(tasks * (rounds - 2)) < 0.6).tolist()
+        ends = {
+            verdict_on([*first, *rest], demand="pass^1 >= 0.6", tasks=tasks, rounds=rounds)[0].word
+            for rest in product([True, False], repeat=2 * tasks)
+        }
+        so_far, stream = verdict_on(first, demand="pass^1 >= 0.6", tasks=tasks, rounds=rounds)
+        if not stream.is_open:
+            foregone += 1
+            assert ends == {so_far.word}
+    assert foregone
+
+
+def test_the_lists_of_a_verdict_are_those_that_decide():
+    verdict, stream = verdict_on([True] * 80, demand="pass^3 >= 0.8", tasks=4, rounds=20)
+    (watch,) = stream.watches
+    passing, looks = verdict.boundaries
+    first = next(n for n, most in enumerate(watch.most_failures, start=1) if most >= 0)
+    assert passing.startswith(f"PASS with no failure after {first} trials, at most 1 after ")
+    assert verdict.runs == first
+    assert looks.startswith("Looks after round 4, 6, 8, 10, 12, 14, 16, 18, 20, with bounds at ")
+    assert looks.endswith("95.2%")

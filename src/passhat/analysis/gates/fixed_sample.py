@@ -62,13 +62,23 @@ def judge_number(gate: Gate, subject: SystemTrials, planned: Planned) -> Verdict
     """PASS when the bound meets the demand, FAIL when the other bound misses it."""
     missing = _missing(subject.tally, planned)
     if any(missing.values()) and counts_passes(gate):
-        return _judge_unfinished(gate, subject, missing)
+        return _judge_unfinished(gate, subject, planned)
     return _judge_finished(gate, subject)
 
 
 def is_decided(gate: Gate, tally: Tally, planned: Planned) -> bool:
     """Whether the runs still planned can no longer change the verdict of a gate on passes."""
     return judge_number(gate, SystemTrials.of(tally), planned).word != "UNDECIDED"
+
+
+def best_and_worst(gate: Gate, subject: SystemTrials, planned: Planned) -> tuple[Verdict, Verdict]:
+    """What a gate on passes will say if all runs still planned pass, and if all of them fail."""
+    missing = _missing(subject.tally, planned)
+    best, worst = (
+        _judge_finished(gate, replace(subject, tally=_completed(subject.tally, missing, passing)))
+        for passing in (True, False)
+    )
+    return best, worst
 
 
 def _judge_finished(gate: Gate, subject: SystemTrials) -> Verdict:
@@ -109,13 +119,11 @@ def _point(verdict: Verdict, value: float, *, why: str) -> Verdict:
     )
 
 
-def _judge_unfinished(gate: Gate, subject: SystemTrials, missing: Mapping[str, int]) -> Verdict:
+def _judge_unfinished(gate: Gate, subject: SystemTrials, planned: Planned) -> Verdict:
     """The verdict that holds whether all missing runs pass or all fail, if there is one."""
-    best, worst = (
-        _judge_finished(gate, replace(subject, tally=_completed(subject.tally, missing, passing)))
-        for passing in (True, False)
-    )
-    now, left = _judge_finished(gate, subject), sum(missing.values())
+    best, worst = best_and_worst(gate, subject, planned)
+    now = _judge_finished(gate, subject)
+    left = sum(_missing(subject.tally, planned).values())
     made, unmade = plural(subject.runs, "run"), plural(left, "run")
     if best.word == worst.word != "UNDECIDED":
         sentence = (

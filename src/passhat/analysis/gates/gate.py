@@ -460,7 +460,8 @@ class Verdict:
     `alpha` and `beta` are the chances of a wrong PASS and a wrong FAIL; None if there is no
     such promise. `runs` is what was spent, `fixed_runs` what a fixed design with the same error
     rates costs. `more_runs` is how many further runs would settle an UNDECIDED at the observed
-    rate, None if it is settled or no number would do. `errors` says how errored runs counted.
+    rate, None if it is settled or no number would do. `errors` says how errored runs counted,
+    `boundaries` when a gate that was planned would have ended, in words.
     """
 
     gate: Gate
@@ -481,6 +482,7 @@ class Verdict:
     notes: tuple[str, ...] = ()
     tasks: tuple[TaskEvidence, ...] = ()
     steps: tuple[DecisionLine, ...] = ()
+    boundaries: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         found = f"{self.demand}, it is {rounded(self.estimate)} in {plural(self.runs, 'run')}"
@@ -662,6 +664,32 @@ def settled_sentence(
         left = f"up to {plural(max(most - runs, 0), 'more run')} may settle it"
         return f"{start}. {plural(runs, 'run')} so far; {seen}; {left}."
     return f"{start} after {plural(runs, 'run')}{fixed}: {seen}; {tail}."
+
+
+LATER_LOOK = "Wrong PASS at most"
+"""How the sentence begins with which a verdict on trials beyond the plan names its errors."""
+
+_MOST_STEPS = 8
+"""Steps of a list that are named: the first ones and the last."""
+
+
+def passing_list(steps: Sequence[tuple[int, int]]) -> str:
+    """How many failures a PASS may have after how many trials: (most failures, first trial)."""
+    (fewest, first), *later = _named_steps(steps)
+    allowed = f"at most {plural(fewest, 'failure')}" if fewest else "no failure"
+    words = [f"{allowed} after {plural(first, 'trial')}"]
+    return ", ".join([*words, *(f"at most {most:,} after {run:,}" for most, run in later)])
+
+
+def failing_list(steps: Sequence[tuple[int, int]]) -> str:
+    """How many failures are a FAIL, and by which trial: (failures, last trial)."""
+    (fewest, first), *later = _named_steps(steps)
+    words = [f"{plural(fewest, 'failure')} by trial {first:,}"]
+    return ", ".join([*words, *(f"{count:,} by {run:,}" for count, run in later)])
+
+
+def _named_steps(steps: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
+    return steps if len(steps) <= _MOST_STEPS else (*steps[: _MOST_STEPS - 1], steps[-1])
 
 
 def _limit(runs: int, most: int, draws: int | None) -> str:

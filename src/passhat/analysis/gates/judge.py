@@ -19,6 +19,7 @@ from passhat.analysis.gates.fixed_sample import (
     judge_number,
 )
 from passhat.analysis.gates.gate import (
+    LATER_LOOK,
     BestOfRequirement,
     EveryTaskRequirement,
     Gate,
@@ -147,7 +148,7 @@ def _with_all_looks(verdict: Verdict, gate: Gate, looks: Sequence[int]) -> Verdi
     if alpha is None and beta is None:
         return replace(verdict, gate=gate)
     words = (
-        f"Wrong PASS at most {percentage(gate.alpha)} within the {looks[0]:,} trials planned, "
+        f"{LATER_LOOK} {percentage(gate.alpha)} within the {looks[0]:,} trials planned, "
         f"{percentage(sums[0])} within these {looks[-1]:,}."
     )
     sentence = f"{verdict.sentence} {words}"

@@ -17,6 +17,8 @@ from math import ceil
 import numpy as np
 
 from passhat.analysis.gates.fixed_sample import (
+    best_and_worst,
+    counts_passes,
     judge_no_worse,
     judge_number,
     word_of,
@@ -41,6 +43,7 @@ from passhat.analysis.gates.sequential import (
     default_trials,
     drift_words,
     least_share,
+    lists_in_words,
     may_go_ahead,
     outage_words,
     rate_of_one_run,
@@ -48,7 +51,7 @@ from passhat.analysis.gates.sequential import (
 from passhat.analysis.reports.metrics import SystemTrials
 from passhat.errors import ArgumentError
 from passhat.messages import plural
-from passhat.records import Outcome, Trial, Trials
+from passhat.records import Outcome, Tally, Trial, Trials
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.passk import share_of_passing_subsets
@@ -91,6 +94,23 @@ def planned_rounds(gate: Gate, tasks: int, stated: Sequence[int]) -> tuple[int, 
     if gate.max_runs is None:
         return (ceil(default_trials(gate, tasks) / tasks / systems),) * tasks
     return (max(1, gate.max_runs // (tasks * systems)),) * tasks
+
+
+def can_pass(gate: Gate, runs: Mapping[str, int], *, until_decided: bool) -> bool:
+    """Whether a suite whose every run passes gets a PASS by so many runs of each task."""
+    tasks, each = tuple(runs), np.array(list(runs.values()))
+    if until_decided and decides_in_rounds(gate, len(tasks)):
+        rounds = planned_rounds(gate, len(tasks), each.tolist())
+        watch = RoundGate(gate, rounds, max(rounds))
+        if max(watch.most_failures, default=-1) >= 0:
+            return True
+        gate, each = replace(gate, alpha=watch.level(watch.looks[-1])[0]), np.array(rounds)
+    none, all_passed = np.zeros_like(each), each.astype(float)
+    perfect = Tally(
+        system="", tasks=tasks, passed=each, failed=none, errored=none,
+        score_total=all_passed, score_squares=all_passed,
+    )  # fmt: skip
+    return judge_number(replace(gate, evidence=None), SystemTrials.of(perfect), {}).word == "PASS"
 
 
 class RoundGate:
@@ -148,6 +168,13 @@ class RoundGate:
             return "FAIL"
         return None
 
+    def may_still_pool(self, runs: int, passes: int, failures: int) -> bool:
+        """Whether all runs together may yet decide, if every run to come passes, or fails."""
+        return (
+            max(self._most_failures[runs:], default=-1) >= runs - passes
+            or max(self._most_passes[runs:], default=-1) >= runs - failures
+        )
+
     @property
     def most_failures(self) -> tuple[int, ...]:
         """The failures that all runs together may have to PASS, after each run; -1 for none yet."""
@@ -160,6 +187,19 @@ class RoundGate:
         soonest = next(found, None)
         words = "without a failure"
         return None if soonest is None else f"PASS after {plural(soonest, 'trial')} {words}"
+
+    @property
+    def boundaries(self) -> tuple[str, ...]:
+        """The lists for all runs together, and the looks with the confidence of their bounds."""
+        at_end = ", at the end of a round"
+        rounds = ", ".join(f"{look:,}" for look in self.looks)
+        sides = {side: [f"{100 * (1 - v):.4g}" for v in at.values()]
+                 for side, at in self._levels.items()}  # fmt: skip
+        levels = ", ".join(sides["alpha"]) + "%"
+        if sides["beta"] != sides["alpha"]:
+            levels += f" for PASS, {', '.join(sides['beta'])}% for FAIL"
+        look = f"Looks after round {rounds}, with bounds at {levels}"
+        return *lists_in_words(self._most_failures, self._most_passes, at_end), look
 
     def bounds(self, passes: Counts, runs: int, level: float) -> Bounds:
         """The ends for each row of passes of tasks with equally many runs, each at this level."""
@@ -380,6 +420,8 @@ class Rounds:
             judged = self._judged(watch, self._taken, ended)
             if judged.word != "UNDECIDED" or ended == watch.looks[-1]:
                 watch.verdict = self._worded(watch, judged, judged.word)
+            elif (word := self._foregone(watch, ended)) is not None:
+                watch.verdict = self._worded(watch, judged, word, foregone=True)
 
     def _judged(self, watch: RoundGate, taken: int, look: int) -> Verdict:
         """The gate of a whole run on the first runs, at the levels of a look."""
@@ -401,6 +443,41 @@ class Rounds:
             return judge_no_worse(gate, subject, sides[1])
         return judge_number(gate, subject, {})
 
+    def _foregone(self, watch: RoundGate, ended: int) -> Word | None:
+        """The word of the last look where no run still to come can change it.
+
+        More passes never lower a bound, so runs that all pass and runs that all fail are the
+        extremes. Differences of two systems are not looked ahead.
+        """
+        gate, system = watch.gate, self.systems[0]
+        if self.paired or not counts_passes(gate):
+            return None
+        taken, passes = self._taken, self._passes[self._taken]
+        failures = self._failures[taken]
+        subject = SystemTrials.of(
+            Trials.from_records(
+                [self.trials[draw][0] for draw in self._kept(taken)], duplicates=None
+            ).tally()
+        )
+        # The last look of a plan has the widest level; those beyond it have not.
+        later = [look for look in watch.looks if look > ended]
+        later = later[-1:] if watch.rounds == watch.planned else later
+        found: Word | None = None
+        for look in later:
+            alpha, beta = watch.level(look)
+            planned = {(system, task): 0 for task in self.tasks}
+            for r, task in self._slots:
+                planned[system, self.tasks[task]] += r <= look
+            best, worst = best_and_worst(
+                replace(gate, alpha=alpha, beta=beta, evidence=None), subject, planned
+            )
+            if best.word != worst.word:
+                return None
+            found = best.word
+        if found == "UNDECIDED" and watch.may_still_pool(taken, passes, failures):
+            return None
+        return found
+
     def _kept(self, taken: int) -> list[int]:
         """The draws that a look counts: all but outages, and those where they are the last.
 
@@ -411,7 +488,9 @@ class Rounds:
         last = max((d for d in range(taken) if counted[d]), default=-1)
         return [d for d in range(taken) if counted[d] or d > last]
 
-    def _worded(self, watch: RoundGate, judged: Verdict, word: Word) -> Verdict:
+    def _worded(
+        self, watch: RoundGate, judged: Verdict, word: Word, *, foregone: bool = False
+    ) -> Verdict:
         gate, size = watch.gate, len(self.systems)
         taken = self._taken
         runs, most = taken * size, watch.rounds * watch.tasks * size
@@ -428,6 +507,8 @@ class Rounds:
         if word != "UNDECIDED":
             error = percentage(alpha if word == "PASS" else beta)
             sentence += f"; a {word} is wrong with a chance of at most {error}"
+        elif foregone:
+            sentence += "; neither verdict can be reached any more"
         if watch.rounds > watch.planned:
             planned = watch.planned * watch.tasks * size
             sentence += (
@@ -446,7 +527,8 @@ class Rounds:
             beta=beta,
             runs=runs,
             max_runs=most,
-            more_runs=None if watch.verdict or word != "UNDECIDED" else max(most - runs, 0) or None,
+            more_runs=None if foregone or word != "UNDECIDED" else max(most - runs, 0) or None,
+            boundaries=watch.boundaries,
             seed=self.seed,
             notes=(*judged.notes, *(words.rstrip(".") for words in extra)),
         )

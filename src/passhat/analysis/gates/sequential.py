@@ -14,6 +14,8 @@ from passhat.analysis.gates.gate import (
     EveryTaskRequirement,
     Gate,
     ThresholdRequirement,
+    failing_list,
+    passing_list,
 )
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
@@ -40,7 +42,7 @@ from passhat.stats.sequential import (
 )
 from passhat.stats.sequential import DecisionStep as DesignStep
 from passhat.stats.sequential.draws import drawn_task, find_drift
-from passhat.stats.sequential.planned import error_of_all_looks
+from passhat.stats.sequential.planned import error_of_all_looks, first_runs, last_runs
 from passhat.stats.sequential.task_gate import TaskDesign
 
 ALWAYS_AHEAD = 8
@@ -506,6 +508,23 @@ _PAIRS_BY_DEFAULT = 500
 _NEARLY_NEVER, _NEARLY_ALWAYS = 1e-6, 1 - 1e-6
 
 
+def lists_in_words(
+    most_failures: Sequence[int], most_passes: Sequence[int], rest: str = ""
+) -> tuple[str, ...]:
+    """When counts PASS and when they FAIL, by the failures and the passes allowed after each run.
+
+    >>> for words in lists_in_words((-1, -1, 0, 0, 1), (-1, 0, 0, 0, 1)):
+    ...     print(words)
+    PASS with no failure after 3 trials, at most 1 after 5
+    FAIL with 2 failures by trial 2, 3 by 3, 4 by 5
+    """
+    passing, failing = first_runs(most_failures), last_runs(most_passes)
+    return (
+        *([f"PASS with {passing_list(passing)}{rest}"] if passing else []),
+        *([f"FAIL with {failing_list(failing)}{rest}"] if failing else []),
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawGate:
     """A gate whose evidence is draws: a task at random, up to k runs of it.
@@ -565,6 +584,15 @@ class DrawGate:
         return (
             f"so few can never show it: an agent that never fails needs {plural(enough, 'trial')}"
         )
+
+    @property
+    def boundaries(self) -> tuple[str, ...]:
+        """The two lists by which counts of one task decide, in words."""
+        if not isinstance(self.design, TaskGate) or self.k > 1:
+            return ()
+        found = self.design.boundaries
+        failures = tuple(n - passes for n, passes in enumerate(found.pass_at, start=1))
+        return lists_in_words(failures, found.fail_at)
 
     def start(self) -> Any:
         return TaskState() if isinstance(self.design, TaskGate) else self.design.start()

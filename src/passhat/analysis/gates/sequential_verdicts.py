@@ -93,6 +93,7 @@ def stream_verdict(stream: SharedDraws, watch: GateProgress) -> Verdict:
         errors=_errors(taken),
         notes=(*_notes(stream), *(words.rstrip(".") for words in outage)),
         steps=steps,
+        boundaries=gate.boundaries,
     )
 
 

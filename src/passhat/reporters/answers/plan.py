@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from passhat.analysis.gates.gate import NoWorseRequirement
+from passhat.analysis.gates.gate import NoWorseRequirement, passing_list
 from passhat.analysis.gates.gate_plan import GatePlan, GatePlanRow
 from passhat.analysis.gates.plots import plan_figure, plan_finding
 from passhat.analysis.planning.budgets import BudgetPlan
@@ -440,9 +440,6 @@ def _times(runs: int) -> str:
     return {1: "once", 2: "twice"}.get(runs, f"{runs:,} times")
 
 
-_MOST_STEPS = 8
-
-
 class GatePlanAnswer(Answer[Sequence[GatePlan]]):
     """What gates will cost: the chance of each verdict and its runs, over possible truths."""
 
@@ -517,13 +514,8 @@ def _pass_list(plan: GatePlan) -> list[Block]:
     steps = plan.pass_steps
     if not steps:
         return []
-    shown = steps if len(steps) <= _MOST_STEPS else (*steps[: _MOST_STEPS - 1], steps[-1])
-    (fewest, first), *later = shown
-    allowed = f"at most {plural(fewest, 'failure')}" if fewest else "no failure"
-    words = [f"{allowed} after {first:,} runs"]
-    words += [f"at most {most:,} after {run:,}" for most, run in later]
     rest = ", at the end of a round; or by the bound of a look" if plan.tasks > 1 else ""
-    return [Paragraph("PASS", f"With {', '.join(words)}{rest}.")]
+    return [Paragraph("PASS", f"With {passing_list(steps)}{rest}.")]
 
 
 def _truth(plan: GatePlan, truth: float) -> str:

@@ -37,6 +37,7 @@ from passhat.reporters.answers.verdicts import (
     VERDICT,
     VerdictsAnswer,
     chance_of_a_wrong_verdict,
+    errors_of_all_looks,
     gate_screen,
     gates_screen,
     notes_of_stops,
@@ -196,8 +197,15 @@ def _first_lines(answer: RunAnswer) -> list[Block]:
         gates = [gate_screen(verdicts[0], None, named=several)]
     elif verdicts is not None and len(verdicts):
         gates = gates_screen(verdicts, ", ".join(filter(None, (who, design))))
-        promise = chance_of_a_wrong_verdict(verdicts)
-        told = [Remark(text) for text in [promise, *notes_of_stops(verdicts)] if text]
+        told = [
+            Remark(text)
+            for text in (
+                chance_of_a_wrong_verdict(verdicts),
+                *errors_of_all_looks(verdicts),
+                *notes_of_stops(verdicts),
+            )
+            if text
+        ]
         gates = [*(block for block in gates if not isinstance(block, Remark)), *told]
     if verdicts is not None and gates and verdicts.word == word:
         return gates

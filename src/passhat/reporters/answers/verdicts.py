@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from passhat.analysis.gates.gate import (
+    LATER_LOOK,
     NO_ERRORS,
     DecisionLine,
     Gate,
@@ -76,6 +78,8 @@ class VerdictsAnswer(Answer[Verdicts]):
             blocks.append(judged(verdict))
             if options.explain:
                 blocks += _explanation(verdict)
+            elif options.verbose:
+                blocks += _boundaries(verdict)
         return blocks
 
     def screen(self, options: DisplayOptions) -> list[Block]:
@@ -160,8 +164,9 @@ def gate_screen(verdict: Verdict, results: str | None, *, named: bool = False) -
         start = f"{agent}{_demand(verdict)}: it is {whole}"
         error = verdict.gate.alpha if verdict.word == "PASS" else verdict.gate.beta
         sure = f"{start} ({percentage(1 - error)} confidence, {trials})"
-        # Where the line would wrap, its confidence is left to -v.
+        # Where the line would wrap, its confidence is left to -v; a later look has its own line.
         fits = verdict.word != "UNDECIDED" and len(sure) + len(verdict.word) + 2 <= SCREEN_WIDTH
+        fits = fits and not _later_look(verdict)
         sentence = sure if fits else f"{start} ({trials})"
     return Judged(
         word=verdict.word, sentence=sentence, details=tuple(_screen_details(verdict, results))
@@ -203,8 +208,9 @@ def gates_screen(verdicts: Verdicts, about: str = "") -> list[Block]:
         ),
     ]
     levels = {verdict.gate.alpha for verdict in verdicts} | {v.gate.beta for v in verdicts}
-    if len(levels) == 1 and any(finding(verdict) for verdict in verdicts):
+    if len(levels) == 1 and any(finding(v) and not _later_look(v) for v in verdicts):
         blocks.append(Remark(f"Bounds at {percentage(1 - levels.pop())} confidence."))
+    blocks += map(Remark, errors_of_all_looks(verdicts))
     return blocks
 
 
@@ -235,10 +241,14 @@ def finding(verdict: Verdict) -> str | None:
     if not isinstance(demand, ThresholdRequirement) or not isinstance(estimate, Estimate):
         return None
     bounds = estimate.interval
+    if _later_look(verdict):  # it was judged at a level of its own
+        level = 1 - estimate.confidence
+        gate = replace(gate, alpha=level, beta=level)
     usual = bounds and bound_sentence(
         gate, verdict.system, verdict.word, estimate, more_runs=verdict.more_runs
     )
-    if bounds is None or verdict.sentence != usual:
+    said = verdict.sentence.removesuffix(f" {_later_look(verdict)}")
+    if bounds is None or said != usual:
         return None
     numbers = (estimate.value, bounds.low, bounds.high)
     value, low, high = (
@@ -248,6 +258,18 @@ def finding(verdict: Verdict) -> str | None:
         return f"{value}, between {low} and {high}"
     at_least = (verdict.word == "PASS") == demand.upward
     return f"{value}, {f'at least {low}' if at_least else f'at most {high}'}"
+
+
+def errors_of_all_looks(verdicts: Iterable[Verdict]) -> list[str]:
+    """What bounds on trials that extend a plan promise, each sentence once."""
+    return list(dict.fromkeys(filter(None, map(_later_look, verdicts))))
+
+
+def _later_look(verdict: Verdict) -> str:
+    """What a bound on trials that extend a plan says about the errors of all looks together."""
+    if verdict.evidence != "bound" or LATER_LOOK not in verdict.sentence:
+        return ""
+    return LATER_LOOK + verdict.sentence.rpartition(LATER_LOOK)[2]
 
 
 def _stopped_at(verdict: Verdict) -> str | None:
@@ -288,6 +310,8 @@ def _screen_details(verdict: Verdict, results: str | None) -> Iterator[str | Nex
     if verdict.word == "UNDECIDED" and verdict.more_runs and finding(verdict):
         more = plural(verdict.more_runs, "more trial")
         yield f"About {more} would decide it 4 times in 5."
+    if finding(verdict) and (looks := _later_look(verdict)):
+        yield looks
     if promise := chance_of_a_wrong_verdict([verdict]):
         yield promise
         yield from notes_of_stops([verdict])
@@ -357,7 +381,8 @@ def _explanation(verdict: Verdict) -> list[Block]:
     """Everything needed to reach the same verdict by hand."""
     from passhat.analysis.gates.plots import evidence_figure
 
-    blocks: list[Block] = [Paragraph("Method", f"{verdict.method}. {_promise(verdict)}")]
+    blocks: list[Block] = [Paragraph("Method", f"{verdict.method}. {_promise(verdict)}".strip())]
+    blocks += _boundaries(verdict)
     if verdict.seed is not None:
         blocks.append(Paragraph("Seed", f"{verdict.seed}: it alone decides which task is drawn."))
     if verdict.steps:
@@ -368,17 +393,27 @@ def _explanation(verdict: Verdict) -> list[Block]:
     return blocks if isinstance(figure, Unavailable) else [*blocks, Picture(figure)]
 
 
+def _boundaries(verdict: Verdict) -> list[Block]:
+    """When a gate that was planned ends the run."""
+    words = ". ".join(verdict.boundaries)
+    return [Paragraph("Ends", f"{words}.")] if words else []
+
+
 def _promise(verdict: Verdict) -> str:
     if verdict.evidence == "point":
         return "A bare point: no error rate is promised."
     gate = verdict.gate
     if verdict.alpha is None and verdict.beta is None:
         return "One-sided bounds for a fixed number of runs: here no error rate is promised."
+    if verdict.evidence == "bound" and (verdict.alpha, verdict.beta) != (gate.alpha, gate.beta):
+        return "One-sided bounds, stricter than those of the plan: this is not the first look."
     if verdict.evidence == "bound":
         return (
             f"One-sided bounds: the end a PASS rests on is missed with chance {gate.alpha:g}, "
             f"the other with chance {gate.beta:g}."
         )
+    if verdict.boundaries and not verdict.steps:
+        return ""
     return (
         "Evidence multiplies from 1; a verdict falls when its logarithm reaches "
         f"-ln {gate.alpha:g} (PASS) or -ln {gate.beta:g} (FAIL), or the design's own boundary."

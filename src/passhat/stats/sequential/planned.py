@@ -86,6 +86,18 @@ def first_runs(allowed: Sequence[int]) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
+def last_runs(most_passes: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Each number of failures, with the last run by which so many are a FAIL.
+
+    `most_passes[n - 1]` are the passes that a FAIL may have after run n, -1 where none may come.
+
+    >>> last_runs((-1, 0, 0, 1, 1))
+    ((2, 2), (3, 4), (4, 5))
+    """
+    needed = {run - most: run for run, most in enumerate(most_passes, start=1) if most >= 0}
+    return tuple(sorted(needed.items()))
+
+
 @lru_cache(maxsize=512)
 def pass_list(threshold: float, alpha: float, runs: int, upto: int | None = None) -> PassList:
     """When N runs of one task pass early: exact, wrong with a chance of at most `alpha`.
