@@ -2,13 +2,14 @@
 
 import asyncio
 import itertools
+import json
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passhat import journeys
+from passhat import journeys, render_html, render_json, render_terminal
 from passhat.errors import ArgumentError
 from passhat.history import History, RunJournal
 from passhat.records import (
@@ -250,13 +251,22 @@ def test_an_agent_that_reports_only_tokens_is_refused_a_limit_of_money_with_the_
     assert (result.limit, result.tokens) == ("max_tokens", 36)
 
 
-def test_the_bill_of_a_judge_stands_in_the_report(server):
-    judge = Model(name="m", base_url=server.url, prices=Prices(input=1.0, output=1.0))
-    suite = suite_at(server.url, runs=3)
-    rubric = Expectation(target="answer", matcher="judge", value="Ok?", options={"model": judge})
-    task = replace(suite.pairings[0].task, expect=(rubric,))
-    answer = journeys.run(replace(suite, pairings=(replace(suite.pairings[0], task=task),)))
-    assert any(
-        note.startswith("the judge took $0.0300 and 30,000 tokens in 3 calls")
-        for note in answer.report.notes
-    ), answer.report.notes
+def test_the_bill_of_a_judge_stands_in_the_report():
+    reply = Reply(text='{"score": 1, "reason": "fine"}', usage=CALL)
+    with WireServer(lambda asked: reply) as server:
+        judge = Model(name="m", base_url=server.url, prices=Prices(input=1.0, output=1.0))
+        suite = suite_at(server.url, runs=3)
+        rubric = Expectation(
+            target="answer", matcher="judge", value="Ok?", options={"model": judge}
+        )
+        task = replace(suite.pairings[0].task, expect=(rubric,))
+        answer = journeys.run(replace(suite, pairings=(replace(suite.pairings[0], task=task),)))
+    said = "the judge took $0.0300 and 30,000 tokens in 3 calls"
+    assert any(note.startswith(said) for note in answer.report.notes), answer.report.notes
+    bill = {"trials": 3, "calls": 3, "cost": pytest.approx(0.03), "tokens": 30_000}
+    assert json.loads(render_json(answer))["judge"] == bill
+    assert f"\nT{said[1:]}.\n" in render_terminal(answer, verbose=False)
+    assert said in render_html(answer)
+    # What the agents took is what it would be without a judge.
+    (system,) = answer.report.systems
+    assert system.features["cost"].mean.value == pytest.approx(0.01)

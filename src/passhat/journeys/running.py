@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from passhat.analysis.gates.gate import Gate, Verdicts
     from passhat.analysis.gates.run_answer import (
         Failure,
+        JudgeBill,
         Reasons,
         Recovery,
         RunAnswer,
@@ -656,8 +657,10 @@ def build_answer(
     report = _report(suite, trials).about(asked)
     reasons = _trial_reasons(suite, result, opened)
     unread = _not_passed(result)[MOST_TRIALS:]
+    judged = _judged(suite, result, opened)
+    bill = _judge_bill(judged)
     doubts = (
-        *_perhaps_paid(result), *_passed_limits(suite, result), *_judge_notes(suite, result, opened)
+        *_perhaps_paid(result), *_passed_limits(suite, result), *_judge_notes(suite, judged, bill)
     )  # fmt: skip
     # Where nothing could be judged there is neither a PASS nor a FAIL of anything.
     nothing_ran = all(trial.outcome is Outcome.ERRORED for trial in result.trials)
@@ -689,6 +692,7 @@ def build_answer(
         signal=result.signal,
         coverage=coverage,
         cause=_cause(trials, result, opened),
+        judge=bill,
         more_runs=opened.more_runs,
     )
     return replace(answer, incomplete=_incomplete(answer, suite, result))
@@ -799,21 +803,46 @@ def _passed_limits(suite: Suite, result: RunResult) -> Iterator[str]:
         yield f"max_tokens was passed: {result.tokens:,} were used, of {budget.max_tokens:,}"
 
 
-def _judge_notes(suite: Suite, result: RunResult, opened: OpenRun) -> Iterator[str]:
-    """What is known of the judge's reliability; nothing for a suite without a judge."""
+def _judged(suite: Suite, result: RunResult, opened: OpenRun) -> list[dict[str, Any]]:
+    """What is stored of the trials that a judge may have graded; of a long run, of the first."""
+    judged = {
+        task.name
+        for task in suite.tasks
+        if any(expectation.matcher == "judge" for expectation in task.expectations())
+    }
+    trials = tuple(trial for trial in result.trials if trial.task in judged)
+    return [json.loads(text) for text in opened.transcripts(trials[:MOST_TRIALS]).values()]
+
+
+def _judge_bill(judged: Sequence[Mapping[str, Any]]) -> JudgeBill | None:
+    from passhat.analysis.gates.run_answer import JudgeBill
+
+    bills = [one["judge"] for one in judged if one.get("judge")]
+    if not bills:
+        return None
+    costs, tokens = ([bill[name] for bill in bills] for name in ("cost", "tokens"))
+    return JudgeBill(
+        trials=len(judged),
+        calls=sum(bill["calls"] for bill in bills),
+        cost=None if None in costs else sum(costs),
+        tokens=None if None in tokens else sum(tokens),
+    )
+
+
+def _judge_notes(
+    suite: Suite, judged: Sequence[Mapping[str, Any]], bill: JudgeBill | None
+) -> Iterator[str]:
+    """What the judge took and how far it agrees with itself; nothing without a judge."""
     every = (expectation for task in suite.tasks for expectation in task.expectations())
     rubrics = [expectation for expectation in every if expectation.matcher == "judge"]
     if not rubrics:
         return
-    judged = {
-        task.name
-        for task in suite.tasks
-        if task.steps or any(expectation.matcher == "judge" for expectation in task.expect)
-    }
-    trials = tuple(trial for trial in result.trials if trial.task in judged)
-    stored = [json.loads(text) for text in opened.transcripts(trials[:MOST_TRIALS]).values()]
-    if bills := [one["judge"] for one in stored if one.get("judge")]:
-        yield _judge_bill(bills, of=len(trials))
+    if bill is not None:
+        most = f" for the first {MOST_TRIALS:,} trials" if bill.trials >= MOST_TRIALS else ""
+        yield (
+            f"{bill.sentence}{most}, beside what the agents took: the budget counts it, the "
+            "figures of the trials do not"
+        )
     if all(int(rubric.options.get("repeats") or 1) < 2 for rubric in rubrics):
         yield (
             "the judge was asked once about each answer, so its agreement with itself is unknown: "
@@ -822,7 +851,7 @@ def _judge_notes(suite: Suite, result: RunResult, opened: OpenRun) -> Iterator[s
         return
     shares = [
         check["disagreement"]
-        for one in stored
+        for one in judged
         for check in one.get("checks", ())
         if check.get("disagreement") is not None
     ]
@@ -832,20 +861,6 @@ def _judge_notes(suite: Suite, result: RunResult, opened: OpenRun) -> Iterator[s
             f"the judge disagreed with itself in {100 * mean:.0f}% of pairs of readings; its "
             f"readings of {split:,} of {plural(len(shares), 'answer')} were split"
         )
-
-
-def _judge_bill(bills: Sequence[Mapping[str, Any]], *, of: int) -> str:
-    """What the judge cost, which is in the budget but in no row of the report."""
-    calls = plural(sum(bill["calls"] for bill in bills), "call")
-    costs = [bill["cost"] for bill in bills]
-    tokens = [bill["tokens"] for bill in bills]
-    cost = "a cost that nobody knows" if None in costs else f"${sum(costs):,.4f}"
-    used = "" if None in tokens else f" and {sum(tokens):,} tokens"
-    most = f" for the first {MOST_TRIALS:,} trials" if of > MOST_TRIALS else ""
-    return (
-        f"the judge took {cost}{used} in {calls}{most}, beside what the agents took: the budget "
-        "counts it, the figures of the trials do not"
-    )
 
 
 def _trial_reasons(suite: Suite, result: RunResult, opened: OpenRun) -> Reasons:

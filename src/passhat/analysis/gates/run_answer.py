@@ -86,6 +86,28 @@ class ToolCoverage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeBill:
+    """What the judge took for so many trials, beside what the agents took.
+
+    Budgets count it, the figures of trials do not. None is what nobody knows.
+
+    >>> JudgeBill(trials=5, calls=15, cost=0.0121, tokens=5257).sentence
+    'the judge took $0.0121 and 5,257 tokens in 15 calls'
+    """
+
+    trials: int
+    calls: int
+    cost: float | None
+    tokens: int | None
+
+    @property
+    def sentence(self) -> str:
+        cost = "a cost that nobody knows" if self.cost is None else f"${self.cost:,.4f}"
+        used = "" if self.tokens is None else f" and {self.tokens:,} tokens"
+        return f"the judge took {cost}{used} in {plural(self.calls, 'call')}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MoreRuns:
     """How a stored run gets more runs of its tasks, each done once for every seed of the suite.
 
@@ -115,7 +137,8 @@ class RunAnswer(Displayed):
     at all. `nothing_ran` says that every trial errored, and then nothing is judged; `incomplete`
     why a run with no failed demand has still not passed. `by_run` asks for a test case a run where
     formats have test cases. `coverage` says which of the servers' tools were called, `cause` what
-    goes together with failing beyond luck, in one sentence. `more_runs` adds to the stored run.
+    goes together with failing beyond luck, in one sentence. `judge` is the bill of the judge, and
+    `more_runs` adds to the stored run.
     """
 
     report: Report
@@ -140,6 +163,7 @@ class RunAnswer(Displayed):
     by_run: bool = False
     coverage: ToolCoverage | None = None
     cause: str | None = None
+    judge: JudgeBill | None = None
     more_runs: MoreRuns | None = None
 
     def __repr__(self) -> str:

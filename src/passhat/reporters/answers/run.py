@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from passhat.analysis.gates.gate import Word
 from passhat.analysis.gates.run_answer import Failure, Recovery, RunAnswer, SelectionFloor
-from passhat.messages import plural
+from passhat.messages import capitalised, plural
 from passhat.reporters import headline
 from passhat.reporters.answer import (
     SCREEN_LINES,
@@ -217,9 +217,11 @@ def _first_lines(answer: RunAnswer) -> list[Block]:
 
 
 def _beside(answer: RunAnswer) -> list[Block]:
-    """What is left of an agent under faults, and what an early end left undone."""
+    """What is left of an agent under faults, what the judge took, what was left undone."""
+    bill = [] if answer.judge is None else [f"{capitalised(answer.judge.sentence)}."]
     return [
         *(Remark(_sentence(recovery)) for recovery in answer.recoveries),
+        *map(Remark, bill),
         *(Remark(f"{text}.", apart=True) for text in [answer.undone] if text),
     ]
 
@@ -520,7 +522,7 @@ RUN = JsonShape(
     "run",
     RunAnswer,
     "What a run says when it is over: report, verdicts, why trials did not pass.",
-    "schema verdict verdicts=judged floors failures recovery=recoveries undone report",
+    "schema verdict verdicts=judged floors failures recovery=recoveries judge undone report",
     verdict=_verdict,
     parts=[
         VERDICT,
