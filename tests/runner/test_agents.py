@@ -456,6 +456,15 @@ class Agent:
     def ours(cls, prompt):
         return prompt == "2 + 2?"
 
+def factory():
+    return Callable()
+
+async def late_factory():
+    return Agent().later
+
+def parts(prompt):
+    yield prompt
+
 class Needy:
     def __init__(self, key):
         self.key = key
@@ -466,14 +475,19 @@ class Needy:
 
 def test_a_class_of_the_user_works_or_is_refused_before_anything_runs(tmp_path):
     (tmp_path / "agent_classes.py").write_text(AGENT_CLASSES)
-    for name in ("Callable", "Agent.run", "Agent.later", "Agent.apart", "Agent.ours"):
-        system = PythonSystem(name="a", function=f"agent_classes:{name}", search=tmp_path)
+    callables = ("Callable", "Agent.run", "Agent.later", "Agent.apart", "Agent.ours")
+    for name in (*callables, "factory", "late_factory"):
+        workers = int(name == "factory")
+        system = PythonSystem(
+            name="a", function=f"agent_classes:{name}", search=tmp_path, workers=workers
+        )
         assert lacks_function(system) is None, name
         pairing = Pairing(system=system, task=Task(name="t", prompt="2 + 2?"), runs=2, label="t")
         trials = run_trials(Suite(name="s", pairings=(pairing,))).trials
         assert {trial.outcome for trial in trials} == {Outcome.PASSED}, name
     for name, why in (
         ("Agent", "is a class, whose instances cannot be called: name its method .* such as agent"),
+        ("parts", r"yields its answer in parts: return it whole"),
         ("Needy.run", r"Needy\(\) raised TypeError: .*missing 1 required.*name a function"),
     ):
         system = PythonSystem(name="a", function=f"agent_classes:{name}", search=tmp_path)

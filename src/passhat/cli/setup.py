@@ -89,11 +89,12 @@ def check(
       passhat check suites/*.yml --live
       passhat check --secrets cassettes --secrets report.html
 
-    SUITE is passhat.yml in this folder unless you name others. Servers are started and asked for
-    their tools; no tool is called, and nothing is paid for without --live. If `passhat run` would
-    replay cassettes, what only a live run needs is noted and is not a problem. --secrets looks for
-    the values of variables such as MY_KEY, the secrets that the suite refers to, and everything
-    that looks like a key, also in compressed files, archives and SQLite stores; none is printed.
+    SUITE is passhat.yml in this folder unless you name others. Python agents are imported, and of a
+    class one instance is made; servers are started and asked for their tools. No agent and no tool
+    is called, and nothing is paid for without --live. If `passhat run` would replay cassettes, what
+    only a live run needs is noted and is not a problem. --secrets looks for the values of variables
+    such as MY_KEY, the secrets that the suite refers to, and everything that looks like a key, also
+    in compressed files, archives and SQLite stores; none is printed.
     """
     from passhat.suite.load import SUITE_FILES
 

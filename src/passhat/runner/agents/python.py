@@ -79,8 +79,8 @@ def serve() -> None:
         offered = msgspec.json.decode(line)
         offered["workdir"] = Path(offered["workdir"])
         try:
-            call = wanted.call(loaded, offered)
-            value = loop.run_until_complete(made(call, about=function, search=folder))
+            asking = asked(loaded, wanted, offered, about=function, search=folder)
+            value = loop.run_until_complete(asking)
             report = report_of(value)
             answer = msgspec.json.encode(
                 {"value": value if report is None else report}, enc_hook=encodable
@@ -144,17 +144,40 @@ class PythonAgent:
         offered = offer(request)
         if "workdir" in self._wanted.keys:
             request.make_workdir()
-        call = self._wanted.call(self._function, offered)
+        asking = asked(
+            self._function, self._wanted, offered, about=about, search=self._system.search
+        )
         async with asyncio.timeout(request.timeout):
-            value = await user_loop().run(made(call, about=about, search=self._system.search))
+            value = await user_loop().run(asking)
         return observe_value(value, about=about)
+
+
+async def asked(
+    function: Callable[..., Any],
+    wanted: Wanted,
+    offered: Mapping[str, Any],
+    *,
+    about: str,
+    search: Path | None = None,
+) -> Any:
+    """What a function returns; of one that takes nothing and makes an agent, what that returns."""
+    value = await made(wanted.call(function, offered), about=about, search=search)
+    if wanted.keys:
+        return value
+    agent = agent_function(value) or (value if callable(value) else None)
+    if agent is None:
+        return value
+    inner = wanted_by(agent, about=f"what {about} returned")
+    if "workdir" in inner.keys:
+        offered["workdir"].mkdir(parents=True, exist_ok=True)
+    return await made(inner.call(agent, offered), about=about, search=search)
 
 
 def load_agent(reference: str, *, search: Path | None = None) -> Callable[..., Any]:
     """What `module:name` refers to, as a function of the prompt: one, or a framework's agent.
 
     Of a class one instance is made for all trials: `module:Class` calls it, `module:Class.method`
-    its method.
+    its method. A function that takes nothing and returns an agent makes one for each trial.
     """
     found = load_object(reference, search=search)
     owner, _, name = reference.rpartition(".")
@@ -218,6 +241,8 @@ def load_object(reference: str, *, search: Path | None = None) -> Any:
 
 
 def _callable(found: Any, reference: str) -> Callable[..., Any]:
+    if inspect.isgeneratorfunction(found) or inspect.isasyncgenfunction(found):
+        raise SuiteError(f'"{reference}" yields its answer in parts: return it whole')
     if callable(found):
         return found  # type: ignore[no-any-return]  # just checked to be callable
     raise SuiteError(
