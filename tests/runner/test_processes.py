@@ -127,6 +127,47 @@ def test_a_shell_that_clears_the_environment_at_once_leaves_nobody(suite_of, tmp
     assert not is_alive(hidden)
 
 
+HIDING = """
+import os, resource, sys, time
+if sys.argv[1] == "daemon":
+    if os.fork() == 0:
+        os.setsid()
+    open(sys.argv[2], "a").write(f"{os.getpid()}\\n")
+    time.sleep(300)
+resource.setrlimit(10, (resource.RLIM_INFINITY,) * 2)
+path = f"{sys.argv[1]}.{os.environ['PASSHAT_TRIAL']}"
+if os.fork() == 0:
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(null, stream)
+    os.execve(sys.executable, [sys.executable, __file__, "daemon", path], {})
+while not os.path.exists(path) or open(path).read().count("\\n") < 2:
+    time.sleep(0.01)
+"""
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_what_hides_on_purpose_from_the_command_ends_with_its_trials(tmp_path, concurrency):
+    """It clears its environment and resets its limits; what is left is that it is our orphan."""
+    (tmp_path / "hiding.py").write_text(HIDING)
+    (tmp_path / "passhat.yml").write_text(
+        "name: s\nsystems: [{name: a, command: ['{python}', hiding.py, PIDS]}]\n"
+        "tasks: [{name: t, prompt: x, runs: 3}]\n".replace("PIDS", str(tmp_path / "pids"))
+    )
+    words = ["run", "--no-store", "--concurrency", str(concurrency)]
+    done = subprocess.run(
+        [sys.executable, "-m", "passhat", *words],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = [pid for path in tmp_path.glob("pids.*") for pid in pids(path)]
+    assert len(found) == 6
+    assert not any(map(is_alive, found))
+
+
 def test_what_the_host_program_starts_meanwhile_is_not_taken_for_an_agents(monkeypatch):
     """Its children may get the tag of a group, if another thread forks at the same moment."""
     mark = "0123456789abcdef"

@@ -108,6 +108,9 @@ _ASKS_HELP = "passhat.asks_help"
 class Commands(click.Group):
     """A group whose commands are imported when called, and whose errors are one message."""
 
+    typed = False
+    """Whether a shell started this process, and no program that calls us."""
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_HOMES)
 
@@ -152,6 +155,11 @@ class Commands(click.Group):
         for title, commands in {**told, "Former names, which still work": former}.items():
             with formatter.section(title):
                 formatter.write_dl([(f"{n:<{width}}", what) for n, what in commands.items()])
+
+    def main(self, args: Sequence[str] | None = None, *more: Any, **options: Any) -> Any:
+        """Run the command that was typed; `args` come from a program that calls us."""
+        self.typed = args is None
+        return super().main(args, *more, **options)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """The arguments, after noting whether any of them asks for help."""

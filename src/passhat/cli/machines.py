@@ -286,12 +286,14 @@ def worker(
     \b
       passhat worker --store postgresql://passhat@db.example/evals --concurrency 50
     """
+    from passhat.cli.run_output import own_if_typed
     from passhat.history.database import is_postgres
     from passhat.journeys.workers import work
     from passhat.reporters.formatting import safe_text
 
     if not is_postgres(store):
         raise ArgumentError("--store", "must be a postgresql:// address", str(store))
+    own_if_typed()
     work(
         store,
         run=run,

@@ -41,6 +41,14 @@ _EXIT_CODES = {
 }
 
 
+def own_if_typed() -> None:
+    """Let runs know that no other program is in this process, if a shell started it."""
+    if getattr(click.get_current_context().find_root().command, "typed", False):
+        from passhat.runner.processes import own_this_process
+
+        own_this_process()
+
+
 def show_run(
     start: Callable[[OnRunEvent], RunAnswer],
     output: Output,
@@ -60,6 +68,7 @@ def show_run(
     whether the change is shown to be worse than its baseline.
     """
     output.check("run")
+    own_if_typed()
     live = [path for path in output.paths_out if path.endswith(ENDING)]
     printed = output.format == "ndjson"
     places = _places(output, html)

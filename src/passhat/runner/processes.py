@@ -114,17 +114,23 @@ async def start_group(
     starting = asyncio.ensure_future(_start(mark, argv, env=env, cwd=cwd, limit=limit))
     try:
         process = await asyncio.shield(starting)
-        _living[process] = mark, time.monotonic()
+        _note_started(process, mark)
     except asyncio.CancelledError:
         # A child would be lost if this were cancelled between the fork and its return.
         with suppress(OSError, ValueError):
             process = await starting
-            _living[process] = mark, time.monotonic()
+            _note_started(process, mark)
             await end_group(process, grace=0.0)
         raise
     finally:
         _starting.discard(mark)
     return process
+
+
+def _note_started(process: asyncio.subprocess.Process, mark: str) -> None:
+    _living[process] = mark, time.monotonic()
+    if _adopting:
+        _started.add(process)
 
 
 async def _start(
@@ -208,6 +214,7 @@ async def _end_group(process: asyncio.subprocess.Process, grace: float) -> None:
                 await asyncio.sleep(POLL)
     await _end_orphans(process, family)
     _living.pop(process, None)
+    await _end_strays()
     # A descendant that left the group may hold a pipe open; the transport must not wait for it.
     transport = getattr(process, "_transport", None)
     if transport is not None:
@@ -258,6 +265,8 @@ def kill_groups() -> None:
                 send_signal(descendant, signal.SIGKILL)
             if time.monotonic() > until:
                 break
+    for stray in _strays():
+        send_signal(stray, signal.SIGKILL)
 
 
 def signal_group(pid: int, sign: int) -> bool:
@@ -333,9 +342,10 @@ async def talk(
 
 # Descendants that left their group or session: a daemon forks twice and calls setsid, so neither
 # its group nor its parent is one of ours. On Linux it is found by what it has inherited: a mark in
-# its environment, and a tag in its limits, which an empty environment does not remove. (Being a
-# subreaper would not do: orphans of the host program would come to us too, with no mark of whose
-# they are.) Where there is no /proc, none is found.
+# its environment, and a tag in its limits, which an empty environment does not remove. One that has
+# removed both is found where we are the subreaper, the parent of every orphan: only where this
+# process is ours alone, for orphans of a host program would come to us too, with no mark of whose
+# they are. Where there is no /proc, none is found.
 
 MARK = "PASSHAT_GROUPS"
 """The variable that holds the marks of all the groups a process descends from, split by colons."""
@@ -498,14 +508,15 @@ def _pids() -> list[int]:
     return [int(path.name) for path in _PROC.iterdir() if path.name.isdigit()]
 
 
-def _process_at(pid: int) -> Descendant | None:
+def _process_at(pid: int, *, dead: bool = False) -> Descendant | None:
+    """A process that lives, or with `dead` one that nobody has waited for yet."""
     try:
         text = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
     # The name in brackets may hold anything, brackets and blanks too.
     fields = text.rpartition(")")[2].split()
-    if len(fields) < 20 or fields[0] in _DEAD:
+    if len(fields) < 20 or (fields[0] in _DEAD and not dead):
         return None  # it is gone, or a zombie
     return Descendant(pid, int(fields[1]), int(fields[3]), int(fields[19]))
 
@@ -531,6 +542,87 @@ def _has_tag(process: Descendant, mark: str) -> bool:
     except OSError:
         return False
     return f" {_tag(mark)} " in limits
+
+
+PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER = 36, 37
+
+_own = False
+"""Whether nothing but passhat runs in this process: it was started by its command."""
+
+_adopting = False
+"""Whether orphans of agents become our children."""
+
+_started: set[asyncio.subprocess.Process] = set()
+"""What we started ourselves since then, until its end is known."""
+
+
+def own_this_process() -> None:
+    """Say that there is no host program, whose processes we would have to leave alone."""
+    global _own
+    _own = True
+
+
+@contextmanager
+def adopting_orphans() -> Iterator[None]:
+    """Become the parent of what agents leave behind, on Linux, where this process is ours alone.
+
+    What has neither mark nor tag is then still one of our children, and is ended as soon as every
+    group that may have started it has ended. It must not be used where functions of users run in
+    this process: what they start is theirs.
+    """
+    global _adopting
+    if sys.platform != "linux" or not _own or _adopting:
+        yield
+        return
+    import ctypes
+
+    control = ctypes.CDLL(None).prctl
+    if control(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        yield
+        return
+    _adopting = True
+    try:
+        yield
+    finally:
+        _adopting = False
+        _started.clear()
+        control(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+
+
+async def _end_strays() -> None:
+    """End orphans that do not show whose they are, unless a group that lives may have them."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + ORPHAN_PATIENCE
+    while _adopting and loop.time() < until:
+        leaders = [_process_at(process.pid) for process in _living]
+        oldest = min((each.started for each in leaders if each is not None), default=None)
+        strays = [one for one in _strays() if oldest is None or one.started < oldest]
+        if not strays:
+            return
+        for stray in strays:
+            send_signal(stray, signal.SIGKILL)
+        await asyncio.sleep(POLL)  # what they started comes to us when they are gone
+
+
+def _strays() -> list[Descendant]:
+    """Our children that we did not start, and that left our session; the dead are buried."""
+    if not _adopting or _starting:
+        return []  # one that is being started is not known yet
+    _started.difference_update([one for one in _started if one.returncode is not None])
+    known = {process.pid for process in (*_started, *_living)}
+    strays = []
+    with suppress(OSError):
+        lists = [path.read_text() for path in (_PROC / "self" / "task").glob("*/children")]
+        for pid in {int(word) for text in lists for word in text.split()} - known:
+            child = _process_at(pid, dead=True)
+            if child is None or child.session == os.getsid(0):
+                continue
+            if _process_at(pid) is not None:
+                strays.append(child)
+            else:
+                with suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)
+    return strays
 
 
 # A directory for one run; a later run removes those of runs that were killed.

@@ -58,7 +58,7 @@ from passhat.runner.models.exchange import (
 )
 from passhat.runner.models.factory import ModelFactory
 from passhat.runner.models.retrying import Draw, RetryBudget, Retrying, RetryPolicy, Throttle
-from passhat.runner.processes import Scratch, hidden_memory
+from passhat.runner.processes import Scratch, adopting_orphans, hidden_memory
 from passhat.runner.schedule import OnEvent, Retry
 from passhat.runner.spending import (
     BudgetedModel,
@@ -141,11 +141,13 @@ class RunResources:
         if any(isinstance(p.system, CommandSystem) for p in self._suite.pairings):
             self._for_the_run.enter_context(hidden_memory())
         # Functions of users run in this process: agents or graders.
-        if any(
+        if not any(
             (isinstance(p.system, PythonSystem) and not p.system.workers)
             or any(e.matcher == "python" for e in p.task.expectations())
             for p in self._suite.pairings
         ):
+            self._for_the_run.enter_context(adopting_orphans())
+        else:
             from passhat.runner.agents.python import prints_to_stderr
 
             self._for_the_run.enter_context(prints_to_stderr(self.redactor.clean))
