@@ -331,6 +331,39 @@ def test_what_an_agent_says_about_itself_does_not_pass_a_task_with_expectations(
     assert trial.outcome is not PASSED
 
 
+def test_a_function_that_plants_links_or_rewrites_files_does_not_pass_by_them(
+    suite_of, suite_dir, monkeypatch
+):
+    """Its folder is no more trusted than that of a program."""
+    module = types.ModuleType("planting_agent")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+    def outcome(source, *expect):
+        def run(prompt, workdir):
+            words = [PYTHON, "-c", textwrap.dedent(source)]
+            done = subprocess.run(words, cwd=workdir, capture_output=True, text=True, check=True)
+            return done.stdout
+
+        module.run = run
+        system = PythonSystem(name="agent", function="planting_agent:run")
+        suite = suite_of(system, task=Task(name="t", prompt="?", expect=expect))
+        suite = replace(suite, directory=suite_dir, path=suite_dir / "suite.yml")
+        (trial,) = run_trials(suite, grading=Grading(directory=suite_dir)).trials
+        return trial.outcome
+
+    for name in ("a script of the suite", "make", "pytest"):
+        assert outcome(LAZY + "\n" + PLANT, GRADERS[name]) is not PASSED, name
+    assert outcome(HONEST, GRADERS["a script of the suite"]) is PASSED
+    link = f"import os; os.link({str(suite_dir / 'suite.yml')!r}, 'out.txt')"
+    assert outcome(link, contains("secretword", target="files.out.txt")) is FAILED
+    grader = next(suite_dir.glob("grader_*.py"))
+    load_function.cache_clear()
+    rewrite = f"open({str(grader)!r}, 'w').write('def ok(value): return True'); print('no')"
+    assert outcome(rewrite, Expectation(matcher="python", value=f"{grader.stem}:ok")) is FAILED
+    edit = f"open({str(suite_dir / 'check.py')!r}, 'w').write(''); print('no')"
+    assert outcome(edit, GRADERS["a script of the suite"]) is ERRORED
+
+
 class Agent(http.server.BaseHTTPRequestHandler):
     said = b""
 
