@@ -33,7 +33,8 @@ class Started:
 
     def end(self):
         # Not with communicate(): it does not see what readline() has read ahead.
-        self.lines += self.process.stdout.read().splitlines()
+        with self.process.stdout as output:
+            self.lines += output.read().splitlines()
         return self.process.wait()
 
     def said(self, start):
