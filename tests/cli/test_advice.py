@@ -210,7 +210,9 @@ READING = {
 
 def read_words(command, words):
     """The reading options of a command line, as the command gets them."""
-    context = command.make_context("passhat", list(words))
+    # Without its group a command would keep the help option of one that stands alone.
+    group = click.Context(main, **main.context_settings)
+    context = command.make_context("passhat", list(words), parent=group)
     given = {name: value for name, value in context.params.items() if value is not None}
     given |= {f"column_{name}": value for name, value in given["named_columns"].items()}
     return {name: str(v) for name, v in given.items() if name in READING or name[:7] == "column_"}

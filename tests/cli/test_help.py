@@ -22,7 +22,7 @@ def commands(group=main, path=()):
 
 def said(*words):
     result = CliRunner().invoke(main, words, prog_name="passhat", env={"COLUMNS": "200"})
-    assert result.exit_code == 0
+    assert result.exit_code == 0, result.output
     return result.stdout
 
 
