@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import http.client
+import signal
 import threading
 import time
 from dataclasses import dataclass
@@ -17,6 +18,12 @@ settings.register_profile("passhat", deadline=None, derandomize=True)
 settings.register_profile("quick", deadline=None, derandomize=True, max_examples=12)
 settings.register_profile("search", deadline=None, max_examples=2000)
 settings.load_profile("passhat")
+
+# In the background Ctrl-C is ignored, and under nohup a closed terminal. Programs that tests start
+# would inherit that, and never stop; a handler of ours ignores it too, and is not inherited.
+for _sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    if signal.getsignal(_sign) is signal.SIG_IGN:
+        signal.signal(_sign, lambda *_: None)
 
 
 def pytest_collection_modifyitems(items):
