@@ -110,7 +110,7 @@ def test_the_evidence_is_the_same_at_any_concurrency(hands, order, seed):
     assert summary(alone.verdicts()) == summary(many.verdicts())
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     hands=st.integers(1, 20),
     order=st.integers(0, 99),
