@@ -12,6 +12,7 @@ from passhat.suite.starter_files import starter_files
 pytest.importorskip("mcp", reason="the extra `run` is not installed")
 
 
+@pytest.mark.slow("the journey of a new user runs it through the command")
 def test_the_scripted_starter_suite_runs_against_its_real_server(tmp_path: Path) -> None:
     from passhat.runner.run import run_trials
 
