@@ -238,8 +238,9 @@ def test_calls_are_granted_while_what_they_may_cost_fits_into_the_budget(history
 
 def test_rates_are_shared_by_everybody(history, board):
     sessions = [WorkerSession(history, board.run, hands=4) for _ in range(2)]
-    waits = [sessions[i % 2].draw("openai requests", 60.0, 1) for i in range(63)]
-    # A full bucket holds a minute's worth; after that, one comes free every second.
-    assert all(wait == 0 for wait in waits[:60])
-    assert waits[61] == pytest.approx(1, abs=0.9)
-    assert waits[62] == pytest.approx(2, abs=0.9)
+    waits = [sessions[i % 2].draw("openai requests", 2.0, 1) for i in range(5)]
+    # A full bucket holds a minute's worth; after that, one comes free every 30 seconds, some of
+    # which may have gone by on a busy machine.
+    assert waits[:2] == [0, 0]
+    assert waits[3] == pytest.approx(30, abs=29)
+    assert waits[4] - waits[3] == pytest.approx(30, abs=29)
