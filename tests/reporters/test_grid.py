@@ -23,7 +23,7 @@ from passhat import (
     render_terminal,
     simulate,
 )
-from passhat.analysis.comparing.trends import Moment, trends
+from passhat.analysis.comparing.trends import CountedRun, trends
 from passhat.analysis.gates.gate import parse_gate
 from passhat.analysis.gates.gate_plan import plan_gate
 from passhat.analysis.gates.run_answer import Failure, RunAnswer
@@ -82,7 +82,7 @@ def _moments():
         simulate(tasks=8, runs=6, rate={"bot": rate}, seed=i) for i, rate in enumerate((0.9, 0.4))
     )
     return [
-        Moment(
+        CountedRun(
             key=f"run{i}", label=f"c{i}", started=f"2026-11-1{i}T10:00:00", tallies=[part.tally()]
         )
         for i, part in enumerate(parts)

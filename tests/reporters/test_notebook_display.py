@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import passhat
 from passhat import Trials, compare, explain, judge, measure, plan, profile, rank, render, simulate
-from passhat.analysis.comparing.trends import Moment, trends
+from passhat.analysis.comparing.trends import CountedRun, trends
 from passhat.analysis.gates.gate import parse_gate
 from passhat.analysis.gates.gate_plan import plan_gate
 from passhat.analysis.gates.run_answer import RunAnswer
@@ -76,7 +76,9 @@ def results(names):
     )
     one = two.where(system=first)
     moments = [
-        Moment(key=f"r{i}", label=second, started=f"2026-11-1{i}T10:00:00", tallies=[one.tally()])
+        CountedRun(
+            key=f"r{i}", label=second, started=f"2026-11-1{i}T10:00:00", tallies=[one.tally()]
+        )
         for i in range(2)
     ]
     return {

@@ -39,7 +39,7 @@ class StoredTrial:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskMoment:
+class TaskInRun:
     """The results of one task in one run."""
 
     key: str
@@ -212,9 +212,9 @@ def first_trial(history: History, run: Run) -> int:
     return int(row[0]) if row else 0
 
 
-def task_moments(
+def task_in_runs(
     history: History, suite: str, system: str, task: str, *, limit: int = 30
-) -> list[TaskMoment]:
+) -> list[TaskInRun]:
     """The results of one task in the newest runs of its suite, oldest first."""
     rows = history.database.execute(
         """
@@ -226,7 +226,7 @@ def task_moments(
         """,
         (suite, system, task, limit),
     ).fetchall()
-    return _records(TaskMoment, reversed(rows))
+    return _records(TaskInRun, reversed(rows))
 
 
 def read_progress(history: History, run: Run) -> StoredProgress:

@@ -35,7 +35,7 @@ from passhat.records.trial import first_number
 if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Comparison, Days
     from passhat.analysis.comparing.ranking import Profile, RankReport
-    from passhat.analysis.comparing.trends import FlakyTasks, Moment, Trends
+    from passhat.analysis.comparing.trends import CountedRun, FlakyTasks, Trends
     from passhat.analysis.explaining.explain import Explanation
     from passhat.analysis.explaining.run_diff import RunDiff
     from passhat.analysis.gates.gate_plan import GatePlan
@@ -564,8 +564,8 @@ def trend(
     """How did the reliability of each agent change over the newest `last` runs of a suite?"""
     from passhat.analysis.comparing.trends import trends
 
-    moments = _read_moments("passhat trend", suite, store, branch, last, only)
-    return trends(moments, k=k, confidence=confidence)
+    runs = _read_runs("passhat trend", suite, store, branch, last, only)
+    return trends(runs, k=k, confidence=confidence)
 
 
 def flaky_tasks(
@@ -580,13 +580,13 @@ def flaky_tasks(
     """Which tasks passed and failed over the newest `last` runs of a suite?"""
     from passhat.analysis.comparing.trends import find_flaky
 
-    moments = _read_moments("passhat trend --tasks", suite, store, branch, last, only)
-    return find_flaky(moments, confidence=confidence)
+    runs = _read_runs("passhat trend --tasks", suite, store, branch, last, only)
+    return find_flaky(runs, confidence=confidence)
 
 
-def _read_moments(
+def _read_runs(
     command: str, suite: str | None, store: str | Path, branch: str | None, last: int, only: Names
-) -> list[Moment]:
+) -> list[CountedRun]:
     """The newest `last` runs of one suite that have trials, oldest first."""
     try:
         opened = open_store(store)
@@ -605,7 +605,7 @@ def _read_moments(
         systems = dict.fromkeys(tally.system for _, tallies in counted for tally in tallies)
         wanted = chosen_names(only, list(systems))
         return [
-            moment_of(run, [t for t in counts if t.system in wanted], run_groupings(history, run))
+            counted_run(run, [t for t in counts if t.system in wanted], run_groupings(history, run))
             for run, counts in counted
         ]
 
@@ -652,14 +652,14 @@ def _suites(history: History) -> list[str]:
     return sorted({run.suite for run in history.runs()})
 
 
-def moment_of(
+def counted_run(
     run: Run, tallies: Sequence[Tally], groupings: Mapping[str, Sequence[RunGroups]]
-) -> Moment:
+) -> CountedRun:
     """A stored run as a point of a trend."""
-    from passhat.analysis.comparing.trends import Moment
+    from passhat.analysis.comparing.trends import CountedRun
     from passhat.history.queries import run_label
 
-    return Moment(
+    return CountedRun(
         key=run.key,
         label=run_label(run),
         started=run.started,

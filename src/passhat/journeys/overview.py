@@ -19,7 +19,7 @@ from passhat.drawing import Figure, sparkline
 from passhat.errors import PasshatError
 from passhat.history import History, Run
 from passhat.history.queries import SuiteLine, list_suites, suite_spending
-from passhat.journeys.analyses import moment_of, report
+from passhat.journeys.analyses import counted_run, report
 from passhat.journeys.gating import looks_at
 from passhat.journeys.results import bars_of_run
 from passhat.journeys.stored_runs import (
@@ -289,10 +289,11 @@ class ReportCache:
     def trends(self, history: History, runs: Sequence[Run]) -> tuple[SystemTrend, ...]:
         """How the systems of some runs (oldest first) moved."""
         marks = tuple(map(_mark, runs))
-        moments = (
-            moment_of(run, self.tallies(history, run), self.groupings(history, run)) for run in runs
+        counted = (
+            counted_run(run, self.tallies(history, run), self.groupings(history, run))
+            for run in runs
         )
-        return self._trends.get(marks, lambda: trends(list(moments)))
+        return self._trends.get(marks, lambda: trends(list(counted)))
 
     def tallies(self, history: History, run: Run) -> list[Tally]:
         """The counts of a run."""

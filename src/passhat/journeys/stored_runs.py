@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from passhat.analysis.reports.metrics import RunGroups
     from passhat.drawing import Figure
     from passhat.history import History, Run
-    from passhat.history.queries import TaskMoment
+    from passhat.history.queries import TaskInRun
     from passhat.records import ErrorPolicy, Tally, Trial, Trials
     from passhat.stats.estimate import Interval, Unavailable
 
@@ -244,42 +244,40 @@ def beside_passing(history: History, run: Run, trial: Trial) -> RunDiff:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskHistory:
-    """One task over the runs of its suite: its counts in each, in this run, and the picture."""
+    """One task in this run, and over the runs of its suite as a picture."""
 
-    moments: Sequence[TaskMoment]
-    here: TaskMoment | None
+    here: TaskInRun | None
     interval: Interval | None
     figure: Figure | Unavailable
 
 
 def task_history(history: History, run: Run, system: str, task: str) -> TaskHistory:
     """How one task of one system fared in this run and in the others of its suite."""
-    from passhat.history.queries import task_moments
+    from passhat.history.queries import task_in_runs
     from passhat.stats.proportions import proportion_interval
 
-    moments = task_moments(history, run.suite, system, task)
-    here = next((moment for moment in moments if moment.key == run.key), None)
+    runs = task_in_runs(history, run.suite, system, task)
+    here = next((one for one in runs if one.key == run.key), None)
     return TaskHistory(
-        moments=moments,
         here=here,
         interval=proportion_interval(here.passed, here.trials) if here else None,
-        figure=_plot_task(moments),
+        figure=_plot_task(runs),
     )
 
 
-def _plot_task(moments: Sequence[TaskMoment]) -> Figure | Unavailable:
+def _plot_task(runs: Sequence[TaskInRun]) -> Figure | Unavailable:
     """The pass rate of a task run by run, with intervals; oldest first."""
     from passhat.drawing import Series, line_chart
     from passhat.stats.estimate import Unavailable
     from passhat.stats.proportions import proportion_interval
 
-    if len(moments) < 2:
+    if len(runs) < 2:
         return Unavailable("a line over history needs two runs")
-    rates = [moment.passed / moment.trials for moment in moments]
-    bounds = [proportion_interval(moment.passed, moment.trials) for moment in moments]
+    rates = [run.passed / run.trials for run in runs]
+    bounds = [proportion_interval(run.passed, run.trials) for run in runs]
     line = Series(
         name="pass rate",
-        x=list(range(len(moments))),
+        x=list(range(len(runs))),
         y=rates,
         low=[bound.low for bound in bounds],
         high=[bound.high for bound in bounds],
@@ -292,7 +290,7 @@ def _plot_task(moments: Sequence[TaskMoment]) -> Figure | Unavailable:
         y_label="pass rate",
         y_range=(0, 1),
         y_kind="percent",
-        x_names=[short_commit(moment.commit) or moment.key for moment in moments],
+        x_names=[short_commit(run.commit) or run.key for run in runs],
     )
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from passhat import render_json, render_markdown, render_terminal
-from passhat.analysis.comparing.trends import Moment, trends
+from passhat.analysis.comparing.trends import CountedRun, trends
 from passhat.analysis.reports.measure import measure
 from passhat.errors import ArgumentError
 from passhat.records import Tally
@@ -28,7 +28,7 @@ def moment(index, runs, passes, *, system="agent", tasks=None):
         score_total=passes.astype(float),
         score_squares=passes.astype(float),
     )
-    return Moment(
+    return CountedRun(
         key=f"k{index}", label=f"c{index}", started=f"2026-01-{index:02}", tallies=[tally]
     )
 
@@ -182,7 +182,7 @@ def test_no_runs_at_all_are_refused():
 def test_every_form_tells_the_same_numbers_and_shows_no_control_character():
     evil = "c\x1b[31m|<b>"
     story = [moment(i, [10] * 5, [9, 8, 7, 10, 3 + i]) for i in range(3)]
-    story[2] = Moment(key="k2", label=evil, started="", tallies=story[2].tallies)
+    story[2] = CountedRun(key="k2", label=evil, started="", tallies=story[2].tallies)
     found = trends(story, k=2)
     value = f"{100 * found[0].points[2].metrics['pass^2'].value:.1f}"
     for text in (render_terminal(found), render_markdown(found)):

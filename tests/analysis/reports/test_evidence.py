@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from passhat import compare, judge, measure, plan, profile, rank, simulate
-from passhat.analysis.comparing.trends import Moment, trends
+from passhat.analysis.comparing.trends import CountedRun, trends
 from passhat.analysis.reports.evidence import count_evidence, typical_runs
 from passhat.analysis.reports.metrics import headline_number
 from passhat.errors import ArgumentError
@@ -50,7 +50,7 @@ def test_most_tasks_have_the_typical_runs_and_no_more_than_half_have_more(runs):
         lambda errors: plan(errors=errors),
         lambda errors: headline_number(ONE.tally(), errors=errors),
         lambda errors: trends(
-            [Moment(key="1", label="1", started="", tallies=(ONE.tally(),))], errors=errors
+            [CountedRun(key="1", label="1", started="", tallies=(ONE.tally(),))], errors=errors
         ),
     ],
     ids=["measure", "compare", "rank", "profile", "judge", "plan", "headline number", "trends"],

@@ -46,7 +46,7 @@ _TURNS: dict[tuple[str, str], Turn] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class CountedRun:
     """One run in history: its key, what people call it (commit, tag, day), and its counts.
 
     `groupings` are, for each system, what moved its runs together (`groupings_by_system`): with
@@ -62,9 +62,9 @@ class Moment:
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
 class TrendPoint:
-    """The rates at one moment; `tasks` and `runs` count what was run then.
+    """The rates in one run; `tasks` and `runs` count what was run then.
 
-    `carried` names tasks that were not: their last counts are used in the rates, so that a moment
+    `carried` names tasks that were not: their last counts are used in the rates, so that a run
     with fewer tasks can be compared with one with more.
     """
 
@@ -79,7 +79,7 @@ class TrendPoint:
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
 class LabelChange:
-    """A task whose label changed, at the first moment that showed the new one."""
+    """A task whose label changed, in the first run that showed the new one."""
 
     task: str
     turn: Turn
@@ -108,7 +108,7 @@ class RateChange:
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
 class SystemTrend(Displayed):
-    """One system over history, oldest moment first.
+    """One system over history, oldest run first.
 
     `moved` are its tasks before and after the newest change of pass^k, the largest move in the
     direction of that change first; without a change there are none.
@@ -133,7 +133,7 @@ class SystemTrend(Displayed):
         return tuple(self.changes)
 
     def plot(self) -> Figure:
-        """pass@k and pass^k over the moments, with intervals and change points."""
+        """pass@k and pass^k over the runs, with intervals and change points."""
         # Imported only to draw.
         from passhat.analysis.comparing.plots import plot_trend
 
@@ -159,7 +159,7 @@ class Trends(Displayed, tuple[SystemTrend, ...]):  # as other results: no fields
 
 
 def trends(
-    moments: Sequence[Moment],
+    history: Sequence[CountedRun],
     *,
     k: int | None = None,
     confidence: float = CONFIDENCE,
@@ -167,26 +167,26 @@ def trends(
     false_alarm: float = 0.05,
     horizon: int = DEFAULT_HORIZON,
 ) -> Trends:
-    """The trend of every system in `moments` (oldest first).
+    """The trend of every system in `history`, a list of runs with the oldest first.
 
-    `false_alarm` is the chance of any change point in `horizon` moments at which nothing changed,
+    `false_alarm` is the chance of any change point in `horizon` runs at which nothing changed,
     for each metric.
     """
     if k is not None:
         k = whole_number("k", k)
-    names = dict.fromkeys(tally.system for moment in moments for tally in moment.tallies)
+    names = dict.fromkeys(tally.system for run in history for tally in run.tallies)
     if not names:
-        raise ArgumentError("moments", "must hold at least one run with trials", len(moments))
+        raise ArgumentError("history", "must hold at least one run with trials", len(history))
     return Trends(
-        _system_trend(name, moments, k, confidence, errors, false_alarm, horizon) for name in names
+        _system_trend(name, history, k, confidence, errors, false_alarm, horizon) for name in names
     )
 
 
 @dataclass(frozen=True)
 class _Snapshot:
-    """Runs and passes of each task at one moment; what is not `fresh` is carried forward."""
+    """Runs and passes of each task in one run; what is not `fresh` is carried forward."""
 
-    moment: Moment
+    run: CountedRun
     counts: Mapping[str, tuple[int, int]]
     fresh: Mapping[str, tuple[int, int]]
     weights: Mapping[str, float]
@@ -204,14 +204,14 @@ class _Snapshot:
 
 def _system_trend(
     name: str,
-    moments: Sequence[Moment],
+    history: Sequence[CountedRun],
     k: int | None,
     confidence: float,
     errors: ErrorPolicy,
     false_alarm: float,
     horizon: int,
 ) -> SystemTrend:
-    snapshots = _snapshots(name, moments, errors)
+    snapshots = _snapshots(name, history, errors)
     fewest = min(int(snapshot.arrays()[0].min()) for snapshot in snapshots)
     chosen = min(fewest, HEADLINE_K) if k is None else k
     names = ("pass^1",) if chosen == 1 else (f"pass^{chosen}", f"pass@{chosen}")
@@ -237,12 +237,12 @@ def _system_trend(
     )
 
 
-def _snapshots(name: str, moments: Sequence[Moment], errors: ErrorPolicy) -> list[_Snapshot]:
+def _snapshots(name: str, history: Sequence[CountedRun], errors: ErrorPolicy) -> list[_Snapshot]:
     known: dict[str, tuple[int, int]] = {}
     weights: dict[str, float] = {}
     snapshots = []
-    for moment in moments:
-        found = [count_evidence(tally, errors) for tally in moment.tallies if tally.system == name]
+    for run in history:
+        found = [count_evidence(tally, errors) for tally in run.tallies if tally.system == name]
         fresh = {
             task: (int(n), int(c))
             for evidence in found
@@ -254,37 +254,37 @@ def _snapshots(name: str, moments: Sequence[Moment], errors: ErrorPolicy) -> lis
         for evidence in found:
             if evidence.weight is not None:
                 weights |= dict(zip(evidence.tasks, evidence.weight.tolist(), strict=True))
-        snapshots.append(_Snapshot(moment, known, fresh, dict(weights)))
+        snapshots.append(_Snapshot(run, known, fresh, dict(weights)))
     return snapshots
 
 
 def _point(
     system: str, snapshot: _Snapshot, names: Sequence[str], k: int, confidence: float
 ) -> TrendPoint:
-    """The rates at one moment.
+    """The rates in one run.
 
     What moved its runs together widens the interval of tasks carried forward too: their own runs
     are of another day, of which less is known.
     """
-    moment = snapshot.moment
+    run = snapshot.run
     found = measure_metrics(
         snapshot.evidence,
         (k,),
         confidence=confidence,
-        groupings=moment.groupings.get(system, ()),
+        groupings=run.groupings.get(system, ()),
         this_suite_only=True,
     )
     metrics: dict[str, Estimate] = {}
     for name in names:
         estimate = found[name].this_suite
         if isinstance(estimate, Unavailable):
-            rule = f"must be possible at every run; at {moment.label}: {estimate.reason}"
+            rule = f"must be possible at every run; at {run.label}: {estimate.reason}"
             raise ArgumentError("k", rule, k)
         metrics[name] = estimate
     return TrendPoint(
-        key=moment.key,
-        label=moment.label,
-        started=moment.started,
+        key=run.key,
+        label=run.label,
+        started=run.started,
         metrics=metrics,
         tasks=len(snapshot.fresh),
         runs=sum(n for n, _ in snapshot.fresh.values()),
@@ -293,7 +293,7 @@ def _point(
 
 
 def _task_series(snapshots: Sequence[_Snapshot], metric: str, k: int) -> TaskSeries:
-    """What was run at each moment, and only that: counts carried forward are no new evidence."""
+    """What was run each time, and only that: counts carried forward are no new evidence."""
     place = {task: i for i, task in enumerate(snapshots[-1].counts)}
     counts = np.zeros((2, len(snapshots), len(place)), dtype=np.int64)
     for row, snapshot in enumerate(snapshots):
@@ -331,7 +331,7 @@ def _pooled(snapshots: Sequence[_Snapshot]) -> dict[str, tuple[int, int]]:
 
 
 def _turns(snapshots: Sequence[_Snapshot]) -> tuple[LabelChange, ...]:
-    """Label changes, looking past moments when a task was undecided."""
+    """Label changes, looking past runs in which a task was undecided."""
     last: dict[str, str] = {}
     turns = []
     for snapshot in snapshots:
@@ -342,15 +342,15 @@ def _turns(snapshots: Sequence[_Snapshot]) -> tuple[LabelChange, ...]:
             before = last.get(task, label)
             last[task] = label
             if (turn := _TURNS.get((before, label))) is not None:
-                moment = snapshot.moment
+                run = snapshot.run
                 turns.append(
                     LabelChange(
                         task=task,
                         turn=turn,
                         before=before,
                         after=label,
-                        key=moment.key,
-                        label=moment.label,
+                        key=run.key,
+                        label=run.label,
                     )
                 )
     return tuple(turns)
@@ -397,13 +397,13 @@ class FlakyTasks(Displayed):
 
 
 def find_flaky(
-    moments: Sequence[Moment], *, confidence: float = CONFIDENCE, errors: ErrorPolicy = "fail"
+    history: Sequence[CountedRun], *, confidence: float = CONFIDENCE, errors: ErrorPolicy = "fail"
 ) -> FlakyTasks:
     """The tasks that both passed and failed over these runs, oldest run first.
 
     Tasks labelled flaky come first; within each label, those nearest to a coin toss.
     """
-    counts = _counts(moments, errors)
+    counts = _counts(history, errors)
     keys = list(counts)
     totals = [tuple(map(sum, zip(*counts[key].values(), strict=True))) for key in keys]
     labels = label_tasks(*zip(*totals, strict=True)).labels.tolist() if totals else []
@@ -416,24 +416,24 @@ def find_flaky(
             passed=c,
             rate=c / n,
             interval=proportion_interval(c, n, confidence=confidence),
-            marks="".join(_mark(counts[key].get(i)) for i in range(len(moments))),
+            marks="".join(_mark(counts[key].get(i)) for i in range(len(history))),
         )
         for key, label, (n, c) in zip(keys, labels, totals, strict=True)
         if 0 < c < n
     ]
     found.sort(key=lambda one: (one.label != "flaky", abs(one.rate - 0.5), one.system, one.task))
     return FlakyTasks(
-        tasks=tuple(found), tasks_seen=len(keys), runs=len(moments), confidence=confidence
+        tasks=tuple(found), tasks_seen=len(keys), runs=len(history), confidence=confidence
     )
 
 
 def _counts(
-    moments: Sequence[Moment], errors: ErrorPolicy
+    history: Sequence[CountedRun], errors: ErrorPolicy
 ) -> dict[tuple[str, str], dict[int, tuple[int, int]]]:
     """For each system and task: the trials and passes of each run, by its number."""
     found: dict[tuple[str, str], dict[int, tuple[int, int]]] = {}
-    for number, moment in enumerate(moments):
-        for tally in moment.tallies:
+    for number, run in enumerate(history):
+        for tally in run.tallies:
             runs = tally.runs(errors).tolist()
             for task, n, c in zip(tally.tasks, runs, tally.passed.tolist(), strict=True):
                 if n:
