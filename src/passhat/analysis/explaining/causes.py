@@ -60,9 +60,9 @@ class Example:
     call: int | None = None
 
     @classmethod
-    def of(cls, one: Divergence) -> Example:
-        place = None if one.call is None else one.call.place
-        return cls(failing=one.run.key, passing=one.passing.key, call=place)
+    def of(cls, divergence: Divergence) -> Example:
+        place = None if divergence.call is None else divergence.call.place
+        return cls(failing=divergence.run.key, passing=divergence.passing.key, call=place)
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +108,7 @@ class Cause:
 
 def find_causes(
     compared: ComparedRuns,
-    found: Sequence[Divergence],
+    diverged: Sequence[Divergence],
     *,
     alpha: float,
     shuffles: int,
@@ -129,7 +129,7 @@ def find_causes(
     if by_feature and beside:
         beside = _still_departing(compared, by_feature, shuffles, rng, level)
     named = [_from_association(one, compared) for one in by_feature]
-    named += [_from_departure(one, found) for one in by_agreement if one.tool in beside]
+    named += [_from_departure(one, diverged) for one in by_agreement if one.tool in beside]
     return tuple(_one_for_each_tool(named))
 
 
@@ -153,11 +153,11 @@ def _features(
     groups = [range(rows.start, rows.stop) for rows in compared.blocks()]
     having = features(compared.runs, groups)
     kept: list[Association] = []
-    for one in associations(compared, having, shuffled, level=level):
-        if len(kept) == MOST_FEATURES or one.p > level:
+    for association in associations(compared, having, shuffled, level=level):
+        if len(kept) == MOST_FEATURES or association.p > level:
             break
-        if not kept or holds_within(one, kept, compared, level=level):
-            kept.append(one)
+        if not kept or holds_within(association, kept, compared, level=level):
+            kept.append(association)
     return kept
 
 
@@ -176,64 +176,64 @@ def _still_departing(
     if not alike.runs:
         return set()
     shuffled = shuffled_in_strata(alike.failed, alike.stratum, shuffles=shuffles, rng=rng)
-    return {one.tool for one in departures(alike, shuffled) if one.p <= level}
+    return {departure.tool for departure in departures(alike, shuffled) if departure.p <= level}
 
 
-def _from_departure(one: ToolDisagreement, found: Sequence[Divergence]) -> Cause:
-    kinds = ((one.more, "more"), (one.fewer, "fewer"), (one.other, "other"))
+def _from_departure(departure: ToolDisagreement, diverged: Sequence[Divergence]) -> Cause:
+    kinds = ((departure.more, "more"), (departure.fewer, "fewer"), (departure.other, "other"))
     counts = [f"{count:,} {word}" for count, word in kinds if count]
-    runs = {run.key for run in one.runs}
+    runs = {run.key for run in departure.runs}
     return Cause(
         test="agreement",
-        tool=one.tool,
-        words=f"differed from every passing run of the task in their calls of {one.tool}",
-        p=min(1.0, TESTS * one.p),
-        failing=one.failing,
-        failing_of=one.failing_of,
-        passing=one.passing,
-        passing_of=one.passing_of,
-        tasks=one.tasks,
+        tool=departure.tool,
+        words=f"differed from every passing run of the task in their calls of {departure.tool}",
+        p=min(1.0, TESTS * departure.p),
+        failing=departure.failing,
+        failing_of=departure.failing_of,
+        passing=departure.passing,
+        passing_of=departure.passing_of,
+        tasks=departure.tasks,
         detail=f"Against the nearest passing run: {', '.join(counts)} calls.",
-        example=_departing(one, [d for d in found if d.run.key in runs]),
+        example=_departing(departure, [d for d in diverged if d.run.key in runs]),
     )
 
 
-def _departing(one: ToolDisagreement, found: Sequence[Divergence]) -> Example:
+def _departing(departure: ToolDisagreement, diverged: Sequence[Divergence]) -> Example:
     """A run whose first difference is in the tool, or else any that departs from it."""
-    best = next((d for d in found if d.tool == one.tool), found[0])
-    return Example.of(best if best.tool == one.tool else replace(best, call=None))
+    best = next((d for d in diverged if d.tool == departure.tool), diverged[0])
+    return Example.of(best if best.tool == departure.tool else replace(best, call=None))
 
 
-def _from_association(one: Association, compared: ComparedRuns) -> Cause:
-    failing, failing_of, passing, passing_of = one.counts(compared.failed)
-    tool = one.feature.tool
+def _from_association(association: Association, compared: ComparedRuns) -> Cause:
+    failing, failing_of, passing, passing_of = association.counts(compared.failed)
+    tool = association.feature.tool
     return Cause(
         test="features",
         tool=tool,
-        words=feature_words(one.feature, lacking=one.lacking),
-        p=min(1.0, TESTS * one.p),
+        words=feature_words(association.feature, lacking=association.lacking),
+        p=min(1.0, TESTS * association.p),
         failing=failing,
         failing_of=failing_of,
         passing=passing,
         passing_of=passing_of,
-        tasks=int(np.unique(compared.stratum[one.varying]).size),
+        tasks=int(np.unique(compared.stratum[association.varying]).size),
         detail="",
-        example=_having(one, compared, tool),
-        opposite=feature_words(one.feature) if one.lacking else "",
+        example=_having(association, compared, tool),
+        opposite=feature_words(association.feature) if association.lacking else "",
     )
 
 
-def _having(one: Association, compared: ComparedRuns, tool: str) -> Example:
+def _having(association: Association, compared: ComparedRuns, tool: str) -> Example:
     """A failing run with the property beside the nearest passing one without it."""
-    row = int(np.flatnonzero(one.having & compared.failed)[0])
+    row = int(np.flatnonzero(association.having & compared.failed)[0])
     run = compared.runs[row]
     here = (compared.stratum == compared.stratum[row]) & ~compared.failed
-    without = np.flatnonzero(here & ~one.having)
+    without = np.flatnonzero(here & ~association.having)
     choice = without if without.size else np.flatnonzero(here)
     passing = [compared.runs[i] for i in choice.tolist()]
     nearest = nearest_passing(run, passing, frozenset(run.tools))
     places = (call.place for call in run.calls if call.tool == tool)
-    call = next(places, None) if tool and not one.lacking else None
+    call = next(places, None) if tool and not association.lacking else None
     return Example(failing=run.key, passing=nearest.key, call=call)
 
 
@@ -302,15 +302,15 @@ def associations(
     tasks. Dropping what could not reach the level whatever the outcomes costs nothing and makes
     the others stronger (Tarone 1990).
     """
-    found = _classes(compared, having, level)
-    if not found:
+    classes = _classes(compared, having, level)
+    if not classes:
         return ()
-    p = _shuffled_p(found, shuffled)
+    p = _shuffled_p(classes, shuffled)
     least = np.finfo(np.float32).tiny  # below it, one p is as small as another
     adjusted = step_down_p(-np.log(np.maximum(p, least, dtype=np.float32)))
     answers = [
         _association(compared, one, having, (float(adjusted[i]), float(p[0, i])))
-        for i, one in enumerate(found)
+        for i, one in enumerate(classes)
     ]
     return tuple(sorted(answers, key=lambda one: (one.exact_p, one.feature)))
 
@@ -349,15 +349,15 @@ def _classes(compared: ComparedRuns, having: Having, level: float) -> list[_Clas
         varying = differing(column)
         if varying.any():
             divisions.setdefault(_same_division(column, varying), []).append(feature)
-    found = []
+    classes = []
     for members in divisions.values():
         column = _column(having[members[0]], compared)
         law = _law(column, compared.stratum, compared.failed)
         if law.smallest_p <= level:
             varying = differing(column)
-            found.append(_Class(members=tuple(members), column=column, varying=varying, law=law))
-    found.sort(key=lambda one: (one.law.smallest_p, one.members[0]))
-    return found[:MOST_CLASSES]
+            classes.append(_Class(members=tuple(members), column=column, varying=varying, law=law))
+    classes.sort(key=lambda one: (one.law.smallest_p, one.members[0]))
+    return classes[:MOST_CLASSES]
 
 
 def _column(numbers: Iterable[int], compared: ComparedRuns) -> Mask:
@@ -381,38 +381,38 @@ def _law(column: Mask, strata: Counts, failed: Mask) -> StratifiedDistribution:
     )
 
 
-def _shuffled_p(found: Sequence[_Class], shuffled: Mask) -> Floats:
+def _shuffled_p(classes: Sequence[_Class], shuffled: Mask) -> Floats:
     """The exact p of each class under each row of outcomes, by looking it up in the class's law."""
-    columns = np.array([one.column for one in found], dtype=np.float32).T
-    p = np.empty((len(shuffled), len(found)))
+    columns = np.array([kind.column for kind in classes], dtype=np.float32).T
+    p = np.empty((len(shuffled), len(classes)))
     for start in range(0, len(shuffled), _CHUNK):
         rows = slice(start, start + _CHUNK)
         counts = np.rint(shuffled[rows].astype(np.float32) @ columns).astype(np.intp)
-        for i, one in enumerate(found):
-            p[rows, i] = one.law.p[counts[:, i] - one.law.fewest]
+        for i, kind in enumerate(classes):
+            p[rows, i] = kind.law.p[counts[:, i] - kind.law.fewest]
     return p
 
 
 def _association(
-    compared: ComparedRuns, one: _Class, having: Having, p: tuple[float, float]
+    compared: ComparedRuns, kind: _Class, having: Having, p: tuple[float, float]
 ) -> Association:
-    bad, good = compared.failed & one.varying, ~compared.failed & one.varying
-    failing_have = bool(one.column[bad].mean() >= one.column[good].mean())
+    bad, good = compared.failed & kind.varying, ~compared.failed & kind.varying
+    failing_have = bool(kind.column[bad].mean() >= kind.column[good].mean())
     # All members divide these runs alike, so one run tells which way round each of them does.
     witness = int(np.flatnonzero(bad)[0])
-    with_failing = bool(one.column[witness]) == failing_have
+    with_failing = bool(kind.column[witness]) == failing_have
 
     def lacking(feature: RunFeature) -> bool:
         return (witness in having[feature]) != with_failing
 
-    best = min(one.members, key=lambda feature: _simplicity(feature, lacking(feature)))
+    best = min(kind.members, key=lambda feature: _simplicity(feature, lacking(feature)))
     return Association(
         feature=best,
         lacking=lacking(best),
         p=p[0],
         exact_p=p[1],
-        having=(one.column == failing_have) & one.varying,
-        varying=one.varying,
+        having=(kind.column == failing_have) & kind.varying,
+        varying=kind.varying,
     )
 
 
@@ -658,9 +658,7 @@ def _usual_arguments(
         for call in calls:
             for name, value in call.arguments.items():
                 counts[call.tool, name][value] += 1
-    return {
-        key: min(found, key=lambda value: (-found[value], value)) for key, found in counts.items()
-    }
+    return {key: min(seen, key=lambda value: (-seen[value], value)) for key, seen in counts.items()}
 
 
 def _argument(name: str) -> str:

@@ -158,20 +158,20 @@ def explain(
     if expected is None:
         expected = {run.task: run.expected_tool for run in runs if run.expected_tool} or None
     compared = compared_runs(runs)
-    found = divergences(compared)
-    causes = find_causes(compared, found, alpha=alpha, shuffles=shuffles, rng=rng)
-    groups = divergence_categories(found, confidence=confidence)
-    partings = tuple(Example.of(one) for one in found)
+    diverged = divergences(compared)
+    causes = find_causes(compared, diverged, alpha=alpha, shuffles=shuffles, rng=rng)
+    groups = divergence_categories(diverged, confidence=confidence)
+    partings = tuple(Example.of(divergence) for divergence in diverged)
     first = first_number(trials.trial.tolist())
     return Explanation(
         systems=trials.systems,
         counts=_counts(every, runs, compared),
         causes=causes,
         could_name=smallest_possible_p(compared) <= alpha,
-        categories=failure_categories(runs, found, confidence=confidence),
+        categories=failure_categories(runs, diverged, confidence=confidence),
         divergences=groups,
         partings=partings,
-        trajectories=trajectories(runs, found, confidence=confidence, expected=expected),
+        trajectories=trajectories(runs, diverged, confidence=confidence, expected=expected),
         review=review_suite(every, confidence=confidence),
         alpha=alpha,
         confidence=confidence,
@@ -319,7 +319,7 @@ class Category:
 
 
 def failure_categories(
-    runs: Sequence[ExplainedRun], found: Sequence[Divergence], *, confidence: float
+    runs: Sequence[ExplainedRun], diverged: Sequence[Divergence], *, confidence: float
 ) -> tuple[Category, ...]:
     """Every failed or errored run in one category, the largest category first.
 
@@ -327,7 +327,7 @@ def failure_categories(
     stop with it too), the exit code of a program, the check that failed. Without any, it is the
     first difference from a passing run of the task.
     """
-    by_run = {one.run.key: one for one in found}
+    by_run = {divergence.run.key: divergence for divergence in diverged}
     stops = Counter(run.stop_reason for run in runs if run.passed)
     most = SHARED_STOP * stops.total()
     usual = USUAL_STOPS | {reason for reason, count in stops.items() if count >= most}
@@ -339,11 +339,11 @@ def failure_categories(
 
 
 def divergence_categories(
-    found: Sequence[Divergence], *, confidence: float
+    diverged: Sequence[Divergence], *, confidence: float
 ) -> tuple[Category, ...]:
     """The failing runs of tasks that also passed, by how they first differ from a passing run."""
-    by_run = {one.run.key: one for one in found}
-    return _grouped([(one.run, _first_difference(one)) for one in found], by_run, confidence)
+    by_run = {one.run.key: one for one in diverged}
+    return _grouped([(one.run, _first_difference(one)) for one in diverged], by_run, confidence)
 
 
 def _kind_and_what(
@@ -370,15 +370,15 @@ def _kind_and_what(
 
 def _exit_words(run: ExplainedRun) -> str:
     """The code, and the last line that the program wrote before it ended."""
-    said = run.transcript.stderr.strip() if run.transcript is not None else ""
-    last = masked_text(said.splitlines()[-1]) if said else ""
+    stderr = run.transcript.stderr.strip() if run.transcript is not None else ""
+    last = masked_text(stderr.splitlines()[-1]) if stderr else ""
     return f"{run.exit_code}: {last}" if last else f"{run.exit_code}"
 
 
-def _first_difference(one: Divergence) -> tuple[str, str]:
-    if one.kind == "no difference":
-        return one.kind, "read the answer"
-    return one.kind, one.tool
+def _first_difference(divergence: Divergence) -> tuple[str, str]:
+    if divergence.kind == "no difference":
+        return divergence.kind, "read the answer"
+    return divergence.kind, divergence.tool
 
 
 def _check_words(check: Check) -> str:
@@ -389,12 +389,12 @@ def _check_words(check: Check) -> str:
 
 
 def _grouped(
-    found: Sequence[tuple[ExplainedRun, tuple[str, str]]],
+    keyed: Sequence[tuple[ExplainedRun, tuple[str, str]]],
     by_run: Mapping[TranscriptKey, Divergence],
     confidence: float,
 ) -> tuple[Category, ...]:
     groups: dict[tuple[str, str], list[ExplainedRun]] = {}
-    for run, key in found:
+    for run, key in keyed:
         groups.setdefault(key, []).append(run)
     categories = []
     for (kind, what), runs in groups.items():
@@ -404,7 +404,7 @@ def _grouped(
             kind=kind,
             what=what,
             arguments=tuple(name or "its argument" for name, _ in names.most_common()),
-            share=share_estimate(len(runs), len(found), confidence=confidence),
+            share=share_estimate(len(runs), len(keyed), confidence=confidence),
             tasks=tuple(sorted({run.task for run in runs}, key=natural_key)),
             example=runs[0].key,
             runs=tuple(run.key for run in runs),
@@ -518,26 +518,26 @@ def _lucky(runs: Sequence[ExplainedRun]) -> tuple[LuckyTask, ...]:
         for group, (passed, n) in counts.items()
         if n >= FEWEST_RUNS
     }
-    total, held, found = sum(luck.values()), 0.0, []
-    for group in sorted(luck, key=lambda one: (-luck[one], natural_key(one[1]), one[0])):
+    total, held, lucky = sum(luck.values()), 0.0, []
+    for group in sorted(luck, key=lambda key: (-luck[key], natural_key(key[1]), key[0])):
         if held >= HALF * total:
             break
         held += luck[group]
         passed, n = counts[group]
-        found.append(
+        lucky.append(
             LuckyTask(
                 system=group[0], task=group[1], passed=passed, runs=n, share=luck[group] / total
             )
         )
-    return tuple(found)
+    return tuple(lucky)
 
 
 def _near_duplicates(tasks: Mapping[str, Sequence[ExplainedRun]]) -> tuple[NearDuplicates, ...]:
     """Tasks whose prompts share most of their three-word stretches (Broder 1997)."""
     stretches = {task: _stretches(prompt) for task, prompt in _prompts(tasks)}
     holding: dict[str, list[str]] = defaultdict(list)
-    for task, found in stretches.items():
-        for stretch in found:
+    for task, own in stretches.items():
+        for stretch in own:
             holding[stretch].append(task)
     shared: Counter[tuple[str, str]] = Counter()
     for names in holding.values():
@@ -548,7 +548,7 @@ def _near_duplicates(tasks: Mapping[str, Sequence[ExplainedRun]]) -> tuple[NearD
         likeness = count / len(stretches[first] | stretches[second])
         if likeness >= NEAR:
             pairs.append(NearDuplicates(first=first, second=second, likeness=likeness))
-    return tuple(sorted(pairs, key=lambda one: (-one.likeness, natural_key(one.first))))
+    return tuple(sorted(pairs, key=lambda pair: (-pair.likeness, natural_key(pair.first))))
 
 
 def _prompts(tasks: Mapping[str, Sequence[ExplainedRun]]) -> Iterator[tuple[str, str]]:
@@ -576,12 +576,12 @@ def _grader_pairs(runs: Sequence[ExplainedRun], confidence: float) -> tuple[Grad
         for first, second in combinations(sorted(verdicts), 2):
             if _grade_the_same(first, second):
                 scored[first, second].append((verdicts[first], verdicts[second], run))
-    found = [
+    pairs = [
         _pair(names, rows, confidence)
         for names, rows in scored.items()
         if len(rows) >= FEWEST_SHARED and any(one != other for one, other, _ in rows)
     ]
-    return tuple(sorted(found, key=lambda one: (one.agreement.value, one.first, one.second)))
+    return tuple(sorted(pairs, key=lambda one: (one.agreement.value, one.first, one.second)))
 
 
 def _grade_the_same(first: Grader, second: Grader) -> bool:
@@ -598,13 +598,13 @@ def _verdicts(run: ExplainedRun) -> dict[Grader, bool]:
     A check that something is absent asks for something else than the others, so it is no grader
     that could agree with them.
     """
-    found: dict[Grader, bool] = {}
+    verdicts: dict[Grader, bool] = {}
     for check in run.checks:
         if check.score is None or check.matcher.startswith("not "):
             continue
         grader = check.target, check.matcher
-        found[grader] = found.get(grader, True) and check.score >= 1
-    return found
+        verdicts[grader] = verdicts.get(grader, True) and check.score >= 1
+    return verdicts
 
 
 def _pair(

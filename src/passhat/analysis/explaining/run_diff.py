@@ -158,11 +158,11 @@ def _runs_of(
 
 
 def _numbered(runs: Iterable[ExplainedRun], number: int, side: str) -> ExplainedRun:
-    found = {run.trial: run for run in runs}
-    if number not in found:
-        known = listed([str(one) for one in sorted(found)], 12)
+    by_number = {run.trial: run for run in runs}
+    if number not in by_number:
+        known = listed([str(one) for one in sorted(by_number)], 12)
         raise ArgumentError(side, f"must be the number of a trial: {known}", number)
-    return found[number]
+    return by_number[number]
 
 
 def _first_failing(runs: Sequence[ExplainedRun], task: str) -> ExplainedRun:
@@ -271,15 +271,15 @@ class Divergence:
 def divergences(compared: ComparedRuns) -> tuple[Divergence, ...]:
     """The first difference of every failing run of a task that also passed."""
     counting = counting_tools(compared)
-    found = []
+    differences = []
     for rows in compared.blocks():
         here = compared.runs[rows]
         passing = [run for run in here if run.passed]
         for run in here:
             if run.failed:
                 nearest = nearest_passing(run, passing, counting)
-                found.append(first_difference(run, nearest, counting))
-    return tuple(found)
+                differences.append(first_difference(run, nearest, counting))
+    return tuple(differences)
 
 
 def counting_tools(compared: ComparedRuns) -> frozenset[str]:
@@ -387,13 +387,13 @@ def _beyond(
 ) -> list[NormalizedCall]:
     """The calls that are made more often here than there, in order."""
     left = Counter(call.key for call in others)
-    found = []
+    extra = []
     for call in calls:
         if left[call.key]:
             left[call.key] -= 1
         else:
-            found.append(call)
-    return found
+            extra.append(call)
+    return extra
 
 
 # Tools in whose calls passing runs agree and failing runs differ from them.
