@@ -227,13 +227,13 @@ class _Pair:
         ks = self.options.ks or tuple(k for k in COMPARED_KS if k <= max(1, typical))
         means = self._of_sums("mean_score", left.scores, right.scores)
         suite = self._on_suite([k for k in ks if k > 1])
-        found = [means, *(self._pass_hat(k, suite.get(k)) for k in ks if k > 1)]
+        differences = [means, *(self._pass_hat(k, suite.get(k)) for k in ks if k > 1)]
         if 1 in ks:
             # if every score is 0 or 1 the mean score is pass^1, and so is its difference
             plain = left.all_or_nothing and right.all_or_nothing
             rates = self._of_sums("pass^1", left.outcomes, right.outcomes) if not plain else means
-            found.insert(1, replace(rates, name="pass^1"))
-        return {one.name: _nested(_agreeing(one), self.margin) for one in found}
+            differences.insert(1, replace(rates, name="pass^1"))
+        return {one.name: _nested(_agreeing(one), self.margin) for one in differences}
 
     def noise(self) -> NoiseSources | Unavailable:
         """Where the width of the mean score's interval comes from."""
@@ -299,7 +299,7 @@ class _Pair:
         """pass^k on these tasks, for each k that a task has the runs for on both sides."""
         fewest = np.minimum(self.left.runs, self.right.runs)
         level = self.options.confidence
-        found: dict[int, Estimate | Unavailable] = {}
+        estimates: dict[int, Estimate | Unavailable] = {}
         # k that the same tasks have the runs for are answered together
         for tasks, alike in groupby(sorted(ks), key=lambda k: int((fewest >= k).sum())):
             some = tuple(alike)
@@ -308,34 +308,34 @@ class _Pair:
                 sides = [(side.runs[both], side.passes[both]) for side in (self.left, self.right)]
                 weight = None if self.weight is None else self.weight[both]
                 answers = pass_hat_differences(*sides, ks=some, confidence=level, weight=weight)
-                found.update(zip(some, answers, strict=True))
-        return found
+                estimates.update(zip(some, answers, strict=True))
+        return estimates
 
 
-def _agreeing(found: Difference) -> Difference:
-    suite, alike = found.this_suite, found.tasks_like_these
+def _agreeing(difference: Difference) -> Difference:
+    suite, alike = difference.this_suite, difference.tasks_like_these
     if isinstance(suite, PairedDifference):
-        found = replace(found, this_suite=in_agreement(suite))
+        difference = replace(difference, this_suite=in_agreement(suite))
     if isinstance(alike, PairedDifference):
-        found = replace(found, tasks_like_these=in_agreement(alike))
-    return found
+        difference = replace(difference, tasks_like_these=in_agreement(alike))
+    return difference
 
 
-def _nested(found: Difference, margin: float | None) -> Difference:
+def _nested(difference: Difference, margin: float | None) -> Difference:
     """Tasks like these leave open whatever the noise of the runs leaves open on these tasks."""
-    suite, alike = found.this_suite, found.tasks_like_these
+    suite, alike = difference.this_suite, difference.tasks_like_these
     if isinstance(suite, Unavailable) or isinstance(alike, Unavailable) or suite.interval is None:
-        return found
+        return difference
     interval = hull(alike.interval, suite.interval)
     wider = replace(alike, interval=interval, p_value=_larger_p(alike, interval))
     if isinstance(suite, PairedDifference):
         wider = replace(wider, p_value=max(wider.p_value, suite.p_value))
-    if found.answer(THIS_SUITE, margin) == "undecided" != alike.answer:
+    if difference.answer(THIS_SUITE, margin) == "undecided" != alike.answer:
         note = "on these tasks themselves the runs leave it open"
         wider = replace(wider, answer="undecided", notes=(*alike.notes, note))
         if isinstance(suite, PairedDifference):
             wider = replace(wider, needed=suite.needed)
-    return replace(found, tasks_like_these=wider)
+    return replace(difference, tasks_like_these=wider)
 
 
 def _seeded_mean(trials: Trials, options: ReportOptions) -> Estimate | Unavailable:
@@ -344,8 +344,8 @@ def _seeded_mean(trials: Trials, options: ReportOptions) -> Estimate | Unavailab
         return Unavailable(f"the trials of {system} carry no seed")
     if (runs := seeded_runs(trials, options.errors)) is None:
         return Unavailable(f"no trial of {system} on the shared tasks carries a seed")
-    found = runs.variance(scope=THIS_SUITE, confidence=options.confidence)
-    return found if isinstance(found, Unavailable) else found.mean
+    seeded = runs.variance(scope=THIS_SUITE, confidence=options.confidence)
+    return seeded if isinstance(seeded, Unavailable) else seeded.mean
 
 
 def _error_note(tallies: Sequence[Tally], options: ReportOptions) -> tuple[str, ...]:
@@ -442,9 +442,9 @@ def task_differences(
     have got worse.
     """
     level = options.confidence
-    found = task_tests(left.runs, left.passes, right.runs, right.passes, confidence=level)
+    tests = task_tests(left.runs, left.passes, right.runs, right.passes, confidence=level)
     if scores is not None:
-        found = score_task_tests(*scores, confidence=level, rng=options.seed)
+        tests = score_task_tests(*scores, confidence=level, rng=options.seed)
     mostly = [2 * side.passes > side.runs for side in (left, right)]
     flips: dict[tuple[bool, bool], Flip] = {(True, False): "gained", (False, True): "lost"}
     return tuple(
@@ -452,12 +452,12 @@ def task_differences(
             name=name,
             first=(int(left.passes[i]), int(left.runs[i])),
             second=(int(right.passes[i]), int(right.runs[i])),
-            difference=float(found.value[i]),
-            interval=Interval(float(found.low[i]), float(found.high[i])),
-            p_value=float(found.p_values[i]),
-            p_holm=float(found.adjusted[i]),
-            p_screening=float(found.screening[i]),
-            answer=found.answers[i],
+            difference=float(tests.value[i]),
+            interval=Interval(float(tests.low[i]), float(tests.high[i])),
+            p_value=float(tests.p_values[i]),
+            p_holm=float(tests.adjusted[i]),
+            p_screening=float(tests.screening[i]),
+            answer=tests.answers[i],
             flip=flips.get((bool(mostly[0][i]), bool(mostly[1][i]))),
         )
         for i, name in enumerate(left.tasks)
@@ -545,21 +545,21 @@ def including_days(
     if not days.known:
         return differences
     wide = {}
-    for name, found in differences.items():
+    for name, difference in differences.items():
         slope = _slope(name, sides)
-        on_suite = _arms(found.this_suite, slope, days, confidence)
-        on_alike = _arms(found.tasks_like_these, slope, days, confidence)
-        wide[name] = wider(found, on_suite, on_alike, days.note, margin)
+        on_suite = _day_margins(difference.this_suite, slope, days, confidence)
+        on_alike = _day_margins(difference.tasks_like_these, slope, days, confidence)
+        wide[name] = wider(difference, on_suite, on_alike, days.note, margin)
     return wide
 
 
-def _arms(
-    found: PairedDifference | Estimate | Unavailable, slope: float, days: Days, confidence: float
+def _day_margins(
+    number: PairedDifference | Estimate | Unavailable, slope: float, days: Days, confidence: float
 ) -> Margins:
     """What one day against another adds, as squares add up."""
-    if isinstance(found, Unavailable) or found.interval is None:
+    if isinstance(number, Unavailable) or number.interval is None:
         return 0.0, 0.0
-    return days.spread.margins(found.interval, slope, 2.0, confidence)
+    return days.spread.margins(number.interval, slope, 2.0, confidence)
 
 
 def _slope(name: str, sides: tuple[Evidence, Evidence]) -> float:
@@ -611,15 +611,15 @@ def with_dependence(
 
 
 def wider(
-    found: Difference, on_suite: Margins, on_alike: Margins, note: str, margin: float | None
+    difference: Difference, on_suite: Margins, on_alike: Margins, note: str, margin: float | None
 ) -> Difference:
     """A difference with independent errors added to its intervals in both scopes."""
-    suite, alike = found.this_suite, found.tasks_like_these
+    suite, alike = difference.this_suite, difference.tasks_like_these
     if not isinstance(suite, Unavailable):
         suite = _with_added(suite, on_suite, note, margin)
     if not isinstance(alike, Unavailable):
         alike = _with_added(alike, on_alike, note, margin)
-    return replace(found, this_suite=suite, tasks_like_these=alike)
+    return replace(difference, this_suite=suite, tasks_like_these=alike)
 
 
 def _side_excess(subject: SystemTrials, names: Sequence[str], *, confidence: float) -> _Excess:
@@ -641,19 +641,19 @@ def _side_excess(subject: SystemTrials, names: Sequence[str], *, confidence: flo
 _APART = 1e-6
 
 
-def _with_added(found: _Found, more: Margins, note: str, margin: float | None) -> _Found:
+def _with_added(number: _Found, more: Margins, note: str, margin: float | None) -> _Found:
     """A difference with independent errors added to its interval, and the answer that it leaves."""
-    if more == (0.0, 0.0) or found.interval is None:
-        return found
-    interval = wider_margins(found.interval, found.value, more)
-    notes = (*found.notes, note)
-    if isinstance(found, Estimate):
-        return replace(found, interval=interval, notes=notes)
+    if more == (0.0, 0.0) or number.interval is None:
+        return number
+    interval = wider_margins(number.interval, number.value, more)
+    notes = (*number.notes, note)
+    if isinstance(number, Estimate):
+        return replace(number, interval=interval, notes=notes)
     return replace(
-        found,
+        number,
         interval=interval,
-        answer=_answer_left(found.answer, interval, margin),
-        p_value=_larger_p(found, interval),
+        answer=_answer_left(number.answer, interval, margin),
+        p_value=_larger_p(number, interval),
         notes=notes,
     )
 
@@ -667,16 +667,16 @@ def _answer_left(answer: Answer, interval: Interval, margin: float | None) -> An
     return answer
 
 
-def _larger_p(found: PairedDifference, interval: Interval) -> float:
+def _larger_p(difference: PairedDifference, interval: Interval) -> float:
     """The p-value when the arm towards 0 is longer: as many fewer standard errors away.
 
     It agrees with the interval: above 1 - confidence where that holds 0, and below where not.
     """
     old, new = (
-        (found.value - i.low) if found.value > 0 else (i.high - found.value)
-        for i in (found.interval, interval)
+        (difference.value - i.low) if difference.value > 0 else (i.high - difference.value)
+        for i in (difference.interval, interval)
     )
-    p, alpha = found.p_value, 1 - found.confidence
+    p, alpha = difference.p_value, 1 - difference.confidence
     if 0 < p < 1 and 0 < old < new:
         p = float(2 * ndtr(ndtri(p / 2) * old / new))
     return max(p, alpha * (1 + _APART)) if 0 in interval else min(p, alpha * (1 - _APART))

@@ -133,34 +133,34 @@ def rank(
     metric = by if metric is None else metric
     instance("by", metric, str, _METRICS)
     k = _attempts(metric)
-    every = [SystemTrials.of(one, errors=options.errors) for one in _systems(trials)]
+    every = [SystemTrials.of(side, errors=options.errors) for side in _systems(trials)]
     # Those with k runs of most tasks or, where that leaves fewer than two, of any: otherwise one
     # system with few runs would remove the tasks of all others from the ranking.
-    able = [one for one in every if one.evidence.typical_runs >= k]
+    able = [side for side in every if side.evidence.typical_runs >= k]
     if len(able) < 2:
-        able = [one for one in every if (one.evidence.runs >= k).any()]
+        able = [side for side in every if (side.evidence.runs >= k).any()]
     if len(able) < 2:
         return Unavailable(_too_few(metric, k, every))
     ranked = rank_subjects(able, metric, k, confidence=options.confidence, seed=options.seed)
-    found = ranked.ranking
-    if isinstance(found, Unavailable):
+    ranking = ranked.ranking
+    if isinstance(ranking, Unavailable):
         return Unavailable(_too_few_tasks(metric, k, able, every))
-    names = [one.name for one in able]
+    names = [side.name for side in able]
     metrics = [ranked.metric_of(i, confidence=options.confidence) for i in range(len(able))]
-    ahead = ranked.ahead_here(found)
+    ahead = ranked.ahead_here(ranking)
     return RankReport(
         metric=metric,
         systems=tuple(
             RankedSystem(
                 name=names[i],
                 # The report's own, to the last bit: a mean in another order differs there.
-                value=found.means[i] if (value := metrics[i].value) is None else value,
-                ranks=found.rank_sets[i],
+                value=ranking.means[i] if (value := metrics[i].value) is None else value,
+                ranks=ranking.rank_sets[i],
                 metric=metrics[i],
             )
-            for i in found.order
+            for i in ranking.order
         ),
-        tie_bands=tuple(tuple(names[i] for i in band) for band in found.tie_bands),
+        tie_bands=tuple(tuple(names[i] for i in band) for band in ranking.tie_bands),
         pairs=tuple(
             PairDifference(
                 first=names[pair.first],
@@ -169,23 +169,25 @@ def rank(
                 interval=pair.interval,
                 p_value=pair.p_value,
             )
-            for pair in found.pairs
+            for pair in ranking.pairs
         ),
-        tasks=found.tasks,
-        unshared=tuple(ranked.tasks[i] for i in found.excluded),
+        tasks=ranking.tasks,
+        unshared=tuple(ranked.tasks[i] for i in ranking.excluded),
         unranked=tuple(
-            Unranked(name=one.name, reason=f"{too_few_runs(one.evidence.runs, k)}, so no {metric}")
-            for one in every
-            if one.name not in names
+            Unranked(
+                name=side.name, reason=f"{too_few_runs(side.evidence.runs, k)}, so no {metric}"
+            )
+            for side in every
+            if side.name not in names
         ),
         scope=TASKS_LIKE_THESE,
-        method=found.method,
-        confidence=found.confidence,
+        method=ranking.method,
+        confidence=ranking.confidence,
         provenance=make_provenance(trials, options),
-        notes=found.notes,
+        notes=ranking.notes,
         here=None if ahead is None else names[ahead],
-        all_or_nothing=all(one.evidence.all_or_nothing for one in able),
-        fewest_runs=min(int(one.evidence.runs.min()) for one in able),
+        all_or_nothing=all(side.evidence.all_or_nothing for side in able),
+        fewest_runs=min(int(side.evidence.runs.min()) for side in able),
     )
 
 
@@ -193,19 +195,19 @@ def _systems(trials: object) -> list[Trials] | list[Tally]:
     """The trials of each system, or their counts."""
     refuse_frame("trials", "must be Trials or a list of Tally", trials)
     if isinstance(trials, Trials):
-        names, found = trials.systems, [trials.where(system=name) for name in trials.systems]
+        names, tables = trials.systems, [trials.where(system=name) for name in trials.systems]
     elif isinstance(trials, Sequence) and all(isinstance(one, Tally) for one in trials):
-        names, found = tuple(tally.system for tally in trials), list(trials)
+        names, tables = tuple(tally.system for tally in trials), list(trials)
     else:
         raise ArgumentError("trials", "must be Trials or a list of Tally", trials)
     if len(names) < 2:
         raise ArgumentError("trials", "must hold at least two systems to rank", list(names))
-    return found
+    return tables
 
 
 def _too_few(metric: str, k: int, sides: Sequence[SystemTrials]) -> str:
     """Which systems are in the way of a ranking."""
-    runs = {one.name: one.evidence.runs for one in sides}
+    runs = {side.name: side.evidence.runs for side in sides}
     short = [f"{name} has {too_few_runs(n, k)}" for name, n in runs.items() if not (n >= k).any()]
     more = len(short) - _MOST_NAMED
     named = [*short[:_MOST_NAMED], *([f"{more:,} more have too few"] if more > 0 else [])]
@@ -217,10 +219,10 @@ def _too_few_tasks(
     metric: str, k: int, able: Sequence[SystemTrials], every: Sequence[SystemTrials]
 ) -> str:
     """How many tasks have the runs, and up to which k two of them do."""
-    found = sum(runs >= k for runs in _fewest_runs(able))
+    shared = sum(runs >= k for runs in _fewest_runs(able))
     ran = "that every system ran" if k == 1 else f"with {k} runs of every system"
     reason = (
-        f"ranking by {metric} needs 2 tasks {ran}; there {'is' if found == 1 else 'are'} {found}"
+        f"ranking by {metric} needs 2 tasks {ran}; there {'is' if shared == 1 else 'are'} {shared}"
     )
     most = sorted([0, 0, *_fewest_runs(every)])[-2]
     return f"{reason} ({metric[:5]}{most} can be ranked by)" if 0 < most < k else reason
@@ -228,8 +230,8 @@ def _too_few_tasks(
 
 def _fewest_runs(sides: Sequence[SystemTrials]) -> list[int]:
     """Of each task that all of these ran, the runs of the one that ran it least."""
-    found = [one.evidence for one in sides]
-    tables = [dict(zip(side.tasks, side.runs.tolist(), strict=True)) for side in found]
+    evidence = [one.evidence for one in sides]
+    tables = [dict(zip(side.tasks, side.runs.tolist(), strict=True)) for side in evidence]
     shared = set.intersection(*(set(table) for table in tables))
     return [min(table[task] for table in tables) for task in shared]
 
@@ -285,7 +287,7 @@ class Profile(Displayed):
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        shown = [f"{one.name} {rounded(one.value)}" for one in self.norms[:2]]
+        shown = [f"{norm.name} {rounded(norm.value)}" for norm in self.norms[:2]]
         head = f"Profile {quoted(self.system)} among {plural(len(self.agents), 'agent')}"
         return short_repr(head, *shown, see=".norms")
 
@@ -339,15 +341,15 @@ def _tallies(reference: Trials | Sequence[Tally]) -> list[Tally]:
 
 
 def _measures(ks: Sequence[int]) -> list[tuple[str, Measure, bool | None]]:
-    found: list[tuple[str, Measure, bool | None]] = [(f"pass^{k}", _pass_hat(k), True) for k in ks]
+    rows: list[tuple[str, Measure, bool | None]] = [(f"pass^{k}", _pass_hat(k), True) for k in ks]
     longest = max(ks)
     if longest > 1:
-        found.append((f"pass^{longest}/pass^1", _kept(longest), True))
+        rows.append((f"pass^{longest}/pass^1", _kept(longest), True))
 
     def correlation(evidence: Evidence, confidence: float) -> Number:
         return icc(*evidence.score_sums, confidence=confidence)
 
-    return [*found, ("icc", correlation, None), ("flaky share", _flaky_share, False)]
+    return [*rows, ("icc", correlation, None), ("flaky share", _flaky_share, False)]
 
 
 def _pass_hat(k: int) -> Measure:

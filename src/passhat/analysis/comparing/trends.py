@@ -125,8 +125,8 @@ class SystemTrend(Displayed):
     @property
     def newest_change(self) -> ChangePoint | None:
         """The newest change of pass^k, the number that a trend is about."""
-        found = self.changes[self.metrics[0]].points
-        return max(found, key=lambda change: change.position, default=None)
+        changes = self.changes[self.metrics[0]].points
+        return max(changes, key=lambda change: change.position, default=None)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -154,7 +154,7 @@ class Trends(Displayed, tuple[SystemTrend, ...]):  # as other results: no fields
 
     def __repr__(self) -> str:
         return short_repr(
-            "Trends", *(f"{one.name}: {plural(len(one.points), 'run')}" for one in self)
+            "Trends", *(f"{trend.name}: {plural(len(trend.points), 'run')}" for trend in self)
         )
 
 
@@ -242,16 +242,16 @@ def _snapshots(name: str, history: Sequence[CountedRun], errors: ErrorPolicy) ->
     weights: dict[str, float] = {}
     snapshots = []
     for run in history:
-        found = [count_evidence(tally, errors) for tally in run.tallies if tally.system == name]
+        counted = [count_evidence(tally, errors) for tally in run.tallies if tally.system == name]
         fresh = {
             task: (int(n), int(c))
-            for evidence in found
+            for evidence in counted
             for task, n, c in zip(evidence.tasks, evidence.runs, evidence.passes, strict=True)
         }
         if not fresh:
             continue
         known = {**known, **fresh}
-        for evidence in found:
+        for evidence in counted:
             if evidence.weight is not None:
                 weights |= dict(zip(evidence.tasks, evidence.weight.tolist(), strict=True))
         snapshots.append(_Snapshot(run, known, fresh, dict(weights)))
@@ -267,7 +267,7 @@ def _point(
     are of another day, of which less is known.
     """
     run = snapshot.run
-    found = measure_metrics(
+    measured = measure_metrics(
         snapshot.evidence,
         (k,),
         confidence=confidence,
@@ -276,7 +276,7 @@ def _point(
     )
     metrics: dict[str, Estimate] = {}
     for name in names:
-        estimate = found[name].this_suite
+        estimate = measured[name].this_suite
         if isinstance(estimate, Unavailable):
             rule = f"must be possible at every run; at {run.label}: {estimate.reason}"
             raise ArgumentError("k", rule, k)
@@ -317,17 +317,17 @@ def _moved(
         if task in before
     ]
     down = max(changes, key=lambda change: change.position).direction == "down"
-    return tuple(sorted(moves, key=lambda one: one.moved if down else -one.moved))
+    return tuple(sorted(moves, key=lambda move: move.moved if down else -move.moved))
 
 
 def _pooled(snapshots: Sequence[_Snapshot]) -> dict[str, tuple[int, int]]:
     """Passed runs and all runs of each task; counts carried forward are no new runs."""
-    found: dict[str, tuple[int, int]] = {}
+    pooled: dict[str, tuple[int, int]] = {}
     for snapshot in snapshots:
         for task, (runs, passed) in snapshot.fresh.items():
-            so_far = found.get(task, (0, 0))
-            found[task] = (so_far[0] + passed, so_far[1] + runs)
-    return found
+            so_far = pooled.get(task, (0, 0))
+            pooled[task] = (so_far[0] + passed, so_far[1] + runs)
+    return pooled
 
 
 def _turns(snapshots: Sequence[_Snapshot]) -> tuple[LabelChange, ...]:
@@ -390,10 +390,10 @@ class FlakyTasks(Displayed):
     confidence: float
 
     def __repr__(self) -> str:
-        found = (
+        shown = (
             f"{len(self.tasks)} of {plural(self.tasks_seen, 'task')} in {plural(self.runs, 'run')}"
         )
-        return short_repr("FlakyTasks", found, see=".tasks")
+        return short_repr("FlakyTasks", shown, see=".tasks")
 
 
 def find_flaky(
@@ -407,7 +407,7 @@ def find_flaky(
     keys = list(counts)
     totals = [tuple(map(sum, zip(*counts[key].values(), strict=True))) for key in keys]
     labels = label_tasks(*zip(*totals, strict=True)).labels.tolist() if totals else []
-    found = [
+    flaky = [
         FlakyTask(
             system=key[0],
             task=key[1],
@@ -421,9 +421,9 @@ def find_flaky(
         for key, label, (n, c) in zip(keys, labels, totals, strict=True)
         if 0 < c < n
     ]
-    found.sort(key=lambda one: (one.label != "flaky", abs(one.rate - 0.5), one.system, one.task))
+    flaky.sort(key=lambda one: (one.label != "flaky", abs(one.rate - 0.5), one.system, one.task))
     return FlakyTasks(
-        tasks=tuple(found), tasks_seen=len(keys), runs=len(history), confidence=confidence
+        tasks=tuple(flaky), tasks_seen=len(keys), runs=len(history), confidence=confidence
     )
 
 
@@ -431,14 +431,14 @@ def _counts(
     history: Sequence[CountedRun], errors: ErrorPolicy
 ) -> dict[tuple[str, str], dict[int, tuple[int, int]]]:
     """For each system and task: the trials and passes of each run, by its number."""
-    found: dict[tuple[str, str], dict[int, tuple[int, int]]] = {}
+    counts: dict[tuple[str, str], dict[int, tuple[int, int]]] = {}
     for number, run in enumerate(history):
         for tally in run.tallies:
             runs = tally.runs(errors).tolist()
             for task, n, c in zip(tally.tasks, runs, tally.passed.tolist(), strict=True):
                 if n:
-                    found.setdefault((tally.system, task), {})[number] = (n, c)
-    return found
+                    counts.setdefault((tally.system, task), {})[number] = (n, c)
+    return counts
 
 
 def _mark(counts: tuple[int, int] | None) -> str:
