@@ -84,16 +84,16 @@ def best_and_worst(gate: Gate, subject: SystemTrials, planned: Planned) -> tuple
 def _judge_finished(gate: Gate, subject: SystemTrials) -> Verdict:
     demand = gate.demand
     assert isinstance(demand, ThresholdRequirement)
-    found = one_sided(gate, subject)
-    verdict = replace(open_verdict(gate, subject, found), tasks=task_evidence(gate, subject))
-    if isinstance(found, Unavailable):
+    estimate = one_sided(gate, subject)
+    verdict = replace(open_verdict(gate, subject, estimate), tasks=task_evidence(gate, subject))
+    if isinstance(estimate, Unavailable):
         return replace(verdict, sentence=verdict.sentence + _way_out(demand.target, subject.tally))
-    if gate.evidence == "point" or found.interval is None:
-        return _point(verdict, found.value, why=_POINT if found.interval else _NO_INTERVAL)
-    word = word_of(demand, found.interval)
+    if gate.evidence == "point" or estimate.interval is None:
+        return _point(verdict, estimate.value, why=_POINT if estimate.interval else _NO_INTERVAL)
+    word = word_of(demand, estimate.interval)
     independent = not subject.disturbances
-    more = runs_to_settle(gate, found) if word == "UNDECIDED" and independent else None
-    sentence = bound_sentence(gate, verdict.system, word, found, more_runs=more)
+    more = runs_to_settle(gate, estimate) if word == "UNDECIDED" and independent else None
+    sentence = bound_sentence(gate, verdict.system, word, estimate, more_runs=more)
     return replace(verdict, word=word, more_runs=more, sentence=sentence)
 
 
@@ -177,23 +177,23 @@ def _completed(tally: Tally, missing: Mapping[str, int], passing: bool) -> Tally
     )
 
 
-def open_verdict(gate: Gate, subject: SystemTrials, found: Estimate | Unavailable) -> Verdict:
+def open_verdict(gate: Gate, subject: SystemTrials, estimate: Estimate | Unavailable) -> Verdict:
     """UNDECIDED on what was found: what a verdict on a fixed number of runs begins as."""
     system = subject.tally.system
-    reason = found.reason if isinstance(found, Unavailable) else "nothing is known"
+    reason = estimate.reason if isinstance(estimate, Unavailable) else "nothing is known"
     return Verdict(
         gate=gate,
         system=system,
         word="UNDECIDED",
         sentence=f"{opening(gate, system, 'UNDECIDED')}. {reason}.",
-        estimate=found,
+        estimate=estimate,
         evidence="bound",
-        method=found.method if isinstance(found, Estimate) else "none",
+        method=estimate.method if isinstance(estimate, Estimate) else "none",
         alpha=gate.alpha,
         beta=gate.beta,
         runs=subject.runs,
         errors=error_words(subject),
-        notes=found.notes if isinstance(found, Estimate) else (),
+        notes=estimate.notes if isinstance(estimate, Estimate) else (),
     )
 
 
@@ -202,9 +202,9 @@ def error_words(subject: SystemTrials) -> str:
     count = int(subject.tally.errored.sum())
     if not count:
         return NO_ERRORS
-    one = count == 1
-    fail = "counts as failed" if one else "count as failed"
-    counted = fail if subject.errors == "fail" else f"{'is' if one else 'are'} left out"
+    single = count == 1
+    fail = "counts as failed" if single else "count as failed"
+    counted = fail if subject.errors == "fail" else f"{'is' if single else 'are'} left out"
     trials = plural(int(subject.tally.runs("fail").sum()), "trial")
     return f"{count:,} of {trials} errored and {counted}"
 
@@ -242,18 +242,18 @@ def bars_of(demand: EveryTaskRequirement, bars: Bars, tasks: Sequence[str]) -> d
     if bars is None:
         raise ArgumentError("bars", 'must be given: the gate says "its bar"', None)
     if isinstance(bars, Mapping):
-        found = {task: bars[task] for task in tasks if task in bars}
+        wanted = {task: bars[task] for task in tasks if task in bars}
     else:
-        found = dict.fromkeys(tasks, bars)
-    if without := [task for task in tasks if task not in found]:
+        wanted = dict.fromkeys(tasks, bars)
+    if without := [task for task in tasks if task not in wanted]:
         raise ArgumentError(
             "bars",
             f'must be given for every task, as the gate says "its bar": {len(without):,} of '
             f"{plural(len(tasks), 'task has', 'tasks have')} none ({few(without)}); one number "
             "stands for all others, and 0 demands nothing of them",
-            dict(found),
+            dict(wanted),
         )
-    return found
+    return wanted
 
 
 def judge_every_task(gate: Gate, subject: SystemTrials) -> Verdict:
@@ -347,19 +347,19 @@ def judge_no_worse(
     """
     demand = gate.demand
     assert isinstance(demand, NoWorseRequirement)
-    found = _difference(gate, demand, subject, baseline, days)
-    verdict = open_verdict(gate, subject, found)
-    if isinstance(found, Unavailable):
+    difference = _difference(gate, demand, subject, baseline, days)
+    verdict = open_verdict(gate, subject, difference)
+    if isinstance(difference, Unavailable):
         return verdict
-    interval = found.interval
+    interval = difference.interval
     assert interval is not None, "a paired difference has an interval"
     word = word_of_difference(gate, demand, interval)
-    more = None if word != "UNDECIDED" else _runs_to_settle(gate, demand, found)
+    more = None if word != "UNDECIDED" else _runs_to_settle(gate, demand, difference)
     return replace(
         verdict,
         word=word,
         more_runs=more,
-        sentence=_regression_sentence(gate, verdict, word, found, more),
+        sentence=_regression_sentence(gate, verdict, word, difference, more),
     )
 
 
@@ -385,7 +385,7 @@ def judge_no_task_worse(gate: Gate, subject: SystemTrials, baseline: Tally) -> V
     worse = [row for row, answer in zip(rows, tests.answers, strict=True) if answer == "worse"]
     blind = int((~tests.evaluable).sum())
     word: Word = "FAIL" if worse else "UNDECIDED" if blind == len(names) else "PASS"
-    found = Estimate(
+    estimate = Estimate(
         value=float(len(worse)),
         interval=None,
         method="tasks shown to be worse",
@@ -396,7 +396,7 @@ def judge_no_task_worse(gate: Gate, subject: SystemTrials, baseline: Tally) -> V
     more = max(0, tests.minimum_runs * len(names) - subject.runs) if word == "UNDECIDED" else None
     start = opening(gate, subject.tally.system, word)
     return replace(
-        open_verdict(gate, subject, found),
+        open_verdict(gate, subject, estimate),
         word=word,
         alpha=None,
         method=f"{tests.method}, {tests.correction} over {plural(len(names), 'task')}",
@@ -452,28 +452,28 @@ def _unshared(found: Comparison) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _runs_to_settle(gate: Gate, demand: NoWorseRequirement, found: Estimate) -> int | None:
+def _runs_to_settle(gate: Gate, demand: NoWorseRequirement, seen: Estimate) -> int | None:
     """Runs of both sides together that settle it four times in five, by the root law."""
-    assert found.interval is not None
-    gap = found.value + demand.margin
-    if gap == 0 or found.scope == TASKS_LIKE_THESE or not found.runs:
+    assert seen.interval is not None
+    gap = seen.value + demand.margin
+    if gap == 0 or seen.scope == TASKS_LIKE_THESE or not seen.runs:
         return None
-    reach = found.value - found.interval.low if gap > 0 else found.interval.high - found.value
+    reach = seen.value - seen.interval.low if gap > 0 else seen.interval.high - seen.value
     needed = reached_often(gate.alpha if gap > 0 else gate.beta) * reach / abs(gap)
-    more = int(np.ceil(2 * found.runs * (needed**2 - 1)))
+    more = int(np.ceil(2 * seen.runs * (needed**2 - 1)))
     return max(1, more) if more < 10_000_000 else None
 
 
 def _regression_sentence(
-    gate: Gate, verdict: Verdict, word: Word, found: Estimate, more: int | None
+    gate: Gate, verdict: Verdict, word: Word, seen: Estimate, more: int | None
 ) -> str:
     demand = gate.demand
     assert isinstance(demand, NoWorseRequirement)
-    assert found.interval is not None
-    low, high = (f"{100 * end:+.1f}" for end in (found.interval.low, found.interval.high))
+    assert seen.interval is not None
+    low, high = (f"{100 * end:+.1f}" for end in (seen.interval.low, seen.interval.high))
     changed = "The mean score" if demand.metric == "mean_score" else demand.metric
     start = f"{opening(gate, verdict.system, word)}. {changed} changed by "
-    start += f"{100 * found.value:+.1f} points"
+    start += f"{100 * seen.value:+.1f} points"
     if isinstance(demand, EquivalentRequirement) and word != "UNDECIDED":
         return f"{start}, between {low} and {high} at {percentage(1 - gate.alpha)} confidence."
     if word == "PASS":
@@ -556,8 +556,8 @@ def one_sided(gate: Gate, subject: SystemTrials) -> Number:
     assert isinstance(demand, ThresholdRequirement)
     # the end that a PASS rests on is missed with chance alpha, the other with chance beta
     errors = (gate.alpha, gate.beta) if demand.upward else (gate.beta, gate.alpha)
-    found = {error: _estimate(gate, demand.target, subject, 1 - 2 * error) for error in {*errors}}
-    low, high = (found[error] for error in errors)
+    ends = {error: _estimate(gate, demand.target, subject, 1 - 2 * error) for error in {*errors}}
+    low, high = (ends[error] for error in errors)
     if not isinstance(low, Estimate) or not isinstance(high, Estimate):
         return low
     if low.interval is None or high.interval is None:
@@ -624,42 +624,42 @@ def _metric(gate: Gate, target: Target, subject: SystemTrials, confidence: float
     power = target.attempts or (("pass^k", 1) if evidence.all_or_nothing else None)
     grouped: dict[str, Any] = {"family": evidence.family, "weight": evidence.weight}
     if power is None:
-        found = score_estimate(
+        estimate = score_estimate(
             *evidence.score_sums, scope=gate.scope, confidence=confidence, **grouped
         )
     else:
         metric, k = power
         counts = evidence.runs, evidence.passes
-        found = suite_estimate(
+        estimate = suite_estimate(
             *counts, metric=metric, k=k, scope=gate.scope, confidence=confidence, **grouped
         )
-    found = _including_groups(found, gate, target, subject, confidence)
-    if isinstance(found, Unavailable) or gate.scope != THIS_SUITE:
-        return found
+    estimate = _including_groups(estimate, gate, target, subject, confidence)
+    if isinstance(estimate, Unavailable) or gate.scope != THIS_SUITE:
+        return estimate
     if len(evidence.tasks) == 1 and power:
-        found = _one_task(found, evidence, power, confidence)
-    return _with_unknown_tasks(found, found.excluded_tasks + len(evidence.without))
+        estimate = _one_task(estimate, evidence, power, confidence)
+    return _with_unknown_tasks(estimate, estimate.excluded_tasks + len(evidence.without))
 
 
 def _including_groups(
-    found: Number, gate: Gate, target: Target, subject: SystemTrials, confidence: float
+    estimate: Number, gate: Gate, target: Target, subject: SystemTrials, confidence: float
 ) -> Number:
     """No narrower than a report of the same trials, which includes what moved runs together."""
-    if isinstance(found, Unavailable) or not subject.groupings:
-        return found
+    if isinstance(estimate, Unavailable) or not subject.groupings:
+        return estimate
     _, k = target.attempts or ("", 1)
     metrics = measure_metrics(
         subject.evidence, (k,), confidence=confidence, groupings=subject.groupings
     )
     wider = metrics[target.name].within(gate.scope)
-    if isinstance(wider, Unavailable) or found.interval is None or wider.interval is None:
-        return found
-    interval = hull(found.interval, wider.interval)
-    return replace(found, interval=interval, method=wider.method, notes=wider.notes)
+    if isinstance(wider, Unavailable) or estimate.interval is None or wider.interval is None:
+        return estimate
+    interval = hull(estimate.interval, wider.interval)
+    return replace(estimate, interval=interval, method=wider.method, notes=wider.notes)
 
 
 def _one_task(
-    found: Estimate, evidence: Evidence, power: tuple[str, int], confidence: float
+    estimate: Estimate, evidence: Evidence, power: tuple[str, int], confidence: float
 ) -> Estimate:
     """One task needs no approximation: Clopper-Pearson, its ends to the power k."""
     runs, passes = int(evidence.runs[0]), int(evidence.passes[0])
@@ -669,19 +669,19 @@ def _one_task(
         interval = Interval(p.low**k, p.high**k)
     else:
         interval = Interval(1 - (1 - p.low) ** k, 1 - (1 - p.high) ** k)
-    return replace(found, interval=interval, method="one task: Clopper-Pearson, exact")
+    return replace(estimate, interval=interval, method="one task: Clopper-Pearson, exact")
 
 
-def _with_unknown_tasks(found: Estimate, unknown: int) -> Estimate:
+def _with_unknown_tasks(estimate: Estimate, unknown: int) -> Estimate:
     """Tasks with too few runs may have any value: the bounds of the suite allow for it."""
-    if not unknown or found.interval is None:
-        return found
-    known = found.tasks or 0
+    if not unknown or estimate.interval is None:
+        return estimate
+    known = estimate.tasks or 0
     share = known / (known + unknown)
-    low, high = found.interval.low * share, found.interval.high * share + 1 - share
+    low, high = estimate.interval.low * share, estimate.interval.high * share + 1 - share
     unsure = plural(unknown, "task")
     note = f"{unsure} with too few runs may have any value: the bounds allow for it"
-    return replace(found, interval=Interval(low, high), notes=(*found.notes, note))
+    return replace(estimate, interval=Interval(low, high), notes=(*estimate.notes, note))
 
 
 def _share_of_trials(target: Target, subject: SystemTrials, confidence: float) -> Number:
@@ -727,7 +727,7 @@ def _any_target(gate: Gate, target: Target, subject: SystemTrials, confidence: f
         errors=subject.errors,
         bars=subject.bars,
     )
-    found = target.value_in(report.systems[0], gate.scope)
-    if not isinstance(found, float):
-        return found
-    return Estimate(value=found, interval=None, method="as described", confidence=gate.confidence)
+    number = target.value_in(report.systems[0], gate.scope)
+    if not isinstance(number, float):
+        return number
+    return Estimate(value=number, interval=None, method="as described", confidence=gate.confidence)

@@ -94,9 +94,9 @@ def find_disturbances(trials: Trials, errors: ErrorPolicy) -> tuple[Disturbance,
     table = round_table(trials, errors, scores=has_partial_credit(trials))
     if trials.started is None and _is_sorted(table):
         return ()
-    found = _among_rounds(trials, errors, table)
-    apart = {number for one in found for number in one.rounds}
-    return (*found, *_bursts(trials, errors, apart))
+    among_rounds = _among_rounds(trials, errors, table)
+    apart = {number for event in among_rounds for number in event.rounds}
+    return (*among_rounds, *_bursts(trials, errors, apart))
 
 
 def round_table(trials: Trials, errors: ErrorPolicy, *, scores: bool) -> Floats:
@@ -141,7 +141,7 @@ def drop_rounds(trials: Trials, rounds: Collection[int], *, whose: str = "") -> 
         raise ArgumentError("drop_rounds", rule, listed(sorted(rounds)))
     some = f"{int(gone.sum()):,} of {plural(len(trials), 'trial')}"
     note = f"{_DROPPED}{_numbered(sorted(rounds))}, {some}"
-    sources = tuple(replace(one, notes=(*one.notes, note)) for one in trials.sources)
+    sources = tuple(replace(source, notes=(*source.notes, note)) for source in trials.sources)
     return replace(trials.take(~gone), sources=sources)
 
 
@@ -161,40 +161,40 @@ def _round_numbers(trials: Trials) -> NDArray[np.int64]:
 
 def dropped_note(trials: Trials) -> str | None:
     """What `drop_rounds` left out of these trials; None if nothing."""
-    notes = (note for one in trials.sources for note in one.notes)
+    notes = (note for source in trials.sources for note in source.notes)
     return next((note for note in notes if note.startswith(_DROPPED)), None)
 
 
-def disturbance_sentence(found: Sequence[Disturbance]) -> str | None:
+def disturbance_sentence(disturbances: Sequence[Disturbance]) -> str | None:
     """The gravest one in a sentence, and how many more there are; None if there is none.
 
     >>> disturbance_sentence(()) is None
     True
     """
-    if not found:
+    if not disturbances:
         return None
-    more = f" (and {plural(len(found) - 1, 'more such stretch', 'more such stretches')})"
-    return f"{_seen(found[0])}{more if len(found) > 1 else ''}."
+    more = f" (and {plural(len(disturbances) - 1, 'more such stretch', 'more such stretches')})"
+    return f"{_seen(disturbances[0])}{more if len(disturbances) > 1 else ''}."
 
 
-def disturbance_advice(found: Disturbance) -> str:
+def disturbance_advice(event: Disturbance) -> str:
     """What to do before paying for more runs."""
-    if found.kind == "drift":
-        moved = f"Find out what changed while it ran ({_from_to(found)})"
+    if event.kind == "drift":
+        moved = f"Find out what changed while it ran ({_from_to(event)})"
         return f"{moved}: no number of runs settles a rate that moves."
-    if found.kind == "rounds differ":
+    if event.kind == "rounds differ":
         return (
-            f"Find out what differs between rounds ({_range(found)} passed), or spread the runs "
+            f"Find out what differs between rounds ({_range(event)} passed), or spread the runs "
             "over time: more runs of the same kind would not settle the rate."
         )
-    if found.kind == "burst":
-        return f"Re-run the {_failures(found)}: that looks like an outage."
-    them = "it" if len(found.rounds) == 1 else "them"
-    way_out = f"`drop_rounds={tuple(found.rounds)}` leaves {them} out"
-    is_low = found.others is None or found.failed / max(found.runs, 1) > 1 - found.others
+    if event.kind == "burst":
+        return f"Re-run the {_failures(event)}: that looks like an outage."
+    them = "it" if len(event.rounds) == 1 else "them"
+    way_out = f"`drop_rounds={tuple(event.rounds)}` leaves {them} out"
+    is_low = event.others is None or event.failed / max(event.runs, 1) > 1 - event.others
     if not is_low:
-        return f"Find out what {_numbered(found.rounds)} had that the others did not; {way_out}."
-    return f"Re-run {_numbered(found.rounds)}: {_failures(found)}; {way_out}."
+        return f"Find out what {_numbered(event.rounds)} had that the others did not; {way_out}."
+    return f"Re-run {_numbered(event.rounds)}: {_failures(event)}; {way_out}."
 
 
 def place_in_group(group: NDArray[np.integer], number: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -286,12 +286,12 @@ def _bursts(trials: Trials, errors: ErrorPolicy, apart: Collection[int]) -> tupl
         else np.arange(len(trials))
     )
     order = kept[np.lexsort((trials.task.codes[kept], trials.trial[kept], times[kept]))]
-    found = find_bursts(trials.task.codes[order], trials.outcome[order] == Outcome.PASSED)
+    bursts = find_bursts(trials.task.codes[order], trials.outcome[order] == Outcome.PASSED)
     place = _rounds_of(trials) + 1
     return tuple(
-        _burst(trials, order, one)
-        for one in found
-        if np.isin(place[order[one.first : one.last + 1]], list(apart)).mean() < _MOSTLY
+        _burst(trials, order, burst)
+        for burst in bursts
+        if np.isin(place[order[burst.first : burst.last + 1]], list(apart)).mean() < _MOSTLY
     )
 
 
@@ -303,17 +303,17 @@ def _starts(trials: Trials) -> Floats | None:
     return None if times is None else times[trials.started.codes]
 
 
-def _burst(trials: Trials, order: NDArray[np.intp], found: Burst) -> Disturbance:
+def _burst(trials: Trials, order: NDArray[np.intp], burst: Burst) -> Disturbance:
     rows = np.zeros(len(trials), dtype=bool)
-    rows[order[found.first : found.last + 1]] = True
+    rows[order[burst.first : burst.last + 1]] = True
     began, ended = _window(trials, rows)
     return Disturbance(
         kind="burst",
         rounds=(),
-        failed=found.runs,
-        runs=found.runs,
-        tasks=found.tasks,
-        p_value=found.p_value,
+        failed=burst.runs,
+        runs=burst.runs,
+        tasks=burst.tasks,
+        p_value=burst.p_value,
         began=began,
         ended=ended,
     )
@@ -340,36 +340,36 @@ def _start_times(names: Collection[str]) -> Floats | None:
     return np.array([(t if t.tzinfo else t.replace(tzinfo=UTC)).timestamp() for t in times])
 
 
-def _seen(found: Disturbance) -> str:
-    if found.kind == "drift":
-        return f"The rate drifted while it ran, {_from_to(found)}"
-    if found.kind == "rounds differ":
-        return f"Rounds differ by more than chance, {_range(found)} passed"
-    if found.kind == "burst":
-        return f"Runs did not fail independently: {_failures(found)}"
-    usual = 100 * (1 - (found.others or 0.0))
-    which = _numbered(found.rounds)
-    is_out = "is" if len(found.rounds) == 1 else "are"
+def _seen(event: Disturbance) -> str:
+    if event.kind == "drift":
+        return f"The rate drifted while it ran, {_from_to(event)}"
+    if event.kind == "rounds differ":
+        return f"Rounds differ by more than chance, {_range(event)} passed"
+    if event.kind == "burst":
+        return f"Runs did not fail independently: {_failures(event)}"
+    usual = 100 * (1 - (event.others or 0.0))
+    which = _numbered(event.rounds)
+    is_out = "is" if len(event.rounds) == 1 else "are"
     head = f"{capitalised(which)} {is_out} out of line"
-    return f"{head}: {_failures(found)}, {usual:.0f}% in the other rounds"
+    return f"{head}: {_failures(event)}, {usual:.0f}% in the other rounds"
 
 
 def _numbered(numbers: Collection[int]) -> str:
     return f"{'round' if len(numbers) == 1 else 'rounds'} {numbers_in_words(numbers)}"
 
 
-def _failures(found: Disturbance) -> str:
-    if found.kind == "burst":
-        which = f"{plural(found.failed, 'run')} on {plural(found.tasks, 'task')}"
-        return f"{which} failed one after another{_time(found)}"
-    return f"{found.failed:,} of {plural(found.runs, 'run')} failed{_time(found)}"
+def _failures(event: Disturbance) -> str:
+    if event.kind == "burst":
+        which = f"{plural(event.failed, 'run')} on {plural(event.tasks, 'task')}"
+        return f"{which} failed one after another{_time(event)}"
+    return f"{event.failed:,} of {plural(event.runs, 'run')} failed{_time(event)}"
 
 
-def _time(found: Disturbance) -> str:
-    seconds = found.seconds
+def _time(event: Disturbance) -> str:
+    seconds = event.seconds
     if seconds is None or seconds > 24 * _HOUR:
         return ""
-    when = f" (from {(found.began or '')[:16].replace('T', ' ')})"
+    when = f" (from {(event.began or '')[:16].replace('T', ' ')})"
     if seconds <= _MINUTE:
         return f" within a minute{when}"
     if seconds <= 2 * _HOUR:
@@ -377,13 +377,13 @@ def _time(found: Disturbance) -> str:
     return f" within {ceil(seconds / _HOUR)} hours{when}"
 
 
-def _from_to(found: Disturbance) -> str:
-    first, last = found.means[0], found.means[-1]
+def _from_to(event: Disturbance) -> str:
+    first, last = event.means[0], event.means[-1]
     return f"{100 * first:.0f}% passed in the first round and {100 * last:.0f}% in the last"
 
 
-def _range(found: Disturbance) -> str:
-    return f"{100 * min(found.means):.0f} to {100 * max(found.means):.0f}%"
+def _range(event: Disturbance) -> str:
+    return f"{100 * min(event.means):.0f} to {100 * max(event.means):.0f}%"
 
 
 # Seeds: how far whole runs of the suite differ by them, and every run under its seed.

@@ -208,7 +208,7 @@ def _leaders(
     return LazyMapping(
         {
             k: partial(find_leaders, systems, subjects, k, confidence=level, seed=seed)
-            for k in sorted({common_k(systems), *(k for one in systems for k in one.ks)})
+            for k in sorted({common_k(systems), *(k for system in systems for k in system.ks)})
         }
     )
 
@@ -283,15 +283,15 @@ def _tool_rates(trials: Trials, confidence: float) -> dict[str, Estimate]:
 
 
 def _exclusions(evidence: Evidence, ks: Sequence[int]) -> tuple[Exclusion, ...]:
-    found = []
+    exclusions = []
     if evidence.without:
         reason = "every trial errored, and errors are left out"
-        found.append(Exclusion(what="all metrics", tasks=evidence.without, reason=reason))
+        exclusions.append(Exclusion(what="all metrics", tasks=evidence.without, reason=reason))
     for k in ks:
         if short := evidence.short_of(k):
             reason = f"fewer than {k} runs"
-            found.append(Exclusion(what=f"pass^{k} and pass@{k}", tasks=short, reason=reason))
-    return tuple(found)
+            exclusions.append(Exclusion(what=f"pass^{k} and pass@{k}", tasks=short, reason=reason))
+    return tuple(exclusions)
 
 
 def _parts(subject: SystemTrials, options: ReportOptions, kind: str) -> Mapping[str, SystemReport]:
@@ -483,8 +483,8 @@ def _beyond(evidence: Evidence) -> tuple[CurvePoint, ...]:
         return ()
     most = int(evidence.runs.max())
     ks = [k for k in _ROUND_KS if k > most][:_STEPS_BEYOND]
-    found = extrapolate_pass_hat_ks(evidence.runs, evidence.passes, ks)
-    return tuple(CurvePoint(k=k, estimate=one) for k, one in zip(ks, found, strict=True))
+    estimates = extrapolate_pass_hat_ks(evidence.runs, evidence.passes, ks)
+    return tuple(CurvePoint(k=k, estimate=one) for k, one in zip(ks, estimates, strict=True))
 
 
 # What trials took, by how they ended, what goes with passing, and what a success costs.
@@ -637,15 +637,15 @@ def family_note(evidence: Evidence, trials: Trials | None, *, confidence: float)
 
 def given_families_note(mean: Metric) -> str | None:
     """Whose numbers they are: of families like these, or of tasks from these few families."""
-    found = mean.tasks_like_these
-    if not isinstance(found, Estimate) or found.families is None:
+    estimate = mean.tasks_like_these
+    if not isinstance(estimate, Estimate) or estimate.families is None:
         return None
-    if found.families >= FEWEST_FAMILIES:
-        return f"numbers for tasks like these are for families like these {found.families}"
-    start = f"tasks like these means tasks from these {found.families} families"
-    if found.family_interval is None:
+    if estimate.families >= FEWEST_FAMILIES:
+        return f"numbers for tasks like these are for families like these {estimate.families}"
+    start = f"tasks like these means tasks from these {estimate.families} families"
+    if estimate.family_interval is None:
         return start
-    return f"{start}; for other families the mean score is {_points(found.family_interval)}"
+    return f"{start}; for other families the mean score is {_points(estimate.family_interval)}"
 
 
 def _single_tags(evidence: Evidence, trials: Trials) -> _Labels | None:
@@ -693,10 +693,10 @@ def _sentence(evidence: Evidence, source: str, labels: _Labels, confidence: floa
 
 
 def _population(evidence: Evidence, family: _Labels | None, confidence: float) -> Estimate | None:
-    found = score_estimate(
+    estimate = score_estimate(
         *evidence.score_sums, scope=TASKS_LIKE_THESE, family=family, confidence=confidence
     )
-    return None if isinstance(found, Unavailable) else found
+    return None if isinstance(estimate, Unavailable) else estimate
 
 
 def _points(bounds: Interval) -> str:
@@ -724,7 +724,7 @@ def find_leaders(
     ('agent-1', 'agent-3')
     """
     pairs = zip(systems, subjects, strict=True)
-    judged = [(one, subject) for one, subject in pairs if is_judged(one, k)]
+    judged = [(system, subject) for system, subject in pairs if is_judged(system, k)]
     if len(judged) < 2:
         return Unavailable(f"being ahead takes two systems with a pass^{k}")
     ranked = rank_subjects(
@@ -732,7 +732,7 @@ def find_leaders(
     )
     if not ranked.shared:
         return Unavailable(f"the systems share no task{f' with {k} runs' if k > 1 else ''}")
-    return _who_leads([one for one, _ in judged], ranked, confidence)
+    return _who_leads([system for system, _ in judged], ranked, confidence)
 
 
 def _who_leads(
@@ -749,7 +749,7 @@ def _who_leads(
         first, ahead = ranking.first, ranked.ahead_here(ranking)
         ties, scope, method = ranking.tie_bands, TASKS_LIKE_THESE, ranking.method
         means = ranking.means
-    names = [one.name for one in judged]
+    names = [system.name for system in judged]
     return Leaders(
         k=ranked.k,
         names=tuple(names[i] for i in first),

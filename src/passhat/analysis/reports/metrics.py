@@ -144,7 +144,7 @@ def _in_order(metrics: Sequence[Metric]) -> list[Metric]:
 def _mean_score(evidence: Evidence, scopes: Sequence[Scope], confidence: float) -> Metric:
     if not evidence.tasks:
         return _metric("mean_score", [Unavailable("mean_score needs a run; no task has one")] * 2)
-    found = [
+    numbers = [
         score_estimate(
             *evidence.score_sums,
             scope=scope,
@@ -154,7 +154,7 @@ def _mean_score(evidence: Evidence, scopes: Sequence[Scope], confidence: float) 
         )
         for scope in scopes
     ]
-    return _metric("mean_score", found)
+    return _metric("mean_score", numbers)
 
 
 def _pass_metrics(
@@ -164,7 +164,7 @@ def _pass_metrics(
     if not evidence.tasks:
         none = [Unavailable(f"{name} needs a run; no task has one") for name in names]
         return [_metric(name, [reason] * 2) for name, reason in zip(names, none, strict=True)]
-    found = suite_estimates(
+    estimates = suite_estimates(
         evidence.runs,
         evidence.passes,
         metric=f"pass{sign}k",
@@ -174,7 +174,7 @@ def _pass_metrics(
         family=evidence.family,
         weight=evidence.weight,
     )
-    return [_metric(name, numbers) for name, numbers in zip(names, found, strict=True)]
+    return [_metric(name, numbers) for name, numbers in zip(names, estimates, strict=True)]
 
 
 def _metric(name: str, numbers: Sequence[Number]) -> Metric:
@@ -213,15 +213,15 @@ class RunGroups:
 def groupings_of(trials: Trials, errors: ErrorPolicy, *, disturbed: bool) -> tuple[RunGroups, ...]:
     """What moves runs of one system together: rounds, if `disturbed`, and seeds, from five on."""
     rounds = _rounds(trials, errors) if disturbed else None
-    return tuple(one for one in (rounds, _seeds(trials, errors)) if one is not None)
+    return tuple(grouping for grouping in (rounds, _seeds(trials, errors)) if grouping is not None)
 
 
 def include_groups(metrics: Sequence[Metric], groupings: Sequence[RunGroups]) -> list[Metric]:
     """The same metrics, their intervals no narrower than the spread between groups allows."""
-    found = list(metrics)
+    included = list(metrics)
     for grouping in groupings:
-        found = _include(found, grouping)
-    return found
+        included = _include(included, grouping)
+    return included
 
 
 def group_variance(name: str, grouping: RunGroups) -> float | None:
@@ -258,11 +258,11 @@ def _seeds(trials: Trials, errors: ErrorPolicy) -> RunGroups | None:
 def _include(metrics: list[Metric], grouping: RunGroups) -> list[Metric]:
     """Where one group less leaves too few runs for k, the interval grows as for the k before."""
     grown: Margins = (1.0, 1.0)
-    found = []
+    included = []
     for metric in sorted(metrics, key=lambda m: 0 if m.name == "mean_score" else int(m.name[5:])):
         suite = metric.this_suite
         if not isinstance(suite, Estimate):
-            found.append(metric)
+            included.append(metric)
             continue
         variance = group_variance(metric.name, grouping)
         if variance is None:
@@ -270,8 +270,8 @@ def _include(metrics: list[Metric], grouping: RunGroups) -> list[Metric]:
         else:
             wider = widened(suite, variance, grouping.passes.groups, grouping.note)
             grown = margin_ratios(suite, wider)
-        found.append(_replaced(metric, suite, wider, grouping.note))
-    place = {metric.name: metric for metric in found}
+        included.append(_replaced(metric, suite, wider, grouping.note))
+    place = {metric.name: metric for metric in included}
     return [place[metric.name] for metric in metrics]
 
 
@@ -377,8 +377,8 @@ def trials_on(trials: Trials, tasks: Sequence[str]) -> Trials:
 
 
 def _found_together(trials: Trials, errors: ErrorPolicy) -> Together:
-    found = find_disturbances(trials, errors)
-    return found, groupings_of(trials, errors, disturbed=bool(found))
+    disturbances = find_disturbances(trials, errors)
+    return disturbances, groupings_of(trials, errors, disturbed=bool(disturbances))
 
 
 # Which tasks clear the bar set for them.
@@ -421,18 +421,18 @@ def count_bars(
     if bars is None or not evidence.tasks:
         return ()
     if not isinstance(bars, Mapping):
-        own, one = dict.fromkeys(evidence.tasks, bars), bars
+        own, common = dict.fromkeys(evidence.tasks, bars), bars
     else:
         ran = set(evidence.tasks)
-        own, one = {name: bar for name, bar in bars.items() if name in ran}, None
+        own, common = {name: bar for name, bar in bars.items() if name in ran}, None
         evidence = evidence.only([name for name in evidence.tasks if name in own])
-    return tuple(_count(evidence, own, k, one, confidence) for k in ks)
+    return tuple(_count(evidence, own, k, common, confidence) for k in ks)
 
 
 def _count(
     evidence: Evidence, bars: dict[str, float], k: int, bar: float | None, confidence: float
 ) -> BarCount:
-    found = bars_cleared(
+    clear = bars_cleared(
         evidence.runs,
         evidence.passes,
         k=k,
@@ -441,7 +441,7 @@ def _count(
     )
 
     def named(verdict: str) -> tuple[str, ...]:
-        return tuple(evidence.tasks[i] for i in np.flatnonzero(found.verdicts == verdict).tolist())
+        return tuple(evidence.tasks[i] for i in np.flatnonzero(clear.verdicts == verdict).tolist())
 
     return BarCount(
         k=k,
@@ -450,7 +450,7 @@ def _count(
         above=named("above"),
         below=named("below"),
         undetermined=named("undetermined"),
-        model_share=found.model_share,
+        model_share=clear.model_share,
     )
 
 
@@ -537,10 +537,10 @@ class RankedSubjects:
 
     def metric_of(self, place: int, *, confidence: float, this_suite_only: bool = False) -> Metric:
         """The metric of one system over the shared tasks, as a report of them has it."""
-        found = self.subjects[place].metrics_on(
+        metrics = self.subjects[place].metrics_on(
             self.shared, (self.k,), confidence=confidence, this_suite_only=this_suite_only
         )
-        return found[self.metric]
+        return metrics[self.metric]
 
     def ahead_here(self, ranking: Ranking) -> int | None:
         """Of several systems that may be first, the one that is ahead of the others on these tasks.
@@ -562,8 +562,8 @@ class RankedSubjects:
         """
         level = 1 - (1 - confidence) / (len(means) - 1)
         order = sorted(range(len(means)), key=lambda i: -means[i])
-        found = [self._on_suite(i, level) for i in order]
-        return [i for i, one in zip(order, found, strict=True) if not _is_behind(one, found[0])]
+        numbers = [self._on_suite(i, level) for i in order]
+        return [i for i, one in zip(order, numbers, strict=True) if not _is_behind(one, numbers[0])]
 
     def _on_suite(self, place: int, level: float) -> Number:
         return self.metric_of(place, confidence=level, this_suite_only=True).this_suite

@@ -334,11 +334,11 @@ class SystemReport:
         return self._of_attempts("@", k)
 
     def _of_attempts(self, sign: str, k: int) -> Metric:
-        found = self.metrics.get(f"pass{sign}{k}")
-        if found is None:
+        metric = self.metrics.get(f"pass{sign}{k}")
+        if metric is None:
             known = ", ".join(map(str, self.ks)) or "none"
             raise ArgumentError("k", f"must be one that was measured ({known}; see ks=)", k)
-        return found
+        return metric
 
 
 def system_named(systems: Sequence[SystemReport], name: str | None = None) -> SystemReport:
@@ -369,11 +369,11 @@ def headline_k(system: SystemReport) -> int:
 
 def common_k(systems: Iterable[SystemReport]) -> int:
     """The largest headline k that most systems have runs for; one with fewer is left blank."""
-    found = list(systems)
-    measured = [one for one in found if not all_errored(one)] or found
-    leads = {headline_k(one) for one in measured}
-    fit = [k for k in leads if 2 * sum(is_judged(one, k) for one in measured) > len(measured)]
-    some = [k for k in leads if any(is_judged(one, k) for one in measured)]
+    every = list(systems)
+    measured = [system for system in every if not all_errored(system)] or every
+    leads = {headline_k(system) for system in measured}
+    fit = [k for k in leads if 2 * sum(is_judged(system, k) for system in measured) > len(measured)]
+    some = [k for k in leads if any(is_judged(system, k) for system in measured)]
     return max(fit) if fit else min(some or leads)
 
 
@@ -567,10 +567,10 @@ def _labels(runs: Counts, passes: Counts) -> LabelColumns:
     if not runs.size:
         none = np.zeros(0, dtype=np.int64)
         return LabelColumns(labels=none.astype(np.int8), chance=np.zeros(0), more_runs=none)
-    found = label_tasks(runs, passes)
-    codes = np.select([found.labels == label for label in LABELS], range(len(LABELS)))
+    labelled = label_tasks(runs, passes)
+    codes = np.select([labelled.labels == label for label in LABELS], range(len(LABELS)))
     return LabelColumns(
         labels=codes.astype(np.int8),
-        chance=np.max((found.solid, found.flaky, found.broken), axis=0),
-        more_runs=runs_to_label(runs, passes, found.labels),
+        chance=np.max((labelled.solid, labelled.flaky, labelled.broken), axis=0),
+        more_runs=runs_to_label(runs, passes, labelled.labels),
     )

@@ -207,14 +207,14 @@ class Plots:
             return Unavailable("curves are compared if two systems have two runs of every task")
         first = leaders.names if isinstance(leaders, Leaders) and len(series) > 5 else ()
         if first:
-            series = [replace(one, colour="a", faint=one.name not in first) for one in series]
+            series = [replace(line, colour="a", faint=line.name not in first) for line in series]
         return line_chart(
             series,
             title=curves_title(series),
             finding=curves_finding(series, first, len(known) - len(series)),
             x_label="attempts in a row (k)",
             y_label="pass^k",
-            y_range=(0, _next_fifth([value for one in series for value in one.y])),
+            y_range=(0, _next_fifth([value for line in series for value in line.y])),
             y_kind="percent",
         )
 
@@ -226,23 +226,23 @@ class Plots:
         }
         if len(self.systems) < 2 or not any(rates.values()):
             return Unavailable("a matrix takes two systems")
-        found = cluster_tasks(rates)
-        order = found.tasks
-        shares = [[rates[name].get(task) for task in order] for name in found.systems]
+        clusters = cluster_tasks(rates)
+        order = clusters.tasks
+        shares = [[rates[name].get(task) for task in order] for name in clusters.systems]
         columns = list(zip(*shares, strict=True))
         return matrix(
-            found.systems,
+            clusters.systems,
             shares,
             title=matrix_title(
-                found,
+                clusters,
                 always=sum(all(x == 1 for x in column) for column in columns),
                 never=sum(all(x == 0 for x in column) for column in columns),
             ),
-            finding=matrix_finding(found),
+            finding=matrix_finding(clusters),
             x_label=f"{plural(len(order), 'task')}, the easiest group first",
             columns_named=order,
             groups=[
-                ColumnGroup(name=one.sentence, columns=len(one.tasks)) for one in found.clusters
+                ColumnGroup(name=one.sentence, columns=len(one.tasks)) for one in clusters.clusters
             ],
             width=2 * WIDTH if len(order) > WIDE_FROM else WIDTH,
         )
@@ -446,16 +446,16 @@ def compared_finding(k: int, *, ties: bool, left_out: Sequence[str]) -> str:
 
 def curves_title(series: Sequence[Series]) -> str:
     """How many points the systems lose between the ends of their curves."""
-    falls = [one.y[0] - one.y[-1] for one in series]
+    falls = [line.y[0] - line.y[-1] for line in series]
     least, most = 100 * min(falls), 100 * max(falls)
-    last = f"{max(one.x[-1] for one in series):.0f}"
+    last = f"{max(line.x[-1] for line in series):.0f}"
     lost = f"{most:.0f}" if round(least) == round(most) else f"{least:.0f} to {most:.0f}"
     return f"From one try to {last} in a row, systems lose {lost} points"
 
 
 def curves_finding(series: Sequence[Series], coloured: Sequence[str], left_out: int) -> str:
     """Whose curves fall least and most, and what the colours mean."""
-    falls = sorted((one.y[0] - one.y[-1], one.name) for one in series)
+    falls = sorted((line.y[0] - line.y[-1], line.name) for line in series)
     ends = [f"{name} {100 * fall:.0f}" for fall, name in (falls[0], falls[-1])]
     parts = [f"The smallest and the largest fall, in points: {', '.join(dict.fromkeys(ends))}."]
     if coloured:
@@ -465,9 +465,9 @@ def curves_finding(series: Sequence[Series], coloured: Sequence[str], left_out: 
     return " ".join(parts)
 
 
-def matrix_title(found: TaskClusters, *, always: int, never: int) -> str:
+def matrix_title(clusters: TaskClusters, *, always: int, never: int) -> str:
     """On how many tasks systems or runs differ at all."""
-    tasks = len(found.tasks)
+    tasks = len(clusters.tasks)
     apart = tasks - always - never
     parts = [f"Results differ on {apart:,} of {plural(tasks, 'task')}"]
     if never:
@@ -477,9 +477,9 @@ def matrix_title(found: TaskClusters, *, always: int, never: int) -> str:
     return "; ".join(parts)
 
 
-def matrix_finding(found: TaskClusters) -> str:
+def matrix_finding(clusters: TaskClusters) -> str:
     """How the picture is read, and by which method its rows and columns were ordered."""
-    groups = plural(len(found.clusters), "group")
+    groups = plural(len(clusters.clusters), "group")
     return (
         "Every task is a column, every system a row; the stronger the colour, the more runs passed."
         f" Tasks and systems with similar results are side by side, tasks in {groups} ({METHOD})."
@@ -646,8 +646,8 @@ def _cut_tree(patterns: NDArray[np.float64]) -> list[int]:
         return [0] * len(patterns)
     from scipy.cluster.hierarchy import fcluster
 
-    found = fcluster(_linkage(patterns), MOST_CLUSTERS, criterion="maxclust")
-    return [int(number) for number in found]
+    numbers = fcluster(_linkage(patterns), MOST_CLUSTERS, criterion="maxclust")
+    return [int(number) for number in numbers]
 
 
 def _leaves(rows: NDArray[np.float64], *, better: NDArray[np.float64]) -> list[int]:
