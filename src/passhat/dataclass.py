@@ -228,10 +228,10 @@ def _arguments(cls: Any) -> tuple[list[str], Callable[[object], tuple[Any, ...]]
     every = fields(cls)
     # What is not computed yet is handed on as it is.
     held = [
-        _lazy_slot(one.name) if isinstance(getattr(cls, one.name), lazy_field) else one.name
-        for one in every
+        _lazy_slot(f.name) if isinstance(getattr(cls, f.name), lazy_field) else f.name
+        for f in every
     ]
-    return [one.name for one in every], _values(held)
+    return [f.name for f in every], _values(held)
 
 
 def _is_special(cls: type, *, frozen: bool = False, **_: bool) -> bool:
@@ -275,7 +275,7 @@ def _with_slots(
             "__slots__": tuple(
                 _lazy_slot(name) if name in lazy else name for name in own if name not in inherited
             ),
-            "__match_args__": tuple(n for n, one in every.items() if one.init and not one.kw_only),
+            "__match_args__": tuple(n for n, f in every.items() if f.init and not f.kw_only),
             "__dataclass_fields__": every,
             "__dataclass_params__": _parameters(frozen=frozen, eq=eq, repr_=repr, kw_only=kw_only),
             "__doc__": cls.__doc__ or cls.__name__,
@@ -295,13 +295,13 @@ def _lazy_slot(name: str) -> str:
 def _field(name: str, kind: object, default: Any, *, kw_only: bool) -> Any:
     if isinstance(default, lazy_field):
         default = field(repr=False, compare=False)
-    one: Any = default if isinstance(default, Field) else field(default=default)
-    if one.default.__class__.__hash__ is None:  # as the standard library has it: likely a list
+    f: Any = default if isinstance(default, Field) else field(default=default)
+    if f.default.__class__.__hash__ is None:  # as the standard library has it: likely a list
         raise ValueError(f"mutable default for field {name}: use default_factory")
-    one.name, one.type = name, kind
-    one._field_type = _FIELD_MARK  # noqa: SLF001  # what `fields` knows a field by
-    one.kw_only = kw_only if one.kw_only is MISSING else one.kw_only
-    return one
+    f.name, f.type = name, kind
+    f._field_type = _FIELD_MARK  # noqa: SLF001  # what `fields` knows a field by
+    f.kw_only = kw_only if f.kw_only is MISSING else f.kw_only
+    return f
 
 
 _FIELD_MARK: Any = getattr(fields(_Sample)[0], "_field_type")  # noqa: B009
@@ -344,39 +344,39 @@ def _first_call(cls: Any) -> Callable[..., None]:
 def _with_init(cls: Any) -> Any:
     """The class, with the `__init__` that its fields ask for."""
     every = fields(cls)
-    taken = [one for one in every if one.init]
-    named = [_parameter(one) for one in taken if one.kw_only]
-    head = ["self", *(_parameter(one) for one in taken if not one.kw_only)]
+    taken = [f for f in every if f.init]
+    named = [_parameter(f) for f in taken if f.kw_only]
+    head = ["self", *(_parameter(f) for f in taken if not f.kw_only)]
     head += ["*", *named] if named else []
     put = "_set(self, {!r}, {})" if cls.__dataclass_params__.frozen else "self.{} = {}"
-    lines = [put.format(one.name, value) for one in every if (value := _assigned(one))]
+    lines = [put.format(f.name, value) for f in every if (value := _assigned(f))]
     lines += ["self.__post_init__()"] if hasattr(cls, "__post_init__") else []
     namespace: dict[str, Any] = {"_set": object.__setattr__, "_unset": _UNSET}
-    namespace |= {f"_default_{one.name}": one.default for one in every}
-    namespace |= {f"_make_{one.name}": one.default_factory for one in every}
+    namespace |= {f"_default_{f.name}": f.default for f in every}
+    namespace |= {f"_make_{f.name}": f.default_factory for f in every}
     source = "\n ".join((f"def __init__({', '.join(head)}):", *(lines or ["pass"])))
     exec(source, namespace)  # noqa: S102  # as dataclasses does: only names of fields are put in
     init: Any = namespace["__init__"]
     init.__qualname__, init.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
-    init.__annotations__ = {**{one.name: one.type for one in taken}, "return": None}
+    init.__annotations__ = {**{f.name: f.type for f in taken}, "return": None}
     cls.__init__ = init
     return cls
 
 
-def _parameter(one: Field[Any]) -> str:
-    if one.default_factory is not MISSING:
-        return f"{one.name}=_unset"
-    return one.name if one.default is MISSING else f"{one.name}=_default_{one.name}"
+def _parameter(f: Field[Any]) -> str:
+    if f.default_factory is not MISSING:
+        return f"{f.name}=_unset"
+    return f.name if f.default is MISSING else f"{f.name}=_default_{f.name}"
 
 
-def _assigned(one: Field[Any]) -> str:
+def _assigned(f: Field[Any]) -> str:
     """What a field is set to; nothing if `__post_init__` does it."""
-    if one.default_factory is not MISSING:
-        made = f"_make_{one.name}()"
-        return f"{made} if {one.name} is _unset else {one.name}" if one.init else made
-    if one.init:
-        return one.name
-    return "" if one.default is MISSING else f"_default_{one.name}"
+    if f.default_factory is not MISSING:
+        made = f"_make_{f.name}()"
+        return f"{made} if {f.name} is _unset else {f.name}" if f.init else made
+    if f.init:
+        return f.name
+    return "" if f.default is MISSING else f"_default_{f.name}"
 
 
 class _Unset:
@@ -416,22 +416,22 @@ def _refuse_to_delete(self: object, name: str) -> None:
 
 
 def _state(self: Any) -> list[Any]:
-    return [getattr(self, one.name) for one in fields(self)]
+    return [getattr(self, f.name) for f in fields(self)]
 
 
 def _set_state(self: Any, state: list[Any]) -> None:
-    for one, value in zip(fields(self), state, strict=True):
-        object.__setattr__(self, one.name, value)
+    for f, value in zip(fields(self), state, strict=True):
+        object.__setattr__(self, f.name, value)
 
 
 @recursive_repr()
 def _repr(self: Any) -> str:
-    shown = ", ".join(f"{one.name}={getattr(self, one.name)!r}" for one in fields(self) if one.repr)
+    shown = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.repr)
     return f"{type(self).__qualname__}({shown})"
 
 
 def _equality(every: list[Field[Any]]) -> Callable[[object, object], Any]:
-    values = _values([one.name for one in every if one.compare])
+    values = _values([f.name for f in every if f.compare])
 
     def equal(self: object, other: object) -> Any:
         alike = other.__class__ is self.__class__
@@ -441,7 +441,7 @@ def _equality(every: list[Field[Any]]) -> Callable[[object, object], Any]:
 
 
 def _hash(every: list[Field[Any]]) -> Callable[[object], int]:
-    values = _values([one.name for one in every if (one.compare if one.hash is None else one.hash)])
+    values = _values([f.name for f in every if (f.compare if f.hash is None else f.hash)])
     return lambda self: hash(values(self))
 
 

@@ -131,7 +131,7 @@ class PageState:
 
     def _gate_text(self, gate: StoredGate, progress: StoredProgress, done: int) -> str:
         """What is known of a gate while the run lasts: no verdict, but where it is heading."""
-        drawn = {asked for one in self.funnels for asked, _ in one.number.gates}
+        drawn = {asked for funnel in self.funnels for asked, _ in funnel.number.gates}
         if gate.require in drawn:
             return "gate: drawn below, judged when the run has ended"
         demand = demand_of(gate)
@@ -225,10 +225,10 @@ async def follow(reports: ReportCache, run: Run) -> AsyncIterator[str]:
 
 def progress_of(history: History, run: Run) -> StoredProgress:
     """The progress of a run at this moment; one whose process died is no longer running."""
-    found = read_progress(history, run)
-    if found.status != RUNNING:
-        return found
-    return replace(found, status=history.find_run(run.key).status)
+    progress = read_progress(history, run)
+    if progress.status != RUNNING:
+        return progress
+    return replace(progress, status=history.find_run(run.key).status)
 
 
 def watching(history: History, run: Run) -> PageState:
@@ -326,12 +326,12 @@ def _news(watch: PageState, history: History, run: Run) -> dict[str, Any]:
 
 def _counts(progress: StoredProgress) -> dict[str, list[int]]:
     """Passed, failed and errored of each system."""
-    found: dict[str, list[int]] = {}
+    by_system: dict[str, list[int]] = {}
     for task in progress.tasks:
-        counts = found.setdefault(task.system, [0, 0, 0])
+        counts = by_system.setdefault(task.system, [0, 0, 0])
         for i, number in enumerate((task.passed, task.failed, task.errored)):
             counts[i] += number
-    return found
+    return by_system
 
 
 def _interval(passed: int, failed: int, errored: int) -> str:
@@ -392,7 +392,7 @@ class WatchedNumber:
         """Whether a complete group counts."""
         if self.counts == "errored":
             return outcomes[0] == Outcome.ERRORED
-        passed = [one == Outcome.PASSED for one in outcomes]
+        passed = [outcome == Outcome.PASSED for outcome in outcomes]
         return all(passed) if self.counts == "all" else any(passed)
 
 
@@ -407,15 +407,15 @@ def watched_numbers(
     ['pass^1', 'pass^3', 'error_rate']
     """
     first = WatchedNumber(name="pass^1", k=1, counts="all")
-    found = {(first.name, first.tags, first.system): first}
+    numbers = {(first.name, first.tags, first.system): first}
     for gate in gates:
         asked = StoredGate(require=gate) if isinstance(gate, str) else gate
         if (number := watched_number(asked, whole_scores=whole_scores)) is not None:
             key = number.name, number.tags, number.system
-            before = found.get(key, number)
+            before = numbers.get(key, number)
             levels = dict.fromkeys([*before.gates, *number.gates])
-            found[key] = replace(number, gates=tuple(levels))
-    return list(found.values())
+            numbers[key] = replace(number, gates=tuple(levels))
+    return list(numbers.values())
 
 
 def watched_number(gate: StoredGate, *, whole_scores: bool = True) -> WatchedNumber | None:
@@ -545,8 +545,8 @@ class Funnel:
 
 
 def _excludes(groups: int, share: float, level: float) -> bool:
-    found = rate_so_far(groups, round(share * groups))
-    return not found.low <= level <= found.high
+    interval = rate_so_far(groups, round(share * groups))
+    return not interval.low <= level <= interval.high
 
 
 def runs_expected(funnels: Sequence[Funnel], done: Mapping[str, int], most: int) -> int:
@@ -554,7 +554,7 @@ def runs_expected(funnels: Sequence[Funnel], done: Mapping[str, int], most: int)
     systems = list(done) or [""]
     share = most // len(systems)
     needed = (
-        max([done.get(name, 0), *(one.runs_to_settle(name, share) for one in funnels)])
+        max([done.get(name, 0), *(funnel.runs_to_settle(name, share) for funnel in funnels)])
         for name in systems
     )
     return min(most, sum(needed))
@@ -566,8 +566,8 @@ def _series(name: str, points: Sequence[Counts]) -> Series:
         name=name,
         x=[groups for groups, _ in points],
         y=[hits / groups for groups, hits in points],
-        low=[one.low for one in intervals],
-        high=[one.high for one in intervals],
+        low=[interval.low for interval in intervals],
+        high=[interval.high for interval in intervals],
         dots=False,
     )
 
@@ -575,8 +575,8 @@ def _series(name: str, points: Sequence[Counts]) -> Series:
 def _title(series: Series, number: WatchedNumber) -> str:
     """The number so far, and on which side of it each line is."""
     low, high = (series.low or [0.0])[-1], (series.high or [1.0])[-1]
-    said = f"{series.name}: {number.title} is {100 * series.y[-1]:.0f}% so far"
-    return "; ".join([said, *_sides(number, low, high)])
+    so_far = f"{series.name}: {number.title} is {100 * series.y[-1]:.0f}% so far"
+    return "; ".join([so_far, *_sides(number, low, high)])
 
 
 def _sides(number: WatchedNumber, low: float, high: float) -> Iterator[str]:

@@ -329,12 +329,12 @@ class Pages:
 
     def _change(self, history: History, run: Run, report: Report) -> ChangeTile | None:
         """What changed since the baseline; without one, how to have one."""
-        found = self.reports.change(history, run, report)
-        if found is None:
+        change = self.reports.change(history, run, report)
+        if change is None:
             return None
-        link = url("/compare", run=[run.key, found.baseline.key])
-        day = found.baseline.started[:10]
-        return change_tile(found.comparison, tagged=found.tagged, day=day, link=link)
+        link = url("/compare", run=[run.key, change.baseline.key])
+        day = change.baseline.started[:10]
+        return change_tile(change.comparison, tagged=change.tagged, day=day, link=link)
 
     def _run_body(
         self, request: Request, run: Run, report: Report, change: ChangeTile | None
@@ -405,16 +405,16 @@ class Pages:
         """A trial beside the passing one that is nearest to it, with every run of its task."""
         with self.reports.open() as history:
             run, kept = self._trial(history, request)
-            found = beside_passing(history, run, kept.trial)
+            beside = beside_passing(history, run, kept.trial)
         return page("two_runs.html", store=self.reports.title, run=run, trial=kept.trial,
-                    **diff_values(found))  # fmt: skip
+                    **diff_values(beside))  # fmt: skip
 
     def why(self, request: Request) -> Response:
         """Why runs of a run fail."""
         with self.reports.open() as history:
             run = history.find_run(request.path_params["run"])
-            found = self.reports.explanation(history, run)
-        values = page_values(answer_of(found), DisplayOptions(results=None))
+            explanation = self.reports.explanation(history, run)
+        values = page_values(answer_of(explanation), DisplayOptions(results=None))
         return page("why_run.html", store=self.reports.title, run=run, **values)
 
     def transcript(self, request: Request) -> Response:
@@ -441,12 +441,12 @@ class Pages:
         system, task = _named(request, "system"), _named(request, "task")
         number = _named(request, "trial")
         run = history.find_run(request.path_params["run"])
-        found = queries.find_trial(history, run, system, task, int(number)) if (
+        stored = queries.find_trial(history, run, system, task, int(number)) if (
             number.isascii() and number.isdigit() and len(number) < 10
         ) else None  # fmt: skip
-        if found is None:
+        if stored is None:
             raise HistoryError(f"run {run.key}: {system} made no trial {number} of {task}")
-        return run, found
+        return run, stored
 
     def compare(self, request: Request) -> Response:
         """Any two or more systems of any runs."""
@@ -477,8 +477,8 @@ class Pages:
             )  # fmt: skip
             newest = history.runs(suite=suite, branch=branch, limit=MOMENTS) if suite else []
             runs = [run for run in reversed(newest) if run.trials]
-            found = self.reports.trends(history, runs) if runs else ()
-        values = page_values(answer_of(found), DisplayOptions()) if found else {"systems": []}
+            trends = self.reports.trends(history, runs) if runs else ()
+        values = page_values(answer_of(trends), DisplayOptions()) if trends else {"systems": []}
         yield render("trend_end.html", suite=suite, branch=branch, store="", **values)
 
     def live(self, request: Request) -> Response:
@@ -573,13 +573,13 @@ def sides_of(
 ) -> list[Side]:
     """Every system of the named runs; all are chosen if no mark is given."""
     keys = dict.fromkeys([*runs, *(mark.partition(".")[0] for mark in chosen)])
-    found = [(run, tally) for run in (history.find_run(key) for key in keys)
+    counted = [(run, tally) for run in (history.find_run(key) for key in keys)
              for tally in reports.tallies(history, run)]  # fmt: skip
-    names = [tally.system for _, tally in found]
+    names = [tally.system for _, tally in counted]
     alone = len(set(names)) == 1
     places: dict[str, int] = {}
     sides = []
-    for run, tally in found:
+    for run, tally in counted:
         place = places[run.key] = places.get(run.key, -1) + 1
         mark = f"{run.key}.{place}"
         label = _label(run, tally.system, alone=alone, again=names.count(tally.system) > 1)

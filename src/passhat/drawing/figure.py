@@ -371,7 +371,7 @@ def _paint(element: ET.Element, series: str) -> None:
     classes = (element.attrib.pop("class", "") or "").split()
     for name in [name for name in element.attrib if name.startswith("data-")]:
         del element.attrib[name]
-    series = next((SERIES[one] for one in classes if one in SERIES), series)
+    series = next((SERIES[word] for word in classes if word in SERIES), series)
     for name, value in _attributes(element.tag, classes, series).items():
         element.set(name, value)
     for child in list(element):
@@ -389,26 +389,26 @@ def _halo(text: ET.Element) -> ET.Element:
 
 
 def _attributes(tag: str, classes: list[str], series: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    attributes: dict[str, str] = {}
     if tag == "text":
-        found["fill"] = SOFT if "soft" in classes else series if "key" in classes else INK
-        found |= {"font-weight": "bold"} if {"key", "strong"} & set(classes) else {}
-        found |= {"text-anchor": "end"} if "end" in classes else {}
-        found |= {"text-anchor": "middle"} if "mid" in classes else {}
-        return found
+        attributes["fill"] = SOFT if "soft" in classes else series if "key" in classes else INK
+        attributes |= {"font-weight": "bold"} if {"key", "strong"} & set(classes) else {}
+        attributes |= {"text-anchor": "end"} if "end" in classes else {}
+        attributes |= {"text-anchor": "middle"} if "mid" in classes else {}
+        return attributes
     for name in set(classes) & {"l0", "l1", "l2", "l3", "l4"}:
-        found["fill"] = LIGHT[name]
+        attributes["fill"] = LIGHT[name]
     for name, (colour, width) in STROKES.items():
         if name in classes:
-            found |= {"fill": "none", "stroke": colour or series, "stroke-width": width}
+            attributes |= {"fill": "none", "stroke": colour or series, "stroke-width": width}
     if "ring" in classes:
-        found |= {"fill": series, "stroke": "#ffffff", "stroke-width": "1.5"}
+        attributes |= {"fill": series, "stroke": "#ffffff", "stroke-width": "1.5"}
     if "hollow" in classes:
-        found |= {"fill": "#ffffff", "stroke": series, "stroke-width": "1.5"}
+        attributes |= {"fill": "#ffffff", "stroke": series, "stroke-width": "1.5"}
     for name, opacity in (("fill", "1"), ("area", "0.72"), ("band", "0.16")):
         if name in classes:
-            found |= {"fill": series, "fill-opacity": opacity}
+            attributes |= {"fill": series, "fill-opacity": opacity}
     for name, pattern in (("dash", "5 4"), ("dot", "1.5 3")):
         if name in classes:
-            found["stroke-dasharray"] = pattern
-    return found
+            attributes["stroke-dasharray"] = pattern
+    return attributes

@@ -133,13 +133,13 @@ def _data(
     series: Sequence[Series], x_label: str, x_names: Sequence[str] | None
 ) -> tuple[tuple[Datum, ...], ...]:
     """A row for each point of each line."""
-    found: list[tuple[Datum, ...]] = [("line", x_label, "value", "low", "high")]
+    rows: list[tuple[Datum, ...]] = [("line", x_label, "value", "low", "high")]
     for one in series:
         none = [None] * len(one.x)
         for x, y, low, high in zip(one.x, one.y, one.low or none, one.high or none, strict=True):
             at: Datum = x_names[int(x)] if x_names else rounded(x)
-            found.append((one.name, at, rounded(y), rounded(low), rounded(high)))
-    return tuple(found)
+            rows.append((one.name, at, rounded(y), rounded(low), rounded(high)))
+    return tuple(rows)
 
 
 def _scales(
@@ -235,8 +235,8 @@ def _bands_beside(
     first, last = _beside(marker, x)
     return [
         (y(high), y(low))
-        for one in series
-        for a, low, high in zip(one.x, one.low or (), one.high or (), strict=False)
+        for line in series
+        for a, low, high in zip(line.x, line.low or (), line.high or (), strict=False)
         if first <= x(a) <= last
     ]
 
@@ -246,18 +246,18 @@ def _lines_beside(
 ) -> list[tuple[float, float]]:
     """From where to where, downwards, lines and their names pass beside a marker."""
     first, last = _beside(marker, x)
-    found = []
-    for one in series:
-        points = [(x(a), y(b)) for a, b in zip(one.x, one.y, strict=True)]
+    spans = []
+    for line in series:
+        points = [(x(a), y(b)) for a, b in zip(line.x, line.y, strict=True)]
         if points and last > x.stop + 10:
-            found.append((points[-1][1] - 7, points[-1][1] + 7))  # its name, at the end
+            spans.append((points[-1][1] - 7, points[-1][1] + 7))  # its name, at the end
         for (left, top), (right, bottom) in pairwise(points):
             ends = [max(first, left), min(last, right)]
             if ends[0] < ends[1]:
                 slope = (bottom - top) / (right - left)
                 heights = [top + slope * (end - left) for end in ends]
-                found.append((min(heights), max(heights)))
-    return found
+                spans.append((min(heights), max(heights)))
+    return spans
 
 
 def _line(series: Series, index: int, x: Scale, y: Scale) -> str:
@@ -295,7 +295,7 @@ def _path(points: Sequence[tuple[float, float]], x: Scale, y: Scale) -> str:
 
 def _room_for_names(series: Sequence[Series]) -> int:
     """How much of the width the longest name takes, within reason."""
-    letters = min(max((len(one.name) for one in series), default=0), _MOST_LETTERS)
+    letters = min(max((len(line.name) for line in series), default=0), _MOST_LETTERS)
     return max(RIGHT, 2 * _NAME_HEIGHT + round(_BOLD_LETTER * letters))
 
 

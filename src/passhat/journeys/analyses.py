@@ -78,7 +78,7 @@ def report(
     counts = isinstance(results, Sequence) and any(isinstance(one, Tally) for one in results)
     if not counts and isinstance(read := trials_or_results(results), Results):
         bars = read.bars(bars, subjects)
-    found = measure(
+    measured = measure(
         subjects,
         ks=ks,
         confidence=confidence,
@@ -86,7 +86,7 @@ def report(
         bars=bars,
         seed=seed,
     )
-    return found.about(results.asked_k() if isinstance(results, Results) else None)
+    return measured.about(results.asked_k() if isinstance(results, Results) else None)
 
 
 def compare(
@@ -309,9 +309,9 @@ def _ks_of(by: str) -> tuple[int, ...] | None:
     """
     if by in ("mean_score", "pass@1", "pass^1"):
         return None
-    if (found := re.fullmatch(r"pass\^([1-9]\d*)", by)) is None:
+    if (match := re.fullmatch(r"pass\^([1-9]\d*)", by)) is None:
         raise ArgumentError("by", "must be pass^k, pass@1 or mean_score for two agents", by)
-    k = int(found[1])
+    k = int(match[1])
     return tuple(sorted({*(one for one in COMPARED_KS if one < k), k}))
 
 
@@ -365,14 +365,14 @@ def _distinct(sides: Sequence[Trials | Tally]) -> list[Trials | Tally]:
         if len(held) != 1:
             raise _several("each of several results holds one agent", held)
         names.append(held[0])
-    found: list[Trials | Tally] = []
+    named: list[Trials | Tally] = []
     for place, (side, name) in enumerate(zip(sides, names, strict=True), start=1):
         label = f"{name} ({place})" if names.count(name) > 1 else name
         if isinstance(side, Tally):
-            found.append(replace(side, system=label))
+            named.append(replace(side, system=label))
         else:
-            found.append(renamed(side, label))
-    return found
+            named.append(renamed(side, label))
+    return named
 
 
 def _agents(side: Trials | Tally) -> tuple[str, ...]:

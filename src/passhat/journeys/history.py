@@ -169,9 +169,9 @@ def _chunks(history: History, run: Run, rows: int) -> Iterator[list[Trial]]:
     from passhat.history.queries import read_trials_from
 
     number = 0
-    while found := read_trials_from(history, run, number, limit=rows):
-        number = found[-1][0] + 1
-        yield [trial for _, trial in found]
+    while numbered := read_trials_from(history, run, number, limit=rows):
+        number = numbered[-1][0] + 1
+        yield [trial for _, trial in numbered]
 
 
 def _write_part(
@@ -202,7 +202,7 @@ def _write_transcripts(
     from passhat.history.queries import transcripts_of
     from passhat.records.transcript import KeptTranscript
 
-    outcomes = {(one.system, one.task, one.trial): one.outcome for one in trials}
+    outcomes = {(trial.system, trial.task, trial.trial): trial.outcome for trial in trials}
     rows: dict[tuple[str, str, int], int] = {}
 
     def kept() -> Iterator[KeptTranscript]:
@@ -233,9 +233,9 @@ class StoredResults:
     why_named: str = ""
 
     def __repr__(self) -> str:
-        said = plural(self.transcripts, "transcript")
+        transcripts = plural(self.transcripts, "transcript")
         head = f"StoredResults {self.run.key} of suite {quoted(self.run.suite)}"
-        return short_repr(head, plural(self.trials, "trial"), said, see=".run, .systems")
+        return short_repr(head, plural(self.trials, "trial"), transcripts, see=".run, .systems")
 
 
 def store_results(
@@ -453,14 +453,14 @@ def _of_store(store: Path | str, wanted: _SearchedTrials) -> Iterator[_Found]:
 def _of_dataset(place: str, wanted: _SearchedTrials) -> Iterator[_Found]:
     if not is_url(place) and not Path(place).is_dir():
         raise ArgumentError("dataset", "must be a folder or an address", place)
-    found = False
+    any_hit = False
     for name, stream in transcript_files(place):
-        found = True
+        any_hit = True
         run = match[1] if (match := _RUN.search(name)) else ""
         if wanted.run is None or run.startswith(wanted.run):
             for kept in scan_shard(stream, name, wanted.has):
                 yield run, None, kept
-    if not found:
+    if not any_hit:
         raise ReadError(
             f"{place}: holds no transcripts; `passhat convert RUN -o {place} --transcripts` "
             "writes them"

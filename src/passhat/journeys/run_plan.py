@@ -97,7 +97,7 @@ def plan_run(
         sequential=rule is not None,
         concurrency=suite.concurrency,
         models=tuple(sorted({system.model.name for system in suite.model_systems})),
-        servers={one.name: _server(one, redactor) for one in suite.used_servers},
+        servers={server.name: _server(server, redactor) for server in suite.used_servers},
         gates=tuple(gate.require for gate in job.gates),
         budget={name: value for name, value in budget.items() if value is not None},
         cost=CostRange(low=low, high=high, how=why),
@@ -138,10 +138,10 @@ def _by_experience(job: RunJob) -> tuple[float, float, str] | None:
             return None
         past = history.trials(runs[0])
     planned = {(p.system.name, p.task.name): p.runs for p in job.suite.pairings}
-    found = expected_cost(past, planned)
-    if not isinstance(found, Estimate) or found.interval is None:
+    cost = expected_cost(past, planned)
+    if not isinstance(cost, Estimate) or cost.interval is None:
         return None
-    return found.interval.low, found.interval.high, f"from the cost of {found.runs} earlier trials"
+    return cost.interval.low, cost.interval.high, f"from the cost of {cost.runs} earlier trials"
 
 
 def _by_rule_of_thumb(suite: Suite) -> tuple[float, float | None, str]:

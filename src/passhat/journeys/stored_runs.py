@@ -42,9 +42,9 @@ class BaselineChange:
 def baseline_of(history: History, run: Run) -> Run | None:
     """The run of the same suite with the tag "baseline", else the finished run before this one."""
     before = [
-        one
-        for one in history.runs(suite=run.suite, limit=_BACK)
-        if one.key != run.key and one.status == "finished" and one.started <= run.started
+        other
+        for other in history.runs(suite=run.suite, limit=_BACK)
+        if other.key != run.key and other.status == "finished" and other.started <= run.started
     ]
     try:
         tagged = history.find_run(BASELINE)

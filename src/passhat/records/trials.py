@@ -60,7 +60,7 @@ class Trials(Displayed):
 
     def __repr__(self) -> str:
         ways = Outcome.PASSED, Outcome.FAILED, Outcome.ERRORED
-        ended = ((one.name.lower(), int((self.outcome == one).sum())) for one in ways)
+        ended = ((way.name.lower(), int((self.outcome == way).sum())) for way in ways)
         counts = ", ".join(f"{count:,} {word}" for word, count in ended if count)
         size = f"{plural(len(self.systems), 'system')}, {plural(len(self.tasks), 'task')}"
         return f"<Trials: {size}, {plural(len(self), 'trial')}{counts and f' ({counts})'}>"
@@ -178,7 +178,7 @@ class Trials(Displayed):
             score=np.concatenate([table.score for table in tables]),
             seed=joined_numbers([table.seed for table in tables], sizes, NO_SEED),
             weight=joined_numbers([table.weight for table in tables], sizes, np.nan),
-            features={name: found for name, found in features.items() if found is not None},
+            features={name: column for name, column in features.items() if column is not None},
             **{
                 name: joined_labels([getattr(table, name) for table in tables], sizes)
                 for name in _TEXTS
@@ -541,23 +541,23 @@ def checked_outcomes(given: Mapping[str, Any]) -> NDArray[np.int8]:
     if by is None:
         raise ArgumentError("columns", "must have outcome, passed or score", sorted(given))
     if by == "outcome" and all(type(value) is Outcome for value in given["outcome"]):
-        found = np.array(given["outcome"], dtype=np.int8)  # codes already, and slow to hash
+        codes = np.array(given["outcome"], dtype=np.int8)  # codes already, and slow to hash
     elif by == "outcome":
-        found = _codes(given["outcome"], _outcome)
+        codes = _codes(given["outcome"], _outcome)
     elif by == "passed":
-        found = _codes(given["passed"], _passed)
+        codes = _codes(given["passed"], _passed)
     else:
         scores = checked_numbers("score", given["score"])
-        found = np.where(np.isnan(scores), _MISSING, scores >= 1).astype(np.int8)
-    missing = np.flatnonzero(found == _MISSING)
+        codes = np.where(np.isnan(scores), _MISSING, scores >= 1).astype(np.int8)
+    missing = np.flatnonzero(codes == _MISSING)
     errors = given.get("error")
     for row in missing.tolist():
         error = None if errors is None or row >= len(errors) else errors[row]
         if error is None or error != error or str(error) == "":
             rule = f"must say how each trial ended, or error what broke it, and row {row} does not"
             raise ArgumentError(by, rule, given[by][row])
-    found[missing] = Outcome.ERRORED
-    return found
+    codes[missing] = Outcome.ERRORED
+    return codes
 
 
 def checked_scores(values: Any, outcome: NDArray[np.int8]) -> Floats:
@@ -581,21 +581,21 @@ def checked_numbers(name: str, values: ArrayLike | Sequence[Any]) -> Floats:
         return _within_reach(name, values.astype(np.float64))
     given: list[Any] = list(values)  # type: ignore[arg-type] # any iterable of numbers and None
     try:
-        found = np.array([np.nan if v is None else v for v in given], dtype=np.float64)
+        array = np.array([np.nan if v is None else v for v in given], dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        found = None
-    if found is None or found.ndim != 1:  # text, a list in a cell, or more than a float can hold
+        array = None
+    if array is None or array.ndim != 1:  # text, a list in a cell, or more than a float can hold
         raise ArgumentError(name, "must be numbers or missing", _first_odd(_filled(given), float))
-    return _within_reach(name, found)
+    return _within_reach(name, array)
 
 
 def checked_integers(name: str, values: Any) -> NDArray[np.int64]:
     """Whole numbers, none missing; never by way of floats, which hold only 53 bits of them."""
-    found = _exact(values)
-    if found is None:
+    whole = _exact(values)
+    if whole is None:
         rule = "must be whole numbers below 2**63"
         raise ArgumentError(name, rule, _first_odd(values, _whole))
-    return found
+    return whole
 
 
 def checked_seeds(values: Any) -> NDArray[np.int64] | None:
@@ -615,10 +615,10 @@ def checked_weights(values: Any) -> Floats | None:
     """The weight of each trial's task: positive, NaN if none is given."""
     if values is None:
         return None
-    found = checked_numbers("weight", values)
-    if (found <= 0).any():
-        raise ArgumentError("weight", "must be above 0, or missing", float(found[found <= 0][0]))
-    return found
+    weight = checked_numbers("weight", values)
+    if (weight <= 0).any():
+        raise ArgumentError("weight", "must be above 0, or missing", float(weight[weight <= 0][0]))
+    return weight
 
 
 def checked_labels(values: Iterable[Any] | None) -> Categorical | None:
@@ -644,9 +644,9 @@ def occurrence(system: Categorical, task: Categorical) -> NDArray[np.int64]:
     sorted_key = key[order]
     starts = np.flatnonzero(np.r_[True, np.diff(sorted_key) != 0]) if len(key) else key
     lengths = np.diff(np.r_[starts, len(key)])
-    found = np.empty(len(key), dtype=np.int64)
-    found[order] = np.arange(len(key)) - np.repeat(starts, lengths)
-    return found
+    occurrences = np.empty(len(key), dtype=np.int64)
+    occurrences[order] = np.arange(len(key)) - np.repeat(starts, lengths)
+    return occurrences
 
 
 def _within_reach(name: str, values: Floats) -> Floats:
@@ -699,10 +699,10 @@ def _codes(values: Iterable[Any], code: Callable[[Any], int]) -> NDArray[np.int8
     """The code of each value, computed once for all that are equal."""
     given = list(values)
     try:
-        found = {value: code(value) for value in dict.fromkeys(given)}
+        code_of = {value: code(value) for value in dict.fromkeys(given)}
     except TypeError:  # a list in a cell
         return np.array([code(value) for value in given], dtype=np.int8)
-    return np.array([found[value] for value in given], dtype=np.int8)
+    return np.array([code_of[value] for value in given], dtype=np.int8)
 
 
 def _outcome(value: Any) -> int:

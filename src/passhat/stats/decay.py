@@ -95,7 +95,7 @@ def decay_summary(
     """
     nested = any(isinstance(entry, (Sequence, np.ndarray)) for entry in outcomes)
     sequences = describe_sequences(cast(Tasks, outcomes if nested else [outcomes]))
-    n, c = [one.runs for one in sequences], [one.passes for one in sequences]
+    n, c = [sequence.runs for sequence in sequences], [sequence.passes for sequence in sequences]
     curve = decay_curve(n, c, k=k, scope=scope, confidence=confidence)
     return DecaySummary(sequences=sequences, curve=curve)
 
@@ -174,7 +174,7 @@ def _curves(
     points = _points(*counts, levels, ks=range(1, longest + 1), scope=scope)
     return [
         DecayCurve(
-            points=_monotone(found, confidence=level, upward=metric == "pass@k"),
+            points=_monotone(estimates, confidence=level, upward=metric == "pass@k"),
             method=f"{metric} of a task, unbiased; max-t band",
             confidence=level,
             pointwise_confidence=levels[metric],
@@ -183,7 +183,7 @@ def _curves(
             runs=int(counts[0].sum()),
             excluded_tasks=int((~kept).sum()),
         )
-        for metric, found in zip(metrics, points, strict=True)
+        for metric, estimates in zip(metrics, points, strict=True)
     ]
 
 
@@ -201,8 +201,8 @@ def _points(
             for metric, ends in zip(METRICS, zip(low, high, strict=True), strict=True)
         ]
     ((metric, level),) = levels.items()
-    found = suite_estimates(runs, passes, metric=metric, ks=ks, scopes=(scope,), confidence=level)
-    return [[point for (point,) in found if isinstance(point, Estimate)]]
+    points = suite_estimates(runs, passes, metric=metric, ks=ks, scopes=(scope,), confidence=level)
+    return [[point for (point,) in points if isinstance(point, Estimate)]]
 
 
 def largest_t(neighbours: Floats, freedom: float, confidence: float) -> float:
@@ -265,7 +265,7 @@ def _joint_confidences(
     if longest == 1:
         return dict.fromkeys(metrics, confidence)
     a, b = fit_cells(cells)
-    found = {}
+    confidences = {}
     for metric in metrics:
         # pass@k of the passes varies as pass^k of the failures does.
         side, prior = (cells.mirrored(), (b, a)) if metric == "pass@k" else (cells, (a, b))
@@ -276,8 +276,8 @@ def _joint_confidences(
             moments = _run_covariance(side, longest, prior)
             freedom = max(freedom, int(cells.run_count - cells.task_count))
         quantile = largest_t(_neighbour_correlations(*moments), freedom, confidence)
-        found[metric] = float(2 * special.stdtr(freedom, quantile) - 1)
-    return found
+        confidences[metric] = float(2 * special.stdtr(freedom, quantile) - 1)
+    return confidences
 
 
 def _task_covariance(cells: Cells, longest: int) -> tuple[Floats, Floats]:
@@ -405,11 +405,11 @@ def describe_sequences(outcomes: Sequence[Sequence[bool]]) -> tuple[SequenceDeca
         if task.ndim != 1 or task.size == 0 or not np.isin(task, (0, 1)).all():
             rule = "must be passes (True) and failures (False), at least one per task"
             raise ArgumentError("outcomes", rule, outcomes)
-    found: dict[int, SequenceDecay] = {}
+    described: dict[int, SequenceDecay] = {}
     for places in by_length([task.size for task in tasks]):
         columns = describe_columns(np.stack([tasks[i] for i in places]).astype(bool))
-        found |= zip(places, _rows(columns), strict=True)
-    return tuple(found[i] for i in range(len(tasks)))
+        described |= zip(places, _rows(columns), strict=True)
+    return tuple(described[i] for i in range(len(tasks)))
 
 
 def describe_columns(passed: Mask) -> SequenceColumns:

@@ -126,10 +126,10 @@ def shares_of_passing_subsets(n: NDArray[Any], c: NDArray[Any], ks: Sequence[int
     if _tabled(n, c, most):
         many = [k for k in ks if c.size * k >= _WORTH_A_TABLE]
         runs, passes = int(n.flat[0]), c.astype(np.intp)
-        found = {k: _table_of_shares(runs, k)[passes] for k in many}
-        few = [k for k in ks if k not in found]
-        found |= dict(zip(few, shares_of_passing_subsets(n, c, few) if few else (), strict=True))
-        return np.stack([found[k] for k in ks])
+        shares = {k: _table_of_shares(runs, k)[passes] for k in many}
+        few = [k for k in ks if k not in shares]
+        shares |= dict(zip(few, shares_of_passing_subsets(n, c, few) if few else (), strict=True))
+        return np.stack([shares[k] for k in ks])
     if c.size * most > _BLOCK:
         return np.stack([share_of_passing_subsets(n, c, k) for k in ks])
     j = np.arange(most)[:, None]
@@ -146,9 +146,9 @@ def task_values(runs: Counts, passes: Counts, k: int, *, metric: str = "pass^k")
     """
     formula = pass_at_k if metric == "pass@k" else pass_hat_k
     enough = runs >= k
-    found = np.full(runs.size, np.nan)
-    found[enough] = formula(runs[enough], passes[enough], k)
-    return found
+    values = np.full(runs.size, np.nan)
+    values[enough] = formula(runs[enough], passes[enough], k)
+    return values
 
 
 def pass_hat_k_of_rate(
@@ -345,11 +345,11 @@ def run_covariances(n: Floats, pairs: Pairs, moments: Floats) -> Floats:
     """
     distinct, place = np.unique(n, return_inverse=True)
     falls = moments[:-1] - moments[1:]
-    found = [
+    covariances = [
         np.einsum("pij,i...j->p...j", chances[..., place], falls[: chances.shape[1]])
         for chances in _sharing(distinct, pairs)
     ]
-    return np.concatenate(found)
+    return np.concatenate(covariances)
 
 
 def beta_moments(a: Floats, whole: Floats, most: int) -> Floats:
@@ -423,11 +423,11 @@ def _running_product(rows: Floats) -> Floats:
 def _mean_noise(cells: Cells, ks: Sequence[int], moments: Floats) -> Floats:
     """The mean over tasks of Var(pass^k), along the first axis, all with the same moments."""
     falls, tasks = moments[:-1] - moments[1:], cells.tasks_by_length
-    found = [
+    noise = [
         np.einsum("pij,...j,i...->p...", chances, tasks, falls[: chances.shape[1]])
         for chances in _sharing(cells.lengths, [(k, k) for k in ks])
     ]
-    return np.asarray(np.concatenate(found) / cells.task_count)
+    return np.asarray(np.concatenate(noise) / cells.task_count)
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:
@@ -462,7 +462,7 @@ def _find_sharing(n: Floats, pairs: Pairs) -> Floats:
     # The k runs of one subset hold m of the j runs of the other.
     chance = np.exp(log_probability(m, k, n - k, j))
     tails = np.cumsum(chance[:, ::-1], axis=1)[:, ::-1]
-    found = np.zeros((len(pairs), int((k + j).max()), n.size))
-    for row, tail, last, (one, other) in zip(found, tails, most, pairs, strict=True):
+    sharing = np.zeros((len(pairs), int((k + j).max()), n.size))
+    for row, tail, last, (one, other) in zip(sharing, tails, most, pairs, strict=True):
         row[one + other - last : one + other] = tail[last:0:-1]
-    return found
+    return sharing
