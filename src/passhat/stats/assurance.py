@@ -218,6 +218,7 @@ def prior_suites(
     rate: float, icc: float, tasks: int, *, suites: int = WIDTH_SUITES
 ) -> PossibleSuites:
     """Suites before any run: tasks of a beta with this mean and this correlation of their runs."""
+    # Runs of a task whose rate is Beta(a, b) correlate by 1 / (a + b + 1).
     weight = (1 - icc) / max(icc, 1e-6)
     a, b = np.full(suites, rate * weight), np.full(suites, (1 - rate) * weight)
     rng = np.random.default_rng(_SEED)
@@ -268,6 +269,7 @@ def _called_better(
     """For which suites (rows) a comparison for tasks like these calls the first system better."""
     gaps, tasks = first - second, suites.tasks
     weight = np.ones(tasks) if suites.group is None else suites.group.weight
+    # Half a task is added, as in a comparison: a side that never passed may still.
     share = (second @ weight / weight.sum() * tasks + 0.5) / (tasks + 1)
     sums = gaps * weight
     if suites.by_family and suites.group is not None:
@@ -291,9 +293,10 @@ def _flip_limit(sums: Floats) -> Floats:
 def _sign_flip_p(gaps: Floats) -> Floats:
     """Two-sided mid-p of flipped signs, for every row at once (`sign_flip_test`)."""
     tasks = gaps.shape[1]
+    # Every way to flip signs, a row each: the bits of its number.
     signs = 1 - 2 * ((np.arange(1 << tasks)[:, None] >> np.arange(tasks)) & 1)
     flipped, seen = np.abs(signs @ gaps.T), np.abs(gaps.sum(axis=1))
-    tied = np.abs(flipped - seen) < 1e-9
+    tied = np.abs(flipped - seen) < 1e-9  # the same gaps in another order differ by rounding
     return np.asarray(((flipped > seen) & ~tied).mean(axis=0) + tied.mean(axis=0) / 2)
 
 

@@ -274,6 +274,7 @@ def _joint_confidences(
             moments = _task_covariance(side, longest)
         else:
             moments = _run_covariance(side, longest, prior)
+            # How far runs vary is known from the runs of each task, less one for its mean.
             freedom = max(freedom, int(cells.run_count - cells.task_count))
         quantile = largest_t(_neighbour_correlations(*moments), freedom, confidence)
         confidences[metric] = float(2 * special.stdtr(freedom, quantile) - 1)
@@ -290,6 +291,7 @@ def _task_covariance(cells: Cells, longest: int) -> tuple[Floats, Floats]:
 
 def _run_covariance(cells: Cells, longest: int, prior: Prior) -> tuple[Floats, Floats]:
     """The same over runs, summed over tasks, each task's p under its posterior."""
+    # The square of pass^K asks for p to the power 2 K.
     totals = expected_totals(cells, 2 * longest, prior)
     alone = [(k, k) for k in range(1, longest + 1)]
     neighbours = [(k, k + 1) for k in range(1, longest)]
@@ -303,7 +305,7 @@ def _neighbour_correlations(variance: Floats, covariance: Floats) -> Floats:
     The points that do not vary count as one more point, uncorrelated with the others.
     """
     spread = np.sqrt(variance)
-    moving = spread > 1e-12
+    moving = spread > 1e-12  # less is rounding
     linked = moving[1:] & moving[:-1]
     between = covariance[linked] / (spread[1:] * spread[:-1])[linked]
     points = int(moving.sum()) + (not moving.all())
@@ -326,6 +328,7 @@ def _corner_nodes(correlations: Floats) -> tuple[Floats, Floats]:
     """Where Plackett's integral up to each angle is evaluated: both squares, and the weights."""
     angles = np.arccos(np.clip(correlations, -1.0, 1.0))[:, None]
     node, weight = _gauss_legendre()
+    # From [-1, 1], where the nodes are, to [0, angle / 2].
     x = angles * (node + 1) / 4
     return np.stack((np.cos(x) ** 2, np.sin(x) ** 2)), angles * weight / (2 * np.pi)
 

@@ -244,6 +244,7 @@ def _score_gap(a: Floats, b: Floats, confidence: float) -> tuple[float, float, f
     squares = float(((a - a.mean()) ** 2).sum() + ((b - b.mean()) ** 2).sum())
     if freedom < 1 or squares <= 0:
         return value, -1.0, 1.0
+    # One variance for both sides: a side of two runs hardly shows its own.
     error = np.sqrt(squares / freedom * (1 / a.size + 1 / b.size))
     half = float(stdtrit(freedom, (1 + confidence) / 2) * error)
     return value, max(-1.0, value - half), min(1.0, value + half)

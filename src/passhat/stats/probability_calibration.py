@@ -159,6 +159,7 @@ def _expected_losses(stated: Floats, happened: Floats, bins: int) -> tuple[float
     index = _bin_index(stated, bins)
     counts = np.bincount(index, minlength=bins)
     rate = ((np.bincount(index, weights=happened, minlength=bins) + 0.5) / (counts + 1))[index]
+    # The loss is (stated - 1)^2 with chance `rate` and stated^2 without: 1 - 2 stated apart.
     luck = rate * (1 - rate)
     level = (stated - rate) ** 2 + luck
     return float(level.mean()), float(((1 - 2 * stated) ** 2 * luck).mean())

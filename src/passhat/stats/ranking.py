@@ -269,8 +269,10 @@ def all_pairs(
     level = tukey_level(alpha, systems)
     draws = max(MONTE_CARLO_FLIPS, int(_DRAWS_BEYOND / level))
     flips = sign_flip_tests(sums, (first, second), rng, draws=draws, mid=False)
+    # Two systems are told apart where the interval and the sign-flip test agree: the larger p.
     p = np.where(value == 0, 1.0, np.maximum(differences.p_values(value), flips.p_values))
     low, high = differences.bounds(level / 2)
+    # An interval says what the p-value says, and holds its own value.
     tied = p > level
     adjusted = f", Tukey over {systems} systems" if systems > 2 else ""
     return AllPairs(
@@ -332,6 +334,7 @@ class _DirichletMeans:
     def _distinct(self) -> tuple[Floats, Floats]:
         """The distinct values of all pairs and how many tasks have them, if that is shorter."""
         means = self.gaps / self.sizes
+        # Rates are fractions of few runs, so that many pairs share few values.
         values, places = np.unique(np.round(means, 12), return_inverse=True)
         if values.size >= means.shape[1]:
             return means, np.ones(means.shape)
@@ -354,6 +357,7 @@ def _unit_sums(table: Floats, group: TaskGroups | None) -> tuple[Floats, Floats]
 
 def _errors(gaps: Floats, sizes: Floats, value: Floats) -> Floats:
     """The standard error of each difference; 0 if it never varies."""
+    # That of a ratio of sums (Cochran 1977, chapter 6): units are of unequal size.
     residuals = gaps - value[:, None] * sizes
     units = sizes.size
     error = np.sqrt((residuals**2).sum(axis=-1) * units / (units - 1)) / sizes.sum()

@@ -443,6 +443,7 @@ def _difference_error(
     """The standard error of the mean paired difference of task means."""
     spread, rho = score_variance(variance), probability("icc", icc)
     shared = probability("task_correlation", task_correlation)
+    # Two means of a task differ by what the systems do not share of its difficulty, and by luck.
     per_task = 2 * spread * (rho * (1 - shared) + (1 - rho) / runs)
     return sqrt(per_task / tasks)
 
@@ -625,6 +626,7 @@ def plan_from(
         max(least, min(WIDEST, widest) * sqrt(icc / (icc + (1 - icc) / seen.runs)))
         for icc in (known.low, known.high)
     ]
+    # Half is known without any run, so that no plan is for more.
     target = min(half_width / factor, 0.499)
     needed = rough(tasks, runs, spread, half_width=target).runs_tasks_like_these
     # Tasks like these never take fewer runs than this suite does.
@@ -735,4 +737,5 @@ def _typical_values(rate: float, variance: float) -> Floats:
     if size <= 0:
         return (rate >= 1 - _LEVELS).astype(np.float64)
     values = special.betaincinv(rate * size, (1 - rate) * size, _LEVELS)
+    # So few quantiles miss the mean by a little: they are moved onto it.
     return np.asarray(np.clip(values + rate - values.mean(), 0.0, 1.0))

@@ -399,6 +399,7 @@ def _leaving_one_out(
     apart = means - means.mean()
     centres = np.bincount(group.family, apart) / sizes
     inner = others((apart - centres[group.family]) ** 2) / np.maximum(tasks - families, 1)
+    # The sum of squares about the mean of the others is their own less that of their mean.
     between = sizes * centres**2, sizes * centres
     spread = between[0].sum() - between[0] - (between[1].sum() - between[1]) ** 2 / tasks
     typical = tasks - ((sizes**2).sum() - sizes**2) / tasks
@@ -513,11 +514,13 @@ def families_differ(values: ArrayLike, family: Families, *, level: float = 0.001
 def _shuffled_p(values: Floats, group: TaskGroups) -> float:
     """The chance that shuffled labels put the means of families as far apart."""
     sizes = np.bincount(group.family)
+    # Up to a constant, the squares between families are the sum of (sum of values)^2 / size.
     members = np.eye(group.families)[group.family] / np.sqrt(sizes)
     rng = np.random.default_rng(0)
     shuffled = rng.permuted(np.broadcast_to(values, (_SHUFFLES, values.size)), axis=1)
     seen = float(((values @ members) ** 2).sum())
     as_far = ((shuffled @ members) ** 2).sum(axis=1) >= seen - _FAMILY_ROUNDING
+    # The labels as they are count as one of the shuffles: p is never 0 (Phipson and Smyth 2010).
     return (1 + int(as_far.sum())) / (1 + _SHUFFLES)
 
 
@@ -529,7 +532,9 @@ def _components(means: Floats, family: ArrayLike, luck: float) -> tuple[float, f
     tasks, families = means.size, sizes.size
     square = float(((means - centres[codes]) ** 2).sum()) / max(tasks - families, 1)
     spread = float((sizes * (centres - means.mean()) ** 2).sum()) / max(families - 1, 1)
+    # The size that unequal families count as: n0 of the one-way analysis of variance.
     typical = (tasks - float((sizes**2).sum()) / tasks) / max(families - 1, 1)
+    # The means of tasks differ by their runs too: that part is luck.
     return square - luck, (spread - square) / typical
 
 
@@ -638,6 +643,7 @@ def _split(
     weight = np.ones(tasks) if group is None else group.weight
     by_family = group is not None and group.many_families
     unit = group.family if group is not None and by_family else np.arange(tasks)
+    # The variance of a weighted mean, linearised: what each unit adds to its error, squared.
     apart = weight * (values - np.average(values, weights=weight))
     squares: Floats = np.bincount(unit, apart).astype(np.float64) ** 2
     noise: Floats = np.bincount(unit, weight**2 * luck).astype(np.float64)
@@ -665,6 +671,7 @@ def _share_interval(
     if by_runs == 0 or seen == 0:
         return None
     units = squares.size
+    # A unit moves the logarithm of a ratio by its share above less its share below.
     influence = noise / noise.sum() - squares / squares.sum()
     error = sqrt(float((influence**2).sum()) * units / (units - 1))
     reach = float(special.stdtrit(units - 1, (1 + confidence) / 2)) * error
