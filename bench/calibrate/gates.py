@@ -191,7 +191,7 @@ def _blocks(repetitions: int) -> Table:
         cells = []
         for mean, wrong in ((0.60, 1), (0.70, 0)):
             rates = _suite(mean, icc, (repetitions, gate.tasks))
-            ends = _simulated(gate, blocks_at(rates, gate), repetitions)
+            ends = _simulated(gate, blocks_at(rates, gate.k, gate.metric), repetitions)
             cells += [f"{ends.share(wrong):.3f}", f"{ends.runs.mean():.0f}"]
         rows.append((f"{icc}", *cells, str(gate.fixed_runs)))
     return Table(

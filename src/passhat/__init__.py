@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from passhat._version import __version__ as __version__
-from passhat.lazy import lazy_exports
+from passhat.lazy import JOURNEYS_ONCE, lazy_exports
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Comparison as Comparison
@@ -102,19 +102,11 @@ _PARTS = (
 _load, *_ = lazy_exports(
     __name__,
     parts=_PARTS,
-    renamed={
+    renamed=JOURNEYS_ONCE
+    | {
         "Ink": "TerminalStyle",
         "World": "SimulationModel",
-        "compare_results": "compare",
-        "explain_results": "why",
-        "gate_results": "gate",
-        "keep_results": "store_results",
-        "plan_results": "plan",
-        "repeat_command": "repeat",
-        "report_results": "report",
-        "run_suite": "run",
         "side_by_side": "diff_runs",
-        "trend_of_runs": "trend",
         "weigh_by_shares": "weight_by_traffic",
     },
 )

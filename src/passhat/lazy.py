@@ -10,6 +10,19 @@ from warnings import warn
 
 _BLOCK = "if TYPE_CHECKING:"
 
+JOURNEYS_ONCE = {
+    "compare_results": "compare",
+    "explain_results": "why",
+    "gate_results": "gate",
+    "keep_results": "store_results",
+    "plan_results": "plan",
+    "repeat_command": "repeat",
+    "report_results": "report",
+    "run_suite": "run",
+    "trend_of_runs": "trend",
+}
+"""What the questions were called in 0.1, here and in `passhat.journeys`."""
+
 
 def lazy_exports(
     package: str, *, parts: tuple[str, ...] = (), renamed: Mapping[str, str] | None = None

@@ -8,7 +8,7 @@ import os
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
@@ -23,6 +23,7 @@ from passhat.cli.options import (
     WRITE,
     SectionedCommand,
     SectionedGroup,
+    StoredRunsOptions,
     StoreType,
     WholeNumber,
     in_order,
@@ -430,24 +431,15 @@ def _run_named(history: History, reference: str) -> Run:
 
 
 @click.command(cls=SectionedCommand, brief=["It is now: passhat trend [SUITE] --tasks"])
-@stored_runs_options(last=FLAKY_LAST, least=1)
+@stored_runs_options(last=FLAKY_LAST)
 @output_options("flaky")
 def flaky(
-    suite: str | None,
-    store: Path | str,
-    branch: str | None,
-    only: tuple[str, ...],
-    last: int,
-    confidence: float,
-    output: Output,
+    suite: str | None, last: int, output: Output, **chosen: Unpack[StoredRunsOptions]
 ) -> None:
     """Which tasks passed and failed over the newest stored runs of a suite?"""
     from passhat.journeys import flaky_tasks
 
-    tasks = flaky_tasks(
-        suite, store=store, branch=branch, last=last, only=only, confidence=confidence
-    )
-    output.write(tasks)
+    output.write(flaky_tasks(suite, last=last, **chosen))
 
 
 @click.command(
@@ -462,7 +454,7 @@ def flaky(
         JSON,
     ],
 )
-@stored_runs_options(last=LAST, least=1)
+@stored_runs_options(last=LAST)
 @click.option("--k", type=WholeNumber(min=1), help="The k of pass^k and pass@k.")
 @click.option(
     "--tasks",
@@ -477,14 +469,11 @@ def trend(
     context: click.Context,
     /,
     suite: str | None,
-    store: Path | str,
-    branch: str | None,
-    only: tuple[str, ...],
     last: int,
-    confidence: float,
     k: int | None,
     by_task: bool,
     output: Output,
+    **chosen: Unpack[StoredRunsOptions],
 ) -> None:
     """What changed over time? The stored runs of a suite.
 
@@ -504,14 +493,9 @@ def trend(
             raise click.UsageError("--tasks counts the trials of each task: leave out --k")
         if context.get_parameter_source("last") is click.core.ParameterSource.DEFAULT:
             last = FLAKY_LAST
-        tasks = flaky_tasks(
-            suite, store=store, branch=branch, last=last, only=only, confidence=confidence
-        )
-        output.write(tasks)
+        output.write(flaky_tasks(suite, last=last, **chosen))
         return
     if last < 2:
         raise click.BadParameter("must be at least 2, got 1", param_hint="'--last'")
-    trends = journeys.trend(
-        suite, store=store, branch=branch, last=last, only=only, k=k, confidence=confidence
-    )
-    output.write(trends, store=_store_words(store), narrowed=bool(only))
+    trends = journeys.trend(suite, last=last, k=k, **chosen)
+    output.write(trends, store=_store_words(chosen["store"]), narrowed=bool(chosen["only"]))

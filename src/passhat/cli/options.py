@@ -476,9 +476,18 @@ def store_option(
     )
 
 
-def stored_runs_options(*, last: int, least: int) -> Decorator:
+class StoredRunsOptions(TypedDict):
+    """The values of `stored_runs_options` but SUITE and --last, as the arguments of a journey."""
+
+    store: Path | str
+    branch: str | None
+    only: tuple[str, ...]
+    confidence: float
+
+
+def stored_runs_options(*, last: int) -> Decorator:
     """SUITE, --store, --branch, --only, --last and --confidence: which stored runs."""
-    newest = WholeNumber(min=least)
+    newest = WholeNumber(min=1)
     return in_order(
         click.argument("suite", required=False),
         store_option("The history store to read."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from passhat.lazy import lazy_exports
+from passhat.lazy import JOURNEYS_ONCE, lazy_exports
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import RunAnswer as RunAnswer
@@ -43,17 +43,5 @@ if TYPE_CHECKING:
     from passhat.journeys.running import run as run
 
 __getattr__, __dir__, __all__ = lazy_exports(
-    __name__,
-    renamed={
-        "KeptResults": "StoredResults",
-        "compare_results": "compare",
-        "explain_results": "why",
-        "gate_results": "gate",
-        "keep_results": "store_results",
-        "plan_results": "plan",
-        "repeat_command": "repeat",
-        "report_results": "report",
-        "run_suite": "run",
-        "trend_of_runs": "trend",
-    },
+    __name__, renamed=JOURNEYS_ONCE | {"KeptResults": "StoredResults"}
 )

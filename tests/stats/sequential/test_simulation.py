@@ -56,7 +56,7 @@ def test_simulated_blocks_pass_and_cost_as_blocks_of_runs_do(metric):
     rng, p, size = np.random.default_rng(4), 0.8, 20_000
     rate = p**3 if metric == "pass^k" else 1 - (1 - p) ** 3
     rows, zeros = np.arange(size), np.zeros(size, int)
-    results, cost = blocks_at(np.full((size, 1), rate), gate)(rng, rows, zeros)
+    results, cost = blocks_at(np.full((size, 1), rate), gate.k, gate.metric)(rng, rows, zeros)
     blocks, _ = block_outcomes((rng.random(3 * size) < p).tolist(), k=3, metric=metric)
     assert results.mean() == pytest.approx(rate, abs=4 * np.sqrt(rate * (1 - rate) / size))
     assert np.mean(cost) == pytest.approx(3 * size / len(blocks), rel=0.03)

@@ -38,13 +38,11 @@ from passhat.arguments import probability, whole_number
 from passhat.dataclass import Displayed, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.stats.sample_size import GUESSED_ICC
-from passhat.stats.sequential import OperatingCharacteristics, ScoreGate, SuiteGate, TaskGate
+from passhat.stats.sequential import OperatingCharacteristics, TaskGate
 from passhat.stats.sequential.confidence_sequences import tilted
 from passhat.stats.sequential.planned import first_runs
 from passhat.stats.sequential.suite_gate import (
-    blocks_at,
     simulated_characteristics,
-    simulated_ends,
     suite_rates,
 )
 
@@ -209,12 +207,17 @@ def _possible(differences: Iterable[float]) -> tuple[float, ...]:
 def _characteristics(
     gate: DrawGate, truths: Sequence[float], *, icc: float, repetitions: int, seed: int
 ) -> OperatingCharacteristics:
-    design = gate.design
-    if isinstance(design, TaskGate):
-        return design.operating_characteristics([gate.own_rate(truth) for truth in truths])
-    if isinstance(design, SuiteGate):
-        return simulated_characteristics(design, truths, icc=icc, repetitions=repetitions, rng=seed)
-    return _simulated(gate, design, truths, icc=icc, repetitions=repetitions, seed=seed)
+    if isinstance(gate.design, TaskGate):
+        return gate.design.operating_characteristics([gate.own_rate(truth) for truth in truths])
+    return simulated_characteristics(
+        gate.design,
+        truths,
+        icc=icc,
+        k=gate.k,
+        metric=gate.metric,
+        repetitions=repetitions,
+        rng=seed,
+    )
 
 
 def _in_rounds(
@@ -253,35 +256,6 @@ def _in_rounds(
         expected_runs=spent.mean(axis=1),
         runs_95=np.quantile(spent, 0.95, axis=1),
         max_runs=runs[0] * tasks * (1 if isinstance(demand, ThresholdRequirement) else PAIR),
-        repetitions=repetitions,
-        seed=seed,
-    )
-
-
-def _simulated(
-    gate: DrawGate,
-    design: ScoreGate,
-    truths: Sequence[float],
-    *,
-    icc: float,
-    repetitions: int,
-    seed: int,
-) -> OperatingCharacteristics:
-    """A gate on scores, as passes and failures: the most that scores can vary."""
-    rng = np.random.default_rng(seed)
-    blocks = SuiteGate(tasks=design.tasks, mu0=0.4, mu1=0.6, k=gate.k, metric=gate.metric)
-    ends = []
-    for truth in truths:
-        rates = suite_rates(truth, icc, (repetitions, design.tasks), rng)
-        ends.append(simulated_ends(design, blocks_at(rates, blocks), repetitions, rng))
-    return OperatingCharacteristics(
-        p=np.array(truths),
-        pass_probability=np.array([end.share(1) for end in ends]),
-        fail_probability=np.array([end.share(0) for end in ends]),
-        undecided_probability=np.array([end.share(-1) for end in ends]),
-        expected_runs=np.array([end.runs.mean() for end in ends]),
-        runs_95=np.array([np.quantile(end.runs, 0.95) for end in ends]),
-        max_runs=gate.max_runs,
         repetitions=repetitions,
         seed=seed,
     )

@@ -548,17 +548,20 @@ class Ends:
 
 
 def simulated_characteristics(
-    gate: SuiteGate,
+    gate: SuiteGate | ScoreGate,
     means: ArrayLike,
     *,
     icc: float,
+    k: int = 1,
+    metric: BlockMetric = "pass^k",
     repetitions: int = 400,
     rng: RandomSource = None,
 ) -> OperatingCharacteristics:
     """Chances of each verdict and expected runs at true suite means, for passes and failures.
 
     Tasks differ as beta-distributed rates with intraclass correlation `icc`. For blocks (k > 1)
-    `means` and `icc` are those of the blocks' results: pass^k or pass@k.
+    `means` and `icc` are those of the blocks' results: pass^k or pass@k. A gate on scores takes
+    those of passes, which vary most, or of blocks of `k` by a `metric`.
 
     >>> gate = SuiteGate(tasks=20, mu0=0.7, mu1=0.8)
     >>> found = simulated_characteristics(gate, [0.7, 0.8], icc=0.5, repetitions=50, rng=1)
@@ -570,10 +573,12 @@ def simulated_characteristics(
         raise ArgumentError("icc", "must lie in [0, 1)", icc)
     shape = whole_number("repetitions", repetitions), gate.tasks
     generator, seed = random_generator(rng)
+    if isinstance(gate, SuiteGate):
+        k, metric = gate.k, gate.metric
     ends = []
     for mean in truths:
         rates = suite_rates(mean, icc, shape, generator)
-        ends.append(simulated_ends(gate, blocks_at(rates, gate), shape[0], generator))
+        ends.append(simulated_ends(gate, blocks_at(rates, k, metric), shape[0], generator))
     return OperatingCharacteristics(
         p=truths,
         pass_probability=np.array([end.share(1) for end in ends]),
@@ -581,7 +586,7 @@ def simulated_characteristics(
         undecided_probability=np.array([end.share(-1) for end in ends]),
         expected_runs=np.array([end.runs.mean() for end in ends]),
         runs_95=np.array([np.quantile(end.runs, 0.95) for end in ends]),
-        max_runs=gate.k * gate.max_draws,
+        max_runs=k * gate.max_draws,
         repetitions=repetitions,
         seed=seed,
     )
@@ -639,20 +644,20 @@ def passes_at(rates: Floats) -> Results:
     return results
 
 
-def blocks_at(rates: Floats, gate: SuiteGate) -> Results:
-    """Results of the gate's blocks, which pass at these rates, run by run."""
-    if gate.k == 1:
+def blocks_at(rates: Floats, k: int, metric: BlockMetric) -> Results:
+    """Results of blocks of k runs, which pass at these rates, run by run."""
+    if k == 1:
         return passes_at(rates)
-    all_must_pass = gate.metric == "pass^k"
+    all_must_pass = metric == "pass^k"
     # The chance that one run does not settle the block: a pass for pass^k, a failure for pass@k.
-    lasts = (rates if all_must_pass else 1 - rates) ** (1 / gate.k)
+    lasts = (rates if all_must_pass else 1 - rates) ** (1 / k)
 
     def results(
         rng: np.random.Generator, alive: Counts, task: Counts
     ) -> tuple[Floats, Counts | int]:
-        settled = rng.random((alive.size, gate.k)) >= lasts[alive, task][:, None]
+        settled = rng.random((alive.size, k)) >= lasts[alive, task][:, None]
         early = settled.any(axis=1)
-        cost = np.where(early, settled.argmax(axis=1) + 1, gate.k)
+        cost = np.where(early, settled.argmax(axis=1) + 1, k)
         return (early != all_must_pass).astype(np.float64), cost
 
     return results
