@@ -605,6 +605,8 @@ def too_few_to_pass(
     gates: Sequence[Gate], suite: Suite, *, until_settled: bool = False
 ) -> str | None:
     """The first gate that no agent can PASS with the trials planned, and how many would do."""
+    if not gates:
+        return None  # before numbers are loaded
     from passhat.analysis.gates.fixed_sample import counts_passes
     from passhat.analysis.gates.gate import ThresholdRequirement
     from passhat.analysis.gates.rounds import can_pass
