@@ -33,6 +33,8 @@ COUNTED = {
     "appworld": ("appworld", 1, 3, 3, 2),  # task_goal_completion 66.7, it says
     "helm": ("helm", 1, 4, 8, 6),  # exact_match 0.75, it says
     "metr": ("handmade/metr/runs.jsonl", 2, 2, 5, 2),
+    "agentdojo": ("agentdojo", 1, 4, 4, 2),
+    "claude-skills": ("handmade/claude_skills", 2, 2, 12, 6),
     "nemo-evaluator": ("handmade/nemo_evaluator", 1, 2, 2, 1),
     "tracelens": ("tracelens/trials.json", 1, 2, 10, 3),  # of 9 that it can grade, it says
     "langsmith": ("langsmith/experiment.csv", 1, 3, 6, 3),

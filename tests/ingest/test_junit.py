@@ -183,3 +183,35 @@ def test_tests_that_share_a_name_are_said_to_be_read_as_runs():
 def test_a_report_without_tests_is_said_to_hold_no_trial(empty):
     with pytest.raises(ReadError, match="holds no trial"):
         read_trials(empty)
+
+
+def matrix(*names):
+    """A report as mcptest writes it: a test case for each run of each model."""
+    cases = "".join(
+        f'<testcase name="{name} #{run}">{"" if run % 2 else "<failure/>"}</testcase>'
+        for name in names
+        for run in (1, 2, 3)
+    )
+    return f'<testsuite name="mcptest">{cases}</testsuite>'.encode()
+
+
+def test_a_model_in_the_names_of_numbered_runs_is_the_system():
+    report = matrix("weather [gpt-5]", "weather [haiku]", "trains [gpt-5]", "trains [haiku]")
+    trials = read_trials(report)
+    assert trials.systems == ("gpt-5", "haiku")
+    assert trials.tasks == ("weather", "trains")
+    assert len(trials) == 12
+    assert "[gpt-5] #3" in dict(trials.sources[0].read_as)["system"]
+    assert read_trials(report, task="name").systems == ("mcptest",)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("weather [gpt-5]", "trains [gpt-5]"),  # one value may be a parameter
+        ("weather [rain]", "trains [late]"),  # no test has both
+        ("weather [a]", "weather [b]", "trains"),
+    ],
+)
+def test_brackets_that_need_not_be_models_stay_in_the_names_of_tasks(names):
+    assert read_trials(matrix(*names)).tasks == names

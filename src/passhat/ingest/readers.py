@@ -59,6 +59,8 @@ _FORMATS: Mapping[str, tuple[str, tuple[Kind, ...], tuple[str, ...]]] = {
     "helm": ("helm", ("array",), ("train_trial_index",)),
     "metr": ("metr", ("lines", "json"), ("score_binarized",)),
     "nemo-evaluator": ("nemo_evaluator", ("array", "lines"), ("scoring_details",)),
+    "agentdojo": ("agentdojo", ("json",), ("pipeline_name",)),
+    "claude-skills": ("claude_skills", ("json",), ("run_summary",)),
     "tracelens": ("tracelens", ("json",), ("batch_id",)),
     "mlflow": ("mlflow_table", ("json",), ("columns",)),
     "langsmith": ("langsmith", _TABLES, ("feedback.",)),

@@ -11,6 +11,7 @@ from passhat.messages import plural, short
 _REPEAT = re.compile(r"(.*)([\[-])(\d{1,9})-(\d{1,9})\]")
 _FLAKEFINDER = re.compile(r"([^\[]+)\[(\d{1,9})(?:-(.*))?\]")
 _PROMPTFOO = re.compile(r"test \d+: (.+)")
+_MODEL = re.compile(r"(.*\S)\s+\[([^\[\]]+)\]")
 _NUMBERED = re.compile(r"(.*\S)\s+#(\d{1,9})")
 
 _COUNTED = re.compile(
@@ -63,6 +64,25 @@ def repeated_by_flakefinder(names: Sequence[str], ran: Sequence[bool]) -> bool:
 def numbered_note(column: str) -> str:
     """A note on a table whose rows were read as runs by the numbers in their names."""
     return f"{NUMBERED_NOTE} (`task={short(column)!r}` keeps the names)"
+
+
+def models_of(names: Sequence[str]) -> tuple[list[str], list[str]] | None:
+    """The task and the model of names such as `weather [gpt-5]`, if all names end in a model's.
+
+    mcptest and passhat write them so, with the number of the run after it. None if it may be a
+    parameter: then no test has more than one, or the tests do not share them.
+
+    >>> models_of(["weather [gpt-5]", "weather [haiku]"])
+    (['weather', 'weather'], ['gpt-5', 'haiku'])
+    """
+    found = [_MODEL.fullmatch(name) for name in names]
+    if not found or not all(found):
+        return None
+    tasks, models = zip(*((match[1], match[2]) for match in found if match), strict=True)
+    pairs = set(zip(tasks, models, strict=True))
+    if len(set(models)) < 2 or len(pairs) != len(set(tasks)) * len(set(models)):
+        return None
+    return list(tasks), list(models)
 
 
 def skipped_note(count: int) -> list[str]:

@@ -19,7 +19,13 @@ from passhat.dataclass import dataclass
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, parse_xml
 from passhat.ingest.readers import Reading, TrialTable, first_line
-from passhat.ingest.repeated_tests import repeated_by_flakefinder, skipped_note, tests_of
+from passhat.ingest.repeated_tests import (
+    NUMBERED_NOTE,
+    models_of,
+    repeated_by_flakefinder,
+    skipped_note,
+    tests_of,
+)
 from passhat.messages import few, plural, short
 from passhat.records import FEATURES, Outcome
 from passhat.records.columns import USUAL, ColumnMap, find_columns
@@ -55,6 +61,10 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         names, repeats = tests_of(names, _ran(cases))
         notes += repeats or ([] if reruns else _repeated(cases, names))
     systems, facts = _systems(document, report, suites, cases, mapping)
+    named = None if mapping.task == "name" or mapping.system else models_of(names)
+    if named is not None and NUMBERED_NOTE in " ".join(notes):
+        names, systems = named
+        facts = {**facts, "system": "model in the test's name, [gpt-5] #3"}
     notes += _several_hosts(suites, mapping)
     trials = [one for one in zip(cases, systems, names, strict=True) if not one[0].skipped]
     rows = [row for case, system, task in trials for row in _attempts(case, system, task)]

@@ -79,7 +79,11 @@ class _SpokenCase(msgspec.Struct):
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a case that ran or broke; it passed when every assertion holds."""
     report = document.decode(_Report)
-    rows = [_case(document.name, case, mapping.scorer) for case in report.cases]
+    scores = list(dict.fromkeys(name for case in report.cases for name in case.scores))
+    asserted = any(case.assertions for case in report.cases)
+    # One score for all cases: the first of a case may be another than that of the next.
+    chosen = mapping.scorer or (None if asserted else next(iter(scores), None))
+    rows = [_case(document.name, case, mapping.scorer, chosen) for case in report.cases]
     rows += [
         {
             **_key(failure.name, failure.source_case_name),
@@ -88,8 +92,14 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         }
         for failure in report.failures
     ]
-    notes, graded = _notes(report, mapping.scorer), mapping.scorer or "score"
-    return TrialTable.of_rows(rows, system=report.name, notes=notes, entry="case", graded=graded)
+    return TrialTable.of_rows(
+        rows,
+        system=report.name,
+        notes=_notes(report, mapping.scorer),
+        entry="case",
+        graded=chosen or "score",
+        scores=() if mapping.scorer or asserted else scores,
+    )
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -110,7 +120,7 @@ def _key(name: str, source: str | None) -> dict[str, Any]:
     return {"task": task, "trial": repeat[2] if repeat else 1}
 
 
-def _case(file: str, case: _Case, scorer: str | None) -> dict[str, Any]:
+def _case(file: str, case: _Case, scorer: str | None, chosen: str | None) -> dict[str, Any]:
     row = _key(case.name, case.source_case_name) | {
         "tokens_in": case.metrics.get("input_tokens"),
         "tokens_out": case.metrics.get("output_tokens"),
@@ -122,17 +132,17 @@ def _case(file: str, case: _Case, scorer: str | None) -> dict[str, Any]:
         failure = case.evaluator_failures[0]
         reason = first_line(failure.error_message) or failure.name
         return row | {"outcome": Outcome.ERRORED, "error": reason}
-    return row | _ending(file, case, scorer)
+    return row | _ending(file, case, scorer, chosen)
 
 
-def _ending(file: str, case: _Case, scorer: str | None) -> dict[str, Any]:
+def _ending(file: str, case: _Case, scorer: str | None, chosen: str | None) -> dict[str, Any]:
     if scorer is None and case.assertions:
         return {"outcome": Outcome(all(found.value for found in case.assertions.values()))}
     judged: Mapping[str, _Evaluation] = {**case.scores, **case.assertions}
-    name = scorer or next(iter(case.scores), None)
+    name = chosen or next(iter(case.scores), None)
     if name is None or name not in judged:
         known = few(judged) or "none"
-        asked = f'"{short(scorer)}"' if scorer else "that says whether it passed"
+        asked = f'"{short(chosen)}"' if chosen else "that says whether it passed"
         raise ReadError(f'{file}, case "{short(case.name)}": no evaluator {asked}; it has {known}')
     value = judged[name].value
     if not isinstance(value, (int, float)):
