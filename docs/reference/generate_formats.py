@@ -53,7 +53,7 @@ CHECKED = {
     "appworld": "the evaluator of appworld 0.1.3, without its data sets",
     "helm": "a run of crfm-helm 0.5.16",
     "metr": "written by hand in the shape of its documentation: no package writes it",
-    "agentdojo": "five runs that agentdojo 0.1.35 wrote, of an agent without a model",
+    "agentdojo": "four runs that agentdojo 0.1.35 wrote, of an agent without a model",
     "claude-skills": "one file in the shape that the skill creator documents",
     "nemo-evaluator": "ten files in its repository; nemo-evaluator 0.2 on PyPI writes others",
     "tracelens": "files of TraceLens 0.7.0",

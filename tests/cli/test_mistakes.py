@@ -25,7 +25,10 @@ def files(here):
     ("line", "answer"),
     [
         ("report", "name the results: a file, a folder, or a stored run such as latest"),
-        ("report s.xlsx", "s.xlsx: is a spreadsheet, which passhat cannot read; save the sheet as"),
+        (
+            "report s.xlsx",
+            "s.xlsx: not a valid spreadsheet (There is no item named '[",
+        ),
         (
             "report s.csv --csv",
             "Print it with '--as csv', or write it to a file with '-o FILE.csv'",

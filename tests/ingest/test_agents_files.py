@@ -25,6 +25,15 @@ def test_agentdojo_passes_by_utility_or_by_an_attack_that_did_not_succeed(sample
     assert secure.outcome.tolist() == [1, 1]  # the agent read no injection
 
 
+def test_an_injection_that_is_tried_by_itself_is_no_trial():
+    run = {
+        "suite_name": "travel", "pipeline_name": "p", "user_task_id": "injection_task_6",
+        "injection_task_id": None, "utility": False, "security": True,
+    }  # fmt: skip
+    with pytest.raises(ReadError, match=r"holds no trial \(injection_task_6 tries the task of an"):
+        read_trials(json.dumps(run).encode())
+
+
 def test_the_calls_of_an_agentdojo_run_are_read():
     call = {"function": "book_hotel", "args": {"hotel": "Le Baron"}, "id": "c1"}
     run = {

@@ -490,7 +490,7 @@ def test_pydantic_evals_pass_when_all_assertions_hold_or_by_the_score_asked_for(
     assert read_trials(report(case)).sources[0].notes == (note,)
     assert read_trials(report(scored)).sources[0].notes == (
         'score "s" was read; there is also r (choose with `scorer`)',
-        ONLY_ONE.format("score"),
+        ONLY_ONE.format("s"),
     )
     chosen = read_trials(report(case, scored), mapping=ColumnMap(scorer="s"))
     assert chosen.score.tolist() == [1.0, 0.5]

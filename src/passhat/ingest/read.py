@@ -857,7 +857,7 @@ _SQLITE = b"SQLite format 3\0"
 _SUITE = re.compile(rb"^(agents|systems|tasks):", re.MULTILINE)
 """A key that only a suite has at the left margin of its YAML."""
 
-_SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
+_SPREADSHEETS = (".xlsb", ".xls", ".ods", ".numbers")
 _DOCUMENTS = (".pdf", ".docx", ".doc", ".odt", ".pptx", ".png", ".jpg", ".jpeg", ".svg")
 
 OWN = "passhat."
@@ -960,7 +960,10 @@ def _nature_by_ending(document: Document) -> str | None:
     """What the ending of its name says about a file that no reader knows."""
     name = document.name.lower()
     if name.endswith(_SPREADSHEETS):
-        return "is a spreadsheet, which passhat cannot read; save the sheet as CSV and give that"
+        return (
+            "is a spreadsheet that passhat cannot read; save it as .xlsx, or the sheet as CSV, and "
+            "give that"
+        )
     if name.endswith(_DOCUMENTS):
         return "is a document or a picture; give the table or log with a row for each run"
     if name.endswith(".py"):

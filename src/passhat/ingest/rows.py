@@ -241,7 +241,10 @@ def cells_one_by_one(
 
 
 def csv_lines(document: Document) -> Iterator[tuple[int, list[str]]]:
-    """Each line with its number, the header first; all must have as many cells as it has."""
+    """Each line with its number, the header first; all must have as many cells as it has.
+
+    What spreadsheets put above the header is left out: `sep=,`, and a title with nothing beside it.
+    """
     encoding = "utf-16" if document.data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
     text = io.TextIOWrapper(io.BytesIO(document.data), encoding=encoding, newline="")
     csv.field_size_limit(2**31 - 1)  # a cell may hold a transcript; the file's size is limited
@@ -250,6 +253,8 @@ def csv_lines(document: Document) -> Iterator[tuple[int, list[str]]]:
     try:
         for cells in reader:
             if cells:
+                if not width and len(cells) > 1 and not any(map(str.strip, cells[1:])):
+                    continue
                 width = width or len(cells)
                 if len(cells) != width:
                     has = f"has {plural(len(cells), 'cell')} where the header has {width}"
@@ -260,9 +265,13 @@ def csv_lines(document: Document) -> Iterator[tuple[int, list[str]]]:
         raise ReadError(f"{where}: not valid CSV in UTF-8 ({error})") from error
 
 
+_STATED_SEPARATOR = re.compile(rb"sep=([,;|\t])\r?\n")
+"""The first line by which a CSV tells Excel what separates its cells."""
+
+
 def separator_of(header: bytes) -> str:
-    """What occurs most in the header of a table: a comma, a tab or a semicolon."""
-    return max((b",", b"\t", b";"), key=header.count).decode()
+    """What occurs most in the header of a table: a comma, a tab, a semicolon or a bar."""
+    return max((b",", b"\t", b";", b"|"), key=header.count).decode()
 
 
 def is_own_file(document: Document) -> bool:
@@ -503,6 +512,8 @@ def _header(lines: Iterator[tuple[int, list[str]]]) -> list[str]:
 
 
 def _separator(document: Document) -> str:
+    if stated := _STATED_SEPARATOR.match(document.data):
+        return stated[1].decode()
     end = document.data.find(b"\n")  # splitting it there would copy the whole file
     return separator_of(document.data[:end] if end >= 0 else document.data)
 

@@ -5,19 +5,23 @@ What each file held, what to call systems that no file names, and where trials c
 
 from __future__ import annotations
 
+import csv
 import glob
 import hashlib
+import io
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from passhat.dataclass import dataclass
-from passhat.errors import ArgumentError, ReadError, UnknownFile
+from passhat.errors import ArgumentError, MissingExtra, PasshatError, ReadError, UnknownFile
 from passhat.ingest.document import (
     COMPRESSED_SUFFIXES,
     Document,
@@ -47,7 +51,7 @@ Known = tuple[Document, Reader]
 STDIN = "-"
 
 RESULT_SUFFIXES = (
-    *(".eval", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".xml", ".trx"),
+    *(".eval", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".xml", ".trx", ".xlsx"),
 )
 """The files that are looked at in a folder; a file that is given itself may be called anything."""
 
@@ -84,6 +88,11 @@ def open_input(
             document = Document(str(path), path=path, data=None, limits=limits)
             if is_archive(document):
                 yield from _open_archive(document, recognise, skipped)
+            elif is_spreadsheet(document.name):
+                known = _open_sheets(document, partial(recognise, guess=True), skipped)
+                if not known:
+                    raise _nothing_readable(path, skipped)
+                yield from known
             else:
                 yield document, recognise(document, guess=True)
 
@@ -120,6 +129,90 @@ def _open_archive(
         yield document, reader
     if not count:
         raise _nothing_readable(Path(archive.name), skipped)
+
+
+def is_spreadsheet(name: str) -> bool:
+    """Whether a file is one by its name."""
+    return name.lower().endswith((".xlsx", ".xlsm"))
+
+
+def _open_sheets(
+    book: Document, recognise: Callable[[Document], Reader], skipped: dict[str, ReadError]
+) -> list[Known]:
+    """The sheets of a spreadsheet that are results, as if they were files of a folder.
+
+    The only one of them is named as its file is.
+    """
+    known: list[Known] = []
+    tables = _tables_in_sheets(book)
+    for title, data in tables.items():
+        name = f"{book.name}/{title}" if len(tables) > 1 else book.name
+        sheet = Document(name, path=name, data=data, limits=book.limits)
+        try:
+            known.append((sheet, recognise(sheet)))
+        except ReadError as error:
+            skipped[name] = error
+    if len(known) == 1 and len(tables) > 1:
+        ((sheet, reader),) = known
+        alone = Document(book.name, path=book.path, data=sheet.data, limits=book.limits)
+        return [(alone, reader)]
+    return known
+
+
+def _tables_in_sheets(document: Document) -> dict[str, bytes]:
+    """The tables in the sheets of a spreadsheet, as CSV, by the titles of the sheets."""
+    name = document.name
+    for _ in document.members():  # each is checked against the limits before a library opens it
+        pass
+    try:
+        from openpyxl import load_workbook
+    except ImportError:
+        raise ReadError(f"{name}: {MissingExtra('reading a spreadsheet', 'sheets')}") from None
+    tables: dict[str, bytes] = {}
+    try:
+        with document.stream() as stream, warnings.catch_warnings(action="ignore"):
+            book = load_workbook(stream, read_only=True, data_only=True)
+            for sheet in book.worksheets:
+                sheet.reset_dimensions()  # a file may state any
+                if data := _sheet_as_csv(name, sheet.iter_rows(values_only=True), document.limits):
+                    tables[sheet.title] = data
+    except PasshatError:
+        raise
+    except Exception as error:  # it raises whatever broke in it
+        said = " ".join(str(error.args[0] if error.args else error).split())[:100]
+        raise ReadError(f"{name}: not a valid spreadsheet ({said})") from error
+    if not tables:
+        raise ReadError(f"{name}: no sheet of it holds a table")
+    return tables
+
+
+def _sheet_as_csv(name: str, rows: Iterable[Sequence[object]], limits: Limits) -> bytes:
+    """The table of a sheet as CSV, each row on the line of its number; nothing if there is none.
+
+    It begins with the first row of two cells: what stands above is a title.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    width = 0
+    for row in rows:
+        cells = [_cell_text(cell) for cell in row]
+        while cells and not cells[-1]:
+            cells.pop()
+        width = width or (len(cells) if len(cells) > 1 else 0)
+        if width and cells:
+            writer.writerow([*cells, *[""] * (width - len(cells))])
+        else:
+            text.write("\n")
+        limits.check_size(name, text.tell())
+    return text.getvalue().rstrip("\n").encode() if width else b""
+
+
+def _cell_text(cell: object) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))  # spreadsheets have no whole numbers
+    return cell.isoformat() if isinstance(cell, date) else str(cell)
 
 
 def find_paths(given: str | os.PathLike[str]) -> list[Path]:
@@ -202,6 +295,9 @@ def _walk(
         path = inside + name
         try:
             document = Document(path, path=path, data=None, limits=limits)
+            if is_spreadsheet(name):
+                yield from _open_sheets(document, recognise, skipped)
+                continue
             reader = recognise(document)
             if reader.reading.derived:
                 raise ReadError(

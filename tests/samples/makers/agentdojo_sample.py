@@ -1,6 +1,6 @@
 """Two user tasks of AgentDojo's travel suite, answered by an agent that follows the ground truth
 of the first and does nothing for the second, with and without an injection: run with agentdojo
-installed, then copy runs/steady/travel to ../agentdojo."""
+installed, then copy runs/steady/travel to ../agentdojo, but for injection_task_6."""
 
 from pathlib import Path
 

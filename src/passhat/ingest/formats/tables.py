@@ -483,6 +483,8 @@ def _format(document: Document, mapping: ColumnMap) -> str:
         return "passhat trials"
     kinds = {"text": "CSV table", "lines": "JSON Lines table", "parquet": "Parquet table"}
     kind = kinds.get(document.kind, "JSON table")
+    if ".xls" in document.name.lower():
+        kind = "sheet of a spreadsheet"
     key = lists_runs(document, mapping)
     return kind if key is None else f'{kind} whose rows list runs ("{short(key)}")'
 
