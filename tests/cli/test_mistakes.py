@@ -17,8 +17,8 @@ def files(here):
     (here / "s.csv").write_text("task,passed\na,1\na,0\nb,1\nb,1\n")
     (here / "suite.yml").write_text(SUITE)
     (here / "folder").mkdir()
-    with zipfile.ZipFile(here / "s.xlsx", "w") as book:
-        book.writestr("xl/workbook.xml", "<workbook/>")
+    with zipfile.ZipFile(here / "s.ods", "w") as book:
+        book.writestr("content.xml", "<office/>")
 
 
 @pytest.mark.parametrize(
@@ -26,8 +26,8 @@ def files(here):
     [
         ("report", "name the results: a file, a folder, or a stored run such as latest"),
         (
-            "report s.xlsx",
-            "s.xlsx: not a valid spreadsheet (There is no item named '[",
+            "report s.ods",
+            "s.ods: is a spreadsheet that passhat cannot read; save it as .xlsx, or the",
         ),
         (
             "report s.csv --csv",

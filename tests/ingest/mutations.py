@@ -110,7 +110,7 @@ def sampled_logs(folder):
             files = {path.name: b"\n".join(path.read_bytes().splitlines()[:8]) + b"\n"}
             beside = path.parent.glob("results_*.json")
             files |= {one.name: of_json(json.loads(one.read_bytes())) for one in beside}
-        elif path.suffix in (".csv", ".xml"):
+        elif path.suffix in (".csv", ".xml", ".xlsx"):
             files = {path.name: path.read_bytes()}
         else:
             continue

@@ -4,12 +4,13 @@ import sys
 import zipfile
 from datetime import datetime
 
-import openpyxl
 import pytest
 
 from passhat import read_trials
 from passhat.errors import ReadError
 from passhat.ingest import Limits
+
+openpyxl = pytest.importorskip("openpyxl", reason="needs the extra sheets")
 
 ROWS = [["task", "trial", "passed"], ["a", 1, True], ["a", 2, False], ["b", 1.0, 1], ["b", 2, 1]]
 
