@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from passhat.records.suite import Task as Task
     from passhat.records.suite import ToolSelection as ToolSelection
     from passhat.records.suite import WireFormat as WireFormat
+    from passhat.records.suite import Workspace as Workspace
     from passhat.records.tally import Categorical as Categorical
     from passhat.records.tally import FeatureSums as FeatureSums
     from passhat.records.tally import Tally as Tally

@@ -103,13 +103,17 @@ class Budget:
 class Resources:
     """What one trial takes of the machine it runs on; `memory` in bytes, None is not known.
 
+    `disk` (in bytes) and `processes` limit what a workspace may take.
+
     >>> Resources(cpus=0.25, memory=2**29).times(8)
-    Resources(cpus=2.0, memory=4294967296, gpus=0.0)
+    Resources(cpus=2.0, memory=4294967296, gpus=0.0, disk=None, processes=None)
     """
 
     cpus: float | None = None
     memory: int | None = None
     gpus: float = 0.0
+    disk: int | None = None
+    processes: int | None = None
 
     def times(self, trials: int) -> Resources:
         """What this many trials take at the same time."""
@@ -117,6 +121,8 @@ class Resources:
             cpus=None if self.cpus is None else self.cpus * trials,
             memory=None if self.memory is None else self.memory * trials,
             gpus=self.gpus * trials,
+            disk=None if self.disk is None else self.disk * trials,
+            processes=None if self.processes is None else self.processes * trials,
         )
 
 
@@ -317,13 +323,24 @@ class ServerResource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Workspace:
+    """What an agent works in: each trial gets a copy of a folder or an archive of its own.
+
+    With a `commit`, `source` is a git repository, and the copy has neither past nor future.
+    """
+
+    source: Path
+    commit: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     """What is asked, what is expected, and what the task may take.
 
     A task has a `prompt`, a `server_prompt` or `steps`; the text of `resources` comes before the
     prompt. `expected_tool` is the one that a good run calls. `values` are the columns of the
     dataset row that the task came from. None in `timeout` (seconds), `max_turns` or
-    `system_prompt` leaves it to the system.
+    `system_prompt` leaves it to the system. The shell script `setup` prepares the `workspace`.
     """
 
     name: str
@@ -346,6 +363,8 @@ class Task:
     expected_tool: str | None = None
     server_prompt: ServerPrompt | None = None
     resources: tuple[ServerResource, ...] = ()
+    workspace: Workspace | None = None
+    setup: str | None = None
 
     def expectations(self) -> Iterator[Expectation]:
         """What is expected of the task and of each of its steps."""
@@ -391,6 +410,9 @@ SCRIPTED = "scripted"
 
 DEFAULT_TIMEOUT = 120.0
 """Seconds that one attempt may take, unless the suite says otherwise."""
+
+WORKSPACE_TIMEOUT = 1800.0
+"""The same for an attempt in a workspace: coding takes longer than an answer."""
 
 DEFAULT_MAX_TURNS = 10
 
@@ -543,6 +565,9 @@ class CommandSystem:
 
     `reads` says what the output is: a coding tool's, text, or text in which the last JSON object
     is the report. None takes a report only where no other text could have brought it.
+
+    In a task with a workspace it runs in a `sandbox` (`auto` is bubblewrap), where it sees the
+    files and folders of `show` and finds `add_files` in the workspace.
     """
 
     name: str
@@ -554,6 +579,9 @@ class CommandSystem:
     reads: OutputKind | None = None
     exit_codes: tuple[int, ...] = (0,)
     timeout: float = DEFAULT_TIMEOUT
+    sandbox: Literal["auto", "bubblewrap", "none"] = "auto"
+    add_files: Mapping[str, Path] = field(default_factory=dict)
+    show: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

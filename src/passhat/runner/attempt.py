@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import mimetypes
 import time
@@ -9,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from passhat.dataclass import dataclass, replace
 from passhat.errors import ModelError, RunError, ServerError, ServerNeverStarted
@@ -54,6 +55,9 @@ from passhat.runner.models.retrying import Deadline, paused
 from passhat.runner.processes import exit_sentence, remove_folder
 from passhat.runner.resources import ResponseCaches, RunResources, reaction, with_seed
 from passhat.runner.spending import RunSpending
+
+if TYPE_CHECKING:
+    from passhat.runner.workspaces import TrialWorkspace
 
 
 class Attempts:
@@ -130,6 +134,37 @@ class Attempts:
             return await self._conversed(pairing, pairing.system, request, answers)
         clock = time.perf_counter()
         result = Result(prompt=request.prompt)
+        try:
+            request = replace(request, workspace=await self._workspace(pairing, request))
+        except RunError as error:
+            result.error, result.seconds = str(error), time.perf_counter() - clock
+            result.left = {"stage": "setup"}
+            return result
+        try:
+            return await self._worked(pairing, request, answers, result, clock)
+        finally:
+            if request.workspace is not None:
+                result.left = await asyncio.to_thread(request.workspace.record)
+                await asyncio.to_thread(request.workspace.close)
+
+    async def _workspace(self, pairing: Pairing, request: AttemptRequest) -> TrialWorkspace | None:
+        """A fresh workspace for the trial, where its task has one."""
+        if pairing.task.workspace is None:
+            return None
+        assert isinstance(pairing.system, CommandSystem), "a suite with another is refused"
+        name = f"trial-{request.workdir.name}"
+        return await self._resources.workspaces.open(pairing.system, pairing.task, name)
+
+    async def _worked(
+        self,
+        pairing: Pairing,
+        request: AttemptRequest,
+        answers: dict[int, Answer],
+        result: Result,
+        clock: float,
+    ) -> Result:
+        """Let an agent that is no model work on the task, and grade what it did."""
+        workspace = result.workspace = request.workspace
         grader = self._grader(request, self._resources.caches(request, answers), result)
         try:
             await self._work(pairing, request, result, grader)
@@ -141,6 +176,10 @@ class Attempts:
         ending = self._resources.cassettes.ending(request)
         took = time.perf_counter() - clock if ending is None else ending["seconds"]
         seen = replace(result.seen, seconds=took)
+        if workspace is not None:
+            await workspace.freeze()
+            if _looks_at_files(pairing.task):
+                seen = replace(seen, files=await workspace.merged())
         if seen.files is None and request.workdir.exists():
             seen = replace(seen, files=request.workdir)
         result.seen = seen
@@ -280,10 +319,19 @@ class Attempts:
                 clean=self._resources.redactor.clean,
                 transcript=result.spoken,
                 asked=_asked(task, result.conversation),
+                workspace=result.workspace,
             )
             return await grade(task.expect, seen, pass_score=task.pass_score, grading=means)
 
         return grader
+
+
+def _looks_at_files(task: Task) -> bool:
+    """Whether a grader reads what the agent left in its workspace, and not its changes alone."""
+    return any(
+        one.matcher in ("command", "python") or target_root(one.target) == "files"
+        for one in task.expectations()
+    )
 
 
 def _joined(before: Sequence[Said], asked: Said) -> Said:
@@ -354,7 +402,7 @@ def _charge(budget: Budget) -> Charge:
 Grader = Callable[[Task, Observation], Awaitable[Grade]]
 """Grades an observation by the expectations of a task."""
 
-CUT_SHORT = frozenset({"timeout", "budget"})
+CUT_SHORT = frozenset({"timeout", "budget", "memory", "disk"})
 """Ways to end that are failures of the agent, whatever it did before."""
 
 LONGEST_TEXT = 20_000
@@ -371,6 +419,8 @@ class Result:
     seconds: float | None = None
     conversation: Conversation | None = None
     steps: list[tuple[str, Grade]] = field(default_factory=list)
+    workspace: TrialWorkspace | None = None
+    left: dict[str, Any] | None = None
     judged: list[Amount] = field(default_factory=list)
 
     def row(
@@ -419,6 +469,7 @@ class Result:
             "checks": self.grade.details if self.grade else None,
             "judge": self._judge_bill(),
             "faults": self.conversation.faults if self.conversation else None,
+            "workspace": self.left,
             "error": self.error,
             "expected_tool": task.right_tool,
         }
@@ -564,6 +615,8 @@ def _after_crash(grade: Grade, pairing: Pairing, seen: Observation) -> Grade:
     task, system, code = pairing.task, pairing.system, seen.exit_code
     if not isinstance(system, CommandSystem) or code is None or code in system.exit_codes:
         return grade
+    if task.workspace is not None and task.expect:
+        return grade  # what it left there decides
     if system.outcome == "expect" or any(_speaks_of_exit(one.target) for one in task.expect):
         return grade
     check = _failed_check("exit_code", exit_sentence(code, seen.stderr))

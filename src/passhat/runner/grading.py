@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from passhat.dataclass import dataclass
 from passhat.errors import GraderError
@@ -38,6 +38,9 @@ from passhat.runner.matchers import (
 from passhat.runner.models.exchange import ToolSpec
 from passhat.runner.processes import Tail, end_group, is_cancelled, start_group, talk
 
+if TYPE_CHECKING:
+    from passhat.runner.workspaces import TrialWorkspace
+
 __all__ = ["Ask", "Grading", "grade"]
 
 
@@ -54,7 +57,8 @@ class Grading:
     With `write_snapshots`, a snapshot that is not there is stored; with `update_snapshots`, the
     old one is replaced. `clean` takes secrets out of what is written to disk. `asked` is what the
     agent was asked, and `transcript` gives the whole conversation: a judge is shown both.
-    `deciding` and `functions` are the suite's files and graders, as they were before the run.
+    `deciding` and `functions` are the suite's files and graders, as they were before the run, and
+    `workspace` is what the trial worked in.
     """
 
     directory: Path = Path()
@@ -66,6 +70,7 @@ class Grading:
     transcript: Callable[[], str] = str
     deciding: DecidingFiles | None = None
     functions: Mapping[str, GraderFunction | GraderError] = field(default_factory=dict)
+    workspace: TrialWorkspace | None = None
 
     @classmethod
     def of(cls, suite: Suite, grading: Grading | None = None) -> Grading:
@@ -136,6 +141,10 @@ async def _matched(expectation: Expectation, observation: Observation, grading: 
         return CALL_MATCHERS[name](observation, expectation)
     if name == "command":
         return await match_command(observation, expectation, grading)
+    if name == "tests":
+        if grading.workspace is None:
+            raise GraderError("tests need a workspace: add workspace: to the task")
+        return await grading.workspace.grade(expectation, grading.directory, grading.files)
     value = find(observation, expectation.target)
     if name in VALUE_MATCHERS:
         if _takes_long(name, expectation, value):

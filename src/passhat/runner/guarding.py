@@ -209,6 +209,12 @@ class DecidingFiles:
             yield (self._directory / f"{module.replace('.', '/')}.py").absolute()
         if expectation.matcher == "snapshot":
             yield snapshot_file(self._directory, str(expectation.value)).absolute()
+        if expectation.matcher == "tests":
+            for name in expectation.options.get("files", ()):
+                place = self._directory / name
+                for file in sorted(place.rglob("*")) if place.is_dir() else [place]:
+                    if file.is_file():
+                        yield file.absolute()
         if expectation.matcher == "command":
             for word in expectation.value:
                 if ("/" in word or "." in word) and (self._directory / word).is_file():

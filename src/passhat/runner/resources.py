@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import random
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn, Self
 import msgspec
 
 from passhat.dataclass import dataclass
-from passhat.errors import CassetteError, ModelBusy, ModelError, ServerError
+from passhat.errors import CassetteError, ModelBusy, ModelError, RunError, ServerError
 from passhat.records import (
     SCRIPTED,
     Amount,
@@ -71,6 +72,7 @@ from passhat.runner.spending import (
 if TYPE_CHECKING:
     from passhat.runner.grading import Ask
     from passhat.runner.mcp_servers import ServerPool
+    from passhat.runner.workspaces import Workspaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +172,14 @@ class RunResources:
         """Where the trials of this run work."""
         return self._scratch.path
 
+    @functools.cached_property
+    def workspaces(self) -> Workspaces:
+        """What makes the workspaces of trials."""
+        from passhat.runner.sandbox import Limits
+        from passhat.runner.workspaces import Workspaces
+
+        return Workspaces(self.scratch, Limits.of(self._suite.resources))
+
     @property
     def cassettes(self) -> Cassettes:
         """The recordings in use."""
@@ -193,6 +203,10 @@ class RunResources:
     def agent(self, system: System, request: AttemptRequest) -> Agent:
         """The agent of a system that is not a model."""
         cassette = self._cassettes.cache(request)
+        if cassette is not None and request.workspace is not None:
+            raise RunError(
+                "what an agent changes in a workspace is in no cassette: run with --live"
+            )
         if cassette is not None and self._cassettes.holds(request):
             return CachedAgent(_NeverAsked(), cassette)
         if system.name not in self._agents:

@@ -46,12 +46,14 @@ from passhat.records import (
     System,
     Task,
     ToolSelection,
+    Workspace,
 )
 from passhat.records.suite import (
     DEFAULT_CONCURRENCY,
     DEFAULT_MAX_TURNS,
     DEFAULT_RETRIES,
     DEFAULT_TIMEOUT,
+    WORKSPACE_TIMEOUT,
 )
 from passhat.suite.schema import (
     AgentPart,
@@ -79,6 +81,7 @@ MAIN_KEY = {
     "called_with": "tool",
     "command": "argv",
     "judge": "rubric",
+    "tests": "run",
 }
 
 
@@ -140,15 +143,23 @@ def _pairings(suite: SuitePart, around: _Surroundings, judge: Judge | None) -> I
     for index, agent in enumerate(suite.agents):
         models = agent.models or [str(agent.model or around.defaults.model)]
         systems = [_model_system(agent, model, model, around) for model in models]
+        if agent.workspace is not None:
+            message = "is for commands: an agent that is a model has no program to run in it"
+            raise BuildError(("agents", index, "workspace"), message)
         for task in _tasks(("agents", index), agent, around, judge):
             for system in systems:
                 yield _pairing(system, task, agent, suite, several=len(systems) > 1)
     systems = [_build_system(entry, around) for entry in suite.systems]
+    unhurried = [around.choose(entry, "timeout") is None for entry in suite.systems]
     for index, entry in enumerate(suite.tasks):
         for task in _tasks(("tasks", index), entry, around, judge):
-            for system in systems:
+            for place, system in enumerate(systems):
                 if entry.systems is None or system.name in entry.systems:
-                    yield _pairing(system, task, entry, suite, several=len(systems) > 1)
+                    if entry.workspace is not None:
+                        _refuse_outside_workspace(("systems", place), system)
+                    slow = entry.workspace is not None and task.timeout is None and unhurried[place]
+                    timed = replace(task, timeout=WORKSPACE_TIMEOUT) if slow else task
+                    yield _pairing(system, timed, entry, suite, several=len(systems) > 1)
 
 
 def _weighed(pairings: tuple[Pairing, ...], shares: Mapping[str, float]) -> tuple[Pairing, ...]:
@@ -192,7 +203,9 @@ def _tasks(
             tasks[filled.name] = filled
         return list(tasks.values())
     except SuiteError as error:
-        key = "images" if entry.dataset is None else "dataset"
+        key = "dataset" if entry.dataset is not None else "images"
+        if entry.workspace is not None or entry.setup is not None:
+            key = "workspace" if entry.workspace is not None else "setup"
         raise BuildError((*path, key), str(error)) from None
 
 
@@ -248,7 +261,64 @@ def _task(entry: TaskFields, around: _Surroundings, judge: Judge | None) -> Task
         tool_selection=ToolSelection(**floor.values()) if floor is not None else None,
         budget=Budget(**entry.budget.values()),
         images=tuple(_existing(around.directory / name) for name in entry.images),
+        workspace=_workspace(entry, around),
+        setup=entry.setup,
     )
+
+
+COMMIT = re.compile(r"[0-9a-fA-F]{7,64}")
+
+
+def _workspace(entry: TaskFields, around: _Surroundings) -> Workspace | None:
+    """What a task is worked on in; SuiteError where an agent would find there what decides."""
+    given, suite = entry.workspace, around.directory
+    hidden = [
+        (suite / name).resolve()
+        for expectation in entry.expect
+        for matcher in [expectation.matcher or expectation]
+        if matcher.tests is not None
+        for name in matcher.tests.files
+    ]
+    if given is None:
+        if entry.setup is not None or any((e.matcher or e).tests is not None for e in entry.expect):
+            what = "setup" if entry.setup is not None else "tests"
+            raise SuiteError(f"{what} needs a workspace: add workspace: to the task")
+        return None
+    source = (suite / str(given.folder or given.repo)).resolve()
+    if not source.exists():
+        raise SuiteError(f"there is no {source} to work in")
+    if given.commit is not None and not COMMIT.fullmatch(given.commit):
+        raise SuiteError(
+            f'"{given.commit}" is not a commit: a branch or a tag may move, a hash not'
+        )
+    if given.repo is None and source.is_dir() and suite.is_relative_to(source):
+        raise SuiteError(
+            f"the workspace {source} contains the suite, and with it what decides: the agent could "
+            "read it; give the workspace a folder of its own"
+        )
+    for file in hidden:
+        if not file.exists():
+            raise SuiteError(f"there are no tests at {file}")
+        if given.repo is None and file.is_relative_to(source):
+            raise SuiteError(f"the hidden tests {file} are in the workspace, where the agent reads")
+    return Workspace(source=source, commit=given.commit)
+
+
+def _refuse_outside_workspace(path: KeyPath, system: System) -> None:
+    """Raise BuildError for a system that cannot work in a workspace."""
+    if not isinstance(system, CommandSystem):
+        message = f"{system.name} is no command: only a command can work in a workspace"
+        raise BuildError(path, message)
+    if system.cwd is not None:
+        raise BuildError((*path, "cwd"), "has no meaning in a workspace: the command runs there")
+    for name, source in system.add_files.items():
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise BuildError((*path, "add_files", name), "must be a path inside the workspace")
+        if not source.exists():
+            raise BuildError((*path, "add_files", name), f"there is no {source}")
+    for shown_path in system.show:
+        if not shown_path.exists():
+            raise BuildError((*path, "show"), f"there is no {shown_path}")
 
 
 def _server_prompt(asked: PromptPart | None) -> ServerPrompt | None:
@@ -345,6 +415,11 @@ def _build_system(entry: SystemPart, around: _Surroundings) -> System:
             reads=entry.reads,
             exit_codes=tuple(entry.exit_codes or (0,)),
             timeout=timeout,
+            sandbox=entry.sandbox or "auto",
+            add_files={name: around.directory / file for name, file in entry.add_files.items()},
+            show=tuple(
+                (around.directory / Path(name).expanduser()).resolve() for name in entry.show
+            ),
         )
     if entry.python is not None:
         return PythonSystem(
@@ -531,8 +606,10 @@ def _fill_expectations(expect: Iterable[Expectation], row: Row) -> tuple[Expecta
         # Patterns and schemas have braces that are no columns.
         e
         if e.matcher in ("regex", "json-schema")
-        else replace(e, value=_fill_value(e.value, row), options=_fill_value(e.options, row))
+        else replace(e, value=_fill_value(e.value, given), options=_fill_value(e.options, given))
         for e in expect
+        # The place of a report is filled in when the tests run.
+        for given in [{"report": "{report}", **row} if e.matcher == "tests" else row]
     )
 
 

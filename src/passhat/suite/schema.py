@@ -227,6 +227,10 @@ class ResourcesPart(Part):
     """Memory: `200MB`, `1.5GB`."""
     gpus: NotNegative = 0.0
     """GPUs, or a part of one."""
+    disk: Bytes | None = None
+    """What a trial may write in its workspace; by default 5GB."""
+    processes: Count | None = None
+    """Processes in a workspace at a time; by default 512."""
 
 
 class CassettePart(Part):
@@ -414,6 +418,12 @@ class SystemPart(ModelFields):
     """The exit codes of a command that are no failure; by default `[0]`."""
     workers: CountOrZero | None = None
     """Worker processes for a function; 0 runs it in this one."""
+    sandbox: Literal["auto", "bubblewrap", "none"] | None = None
+    """What isolates a command in a workspace; `none` trusts it with this machine."""
+    add_files: Mapping[Name, str] = {}
+    """Files that a command finds in its workspace: paths there, and files beside the suite."""
+    show: Texts = ()
+    """Files and folders of this machine that a command in a sandbox may read."""
 
     def broken_rule(self) -> str | None:
         return _broken_choice(self, SYSTEM_KINDS)
@@ -478,7 +488,10 @@ SERVER_KINDS = {"command": ("args", "cwd", "env"), "url": ("headers", "auth", "t
 
 SYSTEM_KINDS = {
     "model": ("model", *ModelFields.field_types(), "servers", "system", "max_turns"),
-    "command": ("command", "cwd", "env", "inherit_env", "outcome", "reads", "exit_codes"),
+    "command": (
+        *("command", "cwd", "env", "inherit_env", "outcome", "reads", "exit_codes"),
+        *("sandbox", "add_files", "show"),
+    ),
     "python": ("python", "workers"),
     "http": ("http", "headers", "request", "response"),
 }

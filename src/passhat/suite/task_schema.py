@@ -301,6 +301,23 @@ class CommandCheckPart(Part):
     """Files such as a Makefile that the agent is asked to write, and that may direct it."""
 
 
+class TestsPart(Part):
+    """Hidden tests: they run on a fresh copy of the workspace with the agent's changes in it."""
+
+    run: Annotated[str, Meta(min_length=1)]
+    """The command; `{report}` is the file for its report (JUnit XML, or JSON of jest or go)."""
+    files: Texts = ()
+    """Files and folders beside the suite that are laid on top; the agent never sees them."""
+    at_least: Count = 1
+    """How many tests must run."""
+    names: Texts = ()
+    """The tests that must pass, if not all of them."""
+    protect: Texts = ()
+    """Further paths that are as the workspace has them, besides tests and their settings."""
+    timeout: Seconds = 300.0
+    """How long they may take."""
+
+
 class JudgeCheckPart(Part):
     """A rubric, read by a model that answers with a score from 0 to 1."""
 
@@ -361,6 +378,8 @@ class MatcherPart(Part):
     """A function `module:name` that gets the value and the observation."""
     command: Annotated[CommandCheckPart, Short("argv")] | None = None
     """A program, by its exit code."""
+    tests: Annotated[TestsPart, Short("run")] | None = None
+    """Hidden tests, on what the agent changed in its workspace."""
     judge: Annotated[
         Annotated[JudgeCheckPart, Short("rubric")] | None,
         Spelled("judge", "llm-judge", "llm_judge", "rubric"),
@@ -476,6 +495,24 @@ class ResourcePart(Part):
     """The server that has it; by default the first that has it."""
 
 
+class WorkspacePart(Part):
+    """What the agent works in: a folder, an archive, or a git repository at a commit."""
+
+    folder: str | None = None
+    """A folder or an archive beside the suite."""
+    repo: str | None = None
+    """A git repository beside the suite."""
+    commit: str | None = None
+    """The commit of the repository: neither what came before nor what came after is there."""
+
+    def broken_rule(self) -> str | None:
+        if (self.folder is None) == (self.repo is None):
+            return "needs either folder or repo"
+        if (self.repo is None) != (self.commit is None):
+            return "needs both repo and commit, or a folder alone"
+        return None
+
+
 class TaskFields(Part):
     """What is asked and what is expected."""
 
@@ -520,6 +557,10 @@ class TaskFields(Part):
     """How often the right tool must be picked, at least."""
     budget: BudgetPart = BudgetPart()
     """The most that one trial of it may spend."""
+    workspace: Annotated[WorkspacePart, Short("folder")] | None = None
+    """What a command works in: a fresh copy for each trial, in a sandbox."""
+    setup: str | None = None
+    """A shell script that prepares the workspace, once for all trials."""
 
     def broken_rule(self) -> str | None:
         one = bool(self.steps) != (self.prompt is not None)

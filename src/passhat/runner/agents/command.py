@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -27,12 +27,19 @@ from passhat.runner.agents.agent_output import (
 from passhat.runner.agents.conversation import AttemptRequest
 from passhat.runner.processes import Tail, end_group, inherited_environment, start_group, talk
 
+if TYPE_CHECKING:
+    from passhat.runner.workspaces import TrialWorkspace
+
 MOST_OUTPUT = 2**20
 """Bytes of output that are kept: the last ones, for the result is at the end."""
 
 LONGEST_VARIABLE = 100_000
 """Bytes of the prompt in the environment; Linux starts no program with a variable above 131,072.
 The file that PASSHAT_TASK_FILE names always has the whole prompt."""
+
+
+TASK_INSIDE = "/run/passhat/task.json"
+"""Where a command in a sandbox finds the task."""
 
 
 class CommandAgent:
@@ -42,6 +49,8 @@ class CommandAgent:
         self._system = system
 
     async def attempt(self, request: AttemptRequest, /) -> Observation:
+        if request.workspace is not None:
+            return await self._in_workspace(request, request.workspace)
         request.make_workdir()
         argv = _argv(self._system, request)
         cwd = self._system.cwd or request.workdir
@@ -58,6 +67,44 @@ class CommandAgent:
         finally:
             await end_group(process, grace=0.0)
             _task_file(request).unlink(missing_ok=True)
+        return await self._read(request, code, stdout, stderr, cwd)
+
+    async def _in_workspace(
+        self, request: AttemptRequest, workspace: TrialWorkspace
+    ) -> Observation:
+        request.workdir.mkdir(parents=True, exist_ok=True)
+        argv = _argv(self._system, request)
+        # Files of the suite that the command or the task names, and none beside them.
+        named = [*argv[1:], *map(str, request.task.images)]
+        shown = {
+            word: Path(word)
+            for word in named
+            if word.startswith("/") and os.path.isfile(word)  # noqa: PTH113 - never raises
+        }
+        env = _environment(self._system, request)
+        if workspace.is_isolated:
+            env = {name: value for name, value in env.items() if name not in os.environ}
+            env |= {name: secret.reveal() for name, secret in self._system.env.items()}
+            shown[TASK_INSIDE] = _task_file(request)
+            env |= {"PASSHAT_TASK_FILE": TASK_INSIDE, "PASSHAT_WORKDIR": workspace.inside}
+        stdout, stderr = Tail(MOST_OUTPUT), Tail()
+        in_argv = any("{prompt}" in part for part in self._system.argv)
+        stdin = b"" if in_argv else request.prompt.encode()
+        try:
+            async with asyncio.timeout(request.timeout):
+                ended = await workspace.start(argv, env, stdin, stdout, stderr, shown=shown)
+        except TimeoutError:
+            raise
+        except (OSError, ValueError) as error:
+            raise RunError(_cannot_start(self._system.name, argv[0], error)) from error
+        finally:
+            _task_file(request).unlink(missing_ok=True)
+        seen = await self._read(request, ended.code, stdout, stderr, request.workdir)
+        return seen if ended.limit is None else replace(seen, stop_reason=ended.limit)
+
+    async def _read(
+        self, request: AttemptRequest, code: int, stdout: Tail, stderr: Tail, cwd: Path
+    ) -> Observation:
         decided_by_report = not any(True for _ in request.task.expectations())
         read = functools.partial(self._report, stdout.text, anywhere=decided_by_report)
         # Reading a megabyte of JSON takes as long as fifty trials of others.
@@ -139,7 +186,8 @@ def _argv(system: CommandSystem, request: AttemptRequest) -> list[str]:
             file = request.directory / part
             if ("/" in part or "." in part) and os.path.isfile(file):  # noqa: PTH113 - never raises
                 argv[index] = str(file.absolute())
-    argv = [part.replace("{workdir}", str(request.workdir)) for part in argv]
+    workdir = str(request.workdir) if request.workspace is None else request.workspace.inside
+    argv = [part.replace("{workdir}", workdir) for part in argv]
     return [part.replace("{prompt}", request.prompt) for part in argv]
 
 

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -38,6 +38,9 @@ from passhat.runner.models.exchange import (
     Tools,
     unknown_tool,
 )
+
+if TYPE_CHECKING:
+    from passhat.runner.workspaces import TrialWorkspace
 
 Charge = Callable[[Reply], bool]
 """Takes what a reply cost; True when the attempt has spent all it may."""
@@ -242,6 +245,7 @@ class AttemptRequest:
 
     `workdir` is the directory of this trial, which `make_workdir` makes; `directory` is that of the
     suite. For one step of a task, `said` is its prompt and `history` the messages before it.
+    `workspace` is what the agent works in, where the task has one.
     """
 
     task: Task
@@ -252,6 +256,7 @@ class AttemptRequest:
     directory: Path
     said: str | None = None
     history: tuple[Mapping[str, str], ...] = ()
+    workspace: TrialWorkspace | None = None
 
     @property
     def prompt(self) -> str:
@@ -284,7 +289,7 @@ class AttemptRequest:
             "seed": self.seed,
             "tags": list(self.task.tags),
             "values": dict(self.task.values),
-            "workdir": str(self.workdir),
+            "workdir": str(self.workdir) if self.workspace is None else self.workspace.inside,
             "images": [str(path) for path in self.task.images],
             "step": self.place.step + 1,
             "history": [dict(message) for message in self.history],

@@ -1,0 +1,246 @@
+"""Tests that the agent never saw decide about its work.
+
+Only the agent's changes cross to a fresh copy of the workspace; what is protected is as it was, the
+hidden files lie on top, and the tests run in a sandbox of their own. A pass needs a report of tests
+that all passed and exit code 0: code under test may end the process whenever it likes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import shlex
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+from xml.parsers import expat
+
+from passhat.dataclass import dataclass
+from passhat.errors import GraderError
+from passhat.messages import plural
+from passhat.records import Expectation
+from passhat.runner.matchers import Match
+
+MOST_REPORT = 10_000_000
+"""Bytes of a report; the code under test may write it too."""
+
+REPORT_FOLDER = "/report"
+"""Where tests write their report, in their sandbox: beside the workspace, not in it."""
+
+BROKEN = {126: "cannot be run", 127: "is not there"}
+"""Exit codes of a shell for a program that it could not start."""
+
+PYTEST_BROKE = {3: "an internal error", 4: "a wrong command line"}
+
+TestOutcome = Literal["passed", "failed", "skipped"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestResult:
+    """One test of a report: what it is called, how it ended, and what it said."""
+
+    name: str
+    outcome: TestOutcome
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestRun:
+    """How a test command ended, and what it wrote: its report (if any), stdout and stderr."""
+
+    code: int
+    report: bytes | None = None
+    stdout: str = ""
+    stderr: str = ""
+    limit: str | None = None
+
+
+RunTests = Callable[[list[str], str], Awaitable[TestRun]]
+"""`await run(argv, report)`: the tests of one trial, in a fresh copy of its work."""
+
+
+async def match_tests(
+    expectation: Expectation, run: RunTests, note: Callable[[Sequence[TestResult]], None]
+) -> Match:
+    """Run the hidden tests on a trial's changes; `note` gets the tests that the report names."""
+    report = f"{REPORT_FOLDER}/{secrets.token_hex(8)}"
+    asked = str(expectation.value)
+    words = [word.replace("{report}", report) for word in shlex.split(asked)]
+    ended = await run(words, report)
+    program = Path(words[0]).name
+    if ended.code in BROKEN:
+        raise GraderError(
+            f"the tests could not run: {program} {BROKEN[ended.code]}: {_last_line(ended)}"
+        )
+    if "pytest" in words[:3] and ended.code in PYTEST_BROKE:
+        raise GraderError(f"pytest broke: {PYTEST_BROKE[ended.code]}: {_last_line(ended)}")
+    results = read_results(ended)
+    note(results)
+    return Match(*_verdict(results, ended, expectation))
+
+
+def _verdict(
+    results: Sequence[TestResult], ended: TestRun, expectation: Expectation
+) -> tuple[float, str]:
+    options = expectation.options
+    ran = [one for one in results if one.outcome != "skipped"]
+    failed = [one for one in ran if one.outcome == "failed"]
+    least = int(options.get("at_least") or 1)
+    wanted = [str(name) for name in options.get("names") or ()]
+    passed = {one.name for one in ran if one.outcome == "passed"}
+    missing = [name for name in wanted if not any(_is(name, one) for one in passed)]
+    if ended.limit is not None:
+        return 0.0, f"the tests went over their {ended.limit} limit"
+    if not results:
+        return 0.0, f"no test report (exit code {ended.code}): {_last_line(ended)}"
+    if wanted and missing:
+        return (
+            0.0,
+            f"{len(missing)} of {plural(len(wanted), 'named test')} did not pass: {missing[0]}",
+        )
+    if wanted:
+        return 1.0, f"{plural(len(wanted), 'named test')} passed"
+    if failed:
+        said = f": {failed[0].message}" if failed[0].message else ""
+        return 0.0, f"{len(failed)} of {plural(len(ran), 'test')} failed: {failed[0].name}{said}"
+    if len(ran) < least:
+        skipped = len(results) - len(ran)
+        return 0.0, f"{len(ran)} of at least {plural(least, 'test')} ran ({skipped} skipped)"
+    if ended.code != 0:
+        return 0.0, f"{plural(len(ran), 'test')} passed, but the exit code is {ended.code}: " + (
+            _last_line(ended)
+        )
+    return 1.0, f"{plural(len(ran), 'test')} passed"
+
+
+def _is(wanted: str, name: str) -> bool:
+    """Whether a test is the one that is asked for: tools write the same one in several ways.
+
+    >>> _is("tests/test_a.py::test_x", "tests.test_a::test_x"), _is("test_x", "m.C::test_x")
+    (True, True)
+    """
+    plain = [
+        re.sub(r"\.py(?=::|$)", "", text).replace("/", ".").replace("::", ".")
+        for text in (wanted, name)
+    ]
+    return plain[0] == plain[1] or plain[1].endswith(f".{plain[0]}")
+
+
+def _last_line(ended: TestRun) -> str:
+    text = (ended.stderr or ended.stdout).strip()
+    return text.rpartition("\n")[2].strip()[:300] or "it said nothing"
+
+
+# Reports of test runners.
+
+
+def read_results(ended: TestRun) -> list[TestResult]:
+    """The tests of a report file, or of what was printed; none if it is no report that we know."""
+    if ended.report is not None:
+        text = ended.report.decode("utf-8", "replace").lstrip("\ufeff \n\r\t")
+        if text.startswith("<"):
+            return _junit(ended.report)
+        return _jest(text) or _go(text) or _verbose(text)
+    return _jest(ended.stdout) or _go(ended.stdout) or _verbose(ended.stderr)
+
+
+def _junit(report: bytes) -> list[TestResult]:
+    """The test cases of JUnit XML: pytest, and most other runners, can write it."""
+    results: list[TestResult] = []
+    current: dict[str, Any] = {}
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        kind = tag.rpartition(":")[2]
+        if kind == "testcase":
+            owner = attributes.get("classname") or attributes.get("file") or ""
+            name = attributes.get("name", "")
+            current.clear()
+            current.update(name=f"{owner}::{name}" if owner else name, outcome="passed", message="")
+        elif kind in ("failure", "error", "skipped") and current:
+            worse = kind == "skipped" and current["outcome"] == "failed"
+            if not worse:
+                current["outcome"] = "skipped" if kind == "skipped" else "failed"
+                current["message"] = attributes.get("message", "")[:1000]
+
+    def end(tag: str) -> None:
+        if tag.rpartition(":")[2] == "testcase" and current:
+            results.append(TestResult(**current))
+            current.clear()
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    try:
+        parser.Parse(report, True)
+    except expat.ExpatError:
+        return []
+    return results
+
+
+def _jest(text: str) -> list[TestResult]:
+    """The report of `jest --json` or `vitest --reporter=json`."""
+    try:
+        report = json.loads(text)
+        files = report["testResults"]
+        outcomes: dict[str, TestOutcome] = {"passed": "passed", "failed": "failed"}
+        results = [
+            TestResult(
+                name=str(test.get("fullName") or test.get("title")),
+                outcome=outcomes.get(str(test.get("status")), "skipped"),
+                message="\n".join(map(str, test.get("failureMessages") or ()))[:1000],
+            )
+            for file in files
+            for test in file.get("assertionResults") or ()
+        ]
+        broken = [
+            file
+            for file in files
+            if file.get("status") == "failed" and not file.get("assertionResults")
+        ]
+        return results + [
+            TestResult(
+                name=str(file.get("name")),
+                outcome="failed",
+                message=str(file.get("message", ""))[:1000],
+            )
+            for file in broken
+        ]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return []
+
+
+def _go(text: str) -> list[TestResult]:
+    """The events of `go test -json`."""
+    outcomes: dict[str, TestOutcome] = {"pass": "passed", "fail": "failed", "skip": "skipped"}
+    results = []
+    for line in text.splitlines():
+        if not line.startswith("{"):
+            continue
+        try:
+            event = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(event, dict) and event.get("Action") in outcomes and event.get("Test"):
+            name = f"{event.get('Package', '')}::{event['Test']}"
+            results.append(TestResult(name=name, outcome=outcomes[event["Action"]]))
+    return results
+
+
+VERBOSE = re.compile(
+    r"^(\w+) \(([\w.<>]+)\)(?:\n.*)? \.\.\. (ok|FAIL|ERROR|skipped.*|expected failure)$",
+    re.MULTILINE,
+)
+
+
+def _verbose(text: str) -> list[TestResult]:
+    """What `python -m unittest -v` prints, one line a test."""
+    outcomes: dict[str, TestOutcome] = {
+        "ok": "passed",
+        "expected failure": "passed",
+        "FAIL": "failed",
+        "ERROR": "failed",
+    }
+    return [
+        TestResult(name=f"{owner}::{name}", outcome=outcomes.get(word, "skipped"))
+        for name, owner, word in VERBOSE.findall(text)
+    ]

@@ -1,0 +1,475 @@
+"""Where a program runs that is not trusted: bubblewrap, with limits, and nothing of ours to see.
+
+A sandbox has its own processes, users, network (loopback alone) and file system: the system's
+programs, read-only; the workspace; an empty HOME and /tmp. What is started in it ends with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import os
+import re
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from passhat.dataclass import dataclass
+from passhat.errors import RunError
+from passhat.records import Resources
+from passhat.runner.processes import Tail, end_group, inherited_environment, start_group, talk
+
+LAUNCHER = Path(__file__).with_name("sandbox_launcher.py")
+
+INSIDE = "/project"
+"""Where the workspace is, in every sandbox: no path tells one trial or arm from another."""
+
+HOME = "/home/agent"
+USER = 1000
+"""The user in the sandbox; outside, where we are root, each run has a user of its own."""
+
+OWN_USERS = 2_000_000_000
+"""Where the users of runs begin, far from those of people and services."""
+
+TMP, SHARED = "/tmp", "/dev/shm"  # noqa: S108 - in the sandbox, each is its own
+
+SEEN_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+SETTINGS = ("ssl", "ca-certificates", "alternatives", "ld.so.cache", "localtime", "mime.types")
+"""What programs need of /etc, and nothing that tells about this machine or its users."""
+
+WATCH_SECONDS = 0.25
+GIGABYTE = 10**9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a sandbox may take: bytes, processors, processes."""
+
+    memory: int = 4 * GIGABYTE
+    cpus: float = 1.0
+    processes: int = 512
+    disk: int = 5 * GIGABYTE
+    tmp: int = GIGABYTE
+
+    @classmethod
+    def of(cls, asked: Resources) -> Limits:
+        """The limits that a suite asks for; the defaults for what it leaves out."""
+        usual = cls()
+        return cls(
+            memory=asked.memory or usual.memory,
+            cpus=asked.cpus or usual.cpus,
+            processes=asked.processes or usual.processes,
+            disk=asked.disk or usual.disk,
+            tmp=min(usual.tmp, asked.memory or usual.memory),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """The workspace that a sandbox shows: a folder, or the changes laid over one that stays.
+
+    `top` takes what is written; with `below`, it holds nothing else.
+    """
+
+    top: Path
+    below: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a program in a sandbox ended: its exit code, and the limit that stopped it, if any."""
+
+    code: int
+    limit: str | None = None
+
+
+class Sandbox:
+    """Starts programs in bubblewrap. One for a run: its user, its tools, its limits."""
+
+    def __init__(self, home: Path, limits: Limits) -> None:
+        self._home = home
+        self._limits = limits
+        self.user = OWN_USERS + os.getpid() if os.geteuid() == 0 else os.getuid()
+        self.kind = require_bubblewrap()
+        self.overlays = overlay_works()
+        remove_stale_cgroups()
+
+    @property
+    def limited_by(self) -> str:
+        """What enforces the limits, in words for a report."""
+        version = cgroup_version()
+        if version is None:
+            return "a watcher (no cgroup may be written here)"
+        return f"cgroup v{version}"
+
+    def own(self, folder: Path) -> None:
+        """Give a folder with all that is in it to the sandbox's user."""
+        if os.geteuid() == 0:
+            owner = f"{self.user}:{self.user}"
+            subprocess.run(["chown", "-Rh", owner, "--", str(folder)], check=True)
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        view: View,
+        *,
+        env: Mapping[str, str],
+        stdin: bytes,
+        stdout: Tail,
+        stderr: Tail,
+        shown: Mapping[str, Path] | None = None,
+        writable: Mapping[str, Path] | None = None,
+    ) -> Ending:
+        """Run a program until it ends or reaches a limit; a cancelled one is killed.
+
+        `shown` and `writable` are further places in the sandbox, and what is there.
+        """
+        cgroup = Cgroup(self._limits)
+        stage = self._home / f"stage-{secrets.token_hex(6)}"
+        stage.mkdir()
+        told = self._told(argv, view, env, stage, cgroup, {**(shown or {})}, {**(writable or {})})
+        program = [sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(told)]
+        process = await start_group(program, env=inherited_environment(), cwd=self._home)
+        watcher = asyncio.create_task(self._watch(process, view.top, cgroup))
+        try:
+            code = await talk(process, stdin, stdout, stderr)
+        finally:
+            watcher.cancel()
+            await end_group(process, grace=0.0)
+            await asyncio.to_thread(cgroup.close)
+            with suppress(OSError):
+                stage.rmdir()
+        limit = watcher.result() if watcher.done() and not watcher.cancelled() else None
+        if code and stderr.text.startswith(("passhat: sandbox:", "bwrap: ")) and limit is None:
+            raise RunError(f"the sandbox cannot be started: {stderr.text[:300]}")
+        return Ending(code=code, limit=limit or ("memory" if cgroup.out_of_memory else None))
+
+    def _told(
+        self,
+        argv: Sequence[str],
+        view: View,
+        env: Mapping[str, str],
+        stage: Path,
+        cgroup: Cgroup,
+        shown: dict[str, Path],
+        writable: dict[str, Path],
+    ) -> dict[str, object]:
+        """What the launcher is told; see there."""
+        for tool in tool_folders(argv[0]):
+            shown.setdefault(str(tool), tool)
+        places = [*((inside, path, False) for inside, path in shown.items())]
+        places += [(inside, path, True) for inside, path in writable.items()]
+        overlay = None
+        if view.below is None:
+            places.append((INSIDE, view.top, True))
+        else:
+            spare = view.top.with_name(f"{view.top.name}-spare")
+            spare.mkdir(exist_ok=True)
+            parts = (view.below, view.top, spare)
+            overlay = [str(part.relative_to(self._home)) for part in parts]
+        binds = [
+            word
+            for number, (inside, _, can_write) in enumerate(places)
+            for word in ("--bind" if can_write else "--ro-bind", f"/mnt/{number}", inside)
+        ]
+        if overlay is not None:
+            binds += ["--bind", "/mnt/work", INSIDE]
+        limits = self._limits
+        variables = {"PATH": SEEN_PATH, "HOME": HOME, "LANG": "C.UTF-8", "TMPDIR": TMP, **env}
+        bubblewrap = [
+            *(self.kind, "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts"),
+            *("--unshare-cgroup-try", "--disable-userns", "--new-session", "--die-with-parent"),
+            *(
+                "--hostname",
+                "localhost",
+                "--uid",
+                str(USER),
+                "--gid",
+                str(USER),
+                "--cap-drop",
+                "ALL",
+            ),
+            *("--clearenv", "--proc", "/proc", "--dev", "/dev"),
+            *("--size", str(min(limits.tmp, 64 << 20)), "--tmpfs", SHARED),
+            *("--remount-ro", "/dev", "--ro-bind", "/usr", "/usr"),
+            *("--size", str(limits.tmp), "--tmpfs", TMP),
+            *("--size", str(limits.tmp), "--tmpfs", "/home", "--dir", HOME, "--dir", "/etc"),
+            *_system_folders(),
+            *binds,
+            *("--chdir", INSIDE),
+            *(word for name, value in variables.items() for word in ("--setenv", name, value)),
+            *("--", *argv),
+        ]
+        return {
+            "cgroups": [str(folder) for folder in cgroup.folders],
+            "mounts": [[str(path), can_write] for _, path, can_write in places],
+            "home": str(self._home),
+            "overlay": overlay,
+            "stage": str(stage),
+            "user": self.user,
+            "files": limits.disk,
+            "processes": None if cgroup.holds("pids") else limits.processes + _others(self.user),
+            "listen": None,
+            "argv": bubblewrap,
+        }
+
+    async def _watch(
+        self, process: asyncio.subprocess.Process, folder: Path, cgroup: Cgroup
+    ) -> str | None:
+        """Kill a program that fills the disk or, where no cgroup holds it, the memory."""
+        pause = WATCH_SECONDS
+        while process.returncode is None:
+            await asyncio.sleep(pause)
+            began = time.monotonic()
+            limit = None
+            # One file ends at the limit, and is not over it.
+            if await asyncio.to_thread(bytes_below, folder, self._limits.disk) >= self._limits.disk:
+                limit = "disk"
+            elif not cgroup.holds("memory"):
+                used = await asyncio.to_thread(_resident_bytes, process.pid)
+                limit = "memory" if used > self._limits.memory else None
+            if limit is not None:
+                with suppress(OSError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                return limit
+            # A folder of many files takes long to measure; then it is measured less often.
+            pause = max(WATCH_SECONDS, 10 * (time.monotonic() - began))
+        return None
+
+
+def _others(user: int) -> int:
+    """How many processes a user has; a limit without a cgroup counts them too."""
+    owners = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            owners.append(path.stat().st_uid)
+    return owners.count(user)
+
+
+def _system_folders() -> Iterator[str]:
+    for name in ("bin", "sbin", "lib", "lib32", "lib64"):
+        folder = Path("/", name)
+        if folder.is_symlink():
+            yield from ("--symlink", str(folder.readlink()), str(folder))
+        elif folder.is_dir():
+            yield from ("--ro-bind", str(folder), str(folder))
+    for name in SETTINGS:
+        yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
+
+
+def tool_folders(program: str) -> list[Path]:
+    """The folders outside the system's own that a program needs: where it was installed.
+
+    A program in a `bin` is installed in the folder around that; a link leads to another such
+    folder. A virtual environment also needs the Python that it was made from.
+    """
+    found: dict[Path, None] = {}
+    path = shutil.which(program)
+    for _ in range(20):
+        if path is None:
+            break
+        here = Path(path)
+        folder = here.parent.parent if here.parent.name in ("bin", "Scripts") else here.parent
+        if not folder.is_relative_to("/usr") and folder != Path("/"):
+            found[folder] = None
+            for line in _lines(folder / "pyvenv.cfg"):
+                name, _, value = line.partition("=")
+                if name.strip() == "home" and not value.strip().startswith("/usr"):
+                    found[Path(value.strip()).parent] = None
+        path = str(here.parent / here.readlink()) if here.is_symlink() else None
+    return [folder.resolve() if folder.is_symlink() else folder for folder in found]
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return file.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+
+
+def bytes_below(folder: Path, enough: int) -> int:
+    """The bytes on disk of all files in a folder; it stops counting at `enough`."""
+    total, folders = 0, [folder]
+    while folders and total < enough:
+        with suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                with suppress(OSError):
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(Path(entry.path))
+                    else:
+                        total += entry.stat(follow_symlinks=False).st_blocks * 512
+    return total
+
+
+def _resident_bytes(leader: int) -> int:
+    """The memory of a process and its children, by the proportional share of each page."""
+    from passhat.runner.processes import descendants
+
+    pids = [leader, *(one.pid for one in descendants(leader, secrets.token_hex(8), leads=True))]
+    total = 0
+    for pid in pids:
+        for line in _lines(Path(f"/proc/{pid}/smaps_rollup")):
+            if line.startswith("Pss:"):
+                total += int(line.split()[1]) * 1024
+    return total
+
+
+# Which sandboxes work here.
+
+
+@functools.cache
+def require_bubblewrap() -> str:
+    """The path of bubblewrap; RunError with the way out where it is not there or may not work."""
+    path = shutil.which("bwrap")
+    if sys.platform != "linux":
+        raise RunError(
+            "a workspace is isolated by bubblewrap, which only Linux has: run it there, or write "
+            "`sandbox: none` for an agent that you trust with this machine"
+        )
+    if path is None:
+        raise RunError(
+            "a workspace is isolated by bubblewrap, which is not installed (package bubblewrap): "
+            "install it, or write `sandbox: none` for an agent that you trust with this machine"
+        )
+    done = subprocess.run(
+        [path, "--unshare-user", "--unshare-pid", "--ro-bind", "/", "/", "true"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise RunError(
+            f"bubblewrap does not work here ({done.stderr.strip()[:200]}): allow user namespaces "
+            "(sysctl kernel.unprivileged_userns_clone=1 or kernel.apparmor_restrict_"
+            "unprivileged_userns=0; in a container, --security-opt seccomp=unconfined), or write "
+            "`sandbox: none` for an agent that you trust with this machine"
+        )
+    return path
+
+
+@functools.cache
+def overlay_works(parent: Path | None = None) -> bool:
+    """Whether changes can be laid over a folder: not in most containers, nor before Linux 5.11."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="passhat-", dir=parent) as name:
+        home = Path(name)
+        for part in ("stage", "below", "top", "spare"):
+            (home / part).mkdir()
+        told = {
+            "cgroups": [], "mounts": [], "home": name, "overlay": ["below", "top", "spare"],
+            "stage": f"{name}/stage", "user": os.getuid(), "files": 2**40, "processes": None,
+            "listen": None, "argv": ["/bin/true"],
+        }  # fmt: skip
+        program = [sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(told)]
+        return subprocess.run(program, capture_output=True, check=False).returncode == 0
+
+
+# Control groups: version 2 where we may write it, else version 1, else none.
+
+CGROUPS = Path("/sys/fs/cgroup")
+CLOSING_SECONDS = 30.0
+"""How long the processes of a group may take to be gone: a machine may be busy."""
+
+CGROUP_NAME = re.compile(r"passhat-(\d+)-")
+
+
+@functools.cache
+def cgroup_version() -> int | None:
+    """The version of control groups that we may use here; None if there is none."""
+    probe = Cgroup(Limits())
+    try:
+        return probe.version if probe.holds("memory") else None
+    finally:
+        probe.close()
+
+
+class Cgroup:
+    """The control group of one sandbox; where none may be made, it is empty and limits nothing."""
+
+    def __init__(self, limits: Limits) -> None:
+        name = f"passhat-{os.getpid()}-{secrets.token_hex(4)}"
+        quota = str(max(1000, int(limits.cpus * 100_000)))
+        self.folders: list[Path] = []
+        self.version = 2 if (CGROUPS / "cgroup.controllers").exists() else 1
+        self._held: set[str] = set()
+        settings = {
+            "memory": [("memory.limit_in_bytes", str(limits.memory))],
+            "pids": [("pids.max", str(limits.processes))],
+            "cpu": [("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", quota)],
+        }
+        if self.version == 2:
+            settings = {
+                "memory": [("memory.max", str(limits.memory)), ("memory.swap.max", "0")],
+                "pids": [("pids.max", str(limits.processes))],
+                "cpu": [("cpu.max", f"{quota} 100000")],
+            }
+        for controller, writes in settings.items():
+            folder = CGROUPS / name if self.version == 2 else CGROUPS / controller / name
+            try:
+                folder.mkdir(exist_ok=True)
+                if folder not in self.folders:
+                    self.folders.append(folder)
+                for file, value in writes:
+                    (folder / file).write_text(value)
+                self._held.add(controller)
+            except OSError:
+                continue
+
+    def holds(self, controller: str) -> bool:
+        """Whether the limit of a controller is in force."""
+        return controller in self._held
+
+    @property
+    def out_of_memory(self) -> bool:
+        """Whether a process was killed because the group had used up its memory."""
+        return self._killed_for_memory or any(
+            match is not None and int(match[1]) > 0
+            for folder in self.folders
+            for file in ("memory.events", "memory.oom_control")
+            for match in [re.search(r"oom_kill (\d+)", "\n".join(_lines(folder / file)))]
+        )
+
+    _killed_for_memory = False
+
+    def close(self) -> None:
+        """Kill what is left in the group, and remove it."""
+        self._killed_for_memory = self.out_of_memory
+        until = time.monotonic() + CLOSING_SECONDS
+        while time.monotonic() < until:
+            pids = {int(p) for f in self.folders for p in _lines(f / "cgroup.procs")}
+            if not pids:
+                break
+            for pid in pids:
+                with suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.005)
+        # A group that ran out of memory stays busy for a moment after its last process.
+        left = self.folders
+        while left and time.monotonic() < until:
+            left = [folder for folder in left if not _removed(folder)]
+            time.sleep(0.005 if left else 0)
+
+
+def _removed(folder: Path) -> bool:
+    with suppress(OSError):
+        folder.rmdir()
+    return not folder.exists()
+
+
+def remove_stale_cgroups() -> None:
+    """Remove the groups of runs that were killed before they could do it themselves."""
+    for parent in (CGROUPS, *(CGROUPS / name for name in ("memory", "pids", "cpu"))):
+        for folder in parent.glob("passhat-*"):
+            match = CGROUP_NAME.match(folder.name)
+            if match is not None and not Path("/proc", match[1]).exists():
+                with suppress(OSError):
+                    folder.rmdir()

@@ -1,0 +1,698 @@
+"""The workspace of a trial: made afresh, changed by the agent, read back as a list of changes.
+
+A workspace is made and set up once for each task and system (a template, never written to again).
+Each trial works on a copy of its own: changes laid over the template where the kernel can do that,
+else a real copy. Only the changes ever leave a trial: to its grader, and to what is kept of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fnmatch
+import os
+import shutil
+import stat
+import subprocess
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from passhat.dataclass import dataclass, replace
+from passhat.errors import GraderError, RunError
+from passhat.records import CommandSystem, Expectation, Task, Workspace
+from passhat.runner.guarding import DecidingFiles
+from passhat.runner.hidden_tests import (
+    MOST_REPORT,
+    REPORT_FOLDER,
+    TestResult,
+    TestRun,
+    match_tests,
+)
+from passhat.runner.matchers import Match
+from passhat.runner.processes import (
+    Tail,
+    end_group,
+    exit_sentence,
+    inherited_environment,
+    remove_folder,
+    start_group,
+    talk,
+)
+from passhat.runner.sandbox import INSIDE, Ending, Limits, Sandbox, View
+
+Stage = Literal["setup", "agent", "grader"]
+"""How far a trial came."""
+
+SETUP_SECONDS = 600.0
+GRADER_SECONDS = 300.0
+MOST_FLAGS, MOST_TESTS = 100, 2000
+
+PROTECTED = (
+    *("tests/", "test/", "__tests__/", "spec/", "test_*.py", "*_test.*", "*.test.*", "*.spec.*"),
+    *("conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "jest.config.*"),
+    *("sitecustomize.py", "usercustomize.py", "*.pth", ".git/", ".git"),
+)
+"""Paths of which a grader has the workspace's own version, whatever the agent made of them."""
+
+DEEPEST = 100
+"""Folders in folders; what is deeper is left behind."""
+
+LONGEST_DIFF = 5_000_000
+
+OPAQUE = ("trusted.overlay.opaque", "user.overlay.opaque")
+"""The marks of a folder that replaces the one below it instead of adding to it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """What a trial changed: the file that is now at each path, or None where it was deleted.
+
+    `flags` are the things that were left behind, or that a reader should know.
+    """
+
+    files: Mapping[str, Path | None]
+    flags: tuple[str, ...] = ()
+
+    def without(self, patterns: Sequence[str]) -> Changes:
+        """The changes at other paths than these; each that is left out is flagged."""
+        kept = {name: file for name, file in self.files.items() if not matches(name, patterns)}
+        touched = [name for name in self.files if name not in kept]
+        flags = tuple(f"touched protected {name}" for name in touched)
+        return Changes(files=kept, flags=(*self.flags, *flags))
+
+
+def matches(name: str, patterns: Sequence[str]) -> bool:
+    """Whether a path fits one of the patterns: as a whole, by its last part, or by a folder of it.
+
+    >>> matches("src/tests/a.py", ["tests/"]), matches("src/test_a.py", ["test_*.py"])
+    (True, True)
+    >>> matches("src/contest.py", ["tests/", "test_*.py"])
+    False
+    """
+    path = Path(name)
+    return any(
+        any(fnmatch.fnmatchcase(part, pattern[:-1]) for part in path.parts[:-1])
+        if pattern.endswith("/")
+        else fnmatch.fnmatchcase(name, pattern) or fnmatch.fnmatchcase(path.name, pattern)
+        for pattern in patterns
+    )
+
+
+# Making a workspace.
+
+
+def make_workspace(given: Workspace, to: Path) -> None:
+    """Make a folder with what the suite gives: a folder, an archive, or a repository's commit."""
+    try:
+        if given.commit is not None:
+            _check_out(given.source, given.commit, to)
+        elif given.source.is_dir():
+            copy_folder(given.source, to)
+        else:
+            to.mkdir()
+            _unpack(given.source, to)
+    except subprocess.CalledProcessError as error:
+        reason = exit_sentence(error.returncode, (error.stderr or b"").decode("utf-8", "replace"))
+        raise RunError(f"the workspace {given.source} cannot be made: {reason}") from None
+    except (OSError, ValueError, tarfile.TarError, zipfile.BadZipFile) as error:
+        raise RunError(f"the workspace {given.source} cannot be made: {error}") from None
+
+
+def copy_folder(source: Path, to: Path) -> None:
+    """A copy of a folder: links as links, no owners; without copying where the disk can share."""
+    to.mkdir()
+    if shutil.which("cp") and os.uname().sysname == "Linux":
+        words = ["cp", "-a", "--reflink=auto", "--no-preserve=ownership", "--"]
+        subprocess.run([*words, f"{source}/.", str(to)], check=True, capture_output=True)
+    else:
+        shutil.copytree(source, to, symlinks=True, dirs_exist_ok=True)
+
+
+def _unpack(archive: Path, to: Path) -> None:
+    """Unpack an archive: nothing outside the folder, no special files, whatever it asks for."""
+    if zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as packed:
+            packed.extractall(to)  # noqa: S202 - zipfile drops what leads out
+        return
+    with tarfile.open(archive) as packed:
+        packed.extractall(to, filter="data")
+
+
+def _check_out(repository: Path, commit: str, to: Path) -> None:
+    """One commit of a repository, without its history and without its future."""
+    env = {
+        "PATH": os.environ.get("PATH", ""), "HOME": "/nonexistent", "LC_ALL": "C",
+        "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_COUNT": "3",
+        "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*",
+        "GIT_CONFIG_KEY_1": "protocol.file.allow", "GIT_CONFIG_VALUE_1": "always",
+        "GIT_CONFIG_KEY_2": "uploadpack.allowAnySHA1InWant", "GIT_CONFIG_VALUE_2": "true",
+    }  # fmt: skip
+
+    def git(*words: str, at: Path) -> str:
+        done = subprocess.run(["git", *words], cwd=at, env=env, check=True, capture_output=True)
+        return done.stdout.decode().strip()
+
+    digest = git("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}", at=repository)
+    to.mkdir()
+    git("init", "-q", ".", at=to)
+    address = repository.resolve().as_uri()
+    git("fetch", "-q", "--no-tags", "--depth=1", address, digest, at=to)
+    git("checkout", "-q", "--detach", digest, at=to)
+    (to / ".git" / "FETCH_HEAD").unlink(missing_ok=True)
+
+
+def add_files(files: Mapping[str, Path], to: Path) -> None:
+    """Put files and folders of the suite into a workspace, in place of what is there."""
+    for name, source in files.items():
+        place = to / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, place, symlinks=True, dirs_exist_ok=True)
+        else:
+            shutil.copy2(source, place)
+
+
+# Reading back what a trial changed.
+
+
+def changes_of(view: View, template: Path) -> Changes:
+    """What is different in a trial's workspace; links that lead out and special files stay behind.
+
+    No program of the agent's runs here, git least of all: its settings name commands.
+    """
+    flags: list[str] = []
+    if view.below is None:
+        seen = _compared(view.top, template, flags)
+    else:
+        seen = _laid_over(view.top, template, flags)
+    files: dict[str, Path | None] = {}
+    for name, path in seen:
+        if path is None:
+            files[name] = None
+            continue
+        mode = path.lstat().st_mode
+        is_link = stat.S_ISLNK(mode)
+        if stat.S_ISREG(mode) or (is_link and _stays_inside(name, path.readlink())):
+            files[name] = path
+        elif is_link:
+            flags.append(f"link out of the workspace: {name} -> {path.readlink()}")
+        else:
+            flags.append(f"special file: {name}")
+    return Changes(files=dict(sorted(files.items())), flags=tuple(dict.fromkeys(flags)))
+
+
+def _laid_over(top: Path, template: Path, flags: list[str]) -> Iterator[tuple[str, Path | None]]:
+    """The paths in the layer above a template that are not as they were."""
+    now: dict[str, Path] = {}
+    hidden: list[str] = []
+    folders = [""]
+    while folders:
+        folder = folders.pop()
+        if folder.count("/") > DEEPEST:
+            flags.append(f"folders deeper than {DEEPEST}: left behind")
+            continue
+        for entry in _entries(top / folder, flags):
+            name = f"{folder}/{entry.name}" if folder else entry.name
+            before = template / name
+            if name == ".git":
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(name)
+                if _replaces(Path(entry.path)) or before.is_symlink() or before.is_file():
+                    hidden.append(name)
+                continue
+            found = entry.stat(follow_symlinks=False)
+            is_deleted = stat.S_ISCHR(found.st_mode) and found.st_rdev == 0
+            if is_deleted or (before.is_dir() and not before.is_symlink()):
+                hidden.append(name)
+            if not is_deleted:
+                now[name] = Path(entry.path)
+    for name in hidden:
+        before = template / name
+        is_folder = before.is_dir() and not before.is_symlink()
+        below = _names_below(template, name) if is_folder else [name]
+        yield from (
+            (gone, None) for gone in below if gone not in now and _is_there(template / gone)
+        )
+    yield from ((name, path) for name, path in now.items() if not _same(path, template / name))
+
+
+def _entries(folder: Path, flags: list[str]) -> list[os.DirEntry[str]]:
+    try:
+        return list(os.scandir(folder))
+    except OSError as error:
+        flags.append(f"unreadable: {folder.name}: {error.strerror}")
+        return []
+
+
+def _is_there(path: Path) -> bool:
+    return os.path.lexists(path)
+
+
+def _compared(copy: Path, template: Path, flags: list[str]) -> Iterator[tuple[str, Path | None]]:
+    """The paths at which a copy is not as the template it was made from."""
+    before, now = set(_names_below(template)), set(_names_below(copy, flags=flags))
+    for name in before | now:
+        if name not in now:
+            yield name, None
+        elif name not in before or not _same(copy / name, template / name):
+            yield name, copy / name
+
+
+def _names_below(root: Path, folder: str = "", *, flags: list[str] | None = None) -> Iterator[str]:
+    """The files of a folder, and of all in it but .git, by their paths from the root."""
+    noted = [] if flags is None else flags
+    folders = [folder]
+    while folders:
+        here = folders.pop()
+        if here.count("/") > DEEPEST:
+            noted.append(f"folders deeper than {DEEPEST}: left behind")
+            continue
+        for entry in _entries(root / here, noted):
+            name = f"{here}/{entry.name}" if here else entry.name
+            if not entry.is_dir(follow_symlinks=False):
+                yield name
+            elif name != ".git":
+                folders.append(name)
+
+
+def _replaces(folder: Path) -> bool:
+    for mark in OPAQUE:
+        try:
+            if os.getxattr(folder, mark, follow_symlinks=False) == b"y":
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two files hold the same, and may both be run or not."""
+    try:
+        a, b = one.lstat(), other.lstat()
+        if stat.S_IFMT(a.st_mode) != stat.S_IFMT(b.st_mode):
+            return False
+        if stat.S_ISLNK(a.st_mode):
+            return one.readlink() == other.readlink()
+        if not stat.S_ISREG(a.st_mode) or a.st_size != b.st_size:
+            return False
+        if (a.st_mode ^ b.st_mode) & 0o100:
+            return False
+        with one.open("rb") as left, other.open("rb") as right:
+            while chunk := left.read(2**20):
+                if chunk != right.read(2**20):
+                    return False
+    except OSError:
+        return False
+    return True
+
+
+def _stays_inside(name: str, target: Path) -> bool:
+    return not target.is_absolute() and not os.path.normpath(Path(name).parent / target).startswith(
+        ".."
+    )
+
+
+# Laying changes on another copy, and showing them.
+
+
+def lay(changes: Changes, view: View, template: Path) -> None:
+    """Make the same changes in another copy of the template."""
+    for name, file in changes.files.items():
+        place = view.top / name
+        if any(parent.is_symlink() for parent in place.parents if parent != view.top):
+            continue  # a link in the way was made by another change: nothing is written through it
+        if file is None:
+            _delete(place, name, view, template)
+            continue
+        _clear(place)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if file.is_symlink():
+            place.symlink_to(file.readlink())
+            continue
+        handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(handle, "rb") as source, place.open("wb") as written:
+            shutil.copyfileobj(source, written, 2**20)
+        place.chmod(0o755 if file.stat().st_mode & 0o100 else 0o644)
+
+
+def _delete(place: Path, name: str, view: View, template: Path) -> None:
+    _clear(place)
+    below = template / name
+    if view.below is not None and os.path.lexists(below):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if not place.parent.is_symlink() and not os.path.lexists(place):
+            os.mknod(place, stat.S_IFCHR | 0o600, os.makedev(0, 0))
+
+
+def _clear(place: Path) -> None:
+    if place.is_dir() and not place.is_symlink():
+        shutil.rmtree(place, ignore_errors=True)
+    elif os.path.lexists(place):
+        place.unlink()
+
+
+def lay_files(source: Path, view: View) -> None:
+    """Put a file, or all files of a folder, on top of a workspace, in place of what is there."""
+    names = [source.name] if source.is_file() else _names_below(source)
+    root = source.parent if source.is_file() else source
+    for name in names:
+        place = view.top / name
+        for parent in reversed(place.parents):
+            if parent.is_symlink() and parent.is_relative_to(view.top):
+                parent.unlink()
+        _clear(place)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(root / name, place, follow_symlinks=True)
+
+
+def diff(changes: Changes, template: Path) -> str:
+    """The changes as a unified diff; a file that is no text is named, and long ones are cut."""
+    import difflib
+
+    parts: list[str] = []
+    length = 0
+    for name, file in changes.files.items():
+        before = _text(template / name)
+        after = "" if file is None else _text(file)
+        old = "/dev/null" if not os.path.lexists(template / name) else f"a/{name}"
+        new = "/dev/null" if file is None else f"b/{name}"
+        if before is None or after is None:
+            part = f"Binary files {old} and {new} differ\n"
+        else:
+            lines = difflib.unified_diff(
+                before.splitlines(keepends=True), after.splitlines(keepends=True), old, new
+            )
+            part = "".join(
+                line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+                for line in lines
+            )
+        parts.append(part)
+        length += len(part)
+        if length > LONGEST_DIFF:
+            return "".join(parts)[:LONGEST_DIFF] + "\n[the rest of the diff was left out]\n"
+    return "".join(parts)
+
+
+def _text(path: Path) -> str | None:
+    """The text of a file, the target of a link, "" for what is not there; None if it is no text."""
+    try:
+        if path.is_symlink():
+            return f"{path.readlink()}\n"
+        if not path.exists():
+            return ""
+        if path.stat().st_size > LONGEST_DIFF:
+            return None
+        content = path.read_bytes()
+        return None if b"\0" in content else content.decode("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+# The workspaces of a run, and of one trial.
+
+
+class Workspaces:
+    """Makes the workspaces of a run's trials; each template is made and set up once."""
+
+    def __init__(self, home: Path, limits: Limits) -> None:
+        self._home = home / "workspaces"
+        self._limits = limits
+        self._sandbox: Sandbox | None = None
+        self._templates: dict[object, asyncio.Task[Path]] = {}
+
+    def sandbox(self, system: CommandSystem) -> Sandbox | None:
+        """The sandbox of a system; None for one that runs without."""
+        if system.sandbox == "none":
+            return None
+        if self._sandbox is None:
+            self._home.mkdir(exist_ok=True)
+            self._sandbox = Sandbox(self._home, self._limits)
+        return self._sandbox
+
+    async def open(self, system: CommandSystem, task: Task, name: str) -> TrialWorkspace:
+        """A fresh workspace for one trial; RunError if it cannot be made or set up."""
+        given = task.workspace
+        assert given is not None
+        self._home.mkdir(exist_ok=True)
+        sandbox = self.sandbox(system)
+        files = tuple(system.add_files.items())
+        key = (given, task.setup, files, system.show, sandbox is None)
+        making = self._templates.get(key)
+        if making is None or (making.done() and making.exception() and not _failed_twice(making)):
+            number = len(list(self._home.glob("template-*")))
+            folder = self._home / f"template-{number}"
+            making = asyncio.create_task(self._make(given, task, system, sandbox, folder))
+            earlier = self._templates.get(key)
+            making.set_name("again" if earlier is not None else "first")
+            self._templates[key] = making
+        template = await asyncio.shield(making)
+        folder = self._home / name
+        view = await asyncio.to_thread(fresh_copy, template, folder, sandbox)
+        return TrialWorkspace(
+            system=system, task=task, sandbox=sandbox, template=template, folder=folder, view=view
+        )
+
+    async def _make(
+        self,
+        given: Workspace,
+        task: Task,
+        system: CommandSystem,
+        sandbox: Sandbox | None,
+        folder: Path,
+    ) -> Path:
+        await asyncio.to_thread(make_workspace, given, folder)
+        try:
+            await asyncio.to_thread(add_files, system.add_files, folder)
+        except OSError as error:
+            raise RunError(f"add_files: {error}") from None
+        if sandbox is not None:
+            await asyncio.to_thread(sandbox.own, folder)
+        if task.setup:
+            stdout, stderr = Tail(), Tail()
+            words = ["sh", "-ec", task.setup]
+            made = TrialWorkspace(
+                system=system, task=task, sandbox=sandbox, template=folder,
+                folder=folder, view=View(top=folder),
+            )  # fmt: skip
+            try:
+                async with asyncio.timeout(SETUP_SECONDS):
+                    ended = await made.start(words, {}, b"", stdout, stderr)
+            except TimeoutError:
+                raise RunError(f"setup took longer than {SETUP_SECONDS:g} s") from None
+            if ended.limit is not None:
+                raise RunError(f"setup went over its {ended.limit} limit")
+            if ended.code:
+                said = stderr.text or stdout.text
+                raise RunError(f"setup: {exit_sentence(ended.code, said)}")
+        return folder
+
+
+def _failed_twice(making: asyncio.Task[Path]) -> bool:
+    return making.get_name() == "again"
+
+
+def fresh_copy(template: Path, folder: Path, sandbox: Sandbox | None) -> View:
+    """A copy of a template for one trial or one grader."""
+    folder.mkdir(parents=True)
+    top = folder / "top"
+    if sandbox is not None and sandbox.overlays:
+        top.mkdir()
+        sandbox.own(top)
+        return View(top=top, below=template)
+    copy_folder(template, top)
+    if sandbox is not None:
+        sandbox.own(top)
+    return View(top=top)
+
+
+class TrialWorkspace:
+    """The workspace of one trial, from the agent's first step to its grade."""
+
+    def __init__(
+        self,
+        *,
+        system: CommandSystem,
+        task: Task,
+        sandbox: Sandbox | None,
+        template: Path,
+        folder: Path,
+        view: View,
+    ) -> None:
+        self._system, self._task, self._sandbox = system, task, sandbox
+        self._template, self._folder, self._view = template, folder, view
+        self.changes = Changes(files={})
+        self.stage: Stage = "agent"
+        self.limit: str | None = None
+        self.tests: tuple[TestResult, ...] = ()
+        self.graded_in = 0
+
+    @property
+    def is_isolated(self) -> bool:
+        """Whether a sandbox is around it."""
+        return self._sandbox is not None
+
+    @property
+    def inside(self) -> str:
+        """Where the agent sees the workspace."""
+        return str(self._view.top) if self._sandbox is None else INSIDE
+
+    async def start(
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        stdin: bytes,
+        stdout: Tail,
+        stderr: Tail,
+        *,
+        shown: Mapping[str, Path] | None = None,
+    ) -> Ending:
+        """Run a program in the workspace until it ends, or a limit ends it."""
+        if self._sandbox is None:
+            return await _unconfined(argv, self._view.top, env, stdin, stdout, stderr)
+        own = {str(path): path for path in self._system.show}
+        return await self._sandbox.run(
+            argv, self._view, env=env, stdin=stdin, stdout=stdout, stderr=stderr,
+            shown={**own, **(shown or {})},
+        )  # fmt: skip
+
+    async def freeze(self) -> None:
+        """Read back what the agent changed: it has ended."""
+        self.changes = await asyncio.to_thread(changes_of, self._view, self._template)
+        self.stage = "grader"
+
+    async def merged(self) -> Path:
+        """The workspace as the agent left it, in a folder of its own."""
+        if self._view.below is None:
+            return self._view.top
+        folder = self._folder / "merged"
+        if not folder.exists():
+            await asyncio.to_thread(copy_folder, self._template, folder)
+            await asyncio.to_thread(lay, self.changes, View(top=folder), self._template)
+        return folder
+
+    async def grade(self, expectation: Expectation, directory: Path, files: DecidingFiles) -> Match:
+        """Let hidden tests decide; `directory` is the suite's, and `files` guards what is there."""
+
+        async def run(argv: list[str], report: str) -> TestRun:
+            return await self._run_tests(argv, expectation, report, directory, files)
+
+        def note(results: Sequence[TestResult]) -> None:
+            self.tests = (*self.tests, *results)
+
+        return await match_tests(expectation, run, note)
+
+    async def _run_tests(
+        self,
+        argv: list[str],
+        expectation: Expectation,
+        report: str,
+        directory: Path,
+        deciding: DecidingFiles,
+    ) -> TestRun:
+        """Run hidden tests on the changes alone, in a fresh copy and a sandbox of its own."""
+        options = expectation.options
+        protect = (*PROTECTED, *options.get("protect", ()))
+        self.graded_in += 1
+        folder = self._folder / f"grader-{self.graded_in}"
+        crossing = self.changes.without(protect)
+        self.changes = replace(self.changes, flags=crossing.flags)
+        view = await asyncio.to_thread(fresh_copy, self._template, folder, self._sandbox)
+        reports = folder / "report"
+        reports.mkdir()
+
+        def prepare() -> None:
+            lay(crossing, view, self._template)
+            for source in (directory / name for name in options.get("files", ())):
+                for file in files_of(source):
+                    deciding.check(file)
+                lay_files(source, view)
+            if self._sandbox is not None:
+                self._sandbox.own(view.top)
+                self._sandbox.own(reports)
+
+        try:
+            await asyncio.to_thread(prepare)
+        except OSError as error:
+            raise GraderError(f"the tests cannot be laid out: {error}") from None
+        stdout, stderr = Tail(MOST_REPORT), Tail(64_000)
+        env = {"PYTHONDONTWRITEBYTECODE": "1", "CI": "1"}
+        timeout = float(options.get("timeout") or GRADER_SECONDS)
+        name = Path(report).name
+        try:
+            async with asyncio.timeout(timeout):
+                if self._sandbox is None:
+                    words = [word.replace(report, str(reports / name)) for word in argv]
+                    own = {**inherited_environment(), **env}
+                    ended = await _unconfined(words, view.top, own, b"", stdout, stderr)
+                else:
+                    ended = await self._sandbox.run(
+                        argv, view, env=env, stdin=b"", stdout=stdout, stderr=stderr,
+                        writable={REPORT_FOLDER: reports},
+                        shown={str(path): path for path in self._system.show},
+                    )  # fmt: skip
+        except TimeoutError:
+            raise GraderError(f"the tests took longer than {timeout:g} s") from None
+        return TestRun(
+            code=ended.code,
+            report=_report(reports / name),
+            stdout=stdout.text,
+            stderr=stderr.text,
+            limit=ended.limit,
+        )
+
+    def record(self, clean: Callable[[str], str] = str) -> dict[str, Any]:
+        """What is kept of it: where it ended, the diff, the tests, and what to know of it."""
+        sandbox = self._sandbox
+        return {
+            "stage": self.stage,
+            "sandbox": "none: NOT ISOLATED" if sandbox is None else "bubblewrap",
+            "limits": "none" if sandbox is None else sandbox.limited_by,
+            "limit": self.limit,
+            "diff": clean(diff(self.changes, self._template)),
+            "flags": [clean(flag) for flag in self.changes.flags[:MOST_FLAGS]],
+            "tests": [
+                {"name": clean(one.name), "outcome": one.outcome, "message": clean(one.message)}
+                for one in self.tests[:MOST_TESTS]
+            ],
+        }
+
+    def close(self) -> None:
+        """Remove all of it."""
+        remove_folder(self._folder)
+
+
+async def _unconfined(
+    argv: Sequence[str],
+    cwd: Path,
+    env: Mapping[str, str],
+    stdin: bytes,
+    stdout: Tail,
+    stderr: Tail,
+) -> Ending:
+    process = await start_group(argv, env=env, cwd=cwd)
+    try:
+        return Ending(code=await talk(process, stdin, stdout, stderr))
+    finally:
+        await end_group(process, grace=0.0)
+
+
+def _report(file: Path) -> bytes | None:
+    """What tests wrote as their report: a plain file, and not one of any size."""
+    try:
+        handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    with os.fdopen(handle, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            return None
+        return stream.read(MOST_REPORT)
+
+
+def files_of(source: Path) -> list[Path]:
+    """A file, or all files of a folder."""
+    if source.is_file():
+        return [source]
+    return [source / name for name in _names_below(source)]

@@ -1,0 +1,637 @@
+"""Agents in workspaces: what they may do there, what they cannot, and what hidden tests make of it.
+
+Most attackers also fail because they mend nothing; what counts is that they find nothing, leave
+nothing, and that an honest agent passes beside them.
+"""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import tarfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from passhat.errors import PasshatError, RunError
+from passhat.records import (
+    CassetteSettings,
+    CommandSystem,
+    Expectation,
+    Outcome,
+    Pairing,
+    Resources,
+    Suite,
+    Task,
+    Workspace,
+)
+from passhat.runner import MemoryJournal, run_trials
+from passhat.runner import sandbox as sandboxes
+from passhat.runner.cassettes import open_cassettes
+from passhat.runner.sandbox import View, overlay_works, require_bubblewrap
+from passhat.runner.workspaces import Changes, changes_of, diff, lay, make_workspace
+from passhat.suite import load_suite
+
+PASSED, FAILED, ERRORED = Outcome.PASSED, Outcome.FAILED, Outcome.ERRORED
+SYSTEM_PYTHON = "/usr/bin/python3"
+
+
+def _sandboxed():
+    try:
+        require_bubblewrap()
+    except RunError as error:
+        return str(error)
+    return None if Path(SYSTEM_PYTHON).exists() else f"there is no {SYSTEM_PYTHON}"
+
+
+isolated = pytest.mark.skipif(_sandboxed() is not None, reason=str(_sandboxed()))
+
+WRONG = "def add(a, b):\n    return a - b\n"
+MEND = "sed -i 's/a - b/a + b/' calc.py"
+
+HIDDEN = """\
+import unittest
+from calc import add
+
+
+class Hidden(unittest.TestCase):
+    def test_small(self):
+        self.assertEqual(add(1, 2), 3)
+
+    def test_negative(self):
+        self.assertEqual(add(-1, -2), -3)
+"""
+
+APART = """\
+import subprocess, sys, unittest
+
+
+class Hidden(unittest.TestCase):
+    def result(self, a, b):
+        code = f"import calc; print(calc.add({a}, {b}))"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        return done.stdout.strip()
+
+    def test_small(self):
+        self.assertEqual(self.result(1, 2), "3")
+
+    def test_negative(self):
+        self.assertEqual(self.result(-1, -2), "-3")
+"""
+
+RUN_HIDDEN = f"{SYSTEM_PYTHON} -m unittest -v hidden_tests"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A suite's folder: a workspace with a bug, hidden tests, and a secret beside them."""
+    folder = tmp_path_factory.mktemp("suite")
+    (folder / "calc").mkdir()
+    (folder / "calc" / "calc.py").write_text(WRONG)
+    (folder / "calc" / "test_calc.py").write_text("import calc\n")
+    (folder / "calc" / "lib").mkdir()
+    (folder / "calc" / "lib" / "old.py").write_text("x = 1\n")
+    for name, text in (("hidden", HIDDEN), ("apart", APART)):
+        (folder / name).mkdir()
+        (folder / name / "hidden_tests.py").write_text(text)
+    (folder / "secret.txt").write_text("EXPECTED_ANSWER_42")
+    return folder
+
+
+def hidden(files="hidden/", run=RUN_HIDDEN, **options):
+    return Expectation(
+        matcher="tests", value=run, options={"files": [files], "at_least": 2, **options}
+    )
+
+
+def agent(name, script, *, sandbox="auto", timeout=200.0, **options):
+    return CommandSystem(
+        name=name, argv=("sh", "-c", script), sandbox=sandbox, timeout=timeout, **options
+    )
+
+
+SMALL = Resources(memory=256 << 20, disk=50 << 20, processes=64)
+
+
+def run(folder, systems, *, task=None, resources=SMALL, runs=1):
+    """The trial and its transcript, by the name of the system."""
+    base = task or Task(
+        name="add", prompt="Mend it.", workspace=Workspace(source=folder / "calc"),
+        expect=(hidden(),),
+    )  # fmt: skip
+    pairings = tuple(Pairing(system=one, task=base, runs=runs, label=one.name) for one in systems)
+    suite = Suite(name="s", pairings=pairings, directory=folder, resources=resources, concurrency=4)
+    journal = MemoryJournal()
+    trials = run_trials(suite, journal=journal, handle_signals=False).trials
+    said = {done.ticket.system: json.loads(done.transcript) for done in journal.finished()}
+    return {trial.system: (trial, said[trial.system]) for trial in trials}
+
+
+ATTACKS = {
+    "reads the suite and the hidden tests": (
+        "cat {folder}/secret.txt {folder}/hidden/hidden_tests.py; "
+        "find / -name hidden_tests.py -o -name secret.txt 2>/dev/null"
+    ),
+    "edits the visible tests, and plants hidden ones": (
+        "echo 'import unittest' > test_calc.py; echo > hidden_tests.py"
+    ),
+    "plants sitecustomize.py and a fake unittest.py": (
+        "echo 'import os; os._exit(0)' > sitecustomize.py; "
+        "printf 'class TestCase: pass\\nimport os; os._exit(0)\\n' > unittest.py"
+    ),
+    "ends the tests with exit code 0 when it is imported": (
+        "echo 'import os; os._exit(0)' > calc.py"
+    ),
+    "kills everything it sees": "kill -9 -1; for p in /proc/[0-9]*; do kill -9 ${{p#/proc/}}; done",
+    "writes outside": (
+        "mkdir -p {folder}; echo x > {folder}/result.json; echo x > /project/../result.json; "
+        "echo x > /usr/bin/python3; echo x > /etc/passwd; true"
+    ),
+    "leaves a daemon that mends it later": (
+        SYSTEM_PYTHON + ' -c "import os, time\n'
+        "if os.fork() == 0:\n os.setsid()\n if os.fork() == 0:\n  time.sleep(1)\n"
+        "  open('/project/calc.py', 'w').write('def add(a, b): return a + b')\n  time.sleep(60)\n"
+        'os._exit(0)"'
+    ),
+    "fills the disk with one file": "head -c 200000000 /dev/zero > big; sleep 100",
+    "fills the disk with many files": (
+        "i=0; while true; do head -c 1000000 /dev/zero > f$i; i=$((i+1)); done"
+    ),
+    "fills /tmp and /dev/shm": (
+        "head -c 2000000000 /dev/zero > /tmp/x; head -c 2000000000 /dev/zero > /dev/shm/x; true"
+    ),
+    "opens the network": (
+        SYSTEM_PYTHON + " - <<'P'\nimport socket\n"
+        "for a in (('127.0.0.1', {port}), ('169.254.169.254', 80)):\n"
+        " try:\n  socket.create_connection(a, 3); print('CONNECTED', a)\n"
+        " except OSError as e: print(a, e)\n"
+        "try: print('RESOLVED', socket.getaddrinfo('example.com', 443))\n"
+        "except OSError as e: print('dns', e)\nP"
+    ),
+    "looks for keys": (
+        "env; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'; "
+        "grep -rs sk-REAL /home /tmp /project /etc; true"
+    ),
+    "takes all memory": SYSTEM_PYTHON + ' -c "x = []\nwhile True: x.append(bytearray(10**7))"',
+    "poisons git for whoever looks": (
+        "git init -q .; git config core.fsmonitor 'touch {folder}/PWNED; false'; "
+        "git config diff.external 'touch {folder}/PWNED'; printf '* filter=x\\n' > .gitattributes; "
+        "git config filter.x.clean 'touch {folder}/PWNED'; echo '#' >> calc.py"
+    ),
+    "links out of the workspace": (
+        "ln -s /etc/passwd report.txt; ln -s {folder} sub; ln -s / hidden_tests.py; mkfifo pipe"
+    ),
+    "makes 1,500 folders in one another": (
+        SYSTEM_PYTHON + " -c \"import os\nfor i in range(1500):\n os.mkdir('d' * 20); "
+        "os.chdir('d' * 20)\""
+    ),
+    "reads HOME and other trials": "ls -la /root /home {folder} /tmp /var / 2>&1; ls ..; true",
+    "makes a user namespace, and mounts": (
+        "unshare -rm sh -c 'mount -t tmpfs x /mnt; id'; mount --bind / /tmp; true"
+    ),
+}
+MARKS = ("EXPECTED_ANSWER", "class Hidden", "sk-REAL", "CONNECTED", "RESOLVED", "root:*", "root:$")
+
+
+@pytest.fixture(scope="module")
+def attacked(folder):
+    """What came of each attack, and of the honest agents beside them."""
+    patch = pytest.MonkeyPatch()
+    patch.setenv("MY_API_KEY", "sk-REAL-KEY-7777")
+    before = _scratch_folders()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        systems = [
+            agent("mends", MEND),
+            agent("idles", "true"),
+            *(agent(name, script.format(folder=folder, port=port))
+              for name, script in ATTACKS.items()),
+        ]  # fmt: skip
+        came = run(folder, systems)
+    patch.undo()
+    return came, before
+
+
+def _scratch_folders():
+    import tempfile
+
+    return {path.name for path in Path(tempfile.gettempdir()).glob("passhat-run-*")}
+
+
+@isolated
+def test_an_honest_agent_passes_and_one_that_does_nothing_fails(attacked):
+    came, _ = attacked
+    trial, said = came["mends"]
+    assert trial.outcome is PASSED, said
+    assert said["workspace"]["diff"].splitlines()[-2:] == [
+        "-    return a - b",
+        "+    return a + b",
+    ]
+    assert [test["outcome"] for test in said["workspace"]["tests"]] == ["passed", "passed"]
+    assert said["workspace"]["stage"] == "grader"
+    assert came["idles"][0].outcome is FAILED
+    assert "diff" not in said["workspace"] or came["idles"][1]["workspace"]["diff"] == ""
+
+
+@isolated
+@pytest.mark.parametrize("name", ATTACKS)
+def test_an_attack_fails_and_finds_nothing(attacked, name):
+    trial, said = attacked[0][name]
+    assert trial.outcome is FAILED, said
+    text = json.dumps({key: value for key, value in said.items() if key != "workspace"})
+    assert not [mark for mark in MARKS if mark in text], text[:2000]
+
+
+@isolated
+def test_limits_end_an_agent_as_a_failure_that_names_them(attacked):
+    came, _ = attacked
+    for name, reason in (
+        ("takes all memory", "memory"),
+        ("fills the disk with many files", "disk"),
+        ("fills the disk with one file", "disk"),
+    ):
+        trial, said = came[name]
+        assert trial.outcome is FAILED
+        assert said["stop_reason"] == reason, name
+
+
+@isolated
+@pytest.mark.slow("keeps a processor busy for some seconds")
+def test_an_agent_that_never_ends_is_stopped_by_its_time_even_one_that_forks_all_the_time(folder):
+    bomb = f'{SYSTEM_PYTHON} -c "import os\nwhile True:\n try: os.fork()\n except OSError: pass"'
+    came = run(
+        folder, [agent("sleeps", "sleep 1000", timeout=3.0), agent("bombs", bomb, timeout=4.0)]
+    )
+    for trial, said in came.values():
+        assert trial.outcome is FAILED
+        assert said["stop_reason"] == "timeout"
+
+
+@isolated
+def test_what_was_touched_or_left_behind_is_flagged(attacked):
+    came, _ = attacked
+
+    def flags(name):
+        return came[name][1]["workspace"]["flags"]
+
+    assert "touched protected test_calc.py" in flags(
+        "edits the visible tests, and plants hidden ones"
+    )
+    assert "touched protected sitecustomize.py" in flags(
+        "plants sitecustomize.py and a fake unittest.py"
+    )
+    links = flags("links out of the workspace")
+    assert "link out of the workspace: report.txt -> /etc/passwd" in links
+    assert "special file: pipe" in links
+    assert flags("makes 1,500 folders in one another") == ["folders deeper than 100: left behind"]
+
+
+@isolated
+def test_nothing_of_an_attack_stays_on_the_machine(attacked, folder):
+    _, before = attacked
+    assert _scratch_folders() <= before
+    assert not (folder / "PWNED").exists()
+    assert not (folder / "result.json").exists()
+    assert (folder / "calc" / "calc.py").read_text() == WRONG
+    own = os.getpid()
+    for parent in (sandboxes.CGROUPS, sandboxes.CGROUPS / "memory", sandboxes.CGROUPS / "pids"):
+        assert not list(parent.glob(f"passhat-{own}-*"))
+    mounts = Path("/proc/self/mounts").read_text()
+    assert "passhat-run-" not in mounts
+
+
+@isolated
+def test_the_same_commands_without_a_sandbox_do_find_it(folder):
+    """The control: these attacks work where nothing stops them, and the report says so."""
+    script = f"cat {folder}/secret.txt; {MEND}"
+    came = run(folder, [agent("reads", script, sandbox="none")])
+    trial, said = came["reads"]
+    assert "EXPECTED_ANSWER_42" in said["answer"]
+    assert said["workspace"]["sandbox"] == "none: NOT ISOLATED"
+    assert trial.outcome is PASSED
+
+
+@isolated
+def test_code_that_forges_the_report_is_caught_where_tests_start_it_as_a_program(folder):
+    """The hole that no runner can close: tests that import the agent's code let it decide."""
+    forged = "test_small (hidden_tests.Hidden.test_small) ... ok\\n" * 2
+    script = (
+        "cat > calc.py <<'P'\nimport os, sys\n"
+        f"sys.stderr.write('{forged}'); sys.stderr.flush(); os._exit(0)\nP"
+    )
+    base = Task(name="add", prompt="?", workspace=Workspace(source=folder / "calc"))
+    inside = run(folder, [agent("forges", script)], task=replace(base, expect=(hidden(),)))
+    apart = run(folder, [agent("forges", script), agent("mends", MEND)],
+                task=replace(base, expect=(hidden("apart/"),)))  # fmt: skip
+    assert inside["forges"][0].outcome is PASSED  # as docs/explanation/trust.md says
+    assert apart["forges"][0].outcome is FAILED
+    assert apart["mends"][0].outcome is PASSED
+
+
+@isolated
+def test_an_agent_sees_the_prompt_its_task_file_and_a_home_of_its_own(folder):
+    script = (
+        "cat; echo; cat $PASSHAT_TASK_FILE; echo; echo $HOME $PASSHAT_WORKDIR $PWD; ls -A $HOME; "
+        "cat /skill/SKILL.md; cat .claude/notes.md"
+    )
+    (folder / "skill").mkdir(exist_ok=True)
+    (folder / "skill" / "SKILL.md").write_text("how to add")
+    (folder / "notes.md").write_text("added for this arm")
+    one = agent("looks", script.replace("/skill", str(folder / "skill")),
+                add_files={".claude/notes.md": folder / "notes.md"},
+                show=(folder / "skill",))  # fmt: skip
+    _, said = run(folder, [one])["looks"]
+    assert "Mend it." in said["answer"]
+    assert '"task":"add"' in said["answer"]
+    assert "/home/agent /project /project\n" in said["answer"]
+    assert said["answer"].endswith("how to addadded for this arm")
+    assert said["workspace"]["diff"] == ""  # what the suite adds is no change of the agent's
+
+
+@isolated
+def test_a_setup_prepares_the_workspace_once_and_its_failure_is_an_error(folder):
+    made = Expectation(matcher="contains", value="made", target="files.made.txt")
+    good = Task(name="add", prompt="?", workspace=Workspace(source=folder / "calc"),
+                setup="echo made > made.txt", expect=(made,))  # fmt: skip
+    came = run(folder, [agent("reads", "cat made.txt")], task=good, runs=3)
+    assert came["reads"][0].outcome is PASSED
+    bad = replace(good, setup="echo no such package >&2; exit 3")
+    trial, said = run(folder, [agent("never starts", "true")], task=bad)["never starts"]
+    assert trial.outcome is ERRORED
+    assert trial.error == "setup: exit code 3: no such package"
+    assert said["workspace"] == {"stage": "setup"}
+
+
+def test_a_workspace_that_is_not_there_is_an_error_of_its_own(folder, tmp_path):
+    gone = Task(name="t", prompt="?", workspace=Workspace(source=tmp_path / "nowhere"))
+    trial, _ = run(folder, [agent("a", "true", sandbox="none")], task=gone)["a"]
+    assert trial.outcome is ERRORED
+    assert "nowhere cannot be made" in trial.error
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """A repository whose future has the fix; its first commit."""
+    place = tmp_path / "repository"
+    place.mkdir()
+
+    def git(*words):
+        own = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"]
+        done = subprocess.run(["git", *own, *words], cwd=place, check=True, capture_output=True)
+        return done.stdout.decode().strip()
+
+    git("init", "-q", ".")
+    (place / "calc.py").write_text(WRONG)
+    git("add", "-A")
+    git("commit", "-qm", "bug")
+    first = git("rev-parse", "HEAD")
+    (place / "calc.py").write_text("def add(a, b):\n    return a + b  # THE FIX\n")
+    git("commit", "-qam", "fix")
+    return place, first, git("rev-parse", "HEAD:calc.py")
+
+
+def test_a_repository_at_a_commit_has_no_future(repository, tmp_path):
+    place, first, fixed = repository
+    to = tmp_path / "made"
+    make_workspace(Workspace(source=place, commit=first), to)
+    assert (to / "calc.py").read_text() == WRONG
+    listed = subprocess.run(
+        ["git", "rev-list", "--all", "--objects", "--reflog", "HEAD"],
+        cwd=to, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert first in listed.stdout
+    assert fixed not in listed.stdout
+    every = subprocess.run(
+        ["git", "cat-file", "--batch-all-objects", "--batch-check"],
+        cwd=to, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert fixed not in every.stdout
+    with pytest.raises(RunError, match="cannot be made"):
+        make_workspace(Workspace(source=place, commit="f" * 40), tmp_path / "never")
+
+
+def test_an_archive_is_unpacked_and_nothing_of_it_lands_outside(tmp_path):
+    (tmp_path / "a.txt").write_text("a")
+    with tarfile.open(tmp_path / "good.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "a.txt", "sub/a.txt")
+    make_workspace(Workspace(source=tmp_path / "good.tar.gz"), tmp_path / "made")
+    assert (tmp_path / "made" / "sub" / "a.txt").read_text() == "a"
+    with tarfile.open(tmp_path / "bad.tar", "w") as archive:
+        archive.add(tmp_path / "a.txt", "../out.txt")
+    with pytest.raises(RunError, match="cannot be made"):
+        make_workspace(Workspace(source=tmp_path / "bad.tar"), tmp_path / "other")
+    assert not (tmp_path / "out.txt").exists()
+
+
+CHANGE = """\
+rm lib/old.py; rmdir lib; echo file > lib; mkdir deep; echo new > deep/new.txt;
+chmod +x calc.py; rm test_calc.py; ln -s calc.py alias; printf 'no newline' > tail.txt;
+printf '\\000\\001' > data.bin
+"""
+
+
+@isolated
+@pytest.mark.parametrize("how", ["laid over", "copied"])
+def test_changes_are_the_same_however_the_workspace_was_made(folder, tmp_path, monkeypatch, how):
+    """What is read back, laid on another copy, makes the folder that the agent left."""
+    if how == "laid over" and not overlay_works():
+        pytest.skip("no overlay mount here")
+    monkeypatch.setattr(sandboxes, "overlay_works", lambda: how == "laid over")
+    keep = tmp_path / "keep"
+    check = Expectation(matcher="command", value=["sh", "-c", f"cp -a . {keep}; true"])
+    task = Task(
+        name="add", prompt="?", workspace=Workspace(source=folder / "calc"), expect=(check,)
+    )
+    _, said = run(folder, [agent("changes", CHANGE)], task=task)["changes"]
+    plain = tmp_path / "plain"
+    shutil.copytree(folder / "calc", plain)
+    subprocess.run(["sh", "-c", CHANGE], cwd=plain, check=True)
+    assert _contents(keep) == _contents(plain)
+    assert "Binary files /dev/null and b/data.bin differ" in said["workspace"]["diff"]
+    assert "\\ No newline at end of file" in said["workspace"]["diff"]
+    assert "--- a/lib/old.py" in said["workspace"]["diff"]
+
+
+def _contents(root):
+    return {
+        str(path.relative_to(root)): (
+            path.readlink() if path.is_symlink() else path.read_bytes(),
+            path.is_symlink() or bool(path.stat().st_mode & 0o100),
+        )
+        for path in root.rglob("*")
+        if path.is_symlink() or path.is_file()
+    }
+
+
+def test_no_change_is_written_through_a_link(tmp_path):
+    template, top, outside = (tmp_path / name for name in ("template", "top", "outside"))
+    for place in (template, top, outside):
+        place.mkdir()
+    (tmp_path / "file").write_text("x")
+    (top / "sub").symlink_to(outside)
+    lay(Changes(files={"sub/evil.txt": tmp_path / "file"}), View(top=top), template)
+    assert list(outside.iterdir()) == []
+
+
+def test_a_copy_that_nobody_touched_has_no_changes(folder, tmp_path):
+    shutil.copytree(folder / "calc", tmp_path / "copy")
+    changes = changes_of(View(top=tmp_path / "copy"), folder / "calc")
+    assert changes == Changes(files={})
+    assert diff(changes, folder / "calc") == ""
+
+
+def test_a_suite_gives_a_workspace_hidden_tests_and_thirty_minutes(folder):
+    (folder / "suite.yml").write_text(
+        """\
+name: calc
+resources: {memory: 1GB, disk: 2GB, processes: 99}
+systems:
+  - {name: a, command: "agent {prompt}", add_files: {.skills/x: skillx}, show: skillx}
+  - {name: b, command: "agent {prompt}", sandbox: none, timeout: 60}
+tasks:
+  - name: add
+    prompt: Mend it.
+    workspace: calc
+    setup: make
+    expect:
+      - tests: {run: "pytest --junitxml={report}", files: hidden/, at_least: 2}
+"""
+    )
+    (folder / "skillx").mkdir(exist_ok=True)
+    suite = load_suite(folder / "suite.yml")
+    first, second = suite.pairings
+    assert first.task.workspace == Workspace(source=folder / "calc")
+    assert first.task.timeout == 1800.0
+    assert second.task.timeout is None
+    assert second.system.sandbox == "none"
+    assert first.system.add_files == {".skills/x": folder / "skillx"}
+    assert (suite.resources.disk, suite.resources.processes) == (2 * 10**9, 99)
+    (expected,) = first.task.expect
+    assert expected.value == "pytest --junitxml={report}"
+
+
+REFUSED = {
+    "workspace: {repo: calc, commit: main}": "a branch or a tag may move",
+    "workspace: .": "contains the suite",
+    "workspace: nowhere": "there is no",
+    "setup: make": "setup needs a workspace",
+    "workspace: {folder: calc, repo: calc}": "needs either folder or repo",
+    "workspace: calc\n    expect: [{tests: {run: x, files: calc/test_calc.py}}]": (
+        "where the agent reads"
+    ),
+    "workspace: calc\n    expect: [{tests: {run: x, files: nothing}}]": "there are no tests at",
+    "expect: [{tests: {run: x, files: hidden}}]": "tests needs a workspace",
+}
+
+
+@pytest.mark.parametrize("keys", REFUSED)
+def test_a_suite_that_would_let_an_agent_see_what_decides_is_refused(folder, keys):
+    path = folder / "refused.yml"
+    path.write_text(
+        f"systems: [{{name: a, command: x}}]\ntasks:\n  - name: add\n    prompt: '?'\n    {keys}\n"
+    )
+    with pytest.raises(PasshatError, match=REFUSED[keys]):
+        load_suite(path)
+
+
+@pytest.mark.parametrize(
+    ("system", "message"),
+    [
+        ("{name: a, python: 'm:f'}", "only a command can work in a workspace"),
+        ("{name: a, command: x, cwd: calc}", "has no meaning in a workspace"),
+        ("{name: a, command: x, add_files: {../up: calc}}", "inside the workspace"),
+        ("{name: a, command: x, add_files: {up: nowhere}}", "there is no"),
+    ],
+)
+def test_a_system_that_cannot_work_in_a_workspace_is_refused(folder, system, message):
+    path = folder / "refused.yml"
+    path.write_text(f"systems: [{system}]\ntasks: [{{name: add, prompt: '?', workspace: calc}}]\n")
+    with pytest.raises(PasshatError, match=message):
+        load_suite(path)
+
+
+def test_without_bubblewrap_a_workspace_is_an_error_that_names_the_package(folder, monkeypatch):
+    require_bubblewrap.cache_clear()
+    monkeypatch.setattr(sandboxes.shutil, "which", lambda _: None)
+    try:
+        trial, _ = run(folder, [agent("a", "true")])["a"]
+    finally:
+        require_bubblewrap.cache_clear()
+    assert trial.outcome is ERRORED
+    assert "package bubblewrap" in trial.error
+    assert "sandbox: none" in trial.error
+
+
+def test_a_workspace_is_not_recorded_and_a_replay_says_so(folder):
+    task = Task(name="t", prompt="?", workspace=Workspace(source=folder / "calc"))
+    system = agent("a", "true", sandbox="none")
+    pairing = Pairing(system=system, task=task, runs=1, label="t")
+    settings = CassetteSettings(mode="record", directory=folder / "cassettes")
+    suite = Suite(name="s", pairings=(pairing,), directory=folder, cassette=settings)
+    with open_cassettes(suite, "record", environment={}) as cassettes:
+        (trial,) = run_trials(suite, handle_signals=False, cassettes=cassettes).trials
+    assert trial.outcome is ERRORED
+    assert "run with --live" in trial.error
+
+
+@isolated
+def test_a_fresh_workspace_of_many_files_takes_no_copy(tmp_path):
+    """With an overlay, a trial's workspace costs the same however large the template is."""
+    if not overlay_works():
+        pytest.skip("no overlay mount here")
+    from passhat.runner.sandbox import Limits, Sandbox
+    from passhat.runner.workspaces import fresh_copy
+
+    sandbox = Sandbox(tmp_path, Limits())
+    template = tmp_path / "template"
+    template.mkdir()
+    for number in range(300):
+        (template / f"{number}.txt").write_text("x" * 100)
+    view = fresh_copy(template, tmp_path / "trial", sandbox)
+    assert list(view.top.iterdir()) == []
+    assert view.below == template
+
+
+@isolated
+def test_trials_killed_in_the_middle_leave_nothing_behind(folder, tmp_path):
+    """The sandbox ends with the program that started it, even where that was killed."""
+    long = f"sleep 3{os.getpid()}"  # a name that no other test has
+    (folder / "slow.yml").write_text(
+        f"systems: [{{name: a, command: [sh, -c, 'touch started; {long}']}}]\n"
+        "tasks: [{name: add, prompt: '?', workspace: calc, expect: [{contains: x}]}]\n"
+    )
+    import sys
+
+    env = os.environ | {"TMPDIR": str(tmp_path)}
+    words = [sys.executable, "-m", "passhat", "run", str(folder / "slow.yml")]
+    process = subprocess.Popen(words, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)  # fmt: skip
+    try:
+        _until(lambda: list(tmp_path.glob("passhat-run-*/workspaces/trial-*/top/started")))
+    finally:
+        process.kill()
+        process.wait()
+    _until(lambda: not _running(long))
+
+
+def _running(words):
+    lines = (path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if _readable(path))
+    return [line for line in lines if line.replace(b"\0", b" ").strip() == words.encode()]
+
+
+def _readable(path):
+    try:
+        path.read_bytes()
+    except OSError:
+        return False
+    return True
+
+
+def _until(condition):
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end, "it did not come about within a minute"
+        time.sleep(0.05)
