@@ -8,6 +8,7 @@ from scipy import stats
 from statsmodels.stats.power import TTestPower
 
 from passhat.errors import ArgumentError
+from passhat.stats import assurance
 from passhat.stats.estimate import Unavailable
 from passhat.stats.sample_size import (
     detectable_difference,
@@ -124,3 +125,16 @@ def test_a_far_tail_does_not_become_nan():
 def test_comparisons_that_cannot_be_planned_are_refused(call, message):
     with pytest.raises(ArgumentError, match=message):
         call()
+
+
+@pytest.mark.parametrize(("runs", "tasks"), [(1, 30), (4, 60), (9, 20)])
+def test_drawn_comparisons_are_judged_alike_task_by_task_and_by_their_differences(runs, tasks):
+    """Tasks that differ by as many passes are one value of the interval: the same verdicts."""
+    suites = assurance.prior_suites(0.8, 0.4, tasks, suites=200)
+    rng = np.random.default_rng(runs)
+    first = rng.binomial(runs, suites.rates) / runs
+    second = rng.binomial(runs, suites.rates * 0.85) / runs
+    by_difference = assurance._called_better(first, second, suites, 0.05, runs=runs)
+    one_by_one = assurance._called_better(first, second, suites, 0.05, runs=tasks)
+    assert (by_difference == one_by_one).all()
+    assert 0 < by_difference.sum() < len(by_difference)

@@ -178,7 +178,9 @@ class PossibleComparisons:
         for start in range(0, len(rates), _COMPARED_AT_ONCE):
             some = slice(start, start + _COMPARED_AT_ONCE)
             second = rng.binomial(self.runs, rates[some]) / self.runs
-            found = _called_better(first[some], second, self.suites, 1 - self.confidence)
+            found = _called_better(
+                first[some], second, self.suites, 1 - self.confidence, runs=self.runs
+            )
             better, left = better + int(found.sum()), left - found.size
             # Far from the difference that is looked for, some of the suites settle it.
             if better / len(rates) >= power or (better + left) / len(rates) < power:
@@ -264,7 +266,7 @@ def _copied(suites: PossibleSuites, copies: int, *, same_families: bool) -> Poss
 
 
 def _called_better(
-    first: Floats, second: Floats, suites: PossibleSuites, alpha: float
+    first: Floats, second: Floats, suites: PossibleSuites, alpha: float, *, runs: int
 ) -> np.ndarray:
     """For which suites (rows) a comparison for tasks like these calls the first system better."""
     gaps, tasks = first - second, suites.tasks
@@ -279,9 +281,20 @@ def _called_better(
             sums, members.sum(axis=0), alpha / 2, unseen=-share, share=UNSEEN_IN_TEST
         )
     else:
-        low = lower_quantile(gaps, weight, alpha / 2, unseen=-share, share=UNSEEN_IN_TEST)
+        values, counts = gaps, weight
+        if suites.group is None and 2 * runs + 1 < tasks:
+            # Tasks that differ by as many passes are one value, however many there are.
+            values, counts = np.arange(-runs, runs + 1) / runs, _by_difference(gaps, runs)
+        low = lower_quantile(values, counts, alpha / 2, unseen=-share, share=UNSEEN_IN_TEST)
     few = tasks <= _FLIPPED_TASKS and not suites.by_family
     return np.asarray((low > 0) & ((_sign_flip_p(gaps) if few else _flip_limit(sums)) <= alpha))
+
+
+def _by_difference(gaps: Floats, runs: int) -> Floats:
+    """How many tasks of each suite (row) differ by -runs, ..., +runs passes."""
+    rows, kinds = len(gaps), 2 * runs + 1
+    keys = np.arange(rows)[:, None] * kinds + np.rint(gaps * runs).astype(np.intp) + runs
+    return np.bincount(keys.ravel(), minlength=rows * kinds).reshape(rows, kinds).astype(np.float64)
 
 
 def _flip_limit(sums: Floats) -> Floats:
