@@ -89,7 +89,8 @@ def _rounds(repetitions: int) -> Table:
         finding="The stream of `run --until-decided`, its guard and its waits, with a trial a "
         "second. Rates are those outside outages; both verdicts are wrong at 0.8. Where one trial "
         "in five of an outage still passes, rows are short and only some are set aside: that is "
-        f"not promised. One Monte Carlo standard error at 0.05 is {error:.4f}.",
+        "not promised, and neither is a spell that outlasts the waits: it is taken for a broken "
+        f"agent. One Monte Carlo standard error at 0.05 is {error:.4f}.",
         repetitions=repetitions,
         seed=SEED,
     )  # fmt: skip

@@ -217,6 +217,31 @@ def test_a_failure_of_one_side_never_moves_the_difference_its_way(pairs, data, s
     moves_down(before, after)
 
 
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 6), st.integers(0, 6), st.integers(1, 6), st.integers(0, 6)),
+        min_size=2,
+        max_size=8,
+    ),
+    st.data(),
+    st.sampled_from(BOTH),
+)
+def test_one_more_failed_run_of_a_side_never_moves_the_difference_its_way(tasks, data, scope):
+    n, c, m, d = (np.array(column) for column in zip(*tasks, strict=True))
+    c, d = np.minimum(c, n), np.minimum(d, m)
+    more = n.copy()
+    more[data.draw(st.integers(0, n.size - 1))] += 1
+    before, after = (difference((runs, m), c, d, scope) for runs in (n, more))
+    assert after.interval.high <= before.interval.high + ROUNDING
+    assert (before.answer, after.answer) != ("undecided", "better")
+    assert (before.answer, after.answer) != ("worse", "undecided")
+    # On these tasks the lower end follows that of the side itself.
+    own = [suite_estimate(runs, c, scope="this suite").interval.low for runs in (n, more)]
+    if scope == "tasks like these" or own[1] <= own[0]:
+        assert after.interval.low <= before.interval.low + ROUNDING
+
+
 def test_all_equal_values_are_no_special_case():
     """31 of 32 everywhere, and 31 of 32 on half of the tasks: the second is never worse off."""
     n = [32] * 8

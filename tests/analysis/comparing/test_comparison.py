@@ -1,3 +1,5 @@
+import json
+import re
 from itertools import product
 
 import numpy as np
@@ -8,6 +10,7 @@ from passhat.analysis.comparing.plots import plot_differences
 from passhat.analysis.planning.simulate import SimulationModel, simulate
 from passhat.errors import ArgumentError
 from passhat.records import Trials
+from passhat.reporters import render
 from passhat.stats.estimate import Unavailable
 from passhat.stats.paired import PairedDifference
 
@@ -313,9 +316,17 @@ def test_p_value_interval_and_answer_agree_at_every_k(seed):
         passed = (rng.random(places.size) < rates[places]).tolist()
         tasks = [f"t{place}" for place in places]
         sides.append(Trials.from_columns(system=[name] * len(tasks), task=tasks, passed=passed))
-    for one in compare(*sides).differences.values():
+    found = compare(*sides)
+    for one in found.differences.values():
         scopes = {"this suite": one.this_suite, "tasks like these": one.tasks_like_these}
         for scope, number in scopes.items():
             if isinstance(number, PairedDifference):
                 apart = 0 not in number.interval
                 assert (number.p_value <= 0.05) == apart == (one.answer(scope) != "undecided")
+    for one in json.loads(render(found, "json"))["differences"].values():
+        for told in (one["this_suite"], one["tasks_like_these"]):
+            if "p_value" in told:
+                apart = not told["low"] <= 0 <= told["high"]
+                assert (told["p_value"] <= 0.05) == apart == (told["verdict"] != "undecided")
+    for p in re.findall(r"\(p [<=] ([\d.e-]+)\)", render(found, "text")):
+        assert (float(p) <= 0.05) == (found.headline.answer("this suite") != "undecided")
