@@ -355,9 +355,9 @@ def refuse_newer(name: str, version: int) -> None:
 
 def damaged(name: str, what: object) -> HistoryError:
     """The error for a store that does not hold what was written to it."""
-    said = short(" ".join(str(what).split()), 200)
+    fault = short(" ".join(str(what).split()), 200)
     return HistoryError(
-        f"{name}: the store is damaged ({said}): restore it from a copy; `passhat history verify` "
+        f"{name}: the store is damaged ({fault}): restore it from a copy; `passhat history verify` "
         "says which runs are whole"
     )
 

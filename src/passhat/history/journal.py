@@ -144,8 +144,8 @@ class RunJournal:
     def finished(self) -> Sequence[Finished]:
         """All finished trials, by the number of their ticket (without their transcripts)."""
         # One query, and the tickets after it: workers finish trials while a driver reads.
-        found = read_trials_from(self.history, self.run, 0)
-        stamps = {ticket.number: ticket.stamp for ticket in self.launched()} if found else {}
+        trials = read_trials_from(self.history, self.run, 0)
+        stamps = {ticket.number: ticket.stamp for ticket in self.launched()} if trials else {}
         return [
             Finished(
                 ticket=Ticket(
@@ -157,7 +157,7 @@ class RunJournal:
                 ),
                 trial=trial,
             )
-            for number, trial in found
+            for number, trial in trials
         ]
 
     def calls(self) -> int:

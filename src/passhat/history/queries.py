@@ -185,8 +185,8 @@ def find_trial(
     history: History, run: Run, system: str, task: str, trial: int
 ) -> StoredTrial | None:
     """One trial, if it was made."""
-    found = _select_trials(history, "x.trial = ?6", (run.id, system, task, 1, 0, trial))
-    return found[0] if found else None
+    trials = _select_trials(history, "x.trial = ?6", (run.id, system, task, 1, 0, trial))
+    return trials[0] if trials else None
 
 
 def read_trials_from(
@@ -271,10 +271,10 @@ def tags_of_tasks(history: History, run: Run) -> dict[str, frozenset[str]]:
         "WHERE x.run = ? AND x.tags IS NOT NULL",
         (run.id,),
     )
-    found: dict[str, frozenset[str]] = {}
+    tags_of: dict[str, frozenset[str]] = {}
     for task, tags in rows:
-        found[task] = found.get(task, frozenset()) | frozenset(split_texts(tags))
-    return found
+        tags_of[task] = tags_of.get(task, frozenset()) | frozenset(split_texts(tags))
+    return tags_of
 
 
 def has_partial_scores(history: History, run: Run) -> bool:
@@ -446,8 +446,8 @@ def transcripts_of(
             """,  # noqa: S608  marks only
             (*(number for key in wanted for number in key), run.id),
         )
-        found = {wanted[system, task, trial]: body for system, task, trial, body in rows}
-        yield from ((key, unpack(found[key])) for key in batch if key in found)
+        bodies = {wanted[system, task, trial]: body for system, task, trial, body in rows}
+        yield from ((key, unpack(bodies[key])) for key in batch if key in bodies)
 
 
 def failures_of_run(history: History, run: Run, *, most: int = MOST_OF_A_TASK) -> Transcripts:

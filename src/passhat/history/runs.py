@@ -103,9 +103,9 @@ def knows(history: Index, reference: str) -> bool:
 
 
 def _fitting(history: Index, reference: str) -> tuple[Kind, list[int]]:
-    if (found := _matching(history, reference)) is None:
+    if (fitting := _matching(history, reference)) is None:
         raise HistoryError(_unknown(history, reference))
-    return found
+    return fitting
 
 
 def _matching(history: Index, reference: str) -> tuple[Kind, list[int]] | None:
@@ -119,16 +119,16 @@ def _matching(history: Index, reference: str) -> tuple[Kind, list[int]] | None:
 
 
 def _beginning_with(history: Index, reference: str) -> tuple[Kind, list[int]] | None:
-    found: dict[str, tuple[Kind, list[int]]] = {}
+    named: dict[str, tuple[Kind, list[int]]] = {}
     for kind, query in _BEGINNINGS.items():
         for run, name in history.database.execute(query, (reference,)):
-            found.setdefault(name, (kind, []))[1].append(run)
-    if len(found) > 1:
+            named.setdefault(name, (kind, []))[1].append(run)
+    if len(named) > 1:
         raise HistoryError(
             f"{history.name}: {reference!r} is the beginning of several: "
-            f"{listed(found, _NAMED)}; write more of the one that you mean"
+            f"{listed(named, _NAMED)}; write more of the one that you mean"
         )
-    return next(iter(found.values()), None)
+    return next(iter(named.values()), None)
 
 
 def _only_itself(history: Index, reference: str, kind: Kind, judged: Run) -> str:

@@ -53,8 +53,8 @@ class SqliteDatabase:
         except sqlite3.OperationalError as error:
             raise _unusable(path, error) from None
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            said = " ".join(str(error).split())
-            raise HistoryError(f"{path}: not a passhat history store ({said})") from None
+            fault = " ".join(str(error).split())
+            raise HistoryError(f"{path}: not a passhat history store ({fault})") from None
         except OSError as error:
             raise StoreError(f"{path}: the store cannot be made ({error.strerror})") from None
         return database
@@ -120,9 +120,9 @@ class SqliteDatabase:
         self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def check(self, table: str | None = None) -> None:
-        found = self.execute(f"PRAGMA quick_check({1 if table is None else table})").fetchone()
-        if found is None or found[0] != "ok":
-            raise damaged(self.name, found and str(found[0]).splitlines()[-1])
+        row = self.execute(f"PRAGMA quick_check({1 if table is None else table})").fetchone()
+        if row is None or row[0] != "ok":
+            raise damaged(self.name, row and str(row[0]).splitlines()[-1])
 
     def another(self) -> SqliteDatabase:
         return SqliteDatabase.open(self._path, read_only=self._read_only)
@@ -173,10 +173,10 @@ class SqliteDatabase:
         version = self._version()
         refuse_newer(self.name, version)
         if version < len(MIGRATIONS):
-            found = self._connection.execute(
+            row = self._connection.execute(
                 "SELECT 1 FROM sqlite_master WHERE name = 'runs'"
             ).fetchone()
-            raise stale(self.name, "an SQLite database", has_runs=found is not None)
+            raise stale(self.name, "an SQLite database", has_runs=row is not None)
 
     def _version(self) -> int:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
@@ -238,7 +238,7 @@ def _only_reading(action: int, _: object, function: object, *__: object) -> int:
 
 
 def _unusable(path: Path, error: Exception) -> StoreError:
-    said = " ".join(str(error).split())
+    fault = " ".join(str(error).split())
     if _on_read_only_disk(path):
-        said = "it is on a disk that is mounted read-only"
-    return StoreError(f"{path}: the store cannot be used now ({said})")
+        fault = "it is on a disk that is mounted read-only"
+    return StoreError(f"{path}: the store cannot be used now ({fault})")

@@ -566,16 +566,16 @@ class _Reduced:
             [[self.sums.get((*pair, outcome), none) for pair in pairs] for outcome in OUTCOMES],
             dtype=np.float64,
         )
-        found = {}
+        sums = {}
         for place, name in enumerate(FEATURES):
             count, total, squares = (cells[:, :, 3 * place + i] for i in range(3))
             if count.any():
-                found[name] = FeatureSums(
+                sums[name] = FeatureSums(
                     count=count.astype(np.int64),
                     total=significant(total),
                     squares=significant(squares),
                 )
-        return found
+        return sums
 
 
 # Trials as rows of the store, and rows as a table of trials.

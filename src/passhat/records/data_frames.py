@@ -429,8 +429,8 @@ def _decoded(text: str) -> Any:
     import json
 
     try:
-        found = json.loads(text)
+        words = json.loads(text)
     except (ValueError, RecursionError):
         return [text]
-    plain = isinstance(found, list) and all(isinstance(word, str) for word in found)
-    return found if plain else [text]
+    plain = isinstance(words, list) and all(isinstance(word, str) for word in words)
+    return words if plain else [text]

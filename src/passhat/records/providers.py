@@ -255,9 +255,9 @@ def known_models(provider: str) -> list[str]:
         from genai_prices import data_snapshot
     except ImportError:
         return []
-    for found in data_snapshot.get_snapshot().providers:
-        if found.id == provider:
-            return sorted(model.id for model in found.models)
+    for listed in data_snapshot.get_snapshot().providers:
+        if listed.id == provider:
+            return sorted(model.id for model in listed.models)
     return []
 
 

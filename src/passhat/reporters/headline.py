@@ -252,12 +252,6 @@ def not_for_others(tasks: int) -> str:
     return f"{few} too few to show it for similar tasks"
 
 
-def held_for(scope: Scope, systems: int) -> str:
-    """What a rank or a tie holds for: in the other scope, or as a pair, two may differ."""
-    where = scope_words(scope)
-    return f"(for {where})" if systems == 2 else f"(for {where}, all {systems} compared at once)"
-
-
 def unjudged(systems: Sequence[SystemReport], k: int) -> list[str]:
     """Who is not judged, by name, and why."""
     errored = [one for one in systems if all_errored(one)]

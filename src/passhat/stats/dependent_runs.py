@@ -210,8 +210,8 @@ def _variances(table: Floats) -> Floats:
     runs = (~np.isnan(table)).sum(axis=1)
     mean = np.nansum(table, axis=1) / np.maximum(runs, 1)
     squares = np.nansum((table - mean[:, None]) ** 2, axis=1)
-    found = squares / np.maximum(runs - 1, 1)
-    return np.where((runs > 1) & (found > _NO_VARIANCE), found, 0.0)
+    sample = squares / np.maximum(runs - 1, 1)
+    return np.where((runs > 1) & (sample > _NO_VARIANCE), sample, 0.0)
 
 
 def _p_values(telling: Floats, rng: Generator) -> tuple[float, float]:
@@ -600,8 +600,8 @@ class BetweenDayVariance:
 
     @property
     def weights(self) -> Floats:
-        found = np.exp(self.log_weights - self.log_weights.max())
-        return np.asarray(found / found.sum())
+        weights = np.exp(self.log_weights - self.log_weights.max())
+        return np.asarray(weights / weights.sum())
 
     @property
     def sigma(self) -> float:

@@ -326,11 +326,11 @@ def _drawn_once(
     sides[0, : shape[0]] = 1.0
     places = np.argsort(rng.random((draws, sum(shape))), axis=1)[:, : shape[0]]
     np.put_along_axis(sides[1:], places, 1.0, axis=1)
-    found = np.empty(len(pooled))
+    p = np.empty(len(pooled))
     for i, scores in enumerate(pooled):
         reach = _reach(_gaps(sides, scores, shape), alternative)
-        found[i] = float((reach >= reach[0] - _TIE).mean())
-    return found
+        p[i] = float((reach >= reach[0] - _TIE).mean())
+    return p
 
 
 def _gaps(sides: Floats, scores: Floats, shape: tuple[int, int]) -> Floats:
@@ -389,8 +389,8 @@ def sign_flip_test(differences: Floats, rng: np.random.Generator) -> ExactP:
     0.0625
     """
     table = np.column_stack((differences, np.zeros(differences.size)))
-    found = sign_flip_tests(table, (np.array([0]), np.array([1])), rng)
-    return ExactP(p_value=float(found.p_values[0]), method=found.method, random=found.random)
+    tested = sign_flip_tests(table, (np.array([0]), np.array([1])), rng)
+    return ExactP(p_value=float(tested.p_values[0]), method=tested.method, random=tested.random)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -528,14 +528,14 @@ def _flipped_tails(
     total = table.sum(axis=0)
     behind = total[pairs[0]] < total[pairs[1]]
     ahead, other = np.where(behind, pairs[::-1], pairs)
-    found = np.zeros(ahead.size)
+    beyond = np.zeros(ahead.size)
     for chosen in signs:
         sums = np.ascontiguousarray((chosen @ table).T)
         for i, (one, two) in enumerate(zip(ahead.tolist(), other.tolist(), strict=True)):
             flipped = sums[one] - sums[two]
             reached = np.count_nonzero(flipped <= _TIE)
-            found[i] += reached + (np.count_nonzero(flipped < -_TIE) if mid else reached)
-    return np.where(np.abs(total[ahead] - total[other]) <= _TIE, np.inf, found)
+            beyond[i] += reached + (np.count_nonzero(flipped < -_TIE) if mid else reached)
+    return np.where(np.abs(total[ahead] - total[other]) <= _TIE, np.inf, beyond)
 
 
 def _strata(n_a: Counts, n_b: Counts, passes: Counts) -> tuple[Counts, Counts]:

@@ -122,8 +122,8 @@ def bounds_both_ways(
     if scope == THIS_SUITE and _is_small(cells):
         return suite_bounds(cells.both_ways(), ks, np.array(confidences)[:, None])
     sides = zip((False, True), confidences, strict=True)
-    found = [SuiteCurve(cells, ks, mirrored=side).bounds(scope, level) for side, level in sides]
-    low, high = (np.stack(ends) for ends in zip(*found, strict=True))
+    bounds = [SuiteCurve(cells, ks, mirrored=side).bounds(scope, level) for side, level in sides]
+    low, high = (np.stack(ends) for ends in zip(*bounds, strict=True))
     return low, high
 
 

@@ -276,8 +276,8 @@ def _smallest_p(n_a: Counts, n_b: Counts, alternative: Alternative, *, alone: bo
         one_sided = np.exp(-log_choose(total, n_a))
         both = np.where(n_a == n_b, 2, 1)
     sides = both if alternative == "two-sided" else 1
-    found = np.minimum(1.0, sides * one_sided)
-    return np.where((n_a > 0) & (n_b > 0), found, 1.0)
+    least = np.minimum(1.0, sides * one_sided)
+    return np.where((n_a > 0) & (n_b > 0), least, 1.0)
 
 
 # Many tests at once: p-values adjusted so that the family's error rate is the stated one.

@@ -166,8 +166,8 @@ def _roots_on_grid(
         # If all of these do, each has a root to polish; else they are searched from the limit on.
         if (values[:, nowhere] > 0).any(axis=0).all():
             nowhere = np.zeros_like(nowhere)
-    found = _polished(lambda x: np.where(nowhere, 0.0, of(x)), guess)
-    return None if found is None else np.where(nowhere, first, found)
+    roots = _polished(lambda x: np.where(nowhere, 0.0, of(x)), guess)
+    return None if roots is None else np.where(nowhere, first, roots)
 
 
 def _first_below(values: Floats) -> NDArray[np.intp]:
@@ -180,8 +180,8 @@ def _near_grid(grid: Floats, values: Floats) -> Floats:
     right = _first_below(values)
     first = np.clip(right - _NEIGHBOURS // 2, 0, grid.size - _NEIGHBOURS)
     places = first + np.arange(_NEIGHBOURS).reshape(-1, *(1,) * right.ndim)
-    found = _interpolated(grid[places], np.take_along_axis(values, places, axis=0))
-    return np.clip(np.where(np.isfinite(found), found, grid[right]), grid[right - 1], grid[right])
+    roots = _interpolated(grid[places], np.take_along_axis(values, places, axis=0))
+    return np.clip(np.where(np.isfinite(roots), roots, grid[right]), grid[right - 1], grid[right])
 
 
 def _polished(of: Callable[[Floats], Floats], guess: Floats) -> Floats | None:
@@ -227,8 +227,8 @@ def _anderson_bjorck(
             np.where(right, value, above * damped),
             np.where(right, below * damped, value),
         )
-        found = np.abs(value) <= _LAST_DIGITS
-        low, high = np.where(right | found, middle, low), np.where(right & ~found, high, middle)
+        exact = np.abs(value) <= _LAST_DIGITS
+        low, high = np.where(right | exact, middle, low), np.where(right & ~exact, high, middle)
         stayed, first = right, False
         if (high - low <= _LAST_DIGITS).all():
             break

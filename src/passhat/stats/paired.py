@@ -173,11 +173,11 @@ def pass_hat_differences(
     return [independent_difference(*one, *other) for one, other in zip(*sides, strict=True)]
 
 
-def in_agreement(found: PairedDifference) -> PairedDifference:
+def in_agreement(tested: PairedDifference) -> PairedDifference:
     """The same, with an interval that reaches 0 if the exact test finds no difference."""
-    if 0 in found.interval or found.p_value <= 1 - found.confidence:
-        return found
-    return replace(found, interval=to_zero(found.interval))
+    if 0 in tested.interval or tested.p_value <= 1 - tested.confidence:
+        return tested
+    return replace(tested, interval=to_zero(tested.interval))
 
 
 def _judged(
@@ -477,12 +477,12 @@ class _Side:
         if self.cells is not None:
             return self.around_mean(suite_bounds(self.cells, (1,), confidence))
         sums = self._sums
-        found = score_estimate(
+        mean = score_estimate(
             sums.runs, sums.total, sums.squares, weight=self._weight, confidence=confidence
         )
-        assert isinstance(found, Estimate), "every task has a run"
-        assert found.interval is not None, "a default has an interval"
-        return found.value - found.interval.low, found.interval.high - found.value
+        assert isinstance(mean, Estimate), "every task has a run"
+        assert mean.interval is not None, "a default has an interval"
+        return mean.value - mean.interval.low, mean.interval.high - mean.value
 
     def around_mean(self, bounds: Bounds) -> tuple[float, float]:
         """How far an interval with these bounds reaches down and up."""
@@ -508,9 +508,9 @@ class SuiteFit(Fit):
     def interval(self, alpha: float) -> Interval:
         below = above = 0.0
         if self.single is not None:
-            found, part = self.single.interval(alpha), 1 - self.share
-            below = (part * (self.single.value - found.low)) ** 2
-            above = (part * (found.high - self.single.value)) ** 2
+            inner, part = self.single.interval(alpha), 1 - self.share
+            below = (part * (self.single.value - inner.low)) ** 2
+            above = (part * (inner.high - self.single.value)) ** 2
         if self.sides is not None:
             first, second = _margins(*self.sides, 1 - min(alpha, _WIDEST_TAIL))
             below += self.share**2 * (first[0] ** 2 + second[1] ** 2)
@@ -527,8 +527,8 @@ class SuiteFit(Fit):
         # A margin is nearly proportional to z: a few steps find where it reaches 0.
         z = min(_FARTHEST, abs(self.value) / self.error)
         for _ in range(_MOST_STEPS):
-            found = self.interval(2 * float(ndtr(-z)))
-            margin = self.value - found.low if self.value > 0 else found.high - self.value
+            reach = self.interval(2 * float(ndtr(-z)))
+            margin = self.value - reach.low if self.value > 0 else reach.high - self.value
             before, z = z, min(_FARTHEST, z * abs(self.value) / max(margin, _SMALLEST))
             if abs(z - before) < _ENOUGH:
                 break

@@ -120,8 +120,8 @@ def rank_systems(
     generator, seed = random_generator(rng)
     kept = None if group is None else group.taken(shared)
     means = np.average(table, axis=0, weights=None if kept is None else kept.weight)
-    found = all_pairs(table, kept, 1 - confidence, generator)
-    pairs = _pairs(found)
+    every = all_pairs(table, kept, 1 - confidence, generator)
+    pairs = _pairs(every)
     better = _better(pairs, table.shape[1])
     order = np.argsort(-means, kind="stable").tolist()
     best, worst = 1 + better.sum(axis=0), len(better) - better.sum(axis=1)
@@ -131,13 +131,13 @@ def rank_systems(
         rank_sets=tuple(zip(best.tolist(), worst.tolist(), strict=True)),
         tie_bands=_tie_bands(order, better),
         pairs=pairs,
-        pair_level=found.level,
-        method=found.method,
+        pair_level=every.level,
+        method=every.method,
         confidence=confidence,
         tasks=len(table),
         excluded=excluded,
         seed=seed,
-        notes=(*_notes(len(excluded), len(table), found.level), *few_families_note(kept)),
+        notes=(*_notes(len(excluded), len(table), every.level), *few_families_note(kept)),
     )
 
 
@@ -150,15 +150,15 @@ def _table(values: ArrayLike) -> Floats:
     return table
 
 
-def _pairs(found: AllPairs) -> tuple[PairOfSystems, ...]:
+def _pairs(every: AllPairs) -> tuple[PairOfSystems, ...]:
     columns = (
-        found.first,
-        found.second,
-        found.value,
-        found.low,
-        found.high,
-        found.error,
-        found.p_value,
+        every.first,
+        every.second,
+        every.value,
+        every.low,
+        every.high,
+        every.error,
+        every.p_value,
     )
     return tuple(
         PairOfSystems(
@@ -195,19 +195,19 @@ def _tie_bands(order: list[int], better: Mask) -> tuple[tuple[int, ...], ...]:
     tied = ~(better | better.T)
     bands: list[tuple[int, ...]] = []
     joined = np.zeros_like(tied)
-    for place, one in enumerate(order):
-        below = [other for other in order[place + 1 :] if tied[one, other]]
+    for place, system in enumerate(order):
+        below = [other for other in order[place + 1 :] if tied[system, other]]
         for other in below:
-            if not joined[one, other]:
-                band = [one, other]
+            if not joined[system, other]:
+                band = [system, other]
                 for third in (*below, *reversed(order[:place])):
                     if third not in band and tied[band, third].all():
                         band.append(third)
                 bands.append(tuple(sorted(band, key=order.index)))
                 joined[np.ix_(band, band)] = True
-        if tied[one].sum() == 1:  # with itself
-            bands.append((one,))
-    return tuple(sorted(bands, key=lambda band: [order.index(one) for one in band]))
+        if tied[system].sum() == 1:  # with itself
+            bands.append((system,))
+    return tuple(sorted(bands, key=lambda band: [order.index(system) for system in band]))
 
 
 def _notes(excluded: int, tasks: int, level: float) -> tuple[str, ...]:

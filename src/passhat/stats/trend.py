@@ -200,14 +200,14 @@ class TaskSeries:
     def clarity(self, start: Counts, split: Counts, end: Counts) -> Floats:
         """How many standard errors apart old and new are, by the noise that posteriors expect."""
         block = max(1, _BLOCK // max(1, self.n.shape[1]))
-        found = np.zeros(start.size)
+        ratios = np.zeros(start.size)
         stretches, which = np.unique(np.column_stack((start, end)), axis=0, return_inverse=True)
         for i, (first, last) in enumerate(stretches.tolist()):
             places = np.flatnonzero(which.ravel() == i)
             for at in range(0, places.size, block):
                 part = places[at : at + block]
-                found[part] = self._ratio(first, split[part], last)
-        return found
+                ratios[part] = self._ratio(first, split[part], last)
+        return ratios
 
     def levels(self, start: int, split: int, end: int) -> tuple[float, float]:
         """The mean over the tasks that both stretches ran, in the old one and in the new."""
@@ -225,12 +225,12 @@ class TaskSeries:
         sides = [
             suite_estimate(n[both], c[both], k=self.k, confidence=confidence) for n, c in (new, old)
         ]
-        found = independent_difference(*sides)
-        assert isinstance(found, Estimate), "stretches that are compared share a task"
-        assert found.interval is not None, "the default has an interval"
+        moved = independent_difference(*sides)
+        assert isinstance(moved, Estimate), "stretches that are compared share a task"
+        assert moved.interval is not None, "the default has an interval"
         if self.metric == "pass@k":
-            return Interval(-found.interval.high, -found.interval.low)
-        return found.interval
+            return Interval(-moved.interval.high, -moved.interval.low)
+        return moved.interval
 
     def slope(self, start: int, end: int) -> float:
         """How much the mean moves per logit: of p^k it is k (p^k - p^(k+1))."""
@@ -452,16 +452,16 @@ def change_points(
         raise ArgumentError("horizon", rule, horizon)
     confidence = confidence_level(confidence)
     threshold = alarm_threshold(rate, span) * (_OF_DAYS if _has_days(series) else 1.0)
-    found: list[ChangePoint] = []
+    located: list[ChangePoint] = []
     start, looked = 0, 0
     spread = BetweenDayVariance.unknown()
     while (alarm := _first_alarm(series, start, looked, threshold, spread)) is not None:
-        found.append(_located(series, alarm, start, confidence))
-        spread = _learned(series, spread, start, found[-1].position)
-        start, looked = found[-1].position, alarm.newest + 1
+        located.append(_located(series, alarm, start, confidence))
+        spread = _learned(series, spread, start, located[-1].position)
+        start, looked = located[-1].position, alarm.newest + 1
     spread = _learned(series, spread, start, len(series))
     return Changes(
-        points=_clear_changes(series, found, spread, confidence),
+        points=_clear_changes(series, located, spread, confidence),
         false_alarm=rate,
         horizon=span,
         threshold=threshold,
@@ -495,10 +495,10 @@ def alarm_threshold(false_alarm: float, horizon: int) -> float:
     return float(2 * ndtr(-np.quantile(largest, 1 - false_alarm)))
 
 
-def day_spread(series: TaskSeries, found: Changes) -> BetweenDayVariance:
+def day_spread(series: TaskSeries, changes: Changes) -> BetweenDayVariance:
     """How far the points of a history lie apart between its changes."""
     spread = BetweenDayVariance.unknown()
-    ends = [0, *(change.position for change in found.points), len(series)]
+    ends = [0, *(change.position for change in changes.points), len(series)]
     for start, end in pairwise(ends):
         spread = spread.after(*series.rate.days(start, end))
     return spread
@@ -640,29 +640,29 @@ def _located(series: Series, alarm: _Alarm, start: int, confidence: float) -> Ch
 
 
 def _clear_changes(
-    series: Series, found: Sequence[ChangePoint], spread: BetweenDayVariance, confidence: float
+    series: Series, changes: Sequence[ChangePoint], spread: BetweenDayVariance, confidence: float
 ) -> tuple[ChangePoint, ...]:
     """The changes with the levels next to them, without those in which pass^k may not have changed.
 
     If a change is left out, its two stretches become one.
     """
-    points = tuple(_between_neighbours(series, found, spread, confidence))
-    clear = [one for one in points if 0 not in one.interval]
+    points = tuple(_between_neighbours(series, changes, spread, confidence))
+    clear = [point for point in points if 0 not in point.interval]
     if len(clear) == len(points) or not isinstance(series, TaskSeries):
         return points
     return _clear_changes(series, clear, spread, confidence)
 
 
 def _between_neighbours(
-    series: Series, found: Sequence[ChangePoint], spread: BetweenDayVariance, confidence: float
+    series: Series, changes: Sequence[ChangePoint], spread: BetweenDayVariance, confidence: float
 ) -> Iterator[ChangePoint]:
     """The same changes, each with the levels of the stretches next to it, and days in the interval.
 
     The points of an alarm may reach beyond the next change: one change's `after` would then not be
     the next one's `before`.
     """
-    ends = [0, *(change.position for change in found), len(series)]
-    for change, start, end in zip(found, ends, ends[2:], strict=False):
+    ends = [0, *(change.position for change in changes), len(series)]
+    for change, start, end in zip(changes, ends, ends[2:], strict=False):
         split = change.position
         before, after = series.levels(start, split, end)
         if np.isnan(before):  # no task was run in both stretches: the size at the alarm is kept
@@ -681,14 +681,14 @@ def _with_days(
     series: Series, spread: BetweenDayVariance, window: tuple[int, int, int], confidence: float
 ) -> Interval:
     """The interval of a change, widened by the spread between days."""
-    found = series.difference(*window, confidence)
+    bounds = series.difference(*window, confidence)
     if not isinstance(series, TaskSeries):
-        return found
+        return bounds
     start, split, end = window
     before, after = series.levels(*window)
     days = 1 / (split - start) + 1 / (end - split)
     slope = (series.slope(start, split) + series.slope(split, end)) / 2
-    wide = wider_margins(found, after - before, spread.margins(found, slope, days, confidence))
+    wide = wider_margins(bounds, after - before, spread.margins(bounds, slope, days, confidence))
     return Interval(max(-1.0, wide.low), min(1.0, wide.high))
 
 

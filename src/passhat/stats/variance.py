@@ -497,18 +497,18 @@ def families_differ(values: ArrayLike, family: Families, *, level: float = 0.001
     >>> families_differ(rates, ["a"] * 6 + ["b"] * 6, level=0.01)
     True
     """
-    found = np.asarray(values, dtype=np.float64)
-    group = grouping(family, None, found.size)
-    if group is None or not 1 < group.families < found.size:
+    score = np.asarray(values, dtype=np.float64)
+    group = grouping(family, None, score.size)
+    if group is None or not 1 < group.families < score.size:
         return False
     sizes = np.bincount(group.family)
-    centres = np.bincount(group.family, found) / sizes
-    degrees = group.families - 1, found.size - group.families
-    between = float((sizes * (centres - found.mean()) ** 2).sum()) / degrees[0]
-    within = float(((found - centres[group.family]) ** 2).sum()) / degrees[1]
+    centres = np.bincount(group.family, score) / sizes
+    degrees = group.families - 1, score.size - group.families
+    between = float((sizes * (centres - score.mean()) ** 2).sum()) / degrees[0]
+    within = float(((score - centres[group.family]) ** 2).sum()) / degrees[1]
     if between <= within * float(special.fdtri(*degrees, 1 - level)) + _FAMILY_ROUNDING:
         return False
-    return found.size > _MOST_SHUFFLED or _shuffled_p(found, group) <= level
+    return score.size > _MOST_SHUFFLED or _shuffled_p(score, group) <= level
 
 
 def _shuffled_p(values: Floats, group: TaskGroups) -> float:

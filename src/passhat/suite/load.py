@@ -87,11 +87,11 @@ def check_text(
     suite, problems = _build(tree, path, env, digest, models_asked=models_asked)
     # A value that could not be read is not reported a second time for its type.
     unread = {problem.path for problem in tree.problems if problem.path}
-    found = [*tree.problems, *(p for p in problems if p.path not in unread)]
+    wrong = [*tree.problems, *(p for p in problems if p.path not in unread)]
     redactor = environment_redactor(env)
-    cleaned = {replace(problem, message=redactor.clean(problem.message)) for problem in found}
-    found = sorted(cleaned, key=lambda p: (p.line, p.column, p.message))
-    return (None if found else suite), tuple(found)
+    cleaned = {replace(problem, message=redactor.clean(problem.message)) for problem in wrong}
+    wrong = sorted(cleaned, key=lambda p: (p.line, p.column, p.message))
+    return (None if wrong else suite), tuple(wrong)
 
 
 def suite_in(directory: Path) -> Suite | None:

@@ -159,20 +159,20 @@ def _schema(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 def _annotated_schema(
     kind: Any, notes: Sequence[Any], definitions: dict[str, Any]
 ) -> dict[str, Any]:
-    found = _schema(kind, definitions)
+    schema = _schema(kind, definitions)
     for note in notes:
         if isinstance(note, Short):
-            found = _any_of([_schema(kind.field_types()[note.key], definitions), found])
+            schema = _any_of([_schema(kind.field_types()[note.key], definitions), schema])
         elif isinstance(note, Reads) and note.schema:
-            found = _any_of([note.schema, found])
+            schema = _any_of([note.schema, schema])
         elif isinstance(note, Meta):
             limits = {word: getattr(note, name) for name, word in LIMITS.items()}
-            found |= {
-                word.replace("Length", "Items") if "items" in found else word: limit
+            schema |= {
+                word.replace("Length", "Items") if "items" in schema else word: limit
                 for word, limit in limits.items()
                 if limit is not None
             }
-    return found
+    return schema
 
 
 def _any_of(schemas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -79,8 +79,8 @@ class FaultPart(Part):
     """What the error says."""
 
     def broken_rule(self) -> str | None:
-        one = (self.probability is None) != (self.nth is None)
-        return None if one else "needs either probability or nth"
+        either = (self.probability is None) != (self.nth is None)
+        return None if either else "needs either probability or nth"
 
 
 class PricesPart(Part):

@@ -482,8 +482,8 @@ class PromptPart(Part):
     """The server that has the prompt; by default the first that has it."""
 
     def broken_rule(self) -> str | None:
-        one = (self.text is None) != (self.name is None)
-        return None if one else "needs either text or the name of a prompt"
+        either = (self.text is None) != (self.name is None)
+        return None if either else "needs either text or the name of a prompt"
 
 
 class ResourcePart(Part):
@@ -563,8 +563,8 @@ class TaskFields(Part):
     """A shell script that prepares the workspace, once for all trials."""
 
     def broken_rule(self) -> str | None:
-        one = bool(self.steps) != (self.prompt is not None)
-        return None if one else "needs either prompt or steps"
+        either = bool(self.steps) != (self.prompt is not None)
+        return None if either else "needs either prompt or steps"
 
 
 class TaskPart(TaskFields):

@@ -111,11 +111,11 @@ def explained_runs(trials: Trials, transcripts: Transcripts) -> tuple[ExplainedR
     columns = trials.system.texts(), trials.task.texts(), trials.trial.tolist()
     errors = trials.error.texts() if trials.error is not None else [None] * len(trials)
     outcomes = [Outcome(code) for code in trials.outcome.tolist()]
-    found = []
+    runs = []
     for row, (system, task, trial) in enumerate(zip(*columns, strict=True)):
         kept = transcripts.get((system or "", task or "", trial))
         transcript = Transcript.from_json(kept) if kept is not None else None
-        found.append(
+        runs.append(
             ExplainedRun(
                 system=system or "",
                 task=task or "",
@@ -127,7 +127,7 @@ def explained_runs(trials: Trials, transcripts: Transcripts) -> tuple[ExplainedR
                 costs={name: float(c[row]) for name, c in costs.items() if c[row] == c[row]},
             )
         )
-    return tuple(found)
+    return tuple(runs)
 
 
 def runs_by_task(runs: Iterable[ExplainedRun]) -> list[list[ExplainedRun]]:

@@ -96,7 +96,7 @@ class ToolMatrix:
 
 def trajectories(
     runs: Sequence[ExplainedRun],
-    found: Sequence[Divergence],
+    diverged: Sequence[Divergence],
     *,
     confidence: float,
     expected: Mapping[str, str] | None = None,
@@ -116,15 +116,15 @@ def trajectories(
     def order(one: ExplainedRun, other: ExplainedRun) -> float:
         return known_order(*sorted((one.tools[:MOST_STEPS], other.tools[:MOST_STEPS])))
 
-    said = [run for group in groups for run in group]
+    spoken = [run for group in groups for run in group]
     return Trajectories(
         tools=called_alike(lambda one, other: _dice(set(one.tools), set(other.tools))),
         order=called_alike(order),
         path=called_alike(lambda one, other: float(one.tools == other.tools)),
         costs=_cost_likeness(several, alike),
-        behaviours=_find_behaviours(said, confidence),
+        behaviours=_find_behaviours(spoken, confidence),
         splits=_cost_splits(runs),
-        matrix=_expected_matrix(said, expected) if expected else _seen_matrix(found),
+        matrix=_expected_matrix(spoken, expected) if expected else _seen_matrix(diverged),
     )
 
 
@@ -141,12 +141,12 @@ def _find_behaviours(
             lambda run: any(call.worked for call in _calls_after_error(run)),
         ),
     )
-    found = []
+    behaviours = []
     for words, does in doing:
         those = [run for run in runs if does(run)]
         if those:
             passed = sum(run.passed for run in those)
-            found.append(
+            behaviours.append(
                 ObservedBehaviour(
                     words=words,
                     runs=len(those),
@@ -156,18 +156,18 @@ def _find_behaviours(
                     pass_rate=share_estimate(passed, len(those), confidence=confidence),
                 )
             )
-    return tuple(found)
+    return tuple(behaviours)
 
 
 def _cost_splits(runs: Sequence[ExplainedRun]) -> tuple[CostSplit, ...]:
     """What passing and failing runs took, of each cost that the log has."""
-    found = []
+    splits = []
     for name in COSTS:
         passing = [run.costs[name] for run in runs if run.passed and name in run.costs]
         failing = [run.costs[name] for run in runs if not run.passed and name in run.costs]
         total = sum(passing) + sum(failing)
         if total > 0:
-            found.append(
+            splits.append(
                 CostSplit(
                     name=name,
                     passing=_mean(passing),
@@ -176,16 +176,16 @@ def _cost_splits(runs: Sequence[ExplainedRun]) -> tuple[CostSplit, ...]:
                     runs=len(passing) + len(failing),
                 )
             )
-    return tuple(found)
+    return tuple(splits)
 
 
-def _seen_matrix(found: Sequence[Divergence]) -> ToolMatrix:
+def _seen_matrix(diverged: Sequence[Divergence]) -> ToolMatrix:
     """What failing runs called where the nearest passing run called something."""
     counts: Counter[tuple[str, str]] = Counter()
-    for one in found:
+    for divergence in diverged:
         expected: list[str] = []
         chosen: list[str] = []
-        for pair in align(one.passing.calls[:MOST_CALLS], one.run.calls[:MOST_CALLS]):
+        for pair in align(divergence.passing.calls[:MOST_CALLS], divergence.run.calls[:MOST_CALLS]):
             if pair.left and pair.right:
                 counts.update(zip_longest(expected, chosen, fillvalue=NOTHING))
                 expected, chosen = [], []
@@ -223,7 +223,7 @@ def _mean_likeness(
     if not means:
         return Unavailable("no task has two runs with what it takes to compare them")
     of_tasks = np.array(means)
-    found = score_estimate(
+    mean = score_estimate(
         np.ones(of_tasks.size, dtype=np.int64),
         of_tasks,
         of_tasks**2,
@@ -231,7 +231,7 @@ def _mean_likeness(
         method="t",  # likeness is nowhere near 0 or 1 task by task, as outcomes are
         confidence=confidence,
     )
-    return replace(found, runs=sum(map(len, groups))) if isinstance(found, Estimate) else found
+    return replace(mean, runs=sum(map(len, groups))) if isinstance(mean, Estimate) else mean
 
 
 def _dice(one: set[str], other: set[str]) -> float:

@@ -74,17 +74,17 @@ def priced(spending: Spending, tally: Tally | None) -> Spending:
 
 def budgets(design: Design, tasks: int, spending: Spending) -> tuple[BudgetPlan, ...]:
     """What each limit buys, shared equally by the tasks."""
-    found = []
+    bought = []
     if spending.max_cost is not None:
         if spending.cost_per_run is None:
             raise ArgumentError("cost_per_run", "must be given with `max_cost`", None)
-        found.append(_budget(design, tasks, spending.max_cost, spending.cost_per_run, "money"))
+        bought.append(_budget(design, tasks, spending.max_cost, spending.cost_per_run, "money"))
     if spending.max_minutes is not None:
         if spending.seconds_per_run is None:
             raise ArgumentError("seconds_per_run", "must be given with `max_minutes`", None)
         minutes = spending.seconds_per_run / 60 / spending.at_once
-        found.append(_budget(design, tasks, spending.max_minutes, minutes, "minutes"))
-    return tuple(found)
+        bought.append(_budget(design, tasks, spending.max_minutes, minutes, "minutes"))
+    return tuple(bought)
 
 
 def expected_cost(

@@ -528,13 +528,13 @@ def assure_comparison(
         )
 
     here = compared(suites, runs)
-    found = AssuredComparison(
+    assured = AssuredComparison(
         power=power,
         detectable=_smallest(lambda size: here.show(size, power)),
         difference=difference,
     )
     if difference is None:
-        return found
+        return assured
     gap = abs(difference)
     count, families = _sample(suites, lambda some: compared(some, runs).show(gap, power))
     needed = None
@@ -543,7 +543,7 @@ def assure_comparison(
             lambda n: compared(suites, n).show(gap, power), least=1, most=_MOST_ASSURED_RUNS
         )
     return replace(
-        found,
+        assured,
         tasks=count or Unavailable(f"more than {_MOST_ASSURED_TASKS:,} tasks"),
         families=families,
         runs=needed or Unavailable(f"no number of runs on these {tasks:,} tasks would do"),
@@ -633,8 +633,8 @@ def _sample(
 ) -> tuple[int | None, int | Unavailable | None]:
     """The tasks, and where they come in families the families, that are enough."""
     if not suites.by_family or suites.group is None:
-        found = fewest(lambda t: enough(with_tasks(suites, t)), least=2, most=_MOST_ASSURED_TASKS)
-        return found, None
+        tasks = fewest(lambda t: enough(with_tasks(suites, t)), least=2, most=_MOST_ASSURED_TASKS)
+        return tasks, None
     size = suites.tasks / suites.group.families
     most = int(_MOST_ASSURED_TASKS / size)
     families = fewest(lambda g: enough(with_families(suites, g)), least=2, most=most)
@@ -645,10 +645,10 @@ def _sample(
 
 def _purchases(suites: PossibleSuites, runs: int) -> Sequence[tuple[Bought, PossibleSuites, int]]:
     """As many runs again: twice the runs, twice the tasks, twice the families."""
-    found: list[tuple[Bought, PossibleSuites, int]] = [
+    bought: list[tuple[Bought, PossibleSuites, int]] = [
         ("runs", suites, 2 * runs),
         ("tasks", with_tasks(suites, 2 * suites.tasks), runs),
     ]
     if suites.by_family and suites.group is not None:
-        found.append(("families", with_families(suites, 2 * suites.group.families), runs))
-    return found
+        bought.append(("families", with_families(suites, 2 * suites.group.families), runs))
+    return bought
