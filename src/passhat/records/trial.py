@@ -63,6 +63,9 @@ class Trial:
 Facts = tuple[tuple[str, str], ...]
 """Pairs of a part of a trial (task, run, outcome, ...) and what in the file it was read from."""
 
+STEP_PASSED, STEP_FAILED = "step-passed:", "step-failed:"
+"""What tags of a run begin with that say how the steps of its task ended."""
+
 LEFT_OUT = "left out"
 """The fact that names what a reader saw and did not use."""
 

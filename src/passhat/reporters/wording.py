@@ -17,6 +17,7 @@ from passhat.analysis.reports.parts import (
     Metric,
     ResourceUse,
     Rounds,
+    StepChain,
     SystemReport,
     VarianceSplit,
     all_errored,
@@ -205,6 +206,27 @@ def headline_bars(system: SystemReport) -> str | None:
     """The bars at the k of the opening sentence; None if no bar was set."""
     k = headline_k(system)
     return next((bars(bar) for bar in system.bars if bar.k == k), None)
+
+
+def steps(chain: StepChain | None) -> str | None:
+    """How many runs reach and pass each step, and all of them; None if no task has steps."""
+    if chain is None:
+        return None
+    each = [
+        f"{short(name)} {round(rate.value * (rate.runs or 0)):,} of {rate.runs or 0:,} "
+        f"({percent(rate.value)})"
+        for name, rate in chain.steps.items()
+    ]
+    text = f"Passed, of the trials that reached it: {', '.join(each)}."
+    if len(chain.steps) < 2:
+        return text
+    whole = chain.all_steps
+    together = (
+        f"All steps: {percent(whole.value)} ({percent_range(whole.interval)})."
+        if isinstance(whole, Estimate)
+        else f"No number for all steps: {whole.reason}."
+    )
+    return f"{text} {together} Weakest: {short(chain.weakest)}."
 
 
 def seeds(spread: SeedSpread | Unavailable) -> str | None:

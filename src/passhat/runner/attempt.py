@@ -39,6 +39,7 @@ from passhat.records import (
 )
 from passhat.records.ledger import CallKey, both
 from passhat.records.suite import TARGETS, target_root
+from passhat.records.trial import STEP_FAILED, STEP_PASSED
 from passhat.runner.agents.agent_output import ANSWERS, TELLING, is_amount
 from passhat.runner.agents.conversation import (
     AttemptRequest,
@@ -505,8 +506,8 @@ class Result:
 
     def _marks(self) -> tuple[str, ...]:
         """Tags: the steps that passed, the faults injected, and what the agent did next."""
-        words = {True: "passed", False: "failed"}
-        marks = [f"step-{words[grade.passed]}:{name}" for name, grade in self.steps]
+        ends = {True: STEP_PASSED, False: STEP_FAILED}
+        marks = [f"{ends[grade.passed]}{name}" for name, grade in self.steps]
         if self.conversation is not None:
             marks += [f"fault:{fault.partition(':')[2]}" for fault in self.conversation.faults]
             marks += [

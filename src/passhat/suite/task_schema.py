@@ -462,7 +462,7 @@ class StepPart(Part):
     """One step of a conversation, graded on its own."""
 
     name: Name
-    """Its name in the cascade."""
+    """Its name in reports, and in gates: `steps[NAME].pass_rate`."""
     prompt: str
     """The prompt of this step."""
     expect: Sequence[ExpectPart] = ()

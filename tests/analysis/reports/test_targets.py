@@ -76,7 +76,10 @@ def a_table_with_everything() -> Trials:
     return Trials.from_records(
         replace(
             trial,
-            tags=("hard, [odd]: >= 1",) if trial.task.endswith("1") else ("easy",),
+            tags=(
+                "hard, [odd]: >= 1" if trial.task.endswith("1") else "easy",
+                f"step-{'passed' if trial.outcome == 1 else 'failed'}:book [it]: > 1",
+            ),
             level="first" if trial.task < "task-3" else "second",
             tools=("get weather (v2)",) if trial.trial % 3 else (),
         )

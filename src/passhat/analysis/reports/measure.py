@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from passhat.analysis.reports.parts import (
     ResourceUse,
     Rounds,
     RunOrder,
+    StepChain,
     SystemReport,
     VarianceSplit,
     common_k,
@@ -47,7 +49,7 @@ from passhat.dataclass import LazyMapping, dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import listed
 from passhat.records import FEATURES, ErrorPolicy, FeatureSums, Outcome, Tally, Trials
-from passhat.records.trial import families_by_prefix
+from passhat.records.trial import STEP_FAILED, STEP_PASSED, families_by_prefix
 from passhat.records.trials import framed_trials, refuse_file
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.decay import (
@@ -56,6 +58,7 @@ from passhat.stats.decay import (
     DecayCurve,
     SequenceColumns,
     by_length,
+    cascade,
     decay_curves,
     describe_columns,
     extrapolate_pass_hat_ks,
@@ -197,6 +200,7 @@ def _measure_system(subject: SystemTrials, options: ReportOptions, *, parts: boo
         levels=_parts(subject, options, "level") if parts else {},
         tags=_parts(subject, options, "tag") if parts else {},
         notes=_group_notes(subject, metrics["mean_score"], level) if parts else (),
+        steps=None if trials is None else _steps(trials, level),
     )
 
 
@@ -282,6 +286,41 @@ def _tool_rates(trials: Trials, confidence: float) -> dict[str, Estimate]:
     }
 
 
+def _steps(trials: Trials, confidence: float) -> StepChain | None:
+    """How far runs get through the steps of their tasks; None if no run has any."""
+    ended = [
+        (word.removeprefix(start), start == STEP_PASSED, trials.has_word("tags", word))
+        for word in trials.words("tags")
+        for start in (STEP_PASSED, STEP_FAILED)
+        if word.startswith(start)
+    ]
+    if not ended:
+        return None
+    none = np.zeros(len(trials), dtype=bool)
+    passed = {name: none for name, _, _ in ended}
+    reached = dict(passed)
+    for name, well, rows in ended:
+        reached[name] = reached[name] | rows
+        passed[name] = rows if well else passed[name]
+    # A step is reached by those runs that passed the ones before it, and its tag follows theirs.
+    place: dict[str, int] = {}
+    for text in trials.tags.names if trials.tags is not None else ():
+        for at, word in enumerate(text.split("\0")):
+            name = word.removeprefix(STEP_PASSED).removeprefix(STEP_FAILED)
+            place[name] = max(place.get(name, 0), at)
+    order = sorted(reached, key=lambda name: (-int(reached[name].sum()), place[name]))
+    chain = cascade(
+        [(int(passed[name].sum()), int(reached[name].sum())) for name in order],
+        confidence=confidence,
+    )
+    one_chain = all(not (reached[later] & ~passed[name]).any() for name, later in pairwise(order))
+    several = Unavailable("tasks have different steps, which do not follow one another")
+    return StepChain(
+        steps=dict(zip(order, chain.steps, strict=True)),
+        all_steps=chain.reliability if one_chain else several,
+    )
+
+
 def _exclusions(evidence: Evidence, ks: Sequence[int]) -> tuple[Exclusion, ...]:
     exclusions = []
     if evidence.without:
@@ -304,7 +343,10 @@ def _parts(subject: SystemTrials, options: ReportOptions, kind: str) -> Mapping[
         return {}
     sizes = {}
     if kind == "tag":
-        words = trials.words("tags")
+        # Runs that passed the last step passed: such a tag says nothing about them.
+        words = [
+            word for word in trials.words("tags") if not word.startswith((STEP_PASSED, STEP_FAILED))
+        ]
         sizes = {word: np.count_nonzero(trials.has_word("tags", word)) for word in words}
     elif trials.level is not None:
         names, codes = trials.level.names, trials.level.codes

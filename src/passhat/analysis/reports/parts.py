@@ -274,6 +274,23 @@ _LARGEST_SHOWN_K = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StepChain:
+    """How far runs of tasks with steps get.
+
+    `steps` has the pass rate of each step among the runs that reached it, in order. `all_steps` is
+    their product: the chance that a run passes every step.
+    """
+
+    steps: Mapping[str, Estimate]
+    all_steps: Estimate | Unavailable
+
+    @property
+    def weakest(self) -> str:
+        """The step at which most of those that reach it fail."""
+        return min(self.steps, key=lambda name: self.steps[name].value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SystemReport:
     """Everything measured about one system.
 
@@ -304,6 +321,7 @@ class SystemReport:
     tags: Mapping[str, SystemReport] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     asked_k: int | None = None
+    steps: StepChain | None = None
 
     def __repr__(self) -> str:
         known = [k for k in self.ks if self.pass_hat(k).value is not None]

@@ -31,6 +31,7 @@ _PLACES = {
     "level": (".+", "hard"),
     "tag": (".+", "booking"),
     "tool": (".+?", "get_weather"),
+    "step": (".+", "book"),
 }
 # Other names for a target of another family.
 _SYNONYMS = (("reliability@{k}", "pass^{k}"), ("pass rate", "pass^1"))
@@ -287,6 +288,22 @@ def _rounds(attribute: str) -> Find:
     return find
 
 
+def _all_steps(system: SystemReport, _: Scope) -> Named:
+    if system.steps is not None:
+        yield "steps.all", system.steps.all_steps
+
+
+def _weakest_step(system: SystemReport, _: Scope) -> Named:
+    if system.steps is not None:
+        # The lowest of several is no estimate of one of them, and has no interval.
+        yield "steps.weakest", system.steps.steps[system.steps.weakest].value
+
+
+def _each_step(system: SystemReport, _: Scope) -> Named:
+    for name, rate in system.steps.steps.items() if system.steps is not None else ():
+        yield f"steps[{name}].pass_rate", rate
+
+
 def _seed_variance(system: SystemReport, _: Scope) -> Named:
     if not isinstance(system.seeds, Unavailable):
         variance = system.seeds.variance
@@ -518,6 +535,12 @@ METRIC_FORMS: tuple[MetricForm, ...] = (
         "selection_rate({tool})", "the share of runs in which the tool was called",
         lambda system, _: ((f"selection_rate({t})", r) for t, r in system.tools.items()),
         "selection rate({tool})", read=_read_called,
+    ),
+    _share("steps.all", "the chance that a run passes every step of its task", _all_steps),
+    _share("steps.weakest", "the pass rate of the step that fails most", _weakest_step),
+    _share(
+        "steps[{step}].pass_rate", "the share of runs that pass a step, of those that reach it",
+        _each_step,
     ),
     *_of_each("levels", "level"),
     *_of_each("tags", "tag"),

@@ -415,6 +415,7 @@ def _explanations(system: SystemReport) -> list[Block]:
         ("Families", family_split(system.variance), ()),
         ("Width", _width(system), ()),
         ("Errors", wording.errors(system), ()),
+        ("Steps", wording.steps(system.steps), ()),
         ("Re-runs", wording.seeds(system.seeds), ()),
         ("Rounds", wording.rounds(system.rounds), ()),
         ("Beyond", wording.beyond(system), ()),
