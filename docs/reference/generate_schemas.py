@@ -34,6 +34,7 @@ from passhat.records import Trial
 from passhat.reporters.answers.comparison import COMPARISON
 from passhat.reporters.answers.diff import DIFF
 from passhat.reporters.answers.explanation import EXPLANATION
+from passhat.reporters.answers.judge import JUDGE
 from passhat.reporters.answers.listings import RUNS, SEARCH, VALIDATED, MatrixObject
 from passhat.reporters.answers.plan import GATE_PLANS, PlanHead
 from passhat.reporters.answers.ranking import PROFILE, RANKING
@@ -58,6 +59,7 @@ SHAPES = (
     EXPLANATION,
     FLAKY,
     GATE_PLANS,
+    JUDGE,
     PROFILE,
     RANKING,
     REPORT,
@@ -243,7 +245,10 @@ def _trial_lines() -> Schema:
             {
                 "description": "One attempt by one system at one task.",
                 "type": "object",
-                "properties": {name: _filled(kind, known) for name, kind in hints.items()},
+                "properties": {
+                    **{name: _filled(kind, known) for name, kind in hints.items()},
+                    "human_labels": {"type": "string", "description": "Labels of people, as JSON."},
+                },
                 "required": [field.name for field in fields(Trial) if field.default is MISSING],
                 "additionalProperties": False,
             },

@@ -37,6 +37,9 @@ ASKED = {
     ("rank", PATH, "--by", "pass^2"): lambda: passhat.rank_results(PATH, by="pass^2"),
     ("gate", PATH, "-r", "pass@1 >= 0.5"): lambda: passhat.gate(PATH, "pass@1 >= 0.5"),
     ("profile", PATH, "--only", "new"): lambda: passhat.profile_results(PATH, only="new"),
+    ("judge", "labelled.csv", "--label", "human", "--label-chosen", "random"): lambda: (
+        passhat.check_judge(passhat.read_trials("labelled.csv", mapping=LABELLED))
+    ),
     ("plan", PATH, "--only", "new"): lambda: passhat.plan(PATH, only="new"),
     ("plan", "--gate", "pass@1 >= 0.9"): lambda: passhat.plan_gates("pass@1 >= 0.9"),
     ("why", "sums"): lambda: passhat.why("sums"),
@@ -47,6 +50,7 @@ ASKED = {
     ("trend", "s"): lambda: passhat.trend("s"),
     ("flaky", "s"): lambda: passhat.flaky_tasks("s"),
 }
+LABELLED = passhat.ColumnMap(human_labels="human", label_chosen="random")
 TIMED = ("run", "resume", "repeat")
 """Two runs of a suite take different times, and so have different JSON."""
 
@@ -56,6 +60,8 @@ def results(suite, call):
     suite(SUITE)
     trials = passhat.simulate(tasks=6, runs=5, rate={"old": 0.6, "new": 0.8}, seed=3)
     passhat.write_trials(trials, PATH)
+    rows = [f"t{i // 4},{i % 4},{i % 3 == 0:d},{i % 3 < 2:d}" for i in range(48)]
+    Path("labelled.csv").write_text("\n".join(["task,trial,passed,human", *rows]))
     for _ in range(2):
         assert call("history", "add", PATH, "--suite", "s").exit_code == 0
     assert call("run", "-q").exit_code == 1  # an answer is 5

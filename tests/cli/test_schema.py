@@ -22,6 +22,7 @@ from passhat.analysis.planning.simulate import SimulationModel
 from passhat.cli import main
 from passhat.cli.setup import OF_COMMANDS, SCHEMAS, schema_text
 from passhat.ingest.write import write_trials
+from passhat.records.labels import Label
 from passhat.reporters import answers
 from passhat.reporters.data import JsonShape
 
@@ -63,6 +64,7 @@ UNNAMED = {"check", "list", "validation", "dry-run", "cassettes", "suite"}
 COMMANDS = {
     "report": [
         ["report", "all.jsonl", "--bar", "0.7"],
+        ["report", "labelled.jsonl"],
         ["report", "partial.jsonl", "--errors", "exclude"],
         ["demo"],
         ["history", "show", "latest"],
@@ -93,6 +95,7 @@ COMMANDS = {
         ["gate", "new.jsonl", "--against", "old.jsonl"],
         ["gate", "new.jsonl", "-r", "cost per success <= 5"],
     ],
+    "judge": [["judge", "labelled.jsonl"]],
     "explanation": [["why", "said.jsonl"], ["why", "new.jsonl"]],
     "diff": [["diff", "said.jsonl", "refund"]],
     "run": [
@@ -128,6 +131,7 @@ def made_results(tmp_path_factory):
         write_trials(trials.where(system=name), here / f"{name}.jsonl")
     every = SimulationModel(partial=True, error_rate=0.1)
     write_trials(simulate(tasks=4, runs=4, rate={"p": 0.5}, world=every), here / "partial.jsonl")
+    write_trials(_labelled(trials.where(system="old")), here / "labelled.jsonl")
     (here / "one.jsonl").write_text('{"system": "few", "task": "task-1", "passed": true}\n')
     (here / "said.jsonl").write_text("".join(map(_spoken, range(8))))
     with pytest.MonkeyPatch.context() as patch:
@@ -141,6 +145,17 @@ def made_results(tmp_path_factory):
     (here / "wrong.yml").write_text("agents: [{name: x, model: scripted, pompt: hi}]\n")
     shutil.copytree(CASSETTES, here / "cassettes")
     return here
+
+
+def _labelled(trials):
+    """Every trial with what a person says: as the judge but for every seventh."""
+    verdicts = trials.outcome.tolist()
+    labels = [Label(passed=bool(v) ^ (i % 7 == 0), chosen="random") for i, v in enumerate(verdicts)]
+    return trials.with_labels(dict(zip(_keys(trials), [[one] for one in labels], strict=True)))
+
+
+def _keys(trials):
+    return zip(trials.system.texts(), trials.task.texts(), trials.trial.tolist(), strict=True)
 
 
 def _spoken(trial):
@@ -183,7 +198,10 @@ def test_what_a_command_prints_keeps_to_its_schema(call, results, name, words):
     valid(name, answer)
 
 
-@pytest.mark.parametrize("words", [["simulate", "--error-rate", "0.5"], ["convert", "all.jsonl"]])
+@pytest.mark.parametrize(
+    "words",
+    [["simulate", "--error-rate", "0.5"], ["convert", "all.jsonl"], ["convert", "labelled.jsonl"]],
+)
 def test_every_line_of_trials_keeps_to_its_schema(call, results, words):
     lines = call(*words).stdout.splitlines()
     assert json.loads(lines[0]) == {"schema": "passhat.trials/1"}

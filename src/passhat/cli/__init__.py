@@ -36,6 +36,8 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "compare": ("compare", "Which agent is better?"),
         "why": ("compare", "What do failing trials do?"),
         "plan": ("plan", "How many trials does an answer need?"),
+        "label": ("label", "Read trials yourself, to correct what a judge says."),
+        "judge": ("label", "Is the judge that graded these results right?"),
     },
     "History": {
         "trend": ("history", "What changed over time?"),
@@ -84,6 +86,7 @@ pass@k: at least one of k trials passes. pass^k (reliability@k): all k do.
   report    how reliable?           gate      PASS, FAIL or UNDECIDED
   compare   which is better?        why       what do failing trials do?
   plan      how many trials?        trend     what changed over time?
+  label     read trials yourself    judge     is the judge right?
 
   history   stored runs             view      look at them in a browser
   convert   results to CSV, JSONL   simulate  made-up results

@@ -478,6 +478,7 @@ SCHEMAS = {
     "profile": "profile --json",
     "verdicts": "gate --json",
     "explanation": "why --json",
+    "judge": "judge --json",
     "diff": "why RESULTS TASK --json",
     "run": "run, repeat: --json",
     "runs": "history --json",

@@ -291,6 +291,23 @@ _VERSION_5 = """
 ALTER TABLE runs ADD COLUMN sealed TEXT NOT NULL DEFAULT 'before';
 """
 
+# What people say of trials. They are no part of what a run's checksum seals: they come later.
+_VERSION_6 = """
+CREATE TABLE labels (
+  run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+  system INTEGER NOT NULL,
+  task INTEGER NOT NULL,
+  trial INTEGER NOT NULL,
+  person TEXT NOT NULL,
+  passed INTEGER NOT NULL,
+  labelled TEXT NOT NULL,
+  note TEXT NOT NULL,
+  chosen TEXT,
+  chance REAL,
+  PRIMARY KEY (run, system, task, trial, person)
+);
+"""
+
 # Only a store with many workers needs these: indices for tickets that are ready or claimed, and a
 # table of rates, which may be lost when the server crashes.
 _QUEUE_OF_POSTGRES = """
@@ -335,6 +352,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _same(_VERSION_3),
     _same(_VERSION_4),
     _same(_VERSION_5),
+    _same(_VERSION_6),
 )
 """Step i leads from version i to version i + 1. Never edit one that was released."""
 

@@ -38,6 +38,7 @@ from passhat.records.trial import FEATURES, Outcome
 
 if TYPE_CHECKING:
     from passhat.records import FeatureSums, Tally, Transcripts, Trials
+    from passhat.records.labels import Label, TrialKey
 
 DEFAULT_PATH = Path(STORE)
 
@@ -231,6 +232,61 @@ class History:
         with self._sound():
             return None if row is None else unpack(row[0])
 
+    def add_labels(self, run: Run, labels: Mapping[TrialKey, Iterable[Label]]) -> None:
+        """Keep what people say of trials of a run; a person's later label replaces an earlier one.
+
+        All of them in one transaction. A label of a trial that the run does not have is refused.
+        """
+        rows = [(key, label) for key, own in labels.items() for label in own]
+        with self.writing():
+            for (system, task, trial), label in rows:
+                found = self.database.execute(
+                    """
+                    INSERT INTO labels (run, system, task, trial, person, passed, labelled, note,
+                      chosen, chance)
+                    SELECT x.run, x.system, x.task, x.trial, ?5, ?6, ?7, ?8, ?9, ?10 FROM trials x
+                    WHERE x.run = ?1 AND x.system = (SELECT id FROM names WHERE text = ?2)
+                      AND x.task = (SELECT id FROM names WHERE text = ?3) AND x.trial = ?4
+                    ON CONFLICT (run, system, task, trial, person) DO UPDATE SET
+                      passed = excluded.passed, labelled = excluded.labelled, note = excluded.note,
+                      chosen = coalesce(labels.chosen, excluded.chosen),
+                      chance = coalesce(labels.chance, excluded.chance)
+                    RETURNING trial
+                    """,
+                    (
+                        *(run.id, system, task, trial, label.by, int(label.passed)),
+                        *(label.at or now(), label.note, label.chosen, label.chance),
+                    ),
+                ).fetchone()
+                if found is None:
+                    raise HistoryError(
+                        f"{self.name}: run {run.key} has no trial {trial} of {system} at {task}; "
+                        "no label was kept"
+                    )
+
+    def labels(self, run: Run) -> dict[TrialKey, tuple[Label, ...]]:
+        """What people say of the trials of a run, in the order in which they said it."""
+        rows = self.database.execute(
+            """
+            SELECT s.text, t.text, x.trial, x.passed, x.person, x.labelled, x.note, x.chosen,
+              x.chance
+            FROM labels x JOIN names s ON s.id = x.system JOIN names t ON t.id = x.task
+            WHERE x.run = ? ORDER BY x.labelled, x.person
+            """,
+            (run.id,),
+        ).fetchall()
+        if not rows:
+            return {}
+        from passhat.records.labels import Label
+
+        found: dict[TrialKey, tuple[Label, ...]] = {}
+        for system, task, trial, passed, by, at, note, chosen, chance in rows:
+            label = Label(
+                passed=bool(passed), by=by, at=at, note=note, chosen=chosen, chance=chance
+            )
+            found[system, task, trial] = (*found.get((system, task, trial), ()), label)
+        return found
+
     def name_id(self, text: str) -> int:
         """The number of a text in `names`, assigned when it is new (inside a transaction)."""
         known = self._name_ids.get(text)
@@ -309,7 +365,10 @@ class History:
         # Quicker than to follow the index by sequence from row to row of the table.
         rows.sort(key=itemgetter(2 + columns.index("sequence")))
         with self._sound():
-            return trials_of_rows(rows, sources_of(run), columns)
+            trials = trials_of_rows(rows, sources_of(run), columns)
+            if columns is not TRIAL_COLUMNS or not (labels := self.labels(run)):
+                return trials
+            return trials.with_labels(labels)
 
     def pass_rates(self, run: Run) -> dict[str, float]:
         """pass^1 of each system of a run: the mean over its tasks."""

@@ -31,6 +31,7 @@ from passhat.records.columns import (
     parse_pass_if,
 )
 from passhat.records.data_frames import trial_numbers
+from passhat.records.labels import join_labels
 from passhat.records.tally import Categorical
 from passhat.records.transcript import clean_errors
 from passhat.records.trial import Facts, families_by_name
@@ -135,11 +136,11 @@ Fault = Callable[[int, str, str], ReadError]
 _NOT_NEEDED = frozenset(
     (
         *("system", "trial", "score", *FEATURES, "seed", "level", "tags", "tools", "started"),
-        *("family", "weight"),
+        *("family", "weight", "human_labels"),
     )
 )
 
-_COLUMNS = frozenset((*(one.name for one in fields(Trial)), "passed"))
+_COLUMNS = frozenset((*(one.name for one in fields(Trial)), "passed", "human_labels"))
 
 _KEPT_EMPTY = frozenset(("system", "task", "trial", "outcome", "passed", "score"))
 _OPTIONAL_FACTS = frozenset(("score", "family", "started"))
@@ -174,6 +175,7 @@ def assemble(piece: InputPart, mapping: ColumnMap) -> Trials:
         columns["seed"] = [_seed(value, row, fault) for row, value in enumerate(columns["seed"])]
     if "trial" in columns:
         columns["trial"] = _trial_numbers(columns, fault)
+    join_labels(columns, mapping, fault)
     if "error" in columns:
         columns["error"] = clean_errors(columns["error"])
     source = _source(piece, columns, mapping, notes)

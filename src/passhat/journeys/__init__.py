@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from passhat.journeys.history import list_runs as list_runs
     from passhat.journeys.history import search_transcripts as search_transcripts
     from passhat.journeys.history import store_results as store_results
+    from passhat.journeys.labels import check_judge as check_judge
     from passhat.journeys.reliability_check import assert_reliable as assert_reliable
     from passhat.journeys.results import Results as Results
     from passhat.journeys.run_plan import RunPlan as RunPlan

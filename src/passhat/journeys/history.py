@@ -274,6 +274,7 @@ def store_results(
         )
         history.add_trials(run, trials)
         history.add_transcripts(run, texts)
+        history.add_labels(run, trials.labels())
         run = history.finish_run(run)
     return StoredResults(
         run=run, trials=len(trials), transcripts=len(texts), systems=trials.systems, why_named=why

@@ -82,7 +82,7 @@ class Results:
         if len(self.paths) > 1:
             return None
         with self.open_stored() as (history, named):
-            if named.run.trials < COUNTED_IN_STORE:
+            if named.run.trials < COUNTED_IN_STORE or history.labels(named.run):
                 return None
             tallies = history.tallies(self.noted(named).run, features=True)
         if len(self.names) == 1 and len(tallies) == 1:

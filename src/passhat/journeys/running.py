@@ -832,34 +832,34 @@ def _judge_bill(judged: Sequence[Mapping[str, Any]]) -> JudgeBill | None:
 def _judge_notes(
     suite: Suite, judged: Sequence[Mapping[str, Any]], bill: JudgeBill | None
 ) -> Iterator[str]:
-    """What the judge took and how far it agrees with itself; nothing without a judge."""
+    """That a judge graded, how far it agrees with itself and what it took; else nothing."""
     every = (expectation for task in suite.tasks for expectation in task.expectations())
     rubrics = [expectation for expectation in every if expectation.matcher == "judge"]
     if not rubrics:
         return
-    if bill is not None:
-        most = f" for the first {MOST_TRIALS:,} trials" if bill.trials >= MOST_TRIALS else ""
-        yield (
-            f"{bill.sentence}{most}, beside what the agents took: the budget counts it, the "
-            "figures of the trials do not"
-        )
-    if all(int(rubric.options.get("repeats") or 1) < 2 for rubric in rubrics):
-        yield (
-            "the judge was asked once about each answer, so its agreement with itself is unknown: "
-            "`judge: {repeats: 3}` measures it"
-        )
-        return
+    yield "graded by a judge; how often it is wrong only people can show: `passhat label`"
     shares = [
         check["disagreement"]
         for one in judged
         for check in one.get("checks", ())
         if check.get("disagreement") is not None
     ]
-    if shares:
+    if all(int(rubric.options.get("repeats") or 1) < 2 for rubric in rubrics):
+        yield (
+            "the judge was asked once about each answer, so its agreement with itself is unknown: "
+            "`judge: {repeats: 3}` measures it"
+        )
+    elif shares:
         mean, split = sum(shares) / len(shares), sum(share > 0 for share in shares)
         yield (
             f"the judge disagreed with itself in {100 * mean:.0f}% of pairs of readings; its "
             f"readings of {split:,} of {plural(len(shares), 'answer')} were split"
+        )
+    if bill is not None:
+        most = f" for the first {MOST_TRIALS:,} trials" if bill.trials >= MOST_TRIALS else ""
+        yield (
+            f"{bill.sentence}{most}, beside what the agents took: the budget counts it, the "
+            "figures of the trials do not"
         )
 
 

@@ -543,6 +543,9 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "weight": ("weight", "task_weight"),
     "tags": ("tags", "tag", "service", "category", "domain", "suite"),
     "started": ("started", "started_at", "start_time", "timestamp", "created_at"),
+    "human_labels": ("human_labels",),
+    "label_by": ("label_by",),
+    "label_chosen": ("label_chosen",),
 }
 """The names that columns have in practice, the surest first."""
 
@@ -564,6 +567,14 @@ MOST_KEPT = 200
 _LONGEST_KEPT = 200
 """Names of columns that are longer are rare, and are not remembered."""
 
+
+AT_RANDOM, BY_VERDICT, BY_TASK = "random", "verdict", "task"
+WAYS = (AT_RANDOM, BY_VERDICT, BY_TASK)
+"""How a trial may have been chosen to be labelled, so that its label says something of others.
+
+At random among all trials; at random among those that the judge passed, and those it failed; or as
+one of several random trials of a task that was drawn at random.
+"""
 
 MISSING_RULES = ("fail", "error", "exclude")
 """What a row without a verdict may count as."""
@@ -615,6 +626,15 @@ class ColumnMap:
     tools: str | None = _column("Column with the names of the tools that were called.")
     started: str | None = _column(
         "Column with the time the attempt began.", option="started-column"
+    )
+    human_labels: str | None = _column(
+        "Column with a person's label: passed or failed, empty where nobody looked.",
+        option="label",
+    )
+    label_by: str | None = _column("Column with the person who labelled.", option="label-by")
+    label_chosen: str | None = _column(
+        "How labelled trials were chosen: random, verdict, task, or a column that says it.",
+        option="label-chosen",
     )
     transcript: str | None = _column(
         "Column with the transcript: messages as JSON, or plain text.", option="transcript-column"
@@ -681,7 +701,9 @@ def _chosen(mapping: ColumnMap) -> dict[str, str]:
     return {
         name: value
         for name in ALIASES
-        if (value := getattr(mapping, name)) and not (name == "family" and mapping.family_pattern)
+        if (value := getattr(mapping, name))
+        and not (name == "family" and mapping.family_pattern)
+        and not (name == "label_chosen" and value in WAYS)
     }
 
 

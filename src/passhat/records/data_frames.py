@@ -32,6 +32,7 @@ from passhat.records.columns import (
     row_outcomes,
     usual_name,
 )
+from passhat.records.labels import join_labels
 from passhat.records.trial import Facts, Outcome, Source, Trial
 
 if TYPE_CHECKING:
@@ -270,6 +271,11 @@ def read_columns(
     if "trial" in columns:
         systems = columns.get("system", [""] * len(columns["task"]))
         columns["trial"] = trial_numbers(columns["trial"], systems, columns["task"])
+    join_labels(
+        columns,
+        mapping,
+        lambda row, name, what: ArgumentError(argument, f"has a label in {name}: {what}", row),
+    )
     if not mapping.pass_if and "passed" not in found and "score" in found:
         notes += (score_passes_note(found["score"]),)
     facts = tuple((meaning, f'column "{short(column)}"') for meaning, column in found.items())

@@ -17,12 +17,13 @@ from passhat.errors import ArgumentError
 from passhat.messages import one_of_rule, plural, typo_hint
 from passhat.records import data_frames
 from passhat.records.data_frames import columns_of_records, is_frame, refuse_frame
+from passhat.records.labels import Label, TrialKey, checked_human_labels, read_labels
 from passhat.records.tally import Categorical, Tally, count_trials, joined_labels, joined_numbers
 from passhat.records.trial import FEATURES, Duplicates, Outcome, Source, Trial
 
 Floats = NDArray[np.float64]
 
-_TEXTS = ("level", "family", "tags", "tools", "error", "started")
+_TEXTS = ("level", "family", "tags", "tools", "error", "started", "human_labels")
 _LABELS = ("task", "system", *_TEXTS)
 _NUMBERS = ("trial", "outcome", "score", "seed", "weight")
 
@@ -50,6 +51,7 @@ class Trials(Displayed):
     tools: Categorical | None = None
     error: Categorical | None = None
     started: Categorical | None = None
+    human_labels: Categorical | None = None
     sources: tuple[Source, ...] = ()
 
     def __post_init__(self) -> None:
@@ -101,6 +103,7 @@ class Trials(Displayed):
 
         Without `trial`, the rows of a system and task are numbered as they come; a `trial` that
         occurs twice is an error unless `duplicates` says "keep" or "last" (None: not looked for).
+        `human_labels` are what people say, lists of Label or their text.
         Without `outcome` and `passed`, a score of 1 passes. If one of these is missing, `error`
         must say what broke the trial.
         """
@@ -108,7 +111,7 @@ class Trials(Displayed):
         if not isinstance(columns, Mapping | None):
             raise ArgumentError("columns", "must be lists by name, as in a dict", columns)
         given = {**(columns or {}), **more}
-        check_columns(given, {f.name for f in fields(Trial)} | {"passed"})
+        check_columns(given, {f.name for f in fields(Trial)} | {"passed", "human_labels"})
         size = len(given["task"])
         outcome = checked_outcomes(given)
         task = checked_names("task", given["task"])
@@ -135,6 +138,7 @@ class Trials(Displayed):
             tools=checked_word_labels("tools", given.get("tools")),
             error=checked_labels(given.get("error")),
             started=checked_labels(given.get("started")),
+            human_labels=checked_human_labels(given.get("human_labels")),
             sources=sources,
         )
         return table._settled(None if trial is None else duplicates)
@@ -301,6 +305,29 @@ class Trials(Displayed):
             raise duplicate_trials(self._keys())
         return self.renumbered() if duplicates == "keep" else self.take(last)
 
+    def with_labels(self, labels: Mapping[TrialKey, Sequence[Label]]) -> Trials:
+        """The trials with what people say of them, in place of earlier labels.
+
+        >>> from passhat.records.labels import Label
+        >>> table = Trials.from_columns(task=["a", "b"], passed=[1, 0])
+        >>> labelled = table.with_labels({("system", "b", 0): [Label(passed=True, by="ann")]})
+        >>> labelled.to_columns()["human_labels"]
+        [None, '[{"passed":true,"by":"ann"}]']
+        """
+        named = map(str, self.system.texts()), map(str, self.task.texts())
+        keys = zip(*named, self.trial.tolist(), strict=True)
+        column = checked_human_labels([labels.get(key, ()) for key in keys])
+        return replace(self, human_labels=column)
+
+    def labels(self) -> dict[TrialKey, tuple[Label, ...]]:
+        """What people say of each trial that they labelled."""
+        if self.human_labels is None:
+            return {}
+        named = map(str, self.system.texts()), map(str, self.task.texts())
+        keys = zip(*named, self.trial.tolist(), strict=True)
+        found = zip(keys, self.human_labels.texts(), strict=True)
+        return {key: read_labels(text) for key, text in found if text}
+
     def tally(self, system: str | None = None) -> Tally:
         """Counts per task of one system (the only one, if none is named)."""
         name = self.systems[0] if system is None and len(self.systems) == 1 else system
@@ -336,7 +363,7 @@ class Trials(Displayed):
         columns |= {name: _optional(column) for name, column in self.features.items()}
         if self.weight is not None:
             columns["weight"] = _optional(self.weight)
-        for name in ("level", "family", "error", "started"):
+        for name in ("level", "family", "error", "started", "human_labels"):
             if (labels := getattr(self, name)) is not None:
                 columns[name] = labels.texts()
         for name in ("tags", "tools"):

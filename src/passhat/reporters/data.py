@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, NotRequired, TypedDict, cast
 
 from passhat.analysis.reports.evidence import Provenance, ReportOptions
-from passhat.analysis.reports.parts import Metric
+from passhat.analysis.reports.parts import Corrected, Metric
 from passhat.records.trial import Source
 from passhat.stats.estimate import Estimate, Interval, Number, Scope, Unavailable
 
@@ -47,6 +47,21 @@ class UnavailableObject(TypedDict):
 NumberObject = EstimateObject | UnavailableObject
 
 
+class CorrectedObject(TypedDict):
+    """The number as people would have graded the trials, from their labels.
+
+    `limits` are where pass^k lies whatever the judge's errors are, where labels give no number.
+    """
+
+    value: float | None
+    this_suite: IntervalObject | None
+    tasks_like_these: IntervalObject | None
+    limits: IntervalObject | None
+    labels: int
+    method: NotRequired[str]
+    reason: NotRequired[str]
+
+
 class KnownMetricObject(TypedDict):
     """One value with its interval in both scopes."""
 
@@ -59,6 +74,7 @@ class KnownMetricObject(TypedDict):
     runs: int | None
     excluded_tasks: int
     notes: NotRequired[list[str]]
+    corrected: NotRequired[CorrectedObject]
 
 
 MetricObject = KnownMetricObject | UnavailableObject
@@ -167,7 +183,26 @@ def metric_object(metric: Metric) -> MetricObject:
         "excluded_tasks": known[0].excluded_tasks,
     }
     notes = [*dict.fromkeys(note for number in known for note in number.notes), *reasons]
+    if metric.corrected is not None:
+        found["corrected"] = _corrected_object(metric.corrected)
     return cast(KnownMetricObject, found | ({"notes": notes} if notes else {}))
+
+
+def _corrected_object(corrected: Corrected) -> CorrectedObject:
+    here, others = corrected.this_suite, corrected.tasks_like_these
+    number = here or others
+    found: CorrectedObject = {
+        "value": number.value if isinstance(number, Estimate) else None,
+        "this_suite": _scoped(here),
+        "tasks_like_these": _scoped(others),
+        "limits": interval_object(corrected.limits),
+        "labels": corrected.labels,
+    }
+    if isinstance(number, Estimate):
+        found["method"] = number.method
+    else:
+        found["reason"] = number.reason
+    return found
 
 
 def _scoped(number: Number) -> IntervalObject | None:

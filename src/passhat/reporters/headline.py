@@ -62,7 +62,21 @@ def verdict(system: SystemReport, *, k: int | None = None, scope: Scope | None =
     judged = for_scope([system], scope)[0]
     answer = _answer(judged, headline_k(system) if k is None else k)
     answer = f"For similar tasks: {answer}" if scope == TASKS_LIKE_THESE else answer
+    answer += corrected_with(system)
     return answer if disturbed is None else f"{disturbed} {answer}"
+
+
+def corrected_with(system: SystemReport) -> str:
+    """On how many labels of people the numbers of a system rest; empty if on none.
+
+    With the judge's own numbers, the labels say nothing of what is shown.
+    """
+    rate = system.metrics.get(ONE_ATTEMPT)
+    if rate is None or rate.corrected is None or not rate.corrected.this_suite:
+        return ""
+    if rate.this_suite is not rate.corrected.this_suite:
+        return ""
+    return f" Corrected with {plural(rate.corrected.labels, 'label')} of people."
 
 
 def for_scope(systems: Sequence[SystemReport], scope: Scope | None) -> list[SystemReport]:

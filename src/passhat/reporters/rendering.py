@@ -86,6 +86,7 @@ ANSWERS: Mapping[str, AnswerKind] = {
     "transcript matches": AnswerKind(
         "TranscriptMatches", "listings:SearchAnswer", "blocks data rows"
     ),
+    "judge": AnswerKind("JudgeCheck", "judge:JudgeAnswer", "blocks data rows"),
     "trials": AnswerKind("Trials", "listings:TrialsAnswer", "blocks rows"),
     "validation": AnswerKind("SuiteCheck", "listings:ValidationAnswer", "blocks data rows cases"),
 }

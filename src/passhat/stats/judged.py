@@ -13,13 +13,14 @@ the same task. bench/calibrate/judges.py has the coverage of all this, and of wh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from passhat.arguments import CONFIDENCE
-from passhat.dataclass import dataclass
+from passhat.dataclass import dataclass, result_dataclass
 from passhat.messages import plural
 from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, confidence_level, random_generator
@@ -379,3 +380,93 @@ def _joined(sums: Floats) -> tuple[Floats, Floats]:
     del place
     counted = np.concatenate((np.ones(np.count_nonzero(labelled)), count.astype(np.float64)))
     return counted, np.concatenate((sums[:, labelled], bare * count), axis=1)
+
+
+# How often a judge is wrong.
+
+
+@result_dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeErrors:
+    """How often a judge and people agree, and how often it passes or fails what people do not.
+
+    `false_passes` is the share of the trials it passed that people fail, `false_fails` that of the
+    trials it failed that people pass; `kappa` is Cohen's, with the shares of all trials.
+    """
+
+    agreement: Number
+    kappa: Number
+    false_passes: Number
+    false_fails: Number
+
+
+def judge_errors(
+    labels: Labels, passed_by_judge: float, *, confidence: float = CONFIDENCE
+) -> JudgeErrors:
+    """The errors of a judge from labels of trials chosen at random, alike in the same task.
+
+    `labels.task` are clusters: labels of one task are drawn again together, with a share of a label
+    that was not seen at its worst. `passed_by_judge` is the share of all trials that it passed.
+
+    >>> rows = np.arange(40)
+    >>> labels = Labels(task=rows, verdict=rows < 20, passed=(rows < 18) | (rows == 39))
+    >>> found = judge_errors(labels, 0.8)
+    >>> round(found.false_passes.value, 2), round(found.false_fails.value, 2)
+    (0.1, 0.05)
+    >>> round(found.agreement.value, 2), round(found.kappa.value, 2)
+    (0.91, 0.75)
+    """
+    level = confidence_level(confidence)
+    tail = (1 - level) / 2
+    _, cluster = np.unique(labels.task, return_inverse=True)
+    wrong = labels.verdict != labels.passed
+    rng, _ = random_generator(None)
+    weights = rng.exponential(size=(_DRAWS, int(cluster.max(initial=-1)) + 1))[:, cluster]
+    lows, highs, values = [], [], []
+    for side in (labels.verdict, ~labels.verdict):
+        unseen = rng.gamma(UNSEEN, size=_DRAWS)
+        total, errors = (weights[:, kept].sum(axis=1) for kept in (side, side & wrong))
+        count = max(1, int(np.count_nonzero(side)))
+        lows.append(errors / (total + unseen))
+        highs.append((errors + unseen) / (total + unseen))
+        values.append(np.array([np.count_nonzero(side & wrong) / count]))
+    shares = np.array([passed_by_judge, 1 - passed_by_judge])
+    numbers = {}
+    for name, of in {"agreement": _agreement, "kappa": _kappa}.items():
+        low = float(np.quantile(of(shares, highs), tail))
+        high = float(np.quantile(of(shares, lows), 1 - tail))
+        numbers[name] = (float(of(shares, values)[0]), low, high)
+    for name, row in {"false_passes": 0, "false_fails": 1}.items():
+        low = float(np.quantile(lows[row], tail))
+        high = float(np.quantile(highs[row], 1 - tail))
+        numbers[name] = (float(values[row][0]), low, high)
+    read = {
+        "agreement": len(labels),
+        "kappa": len(labels),
+        "false_passes": int(np.count_nonzero(labels.verdict)),
+        "false_fails": int(np.count_nonzero(~labels.verdict)),
+    }
+    found: dict[str, Number] = {
+        name: Estimate(
+            value=value,
+            interval=Interval(min(low, value), max(high, value)),
+            method="labels, tasks drawn again",
+            confidence=level,
+            runs=read[name],
+        )
+        if read[name] >= FEWEST_LABELS
+        else Unavailable(f"{plural(read[name], 'label')} of such trials; it takes {FEWEST_LABELS}")
+        for name, (value, low, high) in numbers.items()
+    }
+    return JudgeErrors(**found)
+
+
+def _agreement(shares: Floats, wrong: Sequence[Floats]) -> Floats:
+    right: Floats = shares[0] * (1 - wrong[0]) + shares[1] * (1 - wrong[1])
+    return right
+
+
+def _kappa(shares: Floats, wrong: Sequence[Floats]) -> Floats:
+    people = shares[0] * (1 - wrong[0]) + shares[1] * wrong[1]
+    by_chance = shares[0] * people + shares[1] * (1 - people)
+    kappa: Floats = (_agreement(shares, wrong) - by_chance) / np.maximum(1 - by_chance, 1e-12)
+    return kappa

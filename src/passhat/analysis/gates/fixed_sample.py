@@ -43,6 +43,7 @@ from passhat.stats.estimate import (
     Unavailable,
     hull,
 )
+from passhat.stats.judged import limits_of_pass_hat
 from passhat.stats.multiple_testing import TaskTests, task_tests
 from passhat.stats.paired import SETTLING_POWER, STATE_A_MARGIN
 from passhat.stats.passk import task_values
@@ -91,7 +92,7 @@ def _judge_finished(gate: Gate, subject: SystemTrials) -> Verdict:
     if gate.evidence == "point" or estimate.interval is None:
         return _point(verdict, estimate.value, why=_POINT if estimate.interval else _NO_INTERVAL)
     word = word_of(demand, estimate.interval)
-    independent = not subject.disturbances
+    independent = not subject.disturbances and not estimate.method.startswith(BY_LABELS)
     more = runs_to_settle(gate, estimate) if word == "UNDECIDED" and independent else None
     sentence = bound_sentence(gate, verdict.system, word, estimate, more_runs=more)
     return replace(verdict, word=word, more_runs=more, sentence=sentence)
@@ -608,7 +609,8 @@ def reached_often(error: float) -> float:
 
 def _estimate(gate: Gate, target: Target, subject: SystemTrials, confidence: float) -> Number:
     if target.is_metric:
-        return _metric(gate, target, subject, confidence)
+        by_verdicts = _metric(gate, target, subject, confidence)
+        return _by_labels(by_verdicts, gate, target, subject, confidence)
     if target.name == "error_rate" or target.tool:
         return _share_of_trials(target, subject, confidence)
     if target.quantile:
@@ -639,6 +641,47 @@ def _metric(gate: Gate, target: Target, subject: SystemTrials, confidence: float
     if len(evidence.tasks) == 1 and power:
         estimate = _one_task(estimate, evidence, power, confidence)
     return _with_unknown_tasks(estimate, estimate.excluded_tasks + len(evidence.without))
+
+
+BY_LABELS = "labels of people"
+"""How the method of a number begins that rests on labels: more trials do not make it surer."""
+
+
+def _by_labels(
+    found: Number, gate: Gate, target: Target, subject: SystemTrials, confidence: float
+) -> Number:
+    """The number as people would have graded the trials, where they labelled enough of them.
+
+    Without a corrected pass^k, its limits hold whatever the judge's errors depend on.
+    """
+    labels = subject.labels
+    metric, k = target.attempts or ("pass^k", 1)
+    partial = target.attempts is None and not subject.evidence.all_or_nothing
+    if (
+        labels is None
+        or isinstance(found, Unavailable)
+        or partial
+        or (metric != "pass^k" and k > 1)
+    ):
+        return found
+    number = labels.number(k, gate.scope, confidence)
+    if isinstance(number, Unavailable) and k > 1:
+        rate = labels.number(1, gate.scope, confidence)
+        if isinstance(rate, Estimate):
+            number = replace(
+                rate,
+                value=rate.value**k,
+                interval=limits_of_pass_hat(rate, k),
+                method="limits from pass@1",
+                notes=(f"these are limits of pass^{k}; for a number {number.reason}",),
+            )
+    count = plural(labels.used, "label")
+    if isinstance(number, Unavailable):
+        note = f"by the judge's verdicts: {count} of people do not correct them ({number.reason})"
+        return replace(found, notes=(*found.notes, note))
+    own = f"corrected with {count} of people; by the judge {target} is {100 * found.value:.1f}%"
+    method = f"{BY_LABELS}: {number.method}"
+    return replace(number, scope=gate.scope, method=method, notes=(own, *number.notes))
 
 
 def _including_groups(

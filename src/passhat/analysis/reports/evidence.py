@@ -205,7 +205,9 @@ def value_table(
 
 # Where a report comes from: the hash of its input, the versions, the options.
 
-_LABELS = ("system", "task", "level", "tags", "tools", "error", "started", "family")
+_LABELS = (
+    *("system", "task", "level", "tags", "tools", "error", "started", "family", "human_labels"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

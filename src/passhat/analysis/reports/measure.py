@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from passhat.analysis.reports.dependence import LETTERS, SeedSpread, lay_out_seeds, seeded_runs
 from passhat.analysis.reports.evidence import Evidence, ReportOptions, make_provenance, sources_of
+from passhat.analysis.reports.judged import with_corrections
 from passhat.analysis.reports.metrics import (
     Bars,
     RankedSubjects,
@@ -160,7 +161,11 @@ def _measure_system(subject: SystemTrials, options: ReportOptions, *, parts: boo
     level, policy = options.confidence, options.errors
     variance = _variance(evidence, level)
     table = tabulate_tasks(tally, evidence, sequences, confidence=level)
-    metrics = measure_metrics(evidence, ks, confidence=level, groupings=groupings)
+    metrics = with_corrections(
+        measure_metrics(evidence, ks, confidence=level, groupings=groupings),
+        subject.labels,
+        confidence=level,
+    )
     bars = count_bars(evidence, ks, options.bars, confidence=level)
     values = {} if trials is None else trials.features
     return SystemReport(

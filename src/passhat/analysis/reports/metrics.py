@@ -21,6 +21,7 @@ from passhat.analysis.reports.evidence import (
     count_evidence,
     value_table,
 )
+from passhat.analysis.reports.judged import LabelEvidence, label_evidence
 from passhat.analysis.reports.parts import BarCount, ErrorSplit, Metric
 from passhat.arguments import CONFIDENCE, HEADLINE_K, KS, probability
 from passhat.dataclass import dataclass, lazy_field, replace
@@ -333,6 +334,11 @@ class SystemTrials:
     @property
     def evidence(self) -> Evidence:
         return count_evidence(self.tally, self.errors)
+
+    @property
+    def labels(self) -> LabelEvidence | None:
+        """What people say of these trials, if they labelled any."""
+        return label_evidence(self.trials, self.tally, self.evidence, self.errors)
 
     @property
     def runs(self) -> int:

@@ -28,15 +28,30 @@ MUCH_LUCK, LITTLE_LUCK = 0.5, 0.2
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
+class Corrected:
+    """A number as people would have graded the trials, from so many of their labels.
+
+    `limits` are where it lies whatever the judge's errors are, where labels give no number.
+    """
+
+    this_suite: Number
+    tasks_like_these: Number
+    limits: Interval | None
+    labels: int
+
+
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
     """One number in both scopes: the value is the same, the intervals are not.
 
     `this_suite` treats the tasks as fixed, `tasks_like_these` as a sample of more of their kind.
+    `corrected` is what labels of people make of it, where a judge graded and there are any.
     """
 
     name: str
     this_suite: Number
     tasks_like_these: Number
+    corrected: Corrected | None = None
 
     @property
     def value(self) -> float | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 
 from passhat.analysis.reports.dependence import Disturbance
 from passhat.analysis.reports.evidence import Provenance
+from passhat.analysis.reports.judged import as_people_grade
 from passhat.analysis.reports.parts import (
     LABELS,
     BarCount,
@@ -48,14 +50,20 @@ class ReportAnswer(Answer[Report]):
     name = "report"
     template = "report.html"
 
+    @property
+    def shown(self) -> Report:
+        """The report that people read: with corrected numbers first, where there are labels."""
+        systems = tuple(map(as_people_grade, self.result.systems))
+        return replace(self.result, systems=systems)
+
     def title(self) -> str:
-        return verdict_title(self.result)
+        return verdict_title(self.shown)
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
-        return report_blocks(self.result, options)
+        return report_blocks(self.shown, options)
 
     def screen(self, options: DisplayOptions) -> list[Block]:
-        return report_screen(self.result, options)
+        return report_screen(self.shown, options)
 
     def rows(self) -> Records:
         """A row a number: first those of the whole suite, then the pass rate of every task."""
@@ -75,7 +83,7 @@ class ReportAnswer(Answer[Report]):
     def page(self, options: DisplayOptions) -> Mapping[str, Any]:
         from passhat.reporters.answers.report_page import page_of
 
-        return page_of(self.result, options)
+        return page_of(self.shown, options)
 
     def methods(self) -> str:
         """How the numbers of a report were made, in sentences that a reviewer can check."""
@@ -213,6 +221,10 @@ def _metric(leaders: Leaders) -> str:
     return f"pass^{leaders.k}"
 
 
+def _verdict(system: SystemReport) -> str:
+    return headline.verdict(as_people_grade(system))
+
+
 def _metrics(system: SystemReport) -> dict[str, MetricObject]:
     """Every metric; reliability@k is the suite's mean pass^k, under the name some know it by."""
     metrics = {name: metric_object(metric) for name, metric in system.metrics.items()}
@@ -328,7 +340,7 @@ SYSTEM = JsonShape(
     "name verdict tasks=design.tasks trials=design.trials errors=design.errors runs=design metrics "
     "variance noise seeds rounds disturbances decay task_table labels bars error_policy=errors "
     "features tools unsettled excluded levels tags notes",
-    verdict=headline.verdict,
+    verdict=_verdict,
     metrics=_metrics,
     seeds=_seeds,
     decay=_decay,

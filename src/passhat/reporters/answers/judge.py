@@ -1,0 +1,102 @@
+"""The judge that graded: how often people agree with it, and where it errs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passhat.analysis.reports.judged import JudgeCheck
+from passhat.messages import plural
+from passhat.reporters.answer import Answer, Block, DisplayOptions, Headline, Records, Remark, Table
+from passhat.reporters.data import JsonShape
+from passhat.reporters.formatting import end_cells, percent, short, span
+from passhat.stats.estimate import Estimate, Number
+
+_ROWS = {
+    "agreement": "agrees with people",
+    "false_passes": "passed, but people fail it",
+    "false_fails": "failed, but people pass it",
+}
+
+
+class JudgeAnswer(Answer[JudgeCheck]):
+    """Can this judge be trusted?"""
+
+    name = "judge"
+
+    def title(self) -> str:
+        return "The judge against people"
+
+    def blocks(self, options: DisplayOptions) -> list[Block]:
+        check = self.result
+        rows = [(words, *_cells(getattr(check.errors, name))) for name, words in _ROWS.items()]
+        kappa = check.errors.kappa
+        if isinstance(kappa, Estimate) and kappa.interval is not None:
+            ends = f"[{kappa.interval.low:.2f}, {kappa.interval.high:.2f}]"
+            rows.append(("kappa", f"{kappa.value:.2f}", ends, ""))
+        header = ("", "value", "95% CI", "labels")
+        blocks: list[Block] = [
+            Headline(verdict(check)),
+            Table(header=header, rows=tuple(rows), left=(0, 2)),
+        ]
+        worst = ", ".join(f"{short(task)} {wrong} of {read}" for task, wrong, read in check.tasks)
+        texts = [
+            f"Tasks where it errs most: {worst}." if worst else "",
+            *(f"{one[0].upper()}{one[1:]}." for one in check.where),
+            _people(check),
+            f"{plural(check.unused, 'more label is', 'more labels are')} of trials that nobody "
+            "chose at random, and not counted."
+            if check.unused
+            else "",
+        ]
+        return [*blocks, *(Remark(text) for text in texts if text)]
+
+    def rows(self) -> Records:
+        return [_row(name, getattr(self.result.errors, name)) for name in (*_ROWS, "kappa")]
+
+    def data(self) -> Any:
+        return JUDGE(self.result)
+
+
+def verdict(check: JudgeCheck) -> str:
+    """The answer in one sentence."""
+    found = check.errors
+    start = f"People read {check.labels:,} of {plural(check.trials, 'trial')}"
+    passes, fails = found.false_passes, found.false_fails
+    if not isinstance(passes, Estimate) or not isinstance(fails, Estimate):
+        return f"{start}: too few to say how far the judge can be trusted."
+    wrong = f"{percent(passes.value)} of what the judge passes is wrong"
+    return f"{start}: {wrong}, and {percent(fails.value)} of what it fails."
+
+
+def _cells(number: Number) -> tuple[str, str, str]:
+    if not isinstance(number, Estimate):
+        return "-", "-", number.reason
+    return percent(number.value, digits=1), span(number.interval) or "-", f"{number.runs or 0:,}"
+
+
+def _people(check: JudgeCheck) -> str:
+    found = check.people_agreement
+    if not isinstance(found, Estimate):
+        return f"How far people agree with one another is not known: {found.reason}."
+    shared = plural(found.runs or 0, "trial")
+    return f"People agree with one another with kappa {found.value:.2f} ({shared} read twice)."
+
+
+def _row(name: str, number: Number) -> dict[str, object]:
+    known = number if isinstance(number, Estimate) else None
+    return {
+        "number": name,
+        "value": None if known is None else known.value,
+        **end_cells("confidence", None if known is None else known.interval),
+        "labels": None if known is None else known.runs,
+    }
+
+
+JUDGE = JsonShape(
+    "judge",
+    JudgeCheck,
+    "How far a judge and people agree; `where` says where it errs, tested.",
+    "schema verdict trials labels unused passed_by_judge errors people people_agreement tasks "
+    "where",
+    verdict=verdict,
+)

@@ -1,0 +1,138 @@
+"""Reports and gates of judged trials: corrected where people labelled, unchanged where not."""
+
+import numpy as np
+import pytest
+
+from passhat import check_judge, gate, measure, render
+from passhat.errors import InputError
+from passhat.records import Trials
+from passhat.records.labels import Label
+from passhat.reporters import headline
+
+
+def judged(*, tasks=40, runs=6, chosen="verdict", each=30, seed=4, slips=0.4):
+    """Trials by a judge that passes nearly all that is right and much that is wrong."""
+    rng = np.random.default_rng(seed)
+    truth = rng.random((tasks, runs)) < rng.beta(4, 2, tasks)[:, None]
+    verdict = np.where(truth, rng.random(truth.shape) < 0.95, rng.random(truth.shape) < slips)
+    if chosen == "task":
+        picked = np.zeros(truth.shape, bool)
+        picked[rng.permutation(tasks)[:each]] = True
+    else:
+        picked = np.zeros(truth.size, bool)
+        for side in (True, False):
+            picked[rng.permutation(np.flatnonzero(verdict.ravel() == side))[:each]] = True
+        picked = picked.reshape(truth.shape)
+    labels = [
+        [Label(passed=bool(said), by="ann", chosen=chosen)] if read else ()
+        for said, read in zip(truth.ravel(), picked.ravel(), strict=True)
+    ]
+    names = [f"t{i:02}" for i in range(tasks) for _ in range(runs)]
+    return truth, Trials.from_columns(task=names, passed=verdict.ravel(), human_labels=labels)
+
+
+def test_labels_by_verdict_correct_pass_at_1_and_give_limits_of_pass_hat_k():
+    truth, trials = judged()
+    system = measure(trials, ks=[1, 3]).system()
+    rate, streak = system.pass_hat(1), system.pass_hat(3)
+    assert rate.corrected.labels == 60
+    assert truth.mean() not in rate.interval
+    assert truth.mean() in rate.corrected.this_suite.interval
+    here, similar = rate.corrected.this_suite.interval, rate.corrected.tasks_like_these.interval
+    assert similar.low <= here.low
+    assert here.high <= similar.high
+    assert not streak.corrected.this_suite
+    assert streak.corrected.limits.low == here.low**3
+    assert streak.corrected.limits.high == here.high
+
+
+def test_labels_of_whole_tasks_correct_pass_hat_k():
+    truth, trials = judged(chosen="task")
+    streak = measure(trials, ks=[3]).system().pass_hat(3)
+    every = (truth.sum(axis=1) / 6) ** 3
+    assert every.mean() in streak.corrected.this_suite.interval
+
+
+def test_the_screen_shows_the_corrected_number_first_and_the_judges_own_beside_it():
+    _, trials = judged()
+    report = measure(trials)
+    text = " ".join(render(report).split())
+    value = report.system().pass_hat(1).corrected.this_suite.value
+    assert "Corrected with 60 labels of people." in text
+    assert f"pass@1 {100 * value:.1f}%" in text
+    assert f"by the judge pass@1 is {100 * report.system().pass_hat(1).value:.1f}%" in text
+    assert "pass^5 lies between" in text
+
+
+def test_without_labels_no_number_and_no_word_changes():
+    _, trials = judged()
+    bare = Trials.from_columns(
+        task=trials.task.texts(), trial=trials.trial, outcome=trials.outcome.tolist()
+    )
+    with_labels, without = measure(trials).system(), measure(bare).system()
+    assert without.pass_hat(1).corrected is None
+    assert with_labels.pass_hat(1).interval == without.pass_hat(1).interval
+    assert "orrected" not in headline.verdict(without)
+
+
+def test_labels_of_trials_that_somebody_picked_correct_nothing():
+    _, trials = judged(chosen=None)
+    corrected = measure(trials).system().pass_hat(1).corrected
+    assert "60 labels do not say how the trial was chosen" in corrected.this_suite.reason
+    with pytest.raises(InputError, match="60 labels do not say how the trial was chosen"):
+        check_judge(trials)
+
+
+def test_people_who_do_not_agree_correct_nothing():
+    _, trials = judged()
+    rng = np.random.default_rng(1)
+    both = {
+        key: [*own, Label(passed=bool(rng.integers(2)), by="ben", chosen="verdict")]
+        for key, own in trials.labels().items()
+    }
+    corrected = measure(trials.with_labels(both)).system().pass_hat(1).corrected
+    assert "people agree too little on the 60 trials" in corrected.this_suite.reason
+
+
+def test_a_gate_is_decided_by_the_corrected_bound():
+    """The verdicts are above the bar, and what people say is not."""
+    truth, trials = judged(tasks=60, runs=10, each=100, slips=0.9)
+    bar = (truth.mean() + (trials.outcome == 1).mean()) / 2
+    by_verdicts = Trials.from_columns(
+        task=trials.task.texts(), trial=trials.trial, outcome=trials.outcome.tolist()
+    )
+    assert gate(by_verdicts, f"pass@1 >= {bar:.3f}").word == "PASS"
+    (verdict,) = gate(trials, f"pass@1 >= {bar:.3f}")
+    assert verdict.word == "FAIL"
+    assert any(f"corrected with {len(trials.labels())} labels" in note for note in verdict.notes)
+
+
+def test_a_gate_on_pass_hat_k_uses_limits_where_labels_are_single():
+    _, trials = judged()
+    (verdict,) = gate(trials, "pass^3 >= 0.01")
+    assert verdict.word == "PASS"
+    assert verdict.method.startswith("labels of people: limits from pass@1")
+
+
+def test_the_judge_is_described_with_intervals_and_where_it_errs():
+    truth, trials = judged(tasks=60, runs=10, each=150, slips=0.5)
+    found = check_judge(trials)
+    passed = trials.outcome.reshape(truth.shape) == 1
+    assert (~truth[passed]).mean() in found.errors.false_passes.interval
+    assert truth[~passed].mean() in found.errors.false_fails.interval
+    assert (truth == passed).mean() in found.errors.agreement.interval
+    assert len(render(found).splitlines()) <= 12
+
+
+def test_a_judge_that_likes_long_answers_is_found_out():
+    rng = np.random.default_rng(2)
+    long = rng.random(400) < 0.5
+    truth = rng.random(400) < 0.5
+    trials = Trials.from_columns(
+        task=[f"t{i // 5}" for i in range(400)],
+        passed=truth | (long & (rng.random(400) < 0.6)),
+        tokens_out=np.where(long, 900.0, 100.0),
+        human_labels=[[Label(passed=bool(said), chosen="random")] for said in truth],
+    )
+    (sentence,) = check_judge(trials).where
+    assert sentence.startswith("it passes too often long answers: by ")
