@@ -140,7 +140,7 @@ def test_errors_are_one_sentence_that_helps(folder: Path):
     assert "did you mean refund?" in texts[1]
     assert 'did you mean "pass^3"?' in texts[2]
     assert "system must be one of bot (did you mean bot?), got 'bto'" in texts[4]
-    assert "trial must be the number of a run: 1, 2, 3" in texts[5]
+    assert "trial must be the number of a trial: 1, 2, 3" in texts[5]
     assert all("Traceback" not in text for text in texts)
 
 
@@ -193,7 +193,7 @@ def test_a_demand_names_a_run_or_a_file_of_the_folder_and_none_outside(
             inner.judge_gate(f"no task worse than {elsewhere}")
     newer, older = (line.split(":")[0] for line in tools.list_runs().splitlines())
     for known in ("inside.csv", older):
-        assert "no_worse_than" in tools.judge_gate(f"no_worse_than {known} by 0.1", newer)
+        assert "no worse than" in tools.judge_gate(f"no_worse_than {known} by 0.1", newer)
 
 
 def test_no_answer_is_longer_than_a_coding_agent_wants_to_read(tools: PasshatTools):

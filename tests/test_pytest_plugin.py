@@ -199,8 +199,8 @@ def test_few(): assert True
     told = session(body).stdout
     assert "reliable: 2 tests, each pass^3 >= 0.8, at most 99 trials; PASS after 51" in told
     assert "at most 20 trials; so few can never show it: an agent that never fails needs 41" in told
-    assert "test_always: pass^3 >= 0.8: PASS after 51 runs" in told
-    assert "test_strict: pass^1 >= 0.95: PASS after 75 runs" in told
+    assert "test_always: pass^3 >= 0.8: PASS after 51 trials" in told
+    assert "test_strict: pass^1 >= 0.95: PASS after 75 trials" in told
     assert "test_coin: pass^3 >= 0.8: FAIL" in told
     assert "2 failed, 2 passed" in told
 

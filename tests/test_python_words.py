@@ -28,7 +28,7 @@ PARTS_OF_COMMANDS = {
     "analysis/gates/run_answer.py": {"--trials"},
     "ingest/read.py": {"--log_samples"},
     "reporters/next_steps.py": {"--confidence", "--require", "--gate", "--only"},
-    "reporters/answers/report_blocks.py": {"--by"},
+    "reporters/answers/report_blocks.py": {"--by", "--tasks"},
     "history/runs.py": {"--porcelain", "--branch", "--untracked-files"},
     "journeys/new_suite.py": {"--until-decided"},
     "records/secrets.py": {"--user"},

@@ -17,9 +17,9 @@ SECTIONS = {
 }
 OPENING = """# passhat
 
-> Can you depend on an AI agent every time? passhat runs an agent many times, or reads the logs of
-> the tool that did; it states pass@k, pass^k and reliability@k with intervals, says why runs fail,
-> and gates a pull request with a known error rate.
+> Does an AI agent get it right every time? passhat runs an agent many times, or reads the logs of
+> the tool that did; it states pass@k and pass^k (reliability@k) with intervals, says why trials
+> fail, and gates a pull request with a known error rate.
 
 Every page is Markdown. Install with `pip install passhat` (reference/extras.md has the extras).
 `passhat --help` lists the commands; `--json` on any of them prints data whose schema `passhat

@@ -45,15 +45,21 @@ class ArgumentError(InputError, ValueError):
     passhat.errors.ArgumentError: k must be at least 1, got 0
     """
 
-    def __init__(self, argument: str, rule: str, value: object) -> None:
+    def __init__(
+        self, argument: str, rule: str, value: object, *, sentence: str | None = None
+    ) -> None:
         self.argument = argument
         self.rule = rule
         self.value = value
+        self.sentence = sentence
         super().__init__(self.worded(argument))
 
     def worded(self, argument: str) -> str:
-        """The message with another name for the argument, such as the option of a command."""
-        return f"{argument} {self.rule}, got {short_value(self.value)}"
+        """The message with another name for the argument, such as the option of a command.
+
+        Where the value itself is the subject, `sentence` says it better.
+        """
+        return self.sentence or f"{argument} {self.rule}, got {short_value(self.value)}"
 
 
 class ReadError(InputError):

@@ -29,7 +29,7 @@ LONGEST_TEXT = 8_000
 """Characters of one transcript."""
 
 INSTRUCTIONS = """\
-passhat measures whether an AI agent can be depended on every time. pass^k is the chance that k
+passhat measures whether an AI agent is reliable. pass^k is the chance that k
 attempts at a task all succeed. A `run` is latest, a tag, a branch, a key from list_runs, or a
 result file in this folder. Start with get_report, then explain_failures, then diff_trials. A
 verdict is PASS, FAIL or UNDECIDED with a stated error rate: do not round UNDECIDED to either."""
@@ -86,7 +86,7 @@ class PasshatTools:
         return "\n".join(map(_run_line, runs)) or "no runs"
 
     def list_tasks(self, run: str = "latest", system: str = "") -> str:
-        """The tasks of a run with passes, runs and label, the least reliable first."""
+        """The tasks of a run with passes, trials and label, the least reliable first."""
         from passhat import journeys
 
         lines = [
@@ -104,7 +104,7 @@ class PasshatTools:
         return _text(journeys.report(self._results(run), only=system or None))
 
     def explain_failures(self, run: str = "latest", task: str = "", system: str = "") -> str:
-        """What failing runs do that passing runs of the same task do not, tested against luck."""
+        """What failing trials do that passing ones of the same task do not, tested against luck."""
         from passhat import journeys
 
         return _text(journeys.why(self._results(run), task=task or None, only=system or None))
@@ -154,7 +154,7 @@ class PasshatTools:
     def plan_runs(
         self, run: str = "", half_width: float = 0.05, gate: str = "", system: str = ""
     ) -> str:
-        """How many runs and tasks a half-width takes; or what a gate ("pass^3 >= 0.8") costs."""
+        """How many trials and tasks a half-width takes; or what a gate ("pass^3 >= 0.8") costs."""
         from passhat import journeys
         from passhat.journeys import plan_gates
 

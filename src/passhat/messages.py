@@ -120,6 +120,17 @@ def short_commit(commit: str | None) -> str:
     return (commit or "")[:7]
 
 
+def metric_label(name: str) -> str:
+    """What people read for the name of a number: pass^1 is pass@1 by definition, and is called so.
+
+    >>> [metric_label(name) for name in ("pass^1", "pass^4/pass^1", "mean_score")]
+    ['pass@1', 'pass^4/pass@1', 'mean score']
+    """
+    return "/".join("pass@1" if one == "pass^1" else one for one in name.split("/")).replace(
+        "_", " "
+    )
+
+
 def plural(count: int, noun: str, several: str | None = None) -> str:
     """A count with its noun, for messages of every layer.
 

@@ -84,29 +84,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """The options, all of which begin with --reliable."""
     group = parser.getgroup("passhat", "reliability of stochastic tests")
     group.addoption(
-        "--reliable-runs", type=int, metavar="N", help="At most N runs of each reliable test."
+        "--reliable-runs", type=int, metavar="N", help="At most N trials of each reliable test."
     )
     group.addoption(
         "--reliable-max-cost",
         type=float,
         metavar="DOLLARS",
-        help="Start no further run when all runs together have recorded this cost.",
+        help="Start no further trial when all trials together have recorded this cost.",
     )
     group.addoption(
         "--reliable-max-minutes",
         type=float,
         metavar="M",
-        help="Start no further run of a reliable test after M minutes.",
+        help="Start no further trial of a reliable test after M minutes.",
     )
     group.addoption(
         "--reliable-log",
         metavar="FILE",
-        help="Write every run to a .jsonl, .csv or .parquet file that `passhat report` reads.",
+        help="Write every trial to a .jsonl, .csv or .parquet file that `passhat report` reads.",
     )
     group.addoption(
         "--reliable-store",
         metavar="FILE",
-        help="Keep every run in a history store, for `passhat trend`.",
+        help="Keep every trial in a history store, for `passhat trend`.",
     )
 
 
@@ -305,7 +305,7 @@ def _judged_reports(
         error = "fixture" if word == "errored" else None
         check.finish(run, word, seconds=seconds, error=error)
         budget.cost += run.recorded.get("cost") or 0.0
-        failures += [f"run {run.index + 1}\n{r.longreprtext}" for r in reports if r.failed]
+        failures += [f"trial {run.index + 1}\n{r.longreprtext}" for r in reports if r.failed]
     item.session._setupstate.teardown_exact(nextitem)  # noqa: SLF001
     sentence = _sentence(item, check.verdicts()[0], len(check.trials))
     judged = JudgedTest(sentence=sentence, require=demand.gate["require"], runs=check.plain_runs())

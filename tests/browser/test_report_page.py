@@ -57,7 +57,7 @@ def test_several_systems_begin_with_a_table_of_all_that_leads_to_each(several, o
         box = page.locator(".system summary h2", has_text=name).bounding_box()
         assert abs(box["y"]) < 100, name
         assert page.locator(f"section[data-system={name}] tr[data-row]").first.is_visible()
-    page.get_by_role("link", name="All systems").last.click()
+    page.get_by_role("link", name="All agents").last.click()
     assert abs(page.locator("h2#systems").bounding_box()["y"]) < 100
 
 
@@ -101,7 +101,7 @@ def test_the_slider_moves_number_gauge_table_and_curve_together(report, open_pag
     before = page.locator("[data-value]").inner_text()
     slider = page.get_by_role("slider")
     slider.fill("0")
-    assert page.locator("[data-name]").inner_text() == "one try (reliability@1)"
+    assert page.locator("[data-name]").inner_text() == "one trial (pass@1)"
     assert page.locator("[data-value]").inner_text() != before
     assert page.locator("tr.at th").all_inner_texts() == ["pass^1"]
     assert page.locator("[data-figure=decay] svg > path:last-child").get_attribute("d")

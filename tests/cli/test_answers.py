@@ -167,7 +167,7 @@ def test_simulated_trials_are_the_librarys(call, here):
         (["simulate", "-o", "no/such.csv"], "there is no folder no"),
         (["plan", "--max-cost", "3"], "--cost-per-run must be given with --max-cost"),
         (["demo", "--seed", "-1"], "must be at least 0, got -1"),
-        (["rank", "one.csv"], "must hold at least two systems to rank"),
+        (["rank", "one.csv"], "must hold at least two agents to rank"),
         (["profile", "one.csv"], "name others to compare it with, --against REFERENCE"),
         (["compare", "one.csv"], "comparing needs two agents; there is only 'one'"),
         (["gate", "one.csv", "-r", "pass^3"], '--require must read like "pass^3 >= 0.8"'),
@@ -175,7 +175,7 @@ def test_simulated_trials_are_the_librarys(call, here):
             ["report", "one.csv", "--name", "a", "--name", "b"],
             "--name must be given once for one file or run, got 'a', 'b'",
         ),
-        (["diff", "one.csv", "a"], "no failed run of task a has a transcript to compare"),
+        (["diff", "one.csv", "a"], "no failed trial of task a has a transcript to compare"),
         (["history", "show", "latest"], "history.db: no history here yet"),
     ],
 )
@@ -199,7 +199,7 @@ def test_the_demonstration_needs_nothing_and_is_the_same_twice(call):
 
 def test_a_summary_of_trials_counts_what_was_written(call, files):
     printed = call("convert", "all.jsonl", "--markdown").stdout
-    assert printed.startswith("**360 trials, 3 systems, 15 tasks.**\n")
+    assert printed.startswith("**360 trials, 3 agents, 15 tasks.**\n")
     trials = read_trials(["all.jsonl"])
     for name in trials.systems:
         tally = trials.tally(name)
@@ -214,7 +214,7 @@ def test_a_summary_of_trials_counts_what_was_written(call, files):
 def test_a_summary_may_be_printed_beside_the_file(call, here):
     done = call("simulate", "--tasks", "2", "--runs", "1", "-o", "sim.csv", "--markdown")
     assert (here / "sim.csv").exists()
-    assert done.stdout.startswith("**2 trials, 1 system, 2 tasks.**")
+    assert done.stdout.startswith("**2 trials, 1 agent, 2 tasks.**")
 
 
 def test_what_a_reader_noted_is_in_the_summary(call, here):

@@ -57,7 +57,7 @@ def test_every_command_has_the_common_options_or_a_reason(name, option):
     ("arguments", "message"),
     [
         (["simulate", "--rate", "2"], "--rate must lie strictly between 0 and 1, got 2.0"),
-        (["rank", "one.csv"], "RESULTS must hold at least two systems to rank, got 'one'"),
+        (["rank", "one.csv"], "RESULTS must hold at least two agents to rank, got 'one'"),
         (["report", "one.csv", "--matrix", "--as", "tap"], "--as tap: must be one of text json"),
         (
             ["report", "notes.csv"],
@@ -84,7 +84,7 @@ def test_repeating_a_command_lists_no_task_as_missing(call):
 
 def test_a_plan_says_in_sentences_what_runs_without_a_failure_show(call):
     shown = " ".join(call("plan", "--tasks", "10", "--trials", "5", "-v").stdout.split())
-    assert "A task that passes 29 of 29 runs is shown to pass at least 90% of the time" in shown
+    assert "A task that passes 29 of 29 trials is shown to pass at least 90% of the time" in shown
 
 
 def test_every_column_that_python_can_name_has_an_option():

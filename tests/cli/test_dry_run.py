@@ -100,7 +100,7 @@ def test_a_format_that_cannot_hold_the_plan_is_refused(suite, call):
 def test_a_plan_shows_itself_in_a_notebook(suite):
     suite(SUITE)
     found = passhat.plan_run()
-    assert repr(found).startswith("<RunPlan of 'paid': 1 task, 1 system, 10 trials, $")
+    assert repr(found).startswith("<RunPlan of 'paid': 1 task, 1 agent, 10 trials, $")
     assert "./server (shared)" in found._repr_html_()
     assert found.cost.high == pytest.approx(10 * passhat.plan_run(runs=1).cost.high)
 

@@ -28,7 +28,7 @@ def test_init_writes_a_suite_that_loads_without_any_key(here: Path) -> None:
     assert done.exit_code == 0
     assert done.stderr.endswith("now: passhat run\n")
     suite = load_suite(here / "passhat.yml", env={})
-    assert suite.size == "3 tasks, 1 system, 60 trials"
+    assert suite.size == "3 tasks, 1 agent, 60 trials"
     assert all(isinstance(p.system, ModelSystem) and p.system.model.script for p in suite.pairings)
     modeline = (here / "passhat.yml").read_text().splitlines()[0]
     assert (here / modeline.rpartition("=")[2]).is_file()
@@ -97,7 +97,7 @@ def test_validate_says_valid_or_tells_every_fault(here: Path) -> None:
     good = call(validate)
     assert (good.exit_code, good.stdout) == (
         0,
-        "passhat.yml: valid: 3 tasks, 1 system, 60 trials\n",
+        "passhat.yml: valid: 3 tasks, 1 agent, 60 trials\n",
     )
     (here / "bad.yml").write_text('agents: [{name: a, model: o3}]\nruns: "\\e[31m"\n')
     bad = call(validate, "passhat.yml", "bad.yml")

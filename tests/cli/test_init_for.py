@@ -124,9 +124,9 @@ def test_a_task_whose_right_answer_the_log_does_not_show_cannot_pass(tmp_path, c
     (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, rows)))
     (tmp_path / "mine.py").write_text("def answer(prompt): return '4'\n")
     done = call("init", "--from-log", "log.jsonl", "--python", "mine:answer")
-    assert "2 tasks need an expectation from you: replace FILL IN, or every run" in done.stderr
+    assert "2 tasks need an expectation from you: replace FILL IN, or every trial" in done.stderr
     text = (tmp_path / "passhat.yml").read_text()
-    assert '- { exact: "FILL IN: no run of this task passed in the log" }' in text
+    assert '- { exact: "FILL IN: no trial of this task passed in the log" }' in text
     assert '- { exact: "FILL IN: the answer that passed is too long to guess from" }' in text
     ran = json.loads(call("run", "--runs", "1", "--json").stdout)
     table = ran["report"]["systems"][0]["task_table"]

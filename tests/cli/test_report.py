@@ -215,7 +215,7 @@ def test_rounds_are_left_out_on_request_and_never_in_silence(call, here):
     rows = [f"t{i},{r},{int(r != 3 and (i + r) % 9 != 0)}" for i in range(20) for r in range(6)]
     (here / "outage.csv").write_text("task,trial,passed\n" + "\n".join(rows) + "\n")
     whole = call("report", "outage.csv")
-    assert whole.stdout.startswith("Round 4 is out of line: 20 of 20 runs failed")
+    assert whole.stdout.startswith("Round 4 is out of line: 20 of 20 trials failed")
     assert "--drop-rounds 4" in whole.stdout
     left = call("report", "outage.csv", "--drop-rounds", "4")
     assert left.stderr.startswith("left out by request: round 4, 20 of 120 trials")

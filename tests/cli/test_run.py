@@ -24,7 +24,7 @@ def test_a_suite_whose_expectations_all_hold_exits_0(here, suite, call):
     suite(SURE)
     done = call("run")
     assert done.exit_code == 0, done.stderr
-    assert "sums: 1 task, 1 system, 4 trials" in done.stderr
+    assert "sums: 1 task, 1 agent, 4 trials" in done.stderr
     assert "4 trials in" in done.stderr
 
 
@@ -35,11 +35,11 @@ def test_without_gates_a_failed_expectation_exits_1(here, suite, call):
 
 def test_a_run_advises_to_compare_failing_runs_only_where_some_passed(here, suite, call):
     suite(SHAKY)
-    assert "Why runs fail" in call("run", "suite.yml", "-v").stdout
+    assert "Why trials fail" in call("run", "suite.yml", "-v").stdout
     suite(SURE.replace('answer: "4"', 'answer: "5"'))
     done = call("run", "suite.yml", "-v")
     assert "Why trials did not pass" in done.stdout
-    assert "Why runs fail" not in done.stdout
+    assert "Why trials fail" not in done.stdout
 
 
 def test_a_trial_that_errors_is_not_a_failure_but_leaves_the_run_incomplete(here, suite, call):

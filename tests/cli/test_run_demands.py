@@ -206,7 +206,7 @@ def test_a_gate_on_bars_that_some_tasks_do_not_have_is_refused_first(suite, call
 @pytest.mark.parametrize(
     ("gate", "said"),
     [
-        ("{require: pass@1 >= 0.5, system: nobody}", "must name a system of the suite (scripted)"),
+        ("{require: pass@1 >= 0.5, system: nobody}", "must name an agent of the suite (scripted)"),
         ("{require: pass@1 >= 0.5, tags: [none]}", "must find a task with one of its tags"),
         ("'every task: pass^2 >= its bar'", "needs a `bar:` on every task"),
     ],

@@ -99,7 +99,7 @@ def test_a_failed_task_says_how_often_and_why(here, suite, call):
     suite(f"defaults: {{model: scripted}}\nagents: [{SHAKY}]\n")
     call("run", "-o", "junit.xml")
     failure = ET.parse(here / "junit.xml").getroot().find(".//failure")
-    assert failure.get("message").endswith(" of 4 runs failed")
+    assert failure.get("message").endswith(" of 4 trials failed")
     assert "expected exactly 'yes', got 'no'" in failure.text
 
 

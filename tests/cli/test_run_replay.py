@@ -65,7 +65,7 @@ def test_a_changed_prompt_is_refused_with_the_difference(recorded, suite, call):
 def test_more_runs_than_recorded_say_how_to_append(recorded, call):
     done = call("run", "--replay", "--runs", "12")
     assert done.exit_code == 2
-    assert "12 runs are asked for, 10 are recorded" in done.stderr
+    assert "12 trials are asked for, 10 are recorded" in done.stderr
     assert "--append" in done.stderr
     assert call("run", "--append", "--runs", "12").exit_code == 0
     assert call("run", "--replay", "--runs", "12").exit_code == 0
@@ -172,5 +172,5 @@ def test_list_show_verify_and_prune(recorded, suite, call, here: Path):
 
 def test_a_cassette_of_a_system_that_is_gone_is_pruned(recorded, suite, call, here):
     suite(SUITE.replace("model: scripted", "model: local/other.gguf").partition("    script")[0])
-    assert "the suite has no system 'scripted'" in call("cassette", "prune").stdout
+    assert "the suite has no agent 'scripted'" in call("cassette", "prune").stdout
     assert list((here / "cassettes").iterdir()) == []

@@ -82,7 +82,7 @@ def test_the_reason_of_the_exit_code_is_said_once(suite, call):
 def test_a_floor_that_fails_is_in_line_1_and_its_reason_beside_it(suite, call):
     floor = "tool_selection: {expected_tool: fly, min_selection_rate: 0.5}"
     suite(SUITE.replace("prompt: Heads", f"{floor}\n    prompt: Heads"))
-    reason = "fly was called in 0% of the runs, and 50% are demanded"
+    reason = "fly was called in 0% of the trials, and 50% are demanded"
     for gates in ((), ("--require", "pass@1 >= 0.001")):
         done = call("run", "--task", "coin", "--no-store", *gates)
         assert done.exit_code == 1
@@ -177,5 +177,5 @@ def test_a_floor_that_fails_twice_names_both_reasons(suite, call):
     done = call("run", "--task", "coin", "--no-store")
     assert done.exit_code == 1
     said = " ".join(done.stdout.split())
-    assert "fly was called in 0% of the runs, and 50% are demanded; a run took" in said
+    assert "fly was called in 0% of the trials, and 50% are demanded; a trial took" in said
     assert "tokens, and 1 are allowed" in said

@@ -43,7 +43,7 @@ def test_why_names_what_goes_together_with_failing(call, log):
     assert done.exit_code == 0
     assert done.stdout.startswith("The agent skips find_order: in 8 of 8 failing trials it did")
     told = " ".join(call("why", log, "-v").stdout.split())
-    assert "8 of 8 failing runs called refund without calling find_order first" in told
+    assert "8 of 8 failing trials called refund without calling find_order first" in told
 
 
 def test_one_task_is_explained_by_name_and_an_unknown_one_is_refused(call, log):
@@ -102,7 +102,7 @@ def test_why_writes_a_page_markdown_and_json(call, here, log):
     done = call("why", log, "-o", "why.html", "-o", "why.md", "-o", "why.json")
     assert done.exit_code == 0
     page = (here / "why.html").read_text()
-    assert "8 of 8 failing runs" in page
+    assert "8 of 8 failing trials" in page
     assert "Content-Security-Policy" in page
     assert json.loads((here / "why.json").read_text())["schema"] == "passhat.explanation/1"
     assert (here / "why.md").read_text().startswith("**The agent skips find")
@@ -114,7 +114,7 @@ def test_why_writes_a_page_markdown_and_json(call, here, log):
         (["said.jsonl"], "give RESULTS, TASK and up to two trials"),
         (["said.jsonl", "refund", "x"], "a trial is a whole number, got 'x'"),
         (["said.jsonl", "refund", "1", "2", "3"], "give at most two trials"),
-        (["said.jsonl", "refund", "77"], "the first TRIAL must be the number of a run"),
+        (["said.jsonl", "refund", "77"], "the first TRIAL must be the number of a trial"),
         (["said.jsonl", "nobody"], "TASK must be one of"),
     ],
 )
@@ -147,18 +147,18 @@ def test_the_page_of_a_report_says_why_runs_fail(call, here, log):
     done = call("report", log, "--transcripts", "-o", "report.html")
     assert done.exit_code == 0, done.stderr
     page = (here / "report.html").read_text()
-    assert "<h2>Why runs fail</h2>" in page
-    assert "8 of 8 failing runs called refund without calling find_order first" in page
+    assert "<h2>Why trials fail</h2>" in page
+    assert "8 of 8 failing trials called refund without calling find_order first" in page
     assert call("report", log, "-o", "plain.html").exit_code == 0
-    assert "Why runs fail" not in (here / "plain.html").read_text()
+    assert "Why trials fail" not in (here / "plain.html").read_text()
 
 
 def test_the_review_of_a_suite_is_in_sentences_with_units(call):
     said = " ".join(call("why", str(PROMPTFOO), "-v").stdout.split())
-    assert "1 task passes in every run, too easy to show where this agent fails: always." in said
-    assert "A failing run cost $0.0000875 on average, a passing one $0.0001; 29% of all" in said
-    assert "agree in 80% of 5 runs, no better than chance (kappa 0.00)" in said
-    assert "of the variation between runs" not in said  # one of two tasks that vary: no news
+    assert "1 task passes in every trial, too easy to show where this agent fails: always." in said
+    assert "A failing trial cost $0.0000875 on average, a passing one $0.0001; 29% of all" in said
+    assert "agree in 80% of 5 trials, no better than chance (kappa 0.00)" in said
+    assert "of the variation between trials" not in said  # one of two tasks that vary: no news
 
 
 @pytest.mark.parametrize(

@@ -56,11 +56,11 @@ def test_a_trial_is_shown_as_cards_with_its_failed_check_on_top(site):
 def test_a_trial_leads_to_those_beside_it_and_to_one_that_passed(site):
     found, key = site
     page = found.get(f"/run/{key}/trial?system=bot&task=a&trial=1")[2]
-    assert "Previous run" in page
-    assert "Next run" in page
-    assert "Beside a run that passed" not in page
+    assert "Previous trial" in page
+    assert "Next trial" in page
+    assert "Beside a trial that passed" not in page
     page = found.get(f"/run/{key}/trial?system=bot&task=a&trial=0")[2]
-    assert "Previous run" not in page
+    assert "Previous trial" not in page
     assert f"/run/{key}/diff?system=bot&amp;task=a&amp;trial=0" in page
 
 
@@ -77,4 +77,4 @@ def test_where_no_other_run_passed_it_says_so(site):
     found, key = site
     status, _, page = found.get(f"/run/{key}/diff?system=bot&task=b&trial=0")
     assert 400 <= status < 500
-    assert "no other run of task b passed" in page
+    assert "no other trial of task b passed" in page

@@ -78,3 +78,25 @@ def test_every_extra_is_in_the_table_of_extras():
     ]
     rows = re.findall(r"^\| `(\w+)` \|", (ROOT / "docs/reference/extras.md").read_text(), re.M)
     assert sorted(rows) == sorted(extras.keys() - {"dev", "docs", "bench"})
+
+
+RETIRED = re.compile(
+    r"tasks like these|for this suite|one try\b|pass\^1(?!\d)|told apart|further runs|settled"
+    r"|(?<!CI )\bsystems\b|random draws|can depend on|be depended on"
+)
+"""Former words for what the glossary calls otherwise; tests of screens have a list too."""
+
+IN_FORMER_WORDS = {
+    "glossary.md": "says what other tools and files call things",
+    "calibration.md": "names scopes as the files of its simulations do",
+    "benchmarks.md": "is written by `make bench`",
+    "suite.md": "tells of the keys of a file, one of which is `systems:`",
+    "formats.md": "quotes what a benchmark published",
+}
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p.name not in IN_FORMER_WORDS], ids=name)
+def test_pages_and_help_have_one_name_for_one_thing(page):
+    """The page of commands holds the help of every one."""
+    text = re.sub(r"^```.*?^```|`[^`\n]*`|\]\([^)]*\)", "", page.read_text(), flags=re.M | re.S)
+    assert RETIRED.findall(text) == []

@@ -122,7 +122,7 @@ def test_the_same_numbers_give_the_same_bytes(draw):
 def test_names_of_parts_neither_cover_each_other_nor_leave_the_picture(share):
     shares = [
         NamedShare(name="tasks differ", share=1 - share),
-        NamedShare(name="luck of the run", share=share),
+        NamedShare(name="luck of the trial", share=share),
     ]
     drawn = stacked_bar(shares, title="", finding="")
     found = ET.fromstring(drawn.svg()).findall(f".//{SVG}text")

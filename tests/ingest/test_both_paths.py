@@ -98,7 +98,7 @@ def test_rows_and_engines_count_a_table_alike(tmp_path, monkeypatch, ending, row
 @pytest.mark.parametrize(
     ("rows", "note"),
     [
-        ([{"task": f"refund #{n}", "passed": n % 2} for n in (1, 2)], "were read as runs of one"),
+        ([{"task": f"refund #{n}", "passed": n % 2} for n in (1, 2)], "were read as trials of one"),
         ([{"task": "a", "outcome": word} for word in "CIPN"], None),
     ],
 )

@@ -53,7 +53,7 @@ CHAT = pair("gen_ai.operation.name", "stringValue", "chat")
         pytest.param(
             b'{"question": {"id": "a"}, "result": {"success": true}}',
             None,
-            r"If it is one run, name its keys with .* \(a key inside another as outer.inner\)",
+            r"If it is one trial, name its keys with .* \(a key inside another as outer.inner\)",
             id="a run of an own shape",
         ),
         pytest.param(

@@ -174,7 +174,7 @@ def test_tests_that_share_a_name_are_said_to_be_read_as_runs():
     case = b'<testcase classname="Rows" name="reads"/>'
     trials = read_trials(b'<testsuite name="s">' + 3 * case + b"</testsuite>")
     assert len(trials) == 3
-    assert "tests that share a name were read as runs of one test" in trials.sources[0].notes[0]
+    assert "tests that share a name were read as trials of one test" in trials.sources[0].notes[0]
 
 
 @pytest.mark.parametrize(

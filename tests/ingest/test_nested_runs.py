@@ -56,7 +56,7 @@ def counts_of():
 def test_the_list_may_be_called_in_several_ways(key):
     trials = read_trials(as_lines(rows_with([[True, False], [True, True]], key)))
     assert len(trials) == 4
-    assert f'whose rows list runs ("{key}")' in how_read(trials.sources[0])
+    assert f'whose rows list trials ("{key}")' in how_read(trials.sources[0])
 
 
 def test_what_the_row_sums_up_is_not_taken_for_each_run():
@@ -136,7 +136,7 @@ def test_verdicts_in_a_list_of_unknown_name_are_asked_about(key, listed):
 def test_how_a_whole_file_ended_is_no_verdict_on_each_of_its_rows():
     rows = [{"task": "a", "fine": False}, {"task": "b", "fine": True}]
     content = json.dumps({"success": True, "results": rows}).encode()
-    with pytest.raises(ReadError, match="no column says whether a run passed"):
+    with pytest.raises(ReadError, match="no column says whether a trial passed"):
         read_trials(content)
     assert read_trials(content, mapping=ColumnMap(passed="fine")).outcome.tolist() == [0, 1]
 

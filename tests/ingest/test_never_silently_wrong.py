@@ -175,7 +175,7 @@ def test_a_big_table_whose_columns_disagree_is_refused_too(tmp_path, monkeypatch
 
 def test_aggregates_are_no_trials():
     rows = [{"task": "a", "num_trials": 5, "pass_rate": 0.4, "score": 0.4}]
-    with pytest.raises(ReadError, match=r"one row for all runs of a task.*trials\.json"):
+    with pytest.raises(ReadError, match=r"one row for all trials of a task.*trials\.json"):
         read_trials(json.dumps({"results": rows}).encode())
 
 
@@ -190,7 +190,7 @@ def test_rows_that_are_numbered_by_name_are_runs(samples, counts):
     report = samples / "junit" / "node_numbered.xml"  # its own end says: pass 8, fail 3
     trials = read_trials(report)
     assert counts(trials) == {"test::weather selection": (7, 3, 0), "test::greeting": (1, 0, 0)}
-    assert "read as runs of one task" in notes_of(trials)
+    assert "read as trials of one task" in notes_of(trials)
     assert len(read_trials(report, mapping=ColumnMap(task="name")).tasks) == 11
     rows = "\n".join(f"weather selection #{run},{run % 2}" for run in range(1, 11))
     table = f"task,passed\n{rows}\n".encode()

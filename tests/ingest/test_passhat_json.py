@@ -101,7 +101,7 @@ def test_other_options_than_the_usual_ones_are_said():
 def test_weights_that_are_not_in_the_file_are_said():
     rows = [{"task": "a", "passed": 1, "weight": 3.0}, {"task": "b", "passed": 0, "weight": 1.0}]
     notes = " ".join(read_trials(saved(Trials.from_records(rows * 3))).sources[0].notes)
-    assert 'pass^1 of "' in notes
+    assert 'pass@1 of "' in notes
     assert "weights or families are not in the file" in notes
 
 
@@ -113,7 +113,7 @@ def test_a_report_on_counts_gives_the_counts_again(tmp_path):
     for source in (first, path):
         tallies = read_tallies(source)
         assert without_origin(render(measure(tallies), "json")) == without_origin(first)
-        assert "counts of runs" in how_read(tallies[0].sources[0])
+        assert "counts of trials" in how_read(tallies[0].sources[0])
     with pytest.raises(ReadError, match=r"but not their order; `passhat report`"):
         read_trials(path)
     assert read_tallies(path, mapping=ColumnMap(name="mine"))[0].system == "mine"
@@ -146,7 +146,7 @@ def test_a_saved_report_in_a_folder_of_results_is_not_counted_with_them(tmp_path
     trials = read_trials(tmp_path)
     assert len(trials) == 2
     assert "made by passhat from other results" in " ".join(trials.sources[0].notes)
-    with pytest.raises(ReadError, match=r"saved report on \"agent\", and .*log\.csv has runs"):
+    with pytest.raises(ReadError, match=r"saved report on \"agent\", and .*log\.csv has trials"):
         read_trials([log, report])
     assert len(read_trials([log, report], duplicates="keep")) == 4
 

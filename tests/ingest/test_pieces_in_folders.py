@@ -57,8 +57,8 @@ def test_numbered_files_in_which_no_run_occurs_twice_are_one_system(agent, names
     assert runs_of(trials) == [len(names)] * 3
     facts = dict(trials.sources[0].read_as)
     assert facts["system"] == (
-        f"folder name: {len(names)} files hold no run twice "
-        "(`name` renames it; named one by one, each is a system)"
+        f"folder name: {len(names)} files hold no trial twice "
+        "(`name` renames it; named one by one, each is an agent)"
     )
 
 
@@ -76,7 +76,7 @@ def test_files_with_names_of_their_own_stay_apart_and_say_what_makes_them_one(ag
     put(agent, in_pieces(names))
     trials = read(agent)
     assert set(trials.systems) == {name.removesuffix(".csv") for name in names}
-    assert any("`name` reads them as one system" in note for note in trials.sources[0].notes)
+    assert any("`name` reads them as one agent" in note for note in trials.sources[0].notes)
     one = read(agent, name="mine")
     assert one.systems == ("mine",)
     assert not any("`name` reads them" in note for note in one.sources[0].notes)

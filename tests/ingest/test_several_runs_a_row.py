@@ -39,7 +39,7 @@ def test_a_table_of_counts_is_so_many_runs(tasks, passes, runs):
     rows = [(f"t{n}", sum(own), len(own)) for n, own in enumerate(tasks)]
     trials = read_trials(table(f"task,{passes},{runs}", rows))
     assert counts(trials) == truth(tasks)
-    assert "as counts of runs" in how_read(trials.sources[0])
+    assert "as counts of trials" in how_read(trials.sources[0])
 
 
 @settings(max_examples=15)
@@ -60,7 +60,7 @@ def test_a_column_for_each_run_is_a_row_for_each(tasks, header):
     rows = [(f"t{n}", *map(int, own), *[""] * (most - len(own))) for n, own in enumerate(tasks)]
     trials = read_trials(table(f"task,{names}", rows))
     assert counts(trials) == truth(tasks)
-    assert "as runs" in how_read(trials.sources[0])
+    assert "as trials" in how_read(trials.sources[0])
 
 
 @settings(max_examples=15)
@@ -111,7 +111,7 @@ def test_settings_means_and_what_has_two_readings_are_no_runs(content):
 
 def test_a_verdict_beside_attempts_is_asked_about():
     rows = table("task,passed,attempts", [("a", 1, 3), ("b", 0, 3)])
-    with pytest.raises(ReadError, match="the passes of so many runs, or how a run ended"):
+    with pytest.raises(ReadError, match="the passes of so many trials, or how a trial ended"):
         read_trials(rows)
     assert len(read_trials(rows, mapping=ColumnMap(passed="passed"))) == 2
 
@@ -135,7 +135,7 @@ def test_files_of_counts_are_counts_however_many_there_are(tmp_path):
 def test_a_success_that_never_varies_beside_a_score_that_does_is_asked_about():
     rows = [("a", "true", 0.86), ("b", "true", 1)]
     content = table("task,success,overall_score", rows)
-    with pytest.raises(ReadError, match="that a run passed, or only that it ran"):
+    with pytest.raises(ReadError, match="that a trial passed, or only that it ran"):
         read_trials(content)
     assert counts(read_trials(content, mapping=ColumnMap(passed="success")))["a"] == (1, 0, 0)
     judged = read_trials(content, mapping=ColumnMap(pass_if="overall_score>=1"))

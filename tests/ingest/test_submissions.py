@@ -218,7 +218,7 @@ def test_files_of_one_name_in_several_folders_are_systems_by_folder(tmp_path):
         write(tmp_path / folder / "results.csv", f"task,passed\na,{passed}\n")
     trials = read_trials(tmp_path)
     assert by_system(trials) == {"baseline": [1], "new": [0]}
-    assert "the folder is read as the system" in notes_of(trials)
+    assert "the folder is read as the agent" in notes_of(trials)
     assert read_trials(tmp_path, mapping=ColumnMap(name="one")).systems == ("one",)
 
 
@@ -238,7 +238,7 @@ def test_folders_of_tasks_are_one_system(tmp_path):
 def test_a_file_of_rates_beside_the_trials_that_tracelens_wrote_is_left_out(samples):
     trials = read_trials(samples / "tracelens")
     assert len(trials) == 10
-    assert "results.json: holds one row for all runs of a task" in notes_of(trials)
+    assert "results.json: holds one row for all trials of a task" in notes_of(trials)
     with pytest.raises(ReadError, match=r'column "num_trials".*TraceLens: trials.json'):
         read_trials(samples / "tracelens" / "results.json")
 

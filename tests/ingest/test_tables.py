@@ -33,7 +33,7 @@ def test_a_file_without_system_is_named_after_itself_or_as_asked(tmp_path):
 
 def test_one_name_cannot_merge_two_systems():
     table = csv("model,task,passed", "a,t,1", "b,t,0")
-    with pytest.raises(ReadError, match=r'input: holds 2 systems \(a, b\); one name, "x", would'):
+    with pytest.raises(ReadError, match=r'input: holds 2 agents \(a, b\); one name, "x", would'):
         read_trials(table, mapping=ColumnMap(name="x"))
 
 
@@ -141,7 +141,7 @@ def test_a_file_of_nothing_but_a_byte_order_mark_is_refused():
 def test_a_table_that_says_half_says_which_half_is_missing():
     with pytest.raises(
         ReadError,
-        match=r"input: no column says whether a run passed; use `passed`, `score` or `pass_if`\. "
+        match=r"input: no column says whether a trial passed; use `passed`, `score` or `pass_if`\. "
         r"It has the columns task, answer$",
     ):
         read_trials(csv("task,answer", "a,1"))

@@ -101,7 +101,7 @@ def test_runs_cannot_be_taken_away(suite):
 
 def test_a_shard_is_no_plan_of_its_own(suite):
     passhat.run(suite, store="h.db", shard="1/2")
-    with pytest.raises(HistoryError, match="start the plan again with more runs"):
+    with pytest.raises(HistoryError, match="start the plan again with more trials"):
         passhat.resume_run(store="h.db", runs=9)
 
 
@@ -116,8 +116,8 @@ def test_a_settled_run_that_gets_no_more_runs_says_so(suite):
     settled = passhat.run(suite, store="h.db", runs=60, require="pass^1 >= 0.1", until_settled=True)
     again = passhat.resume_run(store="h.db", runs=90)
     assert len(again.trials) == len(settled.trials)
-    assert any(note.startswith("no run was added: every gate") for note in again.report.notes)
-    assert not any(note.startswith("no run was added") for note in settled.report.notes)
+    assert any(note.startswith("no trial was added: every gate") for note in again.report.notes)
+    assert not any(note.startswith("no trial was added") for note in settled.report.notes)
 
 
 def test_the_commands_a_run_advises_are_about_that_run(suite):

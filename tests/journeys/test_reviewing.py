@@ -137,7 +137,7 @@ def test_bounds_on_a_run_that_its_gates_ended_promise_no_error_rate(until_settle
         (verdict,) = verdicts
         assert (verdict.word, verdict.alpha, verdict.beta) == ("PASS", None, None)
         assert STOPPED in verdict.sentence
-        assert "fixed number of runs" in verdict.notes[-1]
+        assert "fixed number of trials" in verdict.notes[-1]
         for kind in ("text", "json", "markdown", "html", "junit"):
             shown = str(passhat.render(verdicts, kind))
             assert "its gates decided when the run ended" in " ".join(shown.split()), kind

@@ -15,7 +15,7 @@ def test_the_first_run_shows_a_real_models_runs_with_no_key(shell, no_model):
     assert shell("init").returncode == 0
     done = shell("run", **no_model)
     assert done.returncode == 0, done.stderr
-    assert "weather: 4 tasks, 1 system, 80 trials; replay, servers recorded; run " in done.stderr
+    assert "weather: 4 tasks, 1 agent, 80 trials; replay, servers recorded; run " in done.stderr
     assert done.stdout.startswith(
         "PASS  pass@1 >= 0.5: it is 67.5%, at least 59.4% (95% confidence"
     )
@@ -40,7 +40,7 @@ def test_what_is_not_recorded_is_not_made_up(shell, no_model):
     shell("init")
     done = shell("run", "--runs", "41", **no_model)
     assert done.returncode == 2
-    assert "41 runs are asked for, 40 are recorded" in done.stderr
+    assert "41 trials are asked for, 40 are recorded" in done.stderr
     live = shell("run", "--live", **no_model)
     assert live.returncode == 2
     assert "passhat local pull" in live.stderr

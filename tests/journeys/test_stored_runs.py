@@ -74,7 +74,7 @@ def test_systems_of_two_runs_are_gated_each_against_its_own_name(two_systems):
 
 def test_a_baseline_of_several_systems_must_hold_the_one_that_is_judged(two_systems):
     other = simulate(tasks=40, runs=8, rate={"third": 0.9}, seed=5)
-    with pytest.raises(ArgumentError, match="must hold third, or one system only"):
+    with pytest.raises(ArgumentError, match="must hold third, or one agent only"):
         passhat.gate(other, "no_worse_than old.jsonl by 0.05", against=two_systems[1])
 
 

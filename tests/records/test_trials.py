@@ -309,9 +309,9 @@ def test_joined_labels_hold_the_texts_of_all(columns):
 def test_a_table_is_told_in_one_line_however_many_trials_it_holds():
     columns = {"task": [*"aab"] * 400, "outcome": ["passed", "failed", "errored"] * 400}
     assert repr(Trials.from_columns(**columns)) == (
-        "<Trials: 1 system, 2 tasks, 1,200 trials (400 passed, 400 failed, 400 errored)>"
+        "<Trials: 1 agent, 2 tasks, 1,200 trials (400 passed, 400 failed, 400 errored)>"
     )
-    assert repr(Trials.from_records([])) == "<Trials: 0 systems, 0 tasks, 0 trials>"
+    assert repr(Trials.from_records([])) == "<Trials: 0 agents, 0 tasks, 0 trials>"
 
 
 @pytest.mark.parametrize("value", [float("inf"), -float("inf"), 1e101])

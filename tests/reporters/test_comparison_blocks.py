@@ -81,10 +81,10 @@ def test_tasks_that_lack_runs_are_not_said_to_lack_a_system():
     short = _pair([(2, 3)] * 5 + [(1, 1)] * 2, [(1, 3)] * 7)
     found = compare(short, ks=[1, 3])
     notes = found.differences["pass^3"].tasks_like_these.notes
-    assert "2 tasks have fewer than 3 runs of one of the systems and are left out" in notes
+    assert "2 tasks have fewer than 3 trials of one of the agents and are left out" in notes
     assert not any("no result" in note for note in notes)
     ranked = render_terminal(rank(short, by="pass^3"), verbose=True)
-    assert "2 tasks without 3 runs of each: t05, t06." in ranked
+    assert "2 tasks without 3 trials of each: t05, t06." in ranked
     screen = render_terminal(rank(short, by="pass^3"))
     assert "\nLeft out: 2 tasks without 3 trials of each.\n" in screen
     assert "\nLeft out: 2 tasks that not all of them ran.\n" in render_terminal(rank(UNSHARED))
@@ -111,7 +111,7 @@ def test_a_task_that_cannot_be_tested_has_a_dash_and_the_dash_is_explained(rende
     found = compare(UNTESTED)
     assert found.tasks[0].answer == "unevaluable"
     text = render(found, verbose=True)
-    assert "A dash means that a task has too few runs to be tested" in " ".join(text.split())
+    assert "A dash means that a task has too few trials to be tested" in " ".join(text.split())
     row = re.search(r"(?:  |\| |<tr>.*)t00.*(?:\n|</tr>)", text)[0]
     assert re.search(r"-[ |]+-[ |]*\n|<td class=\"n\">-</td><td class=\"n\">-</td>", row), row
     whole = compare(_pair([(9, 9), (9, 9)], [(0, 9), (0, 9)]))

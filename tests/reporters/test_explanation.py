@@ -164,7 +164,7 @@ def test_what_cannot_be_known_is_said():
 def test_tasks_without_transcripts_are_not_said_to_never_go_both_ways():
     trials = Trials.from_columns(task=["a", "a"], passed=[True, False])
     page = str(render(explain(trials, {}), "html"))
-    assert "have transcripts of passing and failing runs" in page
+    assert "have transcripts of passing and failing trials" in page
     assert "both pass and fail" not in page
 
 
@@ -173,7 +173,7 @@ def test_an_answer_without_a_cause_says_how_many_runs_would_find_one(explained):
     said = Transcript(messages=(Turn(role="user", text="Hi"),)).to_json()
     found = explain(table, {("system", "a", trial): said for trial in (0, 1)})
     shown = " ".join(render(found, verbose=True).split())
-    assert "With 5 runs of one task no cause can be named" in shown
+    assert "With 5 trials of one task no cause can be named" in shown
 
 
 def test_two_runs_beside_each_other_tell_where_they_part(omission):
@@ -227,7 +227,7 @@ def test_several_systems_must_be_chosen_from():
     table = Trials.from_columns(system=["a", "b"], task=["t", "t"], passed=[True, False])
     with pytest.raises(ArgumentError, match="system must be given: task t was tried by a, b"):
         diff_runs(table, {}, "t")
-    with pytest.raises(InputError, match="run #1 of task t has no transcript"):
+    with pytest.raises(InputError, match="trial #1 of task t has no transcript"):
         diff_runs(table, {}, "t", 0, 0, system="a")
     with pytest.raises(ArgumentError, match="system must be one of a, b"):
         diff_runs(table, {}, "t", system="c")
@@ -239,4 +239,4 @@ def test_nothing_is_concluded_from_calls_where_none_was_recorded():
     found = explain(trials, said, shuffles=199)
     assert found.counts.without_calls == found.counts.runs == 24
     assert "No tool calls were recorded" in verdict(found)
-    assert "24 runs left no tool call" in compared_text(found)
+    assert "24 trials left no tool call" in compared_text(found)

@@ -70,8 +70,9 @@ ROW = {
 
 
 PLAN = RunPlan(
-    suite="new <b>", size="1 task, 1 system, 3 trials", mode="live", tasks=1, systems=("new <b>",),
-    trials=3, sequential=False, concurrency=8, models=(), servers={"a": "./server <i>"},
+    suite="new <b>", size="1 task, 1 agent, 3 trials", mode="live", tasks=1, systems=("new <b>",),
+    trials=3, trials_by_task={"sum <b>": 3},
+    sequential=False, concurrency=8, models=(), servers={"a": "./server <i>"},
     gates=("pass^3 >= 0.8",), budget={"max_cost": 5.0},
     cost=CostRange(low=0.0, high=None, how="no price is known for new <b>"),
 )  # fmt: skip
@@ -264,10 +265,10 @@ def test_the_table_of_systems_has_every_k_that_was_asked_for_and_both_scopes():
     header = next(line for line in text.splitlines() if line.startswith("  in %"))
     assert re.split(" {2,}", header.strip())[:5] == [
         "in %",
-        "pass^1",
+        "pass@1",
         "pass^8",
-        "this suite",
-        "tasks like these",
+        "these tasks",
+        "similar tasks",
     ]
 
 

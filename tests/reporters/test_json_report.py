@@ -88,7 +88,7 @@ def test_who_is_ahead_is_there_with_how_it_was_found(three, report):
     assert (found["compared"], found["left_out"]) == (["gpt", "opus", "tiny"], 0)
     assert json.loads(render_json(report))["leaders"] == {
         "value": None,
-        "reason": "being ahead takes two systems with a pass^5",
+        "reason": "being ahead takes two agents with a pass^5",
     }
 
 

@@ -79,9 +79,9 @@ def test_a_demand_that_is_advised_is_met_by_the_same_runs(by_task, options):
 
 def test_runs_that_show_less_than_the_opening_sentence_asks_say_what_they_show():
     keep, more = _told(_suite("P" * 8))
-    assert keep == 'Keep what these runs show: passhat gate r.csv --require "pass^2 >= 0.9"'
+    assert keep == 'Keep what these trials show: passhat gate r.csv --require "pass^2 >= 0.9"'
     start, command = more.split(": ")
-    assert start == "See how many runs it takes to show more, pass^5 >= 0.9"
+    assert start == "See how many trials it takes to show more, pass^5 >= 0.9"
     assert command == 'passhat plan r.csv --gate "pass^5 >= 0.9"'
     assert _told(_suite("P" * 60)) == ['Keep it so: passhat gate r.csv --require "pass^5 >= 0.9"']
 

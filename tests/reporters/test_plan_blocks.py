@@ -49,7 +49,7 @@ def test_an_icc_of_which_nothing_is_known_is_not_called_measured(trials):
         (plan(simulate(tasks=20, runs=8, seed=1), correlation=0.3), "measured, the ICC given"),
         (plan(simulate(tasks=20, runs=8, seed=1), rate=0.9), "mean is given, the ICC measured"),
         (plan(simulate(tasks=20, runs=1, seed=1)), "the mean is measured, the ICC a guess"),
-        (plan(tasks=20), "a guess before any run"),
+        (plan(tasks=20), "a guess before any trial"),
     ],
 )
 def test_where_the_numbers_come_from_is_said(made, origin):
@@ -121,5 +121,5 @@ def test_where_the_table_marks_other_runs_than_the_first_sentence_it_is_said_why
     assert typical != promised
     said = " ".join(render_plan(made, verbose=True).split())
     assert f"Run each of the 30 tasks {promised:,} times" in said
-    assert f"The table marks {typical:,} runs of each task as enough for a typical report" in said
+    assert f"The table marks {typical:,} trials of each task as enough for a typical report" in said
     assert "the simulation allows for others" in said

@@ -24,7 +24,7 @@ def test_a_cell_counts_the_runs_of_one_task_with_one_system():
 
 def test_the_csv_file_has_a_row_a_task_and_a_column_a_system():
     header, *rows = csv.reader(io.StringIO(render(measure(UNEQUAL).matrix(), "csv")))
-    assert header == ["task", "a", "task (system)"]
+    assert header == ["task", "a", "task (agent)"]
     assert rows == [["t2", "0.5", "1.0"], ["t10", "1.0", ""]]
 
 

@@ -205,7 +205,7 @@ def test_targets_read_as_they_did(report, gold):
 def test_every_reporter_stars_the_numbers_that_leave_tasks_out():
     trials = Trials.from_columns(task=[*"aaa", *"bbbb", *"cccc"], passed=[0] * 3 + [1] * 8)
     found = measure(trials)
-    note = "k = 4 is over 2 of 3 tasks; the others have fewer runs."
+    note = "k = 4 is over 2 of 3 tasks; the others have fewer trials."
     for render in (render_terminal, render_markdown, render_html):
         text = render(found, verbose=True).replace("\\*", "*")
         assert "pass^4 *" in text
@@ -253,7 +253,7 @@ def test_tasks_that_are_not_listed_are_not_called_more_of_none():
 def test_after_one_run_each_the_tasks_that_did_not_pass_are_listed():
     trials = Trials.from_columns(task=[*"abcdefghi"], passed=[1, 0, 1, 1, 1, 1, 1, 1, 1])
     shown = render_terminal(measure(trials), verbose=True)
-    assert "8 passed, 1 did not; a label takes two runs of a task." in shown
+    assert "8 passed, 1 did not; a label takes two trials of a task." in shown
     assert re.search(r"^  b +undecided  0/1", shown, re.M)
     assert "not listed" not in shown
 
@@ -318,7 +318,7 @@ def test_a_ranking_is_advised_only_where_it_can_be_made(runs, advised):
 
 
 def test_a_table_that_is_too_wide_does_not_continue_with_empty_columns():
-    reason = "pass^99 needs 99 runs of a task; the most any has is 3"
+    reason = "pass^99 needs 99 trials of a task; the most any has is 3"
     rows = tuple((f"row {i}", reason, "") for i in range(2))
     table = Table(header=("in %", "this suite", "tasks like these"), rows=rows, left=(0, 1, 2))
     said = blocks_text([table], TerminalStyle(width=80))

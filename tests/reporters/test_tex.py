@@ -68,3 +68,25 @@ def test_letters_of_other_scripts_have_a_form_for_every_engine():
     text = render(report.matrix(), "tex")
     assert r"\passhatchar{東}{6771}" in text
     assert "{é}" in text
+
+
+def test_a_caption_says_what_was_run_and_not_who_won():
+    two = Trials.from_columns(
+        system=["a"] * 40 + ["b"] * 40, task=[*"tuvw"] * 20, passed=[1, 0] * 40
+    )
+    captions = {
+        "report": (measure(two), "pass@1 and pass\\textasciicircum{}5 of 2 agents on 4 tasks, 10"),
+        "comparison": (compare(two), "a and b on 4 shared tasks, in percent, and their difference"),
+        "ranking": (rank(two), "pass@1 of 2 agents on 4 shared tasks, in percent."),
+    }
+    for name, (answer, start) in captions.items():
+        text = render(answer, "tex")
+        assert rf"\caption{{{start}" in text
+        assert rf"\label{{tab:passhat-{name}}}" in text
+        assert "Brackets are 95\\% confidence intervals" in text
+        assert "% @software{passhat," in text
+    alone = render(measure(two.where(system="a")), "tex")
+    assert (
+        r"\caption{pass@1, pass\textasciicircum{}k and pass@k of a on 4 tasks, 10 trials of"
+        in alone
+    )

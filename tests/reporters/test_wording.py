@@ -48,7 +48,7 @@ def test_the_verdict_follows_the_interval_of_the_streak(by_task, start):
 def test_the_verdict_without_a_number_gives_the_reason():
     said = headline.verdict(_system({"a": "PP", "b": "PF"}, ks=[3]))
     assert said == (
-        "bot has no pass^3: pass^3 needs 3 runs of a task; "
+        "bot has no pass^3: pass^3 needs 3 trials of a task; "
         "the most any has is 2. A trial passes 75% of the time."
     )
 
@@ -57,7 +57,7 @@ def test_several_systems_without_the_number_are_told_why_and_what_is_known_of_th
     few = {"t0": "PP", "t1": "PF"}
     said = headline.overview(_report(ks=[3], a=few, b={"t0": "FF", "t1": "PF"}))
     assert said == (
-        "There is no pass^3 to compare: a and b have 2 runs of every task, so no pass^3. "
+        "There is no pass^3 to compare: a and b have 2 trials of every task, so no pass^3. "
         "A trial passes 75% of the time for a and 25% of the time for b."
     )
     many = dict.fromkeys("abcd", few) | {"e": {"t0": "FF", "t1": "FF"}}
@@ -94,7 +94,7 @@ def test_numbers_that_leave_tasks_out_are_starred_and_the_star_is_explained():
     starred = [wording.metric_name(m) for m in system.metrics.values() if wording.is_partial(m)]
     assert starred == ["pass^4 *", "pass^5 *", "pass@4 *", "pass@5 *"]
     assert wording.partial_note(system) == (
-        "* k = 4 is over 3 of 4 tasks, k = 5 is over 2 of 4 tasks; the others have fewer runs."
+        "* k = 4 is over 3 of 4 tasks, k = 5 is over 2 of 4 tasks; the others have fewer trials."
     )
     assert wording.partial_note(_system({"a": "PPP", "b": "FFF"})) is None
 
@@ -155,21 +155,21 @@ def _mixed(passes, runs, tasks):
 @pytest.mark.parametrize(
     ("by_task", "meaning"),
     [
-        ({f"t{i}": "PF" * 5 for i in range(9)}, "which runs pass is mostly chance, not the task"),
-        (_mixed(9, 10, 40), "a single run can mislead"),
+        ({f"t{i}": "PF" * 5 for i in range(9)}, "which trials pass is mostly chance, not the task"),
+        (_mixed(9, 10, 40), "a single trial can mislead"),
         (_mixed(49, 50, 40), "a task mostly ends the same way every time"),
     ],
 )
 def test_the_split_of_variance_is_said_in_a_sentence(by_task, meaning):
     said = luck(_system(by_task).variance)
     assert meaning in said
-    assert re.search(r" of the variation between runs is luck: .* \(.*%\)\.$", said)
+    assert re.search(r" of the variation between trials is luck: .* \(.*%\)\.$", said)
 
 
 def test_where_the_runs_leave_both_readings_open_luck_is_not_told_from_skill():
     said = luck(_system({"a": "PFFPF", "b": "FFFFP", "c": "FFFFF", "d": "FFPFF"}).variance)
     assert re.fullmatch(
-        r"Too few tasks or runs to tell luck from skill: between \d+% and \d+% of the "
+        r"Too few tasks or trials to tell luck from skill: between \d+% and \d+% of the "
         r"variation is luck\.",
         said,
     )
@@ -184,7 +184,7 @@ def test_where_the_runs_leave_both_readings_open_luck_is_not_told_from_skill():
 )
 def test_the_title_of_a_picture_names_no_share_of_luck_that_is_open(by_task):
     title = _report(bot=by_task).plots.variance().title
-    assert title == "Too few tasks or runs to say how much of the spread is luck"
+    assert title == "Too few tasks or trials to say how much of the spread is luck"
 
 
 def test_the_picture_of_luck_says_how_far_it_is_known():
@@ -199,11 +199,11 @@ def test_the_picture_of_luck_says_how_far_it_is_known():
 def test_runs_that_all_ended_alike_are_no_proof_that_there_is_no_luck():
     system = _system({"a": "P" * 3, "b": "F" * 3, "c": "PPP"})
     said = luck(system.variance)
-    assert said.startswith("No luck was seen: every task ended all its runs the same way.")
+    assert said.startswith("No luck was seen: every task ended all its trials the same way.")
     assert said.endswith("How much there is stays open (0 to 100%).")
     report = _report(bot={"a": "P" * 3, "b": "F" * 3, "c": "PPP"})
     text = " ".join(render_terminal(report, verbose=True).split())
-    assert "No number of runs on these 3 tasks gets below ±" in text
+    assert "No number of trials on these 3 tasks gets below ±" in text
     assert "ICC 1.00." not in text
 
 
@@ -238,11 +238,11 @@ def test_unequal_runs_are_said():
 
 def test_what_is_left_out_is_named():
     (one,) = _system({"a": "PPPP", "b": "PP"}, ks=[1, 4]).excluded
-    assert wording.exclusion(one) == "1 task of pass^4 and pass@4 (fewer than 4 runs): b."
+    assert wording.exclusion(one) == "1 task of pass^4 and pass@4 (fewer than 4 trials): b."
     system = _system({"a": "PPPPP", "b": "PP", "c": "PPPP"}, ks=[1, 2, 3, 4, 5])
     assert list(wording.exclusions(system.excluded)) == [
-        "1 task of pass^3 and pass@3, and so on up to pass^4 and pass@4 (fewer than 3 runs): b.",
-        "2 tasks of pass^5 and pass@5 (fewer than 5 runs): b, c.",
+        "1 task of pass^3 and pass@3, and so on up to pass^4 and pass@4 (fewer than 3 trials): b.",
+        "2 tasks of pass^5 and pass@5 (fewer than 5 trials): b, c.",
     ]
 
 
@@ -297,7 +297,7 @@ def test_one_system_with_fewer_runs_takes_no_number_from_the_others():
     report = _report(a=STEADY, b=SHAKY, c=once)
     said = headline.overview(report)
     assert said.startswith("1 of 2 agents with a pass^5 is reliable. a leads: 5 in a row 100%. ")
-    assert said.endswith("c has 1 run of every task, so no pass^5.")
+    assert said.endswith("c has 1 trial of every task, so no pass^5.")
     table = systems_table({one.name: one for one in report.systems}, "in %")
     at = table.header.index("pass^5")
     assert [row[at] for row in table.rows] == ["100", "1.6", "-"]
@@ -308,7 +308,7 @@ def test_pass_1_is_shown_beside_the_k_that_was_asked_for():
     system, task, passed = zip(*rows, strict=True)
     report = measure(Trials.from_columns(system=system, task=task, passed=passed), ks=[4])
     table = systems_table({one.name: one for one in report.systems}, "in %")
-    assert [row[table.header.index("pass^1")] for row in table.rows] == ["75.0", "100"]
+    assert [row[table.header.index("pass@1")] for row in table.rows] == ["75.0", "100"]
 
 
 def test_a_system_whose_trials_all_errored_is_named_and_not_judged():
@@ -344,8 +344,8 @@ def test_one_system_and_several_tell_the_same_of_nothing_but_errors(errors, show
     alone, both = (_report(errors=errors, **dict.fromkeys(names, DOWN)) for names in ("a", "ab"))
     for report in (alone, both):
         table = systems_table({one.name: one for one in report.systems}, "in %")
-        assert {row[table.header.index("pass^1")] for row in table.rows} == {shown}
-    metric = alone.system().metrics["pass^1"]
+        assert {row[table.header.index("pass@1")] for row in table.rows} == {shown}
+    metric = alone.system().metrics["pass@1"]
     assert (metric.value is None) == (shown == "-")
     start, _, why = wording.labels(alone.system()).partition(": ")
     if errors == "fail":
@@ -359,7 +359,9 @@ def test_one_system_and_several_tell_the_same_of_nothing_but_errors(errors, show
 
 def test_nobody_is_called_best_among_systems_that_share_no_task():
     said = headline.overview(_report(a=STEADY, b={"other": "F" * 60}))
-    assert said.endswith("The systems share no task with 5 runs, so none is called the leader.")
+    assert said.endswith(
+        "No task has 5 trials of each of the 2 agents, so none is called the leader."
+    )
 
 
 def test_where_some_tasks_are_not_shared_it_is_said_who_leads_on_those_that_are():
@@ -390,7 +392,7 @@ def test_a_system_is_called_best_only_where_it_can_be_told_from_all_others(syste
 def test_a_system_with_enough_runs_of_some_tasks_is_said_to_lack_them_of_the_others():
     mixed = STEADY | {"t0": "P", "t1": "PP"}
     said = headline.overview(_report(a=STEADY, b=SHAKY, c=mixed, d=mixed, e=SHAKY))
-    assert said.endswith("c and d have fewer than 5 runs of 2 of 20 tasks, so no pass^5.")
+    assert said.endswith("c and d have fewer than 5 trials of 2 of 20 tasks, so no pass^5.")
 
 
 def test_several_systems_are_listed_the_best_first_and_ties_by_name():
@@ -411,6 +413,7 @@ def test_no_format_speaks_of_partial_credit_where_there_is_none(ks):
     for render in (render_terminal, render_markdown, render_html):
         for verbose in (False, True):
             text = render(whole, verbose=verbose)
+            text = re.sub(r'<details class="words">.*?</details>', "", text, flags=re.S)  # glossary
             assert "partial credit" not in text
             assert "mean score" not in text
     scores = Trials.from_columns(task=[*"aabb"], passed=[1, 0, 1, 1], score=[0.9, 0.4, 1, 1])
@@ -443,7 +446,9 @@ def test_seeds_go_beyond_chance_only_where_their_interval_leaves_0_out():
 
 def test_rounds_of_a_single_task_are_not_told():
     assert wording.rounds(_system({"a": "PFPF"}).rounds) is None
-    assert wording.rounds(_system({"a": "PFPF", "b": "PFFF"}).rounds).startswith("Between runs of")
+    assert wording.rounds(_system({"a": "PFPF", "b": "PFFF"}).rounds).startswith(
+        "From one trial of every task to the next, "
+    )
 
 
 def test_what_costs_nothing_has_no_sentence_about_its_cost():
@@ -471,7 +476,7 @@ def test_no_verdict_says_more_than_its_interval(passed, runs):
 
 
 def test_the_rule_of_the_verdict_is_in_the_glossary_and_in_the_full_report():
-    meaning = GLOSSARY["dependable"]
+    meaning = GLOSSARY["reliable"]
     assert percent(headline.DEPENDABLE) in meaning
     report = _report(bot={"a": "PPPPP", "b": "PPPPF"})
     full = " ".join(render_terminal(report, verbose=True).split())
@@ -508,6 +513,6 @@ def test_the_two_standard_errors_are_those_of_a_two_way_analysis_of_variance(mov
     expected = np.sqrt(np.array([of_seeds, rest]) / passed.size)
     assert spread.seeds.standard_errors == pytest.approx(tuple(expected))
     between, within = 100 * expected
-    assert f"{between:.1f} points between seeds, {within:.1f} within runs" in wording.seeds(
+    assert f"{between:.1f} points between seeds, {within:.1f} within trials" in wording.seeds(
         spread.seeds
     )

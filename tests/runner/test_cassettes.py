@@ -179,7 +179,9 @@ def test_a_changed_tool_is_drift_where_servers_are_live(recorded):
 def test_more_runs_than_recorded_are_never_made_up(recorded):
     suite, *_ = recorded
     asking = suite_for(suite.directory, runs=12)
-    with pytest.raises(CassetteError, match=r"12 runs are asked for, 10 are recorded. .*--append"):
+    with pytest.raises(
+        CassetteError, match=r"12 trials are asked for, 10 are recorded. .*--append"
+    ):
         replay(asking)
 
 
@@ -196,7 +198,7 @@ def test_appending_pays_only_for_what_is_missing(recorded):
 
 
 def test_recording_does_not_overwrite_what_was_paid_for(recorded):
-    with pytest.raises(CassetteError, match="exists: add runs with `cassette='append'`"):
+    with pytest.raises(CassetteError, match="exists: add trials with `cassette='append'`"):
         replay(recorded[0], "record")
 
 
@@ -223,7 +225,7 @@ def test_what_is_not_recorded_may_be_asked_live(recorded):
         more = suite_for(suite.directory, runs=11, base_url=server.url)
         longer, _ = replay(more, "replay-or-live")
     assert rows(longer)[:10] == rows(result)
-    with pytest.raises(CassetteError, match="11 runs are asked for, 10 are recorded"):
+    with pytest.raises(CassetteError, match="11 trials are asked for, 10 are recorded"):
         replay(suite_for(suite.directory, runs=11))
 
 

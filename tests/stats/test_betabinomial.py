@@ -142,7 +142,7 @@ def test_tasks_without_a_run_do_not_count():
 
 
 def test_bad_input_is_refused_by_name():
-    with pytest.raises(ArgumentError, match="n must hold at least one task with a run"):
+    with pytest.raises(ArgumentError, match="n must hold at least one task with a trial"):
         fit_beta_binomial([0, 0], [0, 0])
     with pytest.raises(ArgumentError, match="a and b must be positive and finite"):
         BetaPrior(a=0.0, b=1.0)

@@ -112,7 +112,7 @@ def test_without_failures_there_is_no_containment_rate():
         ([], "steps must be at least one pair"),
         ([(3,)], "steps must be at least one pair"),
         ([(3, 2)], "c must not exceed n"),
-        ([(0, 0)], "steps must have at least 1 run each"),
+        ([(0, 0)], "steps must have at least 1 trial each"),
         ([(0.5, 2)], "whole numbers"),
     ],
 )

@@ -126,7 +126,7 @@ def test_more_attempts_never_raise_the_extrapolated_value(pairs):
 
 def test_no_run_at_all_extrapolates_nothing():
     missing = extrapolate_pass_hat_k([0, 0], [0, 0], 5)
-    assert missing == Unavailable("extrapolating pass^5 needs a task with a run; there is none")
+    assert missing == Unavailable("extrapolating pass^5 needs a task with a trial; there is none")
     assert isinstance(bars_cleared([0], [0], k=1, bars=0.5).model_share, Unavailable)
 
 

@@ -228,15 +228,13 @@ def test_one_task_answers_for_this_suite_only():
     a, b = passes([20], [19]), passes([20], [9])
     assert paired_difference(a, b, scope="this suite").answer == "better"
     found = paired_difference(a, b, scope="tasks like these")
-    assert found == Unavailable(
-        'one shared task says nothing about "tasks like these"; 2 are needed'
-    )
+    assert found == Unavailable("one shared task says nothing about similar tasks; 2 are needed")
 
 
 @pytest.mark.parametrize("scope", SCOPES)
 def test_no_shared_task_is_said_and_not_computed(scope):
     found = paired_difference(passes([3, 0], [1, 0]), passes([0, 3], [0, 2]), scope=scope)
-    assert found == Unavailable("no task was run by both systems")
+    assert found == Unavailable("no task was run by both agents")
 
 
 def test_unshared_tasks_are_listed():
@@ -246,7 +244,7 @@ def test_unshared_tasks_are_listed():
     )  # fmt: skip
     assert found.excluded == (1, 3)
     assert found.tasks == 2
-    assert "2 tasks have no result from one of the systems and are left out" in found.notes
+    assert "2 tasks have no result from one of the agents and are left out" in found.notes
 
 
 def test_values_such_as_pass_hat_k_are_compared_over_tasks_and_nan_is_left_out():

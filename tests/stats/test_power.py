@@ -140,7 +140,7 @@ def test_planned_runs_and_tasks_are_the_fewest_that_reach_the_target(tasks, runs
     wanted = plan.runs_tasks_like_these
     if isinstance(wanted, Unavailable):
         assert plan.floor >= target
-        assert "no number of runs" in wanted.reason
+        assert "no number of trials" in wanted.reason
     else:
         assert reached("tasks_like_these", runs=wanted) <= target + slack
         assert wanted == 1 or reached("tasks_like_these", runs=wanted - 1) > target - slack

@@ -109,7 +109,7 @@ def test_a_single_forecast_says_nothing():
     [
         ([0.5, 1.5], [0, 1], 10, "probability must be numbers in"),
         ([0.5, 0.5], [0, 0.5], 10, "outcome must be 0 or 1"),
-        ([0.5, 0.5], [0], 10, "must have one entry per run"),
+        ([0.5, 0.5], [0], 10, "must have one entry per trial"),
         ([0.5, 0.5], [0, 1], 0, "bins must be a whole number >= 1"),
     ],
 )

@@ -112,7 +112,7 @@ def test_tasks_that_a_system_lacks_are_listed_and_left_out():
     found = rank_systems(table)
     assert found.excluded == (2, 5)
     assert found.tasks == 10
-    assert found.notes == ("2 tasks lack a value from some system and are left out",)
+    assert found.notes == ("2 tasks lack a value from some agent and are left out",)
     whole = rank_systems(np.delete(table, [2, 5], axis=0))
     assert whole.pairs == found.pairs
 
@@ -154,7 +154,7 @@ def test_a_gap_that_never_varies_answers_for_every_pair_that_was_asked_about():
 
 def test_too_few_tasks_for_any_pair_is_said():
     few = rank_systems(np.tile([1.0, 0.0, 0.5], (5, 1)))
-    assert few.notes == ("5 tasks: too few to tell any two systems apart",)
+    assert few.notes == ("5 tasks: too few to tell any two agents apart",)
     assert rank_systems(np.tile([1.0, 0.0], (6, 1))).notes == ()
 
 
@@ -169,7 +169,7 @@ def test_a_gap_that_never_varies_beside_pairs_that_do_makes_no_p_of_zero():
 def test_fewer_than_two_shared_tasks_rank_nothing():
     table = np.array([[0.5, np.nan], [np.nan, 0.5], [1.0, 0.0]])
     found = rank_systems(table)
-    assert found == Unavailable("ranking needs 2 tasks that every system ran; there are 1")
+    assert found == Unavailable("ranking needs 2 tasks that every agent ran; there are 1")
 
 
 @settings(max_examples=25)
@@ -269,9 +269,9 @@ def test_one_more_failure_never_improves_a_rank_set_in_any_small_table(
 
 
 def test_what_is_no_table_of_values_is_refused():
-    with pytest.raises(ArgumentError, match="a row per task and a column per system"):
+    with pytest.raises(ArgumentError, match="a row per task and a column per agent"):
         rank_systems([0.1, 0.2])
-    with pytest.raises(ArgumentError, match="a row per task and a column per system"):
+    with pytest.raises(ArgumentError, match="a row per task and a column per agent"):
         rank_systems([[0.1], [0.2]])
     with pytest.raises(ArgumentError, match=r"values must be numbers in \[0, 1\]"):
         rank_systems([[0.1, 2.0], [0.2, 0.3]])

@@ -122,7 +122,7 @@ def test_failures_of_tasks_that_always_fail_are_no_burst():
 
 
 def test_bursts_need_one_result_for_every_run():
-    with pytest.raises(ArgumentError, match="one entry per run"):
+    with pytest.raises(ArgumentError, match="one entry per trial"):
         find_bursts([0, 1], [True])
 
 

@@ -135,8 +135,8 @@ def test_scores_that_never_vary_have_a_mean_and_no_interval():
 @pytest.mark.parametrize(
     ("seed", "task", "score", "message"),
     [
-        ([1, 2], [1, 1], [0.5], "must have one entry per run"),
-        ([], [], [], "must hold at least one run"),
+        ([1, 2], [1, 1], [0.5], "must have one entry per trial"),
+        ([], [], [], "must hold at least one trial"),
         ([1], [1], [2.0], "score must be numbers in"),
     ],
 )

@@ -173,7 +173,7 @@ def test_one_task_has_an_interval_for_this_suite_only():
     assert found.value in found.interval
     missing = suite_estimate([20], [16], scope="tasks like these")
     assert isinstance(missing, Unavailable)
-    assert 'pass^1 of "tasks like these" needs at least 2 tasks' in missing.reason
+    assert "pass^1 for similar tasks needs at least 2 tasks" in missing.reason
     assert not missing
 
 
@@ -196,7 +196,7 @@ def test_tasks_with_too_few_runs_are_left_out_and_counted():
     assert (found.tasks, found.runs, found.excluded_tasks) == (2, 10, 2)
     assert found.value == pytest.approx((1 + 0.1) / 2)
     missing = suite_estimate([2, 1], [2, 1], k=3)
-    assert missing == Unavailable("pass^3 needs 3 runs of a task; the most any has is 2")
+    assert missing == Unavailable("pass^3 needs 3 trials of a task; the most any has is 2")
     assert suite_estimate([], [], metric="pass@k", k=2).reason.startswith(
         "pass@2 needs at least one"
     )

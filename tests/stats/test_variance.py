@@ -149,10 +149,10 @@ def test_naming_failures_passes_changes_no_variance(tasks):
 @pytest.mark.parametrize(
     ("n", "total", "reason"),
     [
-        ([1, 1, 1], [1, 0, 1], "one run per task cannot tell skill from luck"),
+        ([1, 1, 1], [1, 0, 1], "one trial per task cannot tell skill from luck"),
         ([5], [3], "needs at least 2 tasks"),
-        ([5, 5], [5, 5], "every run scored the same"),
-        ([5, 5], [0, 0], "every run scored the same"),
+        ([5, 5], [5, 5], "every trial scored the same"),
+        ([5, 5], [0, 0], "every trial scored the same"),
     ],
 )
 def test_what_cannot_be_split_is_said(n, total, reason):
@@ -204,7 +204,7 @@ def test_a_million_runs_and_a_million_tasks_lose_no_digits():
 @pytest.mark.parametrize(
     ("n", "total", "squares", "message"),
     [
-        ([0, 5], [0, 5], None, "n must be at least 1 run for every task"),
+        ([0, 5], [0, 5], None, "n must be at least 1 trial for every task"),
         ([5, 5], [6, 2], None, "total must lie between 0 and n"),
         ([5, 5], [2], None, "total must have one number per task"),
         ([5, 5], [2, 2], [3, 1], r"squares must lie between total\^2 / n and total"),

@@ -81,9 +81,9 @@ def test_a_difference_carries_the_luck_of_both_sides():
 @pytest.mark.parametrize(
     ("runs", "passes", "reason"),
     [
-        ([1, 1, 1], [1, 0, 1], "one run per task"),
+        ([1, 1, 1], [1, 0, 1], "one trial per task"),
         ([5], [3], "needs at least 2 tasks, there is 1"),
-        ([5, 5], [5, 5], "every run scored the same"),
+        ([5, 5], [5, 5], "every trial scored the same"),
     ],
 )
 def test_without_both_sources_there_is_a_reason(runs, passes, reason):

@@ -97,7 +97,7 @@ def test_every_kind_of_test_is_run_until_settled_and_told_in_one_order(session):
         assert line.endswith("a PASS is wrong with a chance of at most 5%.")
     for suite in ("TestRefunds: 3 tests", "TestRefunds::test_amount: 2 tests", "test_anyio: 2"):
         (line,) = [line for line in text.splitlines() if f"::{suite}" in line]
-        assert "reliability@2" in line
+        assert "pass^2" in line
     trials = read_trials(folder / "log.jsonl")
     assert sorted(trials.tasks) == NAMES
     begun = [trial.started for trial in trials]

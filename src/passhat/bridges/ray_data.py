@@ -136,7 +136,7 @@ def _check_every_trial(dataset: Any, keys: Sequence[str], *, parts: int) -> None
         shown = [" / ".join(str(row[key]) for key in keys) for row in twice]
         raise ReadError(
             f"trials occur more than once: {listed(shown, 5)}. Pass `duplicates='keep'` if they "
-            "are different runs"
+            "are different trials"
         )
 
 

@@ -145,7 +145,7 @@ def _pruned(path: Path, suite: Suite, *, dry_run: bool) -> Iterator[str]:
     read = read_cassette(path)
     runs = {p.task.name: p.runs for p in suite.pairings if p.system.name == read.system}
     if not runs:
-        yield f"{path}: the suite has no system {read.system!r}"
+        yield f"{path}: the suite has no agent {read.system!r}"
         if not dry_run:
             path.unlink()
         return

@@ -437,7 +437,7 @@ seed_option = shared(
     "--seed",
     type=WholeNumber(min=0),
     default=SEED,
-    help="Seed of all random draws: the same seed gives the same bytes.",
+    help="Seed of all that is random: the same seed gives the same bytes.",
 )
 analysis_options = in_order(
     shared(ANALYSIS, "--k", "ks", type=K_LIST, help="The k of pass@k and pass^k, such as 1,2,4."),

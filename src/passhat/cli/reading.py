@@ -255,8 +255,8 @@ _READING = {
         "--drop-rounds",
         type=ROUND_NUMBERS,
         default=(),
-        help="Leave out these rounds, for example those of an outage. Round 1 is the first run of "
-        "every task.",
+        help="Leave out these rounds, for example those of an outage. Round 1 is the first trial "
+        "of every task.",
     ),
     "shares": shared(
         READING,

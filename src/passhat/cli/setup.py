@@ -348,8 +348,8 @@ def list_rows(suite: Path | None, rows: bool, models: bool, as_json: bool) -> No
     """List what SUITE would run (default: passhat.yml).
 
     \b
-      passhat list suite.yml --rows
-      passhat list --models | grep claude
+      passhat run suite.yml --dry-run
+      passhat check --models | grep claude
     """
     from passhat.reporters.formatting import safe_text
     from passhat.suite import find_suite, load_suite

@@ -144,7 +144,7 @@ class PageState:
         if isinstance(demand, NoWorseRequirement) and demand.baseline in self.baselines:
             return (
                 f"gate: {demand.baseline} passed {percent(self.baselines[demand.baseline])} of its "
-                "runs; compared when the run has ended"
+                "trials; compared when the run has ended"
             )
         return "gate: cannot be watched, judged when the run has ended"
 
@@ -507,8 +507,10 @@ class Funnel:
         return line_chart(
             series,
             title=_title(series[0], number),
-            finding=_finding(number) + (f" {left_out} more systems not drawn." if left_out else ""),
-            x_label="runs done" if number.k == 1 else f"groups of {number.k} runs of a task done",
+            finding=_finding(number) + (f" {left_out} more agents not drawn." if left_out else ""),
+            x_label="trials done"
+            if number.k == 1
+            else f"groups of {number.k} trials of a task done",
             y_label=number.title,
             y_range=(0, 1),
             y_kind="percent",

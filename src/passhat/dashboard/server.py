@@ -598,7 +598,7 @@ def judge_sides(
     """The answer about the chosen sides."""
     chosen = [side for side in sides if side.chosen]
     if len(chosen) < 2:
-        return Unavailable("Choose at least two systems or runs to compare")
+        return Unavailable("Choose at least two agents or runs to compare")
     if len(chosen) > MOST_SIDES:
         return Unavailable(f"{len(chosen)} are too many to read at once: choose {MOST_SIDES}")
     try:

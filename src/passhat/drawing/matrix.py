@@ -235,7 +235,7 @@ def _level(share: float) -> int:
 
 
 def _legend(left: float, y: float) -> str:
-    names = ("no run passed", "some", "", "", "all")
+    names = ("no trial passed", "some", "", "", "all")
     parts, x = [], left
     for level, name in zip(("l0", *LEVELS), names, strict=True):
         parts.append(element("path", d=f"M{number(x)} {number(y - 10)}h12v11h-12z", class_=level))

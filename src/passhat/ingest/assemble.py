@@ -20,7 +20,7 @@ from passhat.errors import ArgumentError, ReadError
 from passhat.ingest.readers import Reading, TrialTable
 from passhat.ingest.rows import comma_fault
 from passhat.ingest.sources import CheckedPart, InputPart
-from passhat.messages import few, short, short_value
+from passhat.messages import few, plural, short, short_value
 from passhat.records import FEATURES, Outcome, Source, Trial, Trials
 from passhat.records.columns import (
     ColumnCondition,
@@ -190,8 +190,8 @@ def one_name(file: str, systems: Collection[str], name: str) -> str:
     """The user's name for the only system of a file; refused where it would merge several."""
     if len(systems) > 1:
         raise ReadError(
-            f'{file}: holds {len(systems)} systems ({few(systems)}); one name, "{name}", would '
-            "merge them; add `system=''` if they are one"
+            f"{file}: holds {plural(len(systems), 'agent')} ({few(systems)}); one name, "
+            f"\"{name}\", would merge them; add `system=''` if they are one"
         )
     return name
 

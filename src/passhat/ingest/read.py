@@ -333,7 +333,7 @@ def _without_copies(pieces: list[InputPart], duplicates: Duplicates) -> list[Inp
             same = "is given twice" if earlier == piece.name else f"says the same as {earlier}"
             raise ReadError(
                 f"{piece.name}: {same}, trial for trial; leave one out, or pass "
-                "`duplicates='keep'` if two runs really ended alike"
+                "`duplicates='keep'` if two trials really ended alike"
             )
         kept[key] = piece
     return list(kept.values())
@@ -359,7 +359,7 @@ def _without_repeated_rows(pieces: list[InputPart]) -> list[InputPart]:
         repeated = len(piece.table) - len(rows[place])
         if not repeated:
             continue
-        runs = plural(repeated, "run of it is", "runs of it are")
+        runs = plural(repeated, "trial of it is", "trials of it are")
         name = os.path.basename(piece.name)  # noqa: PTH119
         note = f"{name}: {runs} in other files too, equal in every field, and counted once"
         if rows[place]:
@@ -381,8 +381,8 @@ def _check_derived(pieces: Sequence[InputPart]) -> None:
             if piece.reader.reading.derived and held is not piece:
                 raise ReadError(
                     f'{piece.name}: is a saved report on "{short(str(system))}", and '
-                    f"{held.name} has runs of it too; leave one out, or pass `names` for each file "
-                    "to keep them apart, or `duplicates='keep'` if they are different runs"
+                    f"{held.name} has trials of it too; leave one out, or pass `names` for each "
+                    "file to keep them apart, or `duplicates='keep'` if they are different trials"
                 )
 
 
@@ -425,7 +425,7 @@ def _occur_twice(parts: Sequence[CheckedPart], twice: Sequence[TranscriptKey]) -
     return ReadError(
         f"{files}: {occur} more than once: "
         f"{', '.join(shown)}{more}.{_given_twice(parts) or differ} Pass `duplicates='last'` to "
-        f"keep the last of each, or `duplicates='keep'` if they are different runs{apart}"
+        f"keep the last of each, or `duplicates='keep'` if they are different trials{apart}"
     )
 
 
@@ -804,7 +804,7 @@ SUMMARIES: Mapping[tuple[str, ...], str] = {
         "holds the means of a LiveCodeBench run; give the *_eval_all.json beside it"
     ),
     ("metric", "score"): (
-        "holds one mean for each metric, not runs; give the table with a row for each run"
+        "holds one mean for each metric, not trials; give the table with a row for each trial"
     ),
     ("date", "config", "summary", "eval"): (
         "holds the speed of solutions that EvalPerf measured, not whether they passed; give the "
@@ -897,7 +897,8 @@ def _unknown_file(document: Document) -> ReadError:
         inside = next(lists_inside(document), None)
         lists = f', and a list "{short(inside[0])}" of {few(inside[1])}' if inside else ""
         way_out = (
-            f"It is one JSON object with the keys {few(names)}{lists}. If it is one run, name its "
+            f"It is one JSON object with the keys {few(names)}{lists}. If it is one trial, name "
+            f"its "
             "keys with `task`, `passed` or `score`, `trial` and `system` (a key inside another as "
             "outer.inner); otherwise give the tool's own log (`format` names the tool, passhat "
             f"knows {len(READERS)}), or a table with a row for each run"
@@ -965,7 +966,7 @@ def _nature_by_ending(document: Document) -> str | None:
             "give that"
         )
     if name.endswith(_DOCUMENTS):
-        return "is a document or a picture; give the table or log with a row for each run"
+        return "is a document or a picture; give the table or log with a row for each trial"
     if name.endswith(".py"):
         return (
             "is a Python program, not its results; give the file that it writes, or let `passhat "
@@ -975,4 +976,4 @@ def _nature_by_ending(document: Document) -> str | None:
         return None
     if _SUITE.search(document.data):
         return f"is a suite, not results; run it with `passhat run {quote(document.name)}`"
-    return "is YAML, which holds settings or means; give the table or log with a row for each run"
+    return "is YAML, which holds settings or means; give the table or log with a row for each trial"

@@ -25,7 +25,7 @@ _COUNTED = re.compile(
 _SURELY_STEPS = 3
 """Three steps 1-3, 2-3, 3-3 are not chosen parameters; 1-2 and 2-2 may be."""
 
-NUMBERED_NOTE = "names that end in #1, #2, ... were read as runs of one task"
+NUMBERED_NOTE = "names that end in #1, #2, ... were read as trials of one task"
 
 Strip = Callable[[Sequence[str], Sequence[bool]], list[str] | None]
 

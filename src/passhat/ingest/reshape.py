@@ -102,7 +102,7 @@ def _from_counts(name: str, sheet: Table, found: Mapping[str, str]) -> Reshaped 
     """A row for each run of a table with the number of passes of each task."""
     if (ratios := _ratios(sheet, found)) is not None:
         column, passes, runs = ratios
-        how = f'"{short(column)}" as passes of runs'
+        how = f'"{short(column)}" as passes of trials'
         return _counted(name, sheet, [column], passes, runs, runs, how)
     by_name = {usual_name(column): column for column in reversed(list(sheet.columns))}
     counts = {
@@ -125,9 +125,9 @@ def _from_counts(name: str, sheet: Table, found: Mapping[str, str]) -> Reshaped 
     if own[0] in VERBS and max(passes) <= 1 and total == "attempts":
         shown, tries = short(by_name[own[0]]), short(by_name[total])
         raise ReadError(
-            f'{name}: "{shown}" is 0 or 1 beside "{tries}": the passes of so many runs, or how a '
-            f"run ended that took so many attempts? Call the column passes if it counts, or say "
-            f"`passed={shown!r}` if each row is one run"
+            f'{name}: "{shown}" is 0 or 1 beside "{tries}": the passes of so many trials, or how a '
+            f"trial ended that took so many attempts? Call the column passes if it counts, or say "
+            f"`passed={shown!r}` if each row is one trial"
         )
     ended = runs
     if total is not None and fails is not None:
@@ -138,7 +138,7 @@ def _from_counts(name: str, sheet: Table, found: Mapping[str, str]) -> Reshaped 
                 f'than "{short(by_name[total])}"'
             )
     used = [by_name[one] for one in (own[0], total, fails) if one is not None]
-    how = f"{few([chr(34) + short(one) + chr(34) for one in used])} as counts of runs"
+    how = f"{few([chr(34) + short(one) + chr(34) for one in used])} as counts of trials"
     return _counted(name, sheet, used, passes, ended, runs, how)
 
 
@@ -153,7 +153,7 @@ def _counted(
 ) -> Reshaped:
     """So many rows that passed, failed, and did not end."""
     if sum(runs) > MOST_RUNS:
-        raise ReadError(f"{name}: counts {sum(runs):,} runs; at most {MOST_RUNS:,} are read")
+        raise ReadError(f"{name}: counts {sum(runs):,} trials; at most {MOST_RUNS:,} are read")
     rows: list[int] = []
     outcomes: list[str] = []
     for row, (passed, judged, all_runs) in enumerate(zip(passes, ended, runs, strict=True)):
@@ -198,10 +198,10 @@ def _from_run_columns(sheet: Table, found: Mapping[str, str]) -> Reshaped | None
     columns["outcome" if known else "score"] = [cells[column][row] for row, column in places]
     first, *_, last = runs
     empty = len(sheet) * len(runs) - len(rows)
-    no_runs = f"; {plural(empty, 'empty cell is', 'empty cells are')} no run" if empty else ""
-    return _table(sheet, columns, rows), f'columns "{short(first)}" to "{short(last)}" as runs' + (
-        no_runs
-    )
+    no_runs = f"; {plural(empty, 'empty cell is', 'empty cells are')} no trial" if empty else ""
+    return _table(
+        sheet, columns, rows
+    ), f'columns "{short(first)}" to "{short(last)}" as trials' + (no_runs)
 
 
 def _from_lists(sheet: Table, found: Mapping[str, str]) -> Reshaped | None:
@@ -220,7 +220,7 @@ def _from_lists(sheet: Table, found: Mapping[str, str]) -> Reshaped | None:
         for own in [sheet.cells(name)]
     }
     columns["outcome"] = [cell for one in lists for cell in one]
-    return _table(sheet, columns, rows), f'lists in "{short(column or "")}" as runs'
+    return _table(sheet, columns, rows), f'lists in "{short(column or "")}" as trials'
 
 
 def _run_columns(names: Collection[str]) -> dict[str, int]:

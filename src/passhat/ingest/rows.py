@@ -453,7 +453,7 @@ def _raw_table(document: Document, mapping: ColumnMap) -> Table:
 def _check_width(name: str, columns: int) -> None:
     if columns > _MOST_COLUMNS:
         raise ReadError(
-            f"{name}: has more than {_MOST_COLUMNS:,} columns; give a table with a row for each run"
+            f"{name}: has more than {_MOST_COLUMNS:,} columns; give a table of a row per trial"
         )
 
 
@@ -535,7 +535,7 @@ def _json_rows(document: Document, mapping: ColumnMap) -> list[Row]:
     return [{**shared, **row} for row in rows]
 
 
-# An object is one run with its messages, or it holds a list with a row for each run.
+# An object is one run with its messages, or it holds a list with a row for each trial.
 
 
 def _inner_list(document: Document, mapping: ColumnMap) -> tuple[str, RawRow] | None:
@@ -651,8 +651,8 @@ def _is_row(document: Document, key: str, entry: RawRow, mapping: ColumnMap) -> 
     raise ReadError(
         f"{document.name}: says itself how {short_value(task)} ended "
         f'("{short(outer["passed"])}": {short_value(value)}) and has more verdicts on it in '
-        f'"{short(key)}"; save that list as a file if each entry is a run, or leave it out if '
-        "the file is one run"
+        f'"{short(key)}"; save that list as a file if each entry is a trial, or leave it out '
+        "if the file is one trial"
     )
 
 
@@ -909,8 +909,8 @@ def aggregates(
     if column is None:
         return None
     return ReadError(
-        f'{name}: holds one row for all runs of a task (column "{short(column)}"), not trials; '
-        "give the file that has a row for each run (TraceLens: trials.json), or name the columns "
+        f'{name}: holds one row for all trials of a task (column "{short(column)}"), not trials; '
+        "give the file that has a row for each trial (TraceLens: trials.json), or name the columns "
         "with `task` and `passed` if each row is one run"
     )
 

@@ -73,12 +73,12 @@ def scored_table(
         choice = f", or choose another with `scorer` (there is also {few(others)})"
         raise ReadError(
             f'{name}: score "{short(chosen)}" {unclear[chosen]}, so a score of 1 does not say that '
-            f"a run passed; say what passes with `pass_if='score>=...'`{choice if others else ''}"
+            f"a trial passed; say what passes with `pass_if='score>=...'`{choice if others else ''}"
         )
     if rows and all(is_missing(row.scores.get(chosen)) and not row.error for row in rows):
         raise ReadError(
             f'{name}: score "{short(chosen)}" is empty everywhere, so nothing says what passed; '
-            f"choose another with `scorer` (it has {few(scorers)}), or score the runs first"
+            f"choose another with `scorer` (it has {few(scorers)}), or score the trials first"
         )
     _, notes = choose_score(name, "score", [chosen, *others], mapping.scorer)
     trials = [_trial(name, row, chosen, place, entry) for place, row in enumerate(rows)]

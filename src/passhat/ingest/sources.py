@@ -451,10 +451,11 @@ _PLAIN_FOLDERS = frozenset(
 """Folders whose names say what is in them, not what was run."""
 
 IN_PIECES = (
-    "folder name: {files} hold no run twice (`name` renames it; named one by one, each is a system)"
+    "folder name: {files} hold no trial twice (`name` renames it; named one by one, each is an "
+    "agent)"
 )
 NOT_SURE = (
-    "no run occurs twice in these files: `name` reads them as one system in pieces, if that is "
+    "no trial occurs twice in these files: `name` reads them as one agent in pieces, if that is "
     "what they are"
 )
 
@@ -486,7 +487,7 @@ def _join_tasks(pieces: Sequence[InputPart], folders: Mapping[int, str]) -> list
     joined = [places for places in groups.values() if _hold_a_task_each(pieces, places)]
     if any(len(places) > 1 for places in joined):
         note = (
-            "each file holds another task, so the folder is read as the system (`name` renames it)"
+            "each file holds another task, so the folder is read as the agent (`name` renames it)"
         )
         for places in joined:
             system = _telling_folder(Path(pieces[places[0]].folder or ""))
@@ -533,7 +534,7 @@ def _tell_folders_apart(pieces: Sequence[InputPart]) -> list[InputPart]:
             continue
         note = (
             f'files called "{short(pieces[places[0]].stem)}" are in several folders, so the '
-            "folder is read as the system (`name` makes them one)"
+            "folder is read as the agent (`name` makes them one)"
         )
         for place, folder in zip(places, folders, strict=True):
             if folder:  # else it is above the others

@@ -607,7 +607,7 @@ def _check_counted_duplicates(
     shown = [" / ".join(map(str, key)) for key in zip(*list(twice.values())[:-1], strict=True)]
     raise ReadError(
         f"{plan.path}: trials occur more than once: {listed(shown, 5)}. Pass "
-        "`duplicates='keep'` if they are different runs"
+        "`duplicates='keep'` if they are different trials"
     )
 
 
@@ -710,7 +710,7 @@ def _count_saved(source: Input | Sequence[Input], mapping: ColumnMap) -> list[Ta
         return None
     if mapping.pass_if is not None:
         raise ReadError(f"{document.name}: holds counts, so `pass_if` has nothing to compare")
-    facts = {"run": "", "outcome": "counts of runs that passed, failed and errored"}
+    facts = {"run": "", "outcome": "counts of trials that passed, failed and errored"}
     if mapping.name is not None:
         one_name(document.name, [system.name for system in report.systems], mapping.name)
         facts["system"] = f'"{mapping.name}" (`name`)'

@@ -524,7 +524,7 @@ def diff_trials(
     known = [trial - first + 1 for trial in sorted(set(trials.where(task=task).trial.tolist()))]
     for name, number in (("left", left), ("right", right)):
         if number is not None and known and number not in known:
-            rule = f"must be the number of a run: {listed(list(map(str, known)), MOST_RUNS)}"
+            rule = f"must be the number of a trial: {listed(list(map(str, known)), MOST_RUNS)}"
             raise ArgumentError(name, rule, number)
     numbers = (None if number is None else number - 1 + first for number in (left, right))
     return diff_runs(trials, transcripts, task, *numbers, system=system)

@@ -475,14 +475,14 @@ def refuse_pointless(suite: Suite, require: Sequence[str]) -> None:
     for gate in gates:
         about = f"gate {gate.label!r}"
         if gate.system is not None and gate.system not in suite.systems:
-            rule = f"must name a system of the suite ({', '.join(suite.systems)})"
+            rule = f"must name an agent of the suite ({', '.join(suite.systems)})"
             raise ArgumentError(about, rule, gate.system)
         subjects = _subjects(gate, suite)
         if not subjects:
             raise ArgumentError(about, "must find a task with one of its tags", gate.tags)
         demand = gate.demand
         if isinstance(demand, BestOfRequirement) and len(suite.systems) < 2:
-            rule = "needs two systems or more to find the best of"
+            rule = "needs two agents or more to find the best of"
             raise ArgumentError(about, rule, len(suite.systems))
         if isinstance(demand, EveryTaskRequirement) and demand.bar is None:
             held = {p.task.name: p.task.bar for p in subjects if p.task.name not in spared}
@@ -536,7 +536,7 @@ def stopping_rule(
 
 
 def at_most(suite: Suite, rule: StoppingRule) -> str:
-    """The size of a run that ends when its gates are settled: `3 tasks, 1 system, at most ...`."""
+    """The size of a run that ends when its gates are settled: `3 tasks, 1 agent, at most ...`."""
     return f"{suite.size.rpartition(', ')[0]}, at most {plural(rule.planned, 'trial')}"
 
 

@@ -106,11 +106,12 @@ def new_suite(
         gate=AGENT_GATE,
         runs=ceil(default_trials(parse_gate(AGENT_GATE)) / len(EXAMPLE_TASKS)),
         about=(
-            "Can you depend on this agent every time?   passhat run",
+            "Is this agent reliable?   passhat run",
             "",
             "The two tasks below only show that it runs: replace them with your own.",
-            "`passhat schema suite` lists what you can expect of an answer.",
-            "An agent that never fails passes the gate with half of these runs: with",
+            "What else can be expected of an answer (exact, regex, a rubric for a judge, ...):",
+            "https://github.com/passhat/passhat/blob/main/docs/reference/suite.md",
+            "An agent that never fails passes the gate with half of these trials: with",
             "--until-decided the run ends as soon as the verdict is clear.",
         ),
     )
@@ -284,7 +285,7 @@ def _log_suite(log: str, agent: dict[str, Any] | None, files: dict[str, str]) ->
         about=(
             f"{plural(len(tasks), 'task')} of a log, to run again.   passhat run",
             "",
-            "What is expected is a guess from answers of runs that passed: read each `expect:`.",
+            "What is expected is a guess from answers of trials that passed: read each `expect:`.",
             *notes,
         ),
     )
@@ -304,7 +305,7 @@ def _fill_in_notes(tasks: Sequence[FirstTask]) -> tuple[str, ...]:
     if not unknown:
         return ()
     needing = plural(unknown, "task needs an expectation", "tasks need an expectation")
-    return (f"{needing} from you: replace FILL IN, or every run of it fails.",)
+    return (f"{needing} from you: replace FILL IN, or every trial of it fails.",)
 
 
 def _logged_agent(log: str, trials: Trials) -> dict[str, Any]:
@@ -342,9 +343,9 @@ def _log_task(name: str, trials: Trials, transcripts: Transcripts) -> FirstTask 
     if 0 < len(answer) <= LONGEST_ANSWER:
         return FirstTask(name=name, prompt=asked, expect=({"icontains": answer},))
     if not passed:
-        why = "no run of this task passed in the log"
+        why = "no trial of this task passed in the log"
     elif not answer:
-        why = "no run that passed has an answer"
+        why = "no trial that passed has an answer"
     else:
         why = "the answer that passed is too long to guess from"
     return FirstTask(name=name, prompt=asked, fill_in=why)

@@ -190,12 +190,12 @@ def suite_sentence(trials: Sequence[Trial], demands: Sequence[str]) -> str:
     passes = Counter(trial.task for trial in trials if trial.outcome is Outcome.PASSED)
     demanded = [int(k) for text in demands for k in re.findall(r"pass\^(\d+)", text)]
     longest = max([k for k in demanded if k > 1], default=LONGER)
-    phrases = [f"{plural(len(runs), 'test')}, {plural(len(trials), 'run')}"]
+    phrases = [f"{plural(len(runs), 'test')}, {plural(len(trials), 'trial')}"]
     for k in sorted({1, min(longest, *runs.values())}):
         number = suite_sequence(list(runs.values()), [passes[task] for task in runs], k=k)
         assert number.interval is not None, "a confidence sequence has two ends"
         low, high = (f"{100 * end:.0f}" for end in (number.interval.low, number.interval.high))
-        words = "one try" if k == 1 else f"reliability@{k}"
+        words = "pass@1" if k == 1 else f"pass^{k}"
         phrases.append(f"{words} {100 * number.value:.0f}% [{low}, {high}]")
     return "; ".join(phrases)
 
@@ -232,7 +232,7 @@ def assert_reliable(
         outcome = "passed" if failure is None else "failed"
         check.finish(run, outcome, seconds=time.perf_counter() - begun)
         if failure is not None:
-            failures.append(f"run {run.index + 1}: {failure}")
+            failures.append(f"trial {run.index + 1}: {failure}")
     verdicts = check.verdicts()
     if not verdicts:
         sentence = verdict_sentence(verdicts[0], len(check.trials), "`runs`")
@@ -251,7 +251,7 @@ def verdict_sentence(verdict: Verdict, runs: int, where: str, *, spent: str | No
     if verdict.word != "UNDECIDED":
         return sentence
     if spent is not None:
-        return f"{sentence} The budget of {spent} ended it after {runs:,} runs."
+        return f"{sentence} The budget of {spent} ended it after {runs:,} trials."
     from passhat.analysis.gates.sequential import default_trials
 
     planned, enough = verdict.max_runs or runs, default_trials(verdict.gate)

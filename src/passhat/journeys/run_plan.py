@@ -48,6 +48,7 @@ class RunPlan(Displayed):
     tasks: int
     systems: tuple[str, ...]
     trials: int
+    trials_by_task: Mapping[str, int]
     sequential: bool
     concurrency: int
     models: tuple[str, ...]
@@ -81,7 +82,7 @@ def plan_run(
     if source.asks_always:
         refuse_unknown_models(suite)
     rule = job.rule()
-    low, high, why = _cost(job) if source.asks else (0.0, 0.0, "no model is called")
+    low, high, why = _cost(job) if source.asks else (0.0, 0.0, "answers are recorded")
     if rule is not None and high is not None:
         # The most it may ask for, at the mean price of a trial; the least is one trial.
         low, high = low / suite.trials, high * rule.planned / suite.trials
@@ -94,6 +95,7 @@ def plan_run(
         tasks=len(suite.tasks),
         systems=tuple(suite.systems),
         trials=suite.trials if rule is None else rule.planned,
+        trials_by_task={pairing.task.name: pairing.planned for pairing in suite.pairings},
         sequential=rule is not None,
         concurrency=suite.concurrency,
         models=tuple(sorted({system.model.name for system in suite.model_systems})),
@@ -150,7 +152,7 @@ def _by_rule_of_thumb(suite: Suite) -> tuple[float, float | None, str]:
     low = high = 0.0
     for pairing in suite.pairings:
         if not isinstance(pairing.system, ModelSystem):
-            continue
+            return 0.0, None, "passhat cannot see what this agent spends"
         least, most = _trial_cost(pairing, pairing.system)
         if least is None or most is None:
             return 0.0, None, f"no price is known for {pairing.system.model.name}"

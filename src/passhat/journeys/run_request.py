@@ -241,7 +241,7 @@ def _refuse_unknown(argument: str, pattern: str, names: Sequence[str]) -> None:
 
 WORDS = {
     "record": "live, recorded",
-    "append": "live, recorded after the recorded runs",
+    "append": "live, recorded after the recorded trials",
     "missing": "live where nothing is recorded, and recorded",
     "all": "live, recorded again",
     "drifted": "live where the suite has changed, and recorded",

@@ -213,7 +213,7 @@ def _refuse_fewer_runs(suite: Suite, earlier: RunRequest, runs: int) -> None:
     """Refuse fewer runs than planned: runs can be added, but not taken out."""
     if earlier.shard is not None:
         raise HistoryError(
-            f"this run is shard {earlier.shard} of a plan: start the plan again with more runs"
+            f"this run is shard {earlier.shard} of a plan: start the plan again with more trials"
         )
     planned = max(pairing.runs for pairing in suite.pairings) // max(1, len(suite.seeds))
     if runs < planned:
@@ -315,9 +315,9 @@ RUNS_ONCE = (
 )
 """The hint for a suite without `runs:`."""
 
-NOTHING_ADDED = "no run was added: every gate had its verdict, and then this run stops"
+NOTHING_ADDED = "no trial was added: every gate had its verdict, and then this run stops"
 JUDGED_BEFORE = (
-    "The gates were judged before these runs were added: this look has a stricter bound, and the "
+    "The gates were judged before these trials were added: this look has a stricter bound, and the "
     "error rates are those of all looks together"
 )
 

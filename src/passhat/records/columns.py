@@ -140,7 +140,7 @@ def guess_columns(names: Iterable[str], mapping: ColumnMap, cells: Cells) -> Col
             known = [name for name in known if usual_name(name) != "tests_passed"]
         ends = {name: outcomes_of(cells(name)) for name in known}
         ends = {name: own for name, own in ends.items() if own and None not in own}
-        mapping = _chosen_guess(mapping, "passed", ends, "says whether a run passed")
+        mapping = _chosen_guess(mapping, "passed", ends, "says whether a trial passed")
     return mapping
 
 

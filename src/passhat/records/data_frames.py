@@ -346,7 +346,7 @@ def _check_enough(
         raise ArgumentError(argument, rule, sorted(given))
     column = aggregate_column(given, found, mapping, given.__getitem__)
     if column is not None:
-        rule = f"must have a row for each run, but its column {column} counts or averages runs"
+        rule = f"must have a row for each trial, but its column {column} counts or averages trials"
         raise ArgumentError(argument, rule, sorted(given))
 
 

@@ -205,8 +205,8 @@ class Suite:
 
     @property
     def size(self) -> str:
-        """How big it is, in words: `3 tasks, 1 system, 60 trials`."""
-        counts = (("task", len(self.tasks)), ("system", len(self.systems)), ("trial", self.trials))
+        """How big it is, in words: `3 tasks, 1 agent, 60 trials`."""
+        counts = (("task", len(self.tasks)), ("agent", len(self.systems)), ("trial", self.trials))
         return ", ".join(f"{count} {noun}{'s' * (count != 1)}" for noun, count in counts)
 
     def recorded_seed(self, trial: int) -> int:

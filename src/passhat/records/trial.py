@@ -69,7 +69,7 @@ STEP_PASSED, STEP_FAILED = "step-passed:", "step-failed:"
 LEFT_OUT = "left out"
 """The fact that names what a reader saw and did not use."""
 
-STOPPED_BY_GATES = "its gates decided when it ended; intervals assume a fixed number of runs"
+STOPPED_BY_GATES = "its gates decided when it ended; intervals assume a fixed number of trials"
 """The note on trials of which there are as many as their own results asked for."""
 
 

@@ -64,7 +64,7 @@ class Trials(Displayed):
         ways = Outcome.PASSED, Outcome.FAILED, Outcome.ERRORED
         ended = ((way.name.lower(), int((self.outcome == way).sum())) for way in ways)
         counts = ", ".join(f"{count:,} {word}" for word, count in ended if count)
-        size = f"{plural(len(self.systems), 'system')}, {plural(len(self.tasks), 'task')}"
+        size = f"{plural(len(self.systems), 'agent')}, {plural(len(self.tasks), 'task')}"
         return f"<Trials: {size}, {plural(len(self), 'trial')}{counts and f' ({counts})'}>"
 
     # Tags and tools are tuples of words; a distinct tuple is one label, its words joined by NUL.
@@ -512,8 +512,8 @@ def duplicate_trials(keys: TrialKeys) -> ArgumentError:
     twice = [f"{system} / {task} / trial {trial}" for system, task, trial in keys.repeated()]
     return ArgumentError(
         "trial",
-        'must number the attempts of a system at a task, each once (`duplicates="last"` keeps the '
-        'last of each, `duplicates="keep"` all, as different runs); '
+        'must number the trials of an agent at a task, each once (`duplicates="last"` keeps the '
+        'last of each, `duplicates="keep"` all, as different trials); '
         f"{len(twice):,} occur more often",
         twice,
     )

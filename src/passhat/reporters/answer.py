@@ -140,6 +140,10 @@ class Answer(ABC, Generic[Result]):
         """How the numbers were made, for a paper."""
         return None
 
+    def caption(self) -> str | None:
+        """What the main table shows, for a paper: a description, where a headline is a verdict."""
+        return None
+
     def provenance(self) -> Provenance | None:
         """What the answer was made from, where the result says so."""
         return getattr(self.result, "provenance", None)

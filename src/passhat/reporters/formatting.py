@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from passhat.dataclass import dataclass
 from passhat.messages import display_width as display_width
+from passhat.messages import metric_label as metric_label
 from passhat.messages import safe_text as safe_text
 from passhat.messages import shorten as shorten
 from passhat.messages import shorten_apart as shorten_apart

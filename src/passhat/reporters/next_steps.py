@@ -32,7 +32,7 @@ def next_steps(
     if all_errored(system):
         return [NextStep("Find out why every trial errored before you run it again.")]
     if not system.tasks.passed.any():
-        first = NextStep("No run passed: read what one of them did before you run more.")
+        first = NextStep("No trial passed: read what one of them did before you run more.")
         return _failures(system, results) or [first]
     other_bars = {f"bars, pass^{k}" for k in system.ks if k != headline_k(system)}
     steps = [
@@ -116,10 +116,10 @@ def _to_keep(system: SystemReport, results: str | None) -> list[NextStep]:
     shown = max((j for j in system.ks if j <= k and _is_shown(system, j)), default=None)
     steps = []
     if shown is not None:
-        start = "Keep it so" if shown == k else "Keep what these runs show"
+        start = "Keep it so" if shown == k else "Keep what these trials show"
         steps.append(_by("gate", start, system, shown, results))
     if shown != k:
-        start = f"See how many runs it takes to show more, {_demand(k)}"
+        start = f"See how many trials it takes to show more, {_demand(k)}"
         steps.append(_by("plan", start, system, k, results))
     return steps
 

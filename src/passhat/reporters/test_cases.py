@@ -241,10 +241,10 @@ def _mark(answer: RunAnswer, system: str, row: TaskRow) -> Mark | None:
         if (failure.system, failure.task) == (system, row.name)
     )
     if failed and row.name not in answer.floored:
-        message = f"{failed} of {plural(row.runs, 'run')} failed"
+        message = f"{failed} of {plural(row.runs, 'trial')} failed"
         return Mark(kind="failure", message=message, detail=why)
     if row.errored:
-        message = f"{row.errored} of {plural(row.runs, 'run')} errored"
+        message = f"{row.errored} of {plural(row.runs, 'trial')} errored"
         return Mark(kind="error", message=message, detail=why)
     return None
 

@@ -31,6 +31,7 @@ from passhat.reporters.formatting import (
     amount,
     decimals,
     interval_of,
+    metric_label,
     percent,
     percent_range,
     short,
@@ -38,14 +39,14 @@ from passhat.reporters.formatting import (
     value_of,
 )
 from passhat.reporters.headline import DEPENDABLE
-from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Unavailable
+from passhat.stats.estimate import Estimate, Interval, Unavailable
 from passhat.stats.task_labels import BROKEN_BELOW, CERTAINTY, SOLID_ABOVE
 from passhat.stats.variance import NoiseSources
 
 
 def metric_name(metric: Metric) -> str:
     """The name in a table, with a star where `partial_note` explains it."""
-    return metric.name.replace("_", " ") + " *" * is_partial(metric)
+    return metric_label(metric.name) + " *" * is_partial(metric)
 
 
 def shown_metrics(system: SystemReport) -> list[Metric]:
@@ -62,7 +63,7 @@ def gives_partial_credit(system: SystemReport) -> bool:
 def missing_notes(system: SystemReport, metrics: Sequence[Metric] | None = None) -> list[str]:
     """Why a table of metrics has a dash in place of an interval: each reason once."""
     reasons = [
-        number.reason.partition(f' of "{TASKS_LIKE_THESE}" ')
+        number.reason.partition(" for similar tasks ")
         for metric in (shown_metrics(system) if metrics is None else metrics)
         for number in (metric.this_suite, metric.tasks_like_these)
         if isinstance(number, Unavailable)
@@ -82,7 +83,7 @@ def partial_note(system: SystemReport) -> str | None:
         if isinstance(number, Estimate) and number.excluded_tasks and number.tasks:
             total = number.tasks + number.excluded_tasks
             parts.append(f"k = {k} is over {number.tasks:,} of {plural(total, 'task')}")
-    return f"* {', '.join(parts)}; the others have fewer runs." if parts else None
+    return f"* {', '.join(parts)}; the others have fewer trials." if parts else None
 
 
 def design(system: SystemReport) -> str:
@@ -136,8 +137,7 @@ def screen_errors(system: SystemReport) -> str | None:
         return f"{text}."
     them = "it" if split.count == 1 else "them"
     otherwise = f"without {them}" if split.policy == "fail" else "as failures"
-    name = "pass@1" if k == 1 else f"pass^{k}"
-    return f"{text}; {otherwise} {name} is {percent(other.value, digits=1)}."
+    return f"{text}; {otherwise} {metric_label(f'pass^{k}')} is {percent(other.value, digits=1)}."
 
 
 def screen_errors_of(systems: Sequence[SystemReport]) -> str | None:
@@ -177,7 +177,7 @@ def labels(system: SystemReport) -> str:
     if system.design.most_runs == 1 and not all_errored(system):
         passed = int(table.passed.sum())
         counts = f"{passed:,} passed, {len(table) - passed:,} did not"
-        return f"{counts}; a label takes two runs of a task"
+        return f"{counts}; a label takes two trials of a task"
     parts = [
         f"{table.count('solid')} solid",
         f"{table.count('flaky')} flaky",
@@ -194,8 +194,9 @@ def bars(bar: BarCount) -> str:
     total = len(bar.above) + len(bar.below) + len(bar.undetermined)
     goal = f"the bar of {percent(bar.bar)}" if bar.bar is not None else "their bars"
     text = (
-        f"pass^{bar.k}: {len(bar.above)} of {plural(total, 'task')} clear {goal} for sure, "
-        f"{plural(len(bar.below), 'misses', 'miss')} it, {len(bar.undetermined)} undetermined"
+        f"{metric_label(f'pass^{bar.k}')}: {len(bar.above)} of {plural(total, 'task')} clear "
+        f"{goal} for sure, {plural(len(bar.below), 'misses', 'miss')} it, "
+        f"{len(bar.undetermined)} undetermined"
     )
     if isinstance(bar.model_share, Estimate):
         text += f"; a model puts the share at {percent(bar.model_share.value)}"
@@ -240,8 +241,10 @@ def seeds(spread: SeedSpread | Unavailable) -> str | None:
         return f"{text}; {spread.variance.reason}."
     between, errors = spread.variance.between, spread.standard_errors
     assert errors is not None, "they are known where the variance is"
-    beside = "Standard error of the mean: {:.1f} points between seeds, {:.1f} within runs.".format(
-        *(100 * error for error in errors)
+    beside = (
+        "Standard error of the mean: {:.1f} points between seeds, {:.1f} within trials.".format(
+            *(100 * error for error in errors)
+        )
     )
     if between.interval is None or between.interval.low <= 0:
         return f"{text}: within noise. {beside}"
@@ -254,7 +257,7 @@ def rounds(found: Rounds | Unavailable) -> str | None:
     if isinstance(found, Unavailable) or found.population_sd == 0:
         return None
     return (
-        f"Between runs of the whole suite, {_reach(found.means)} of the tasks passed "
+        f"From one trial of every task to the next, {_reach(found.means)} of the tasks passed "
         f"(sd {100 * found.population_sd:.1f} points)."
     )
 
@@ -342,57 +345,115 @@ def _reach(means: Collection[float]) -> str:
 # The words of passhat, each with half a sentence of meaning: reports and the docs share them.
 
 GLOSSARY: Mapping[str, str] = {
+    # What is run.
     "task": "one thing the agent is asked to do, with a way to tell whether it did it",
-    "system": "the agent under test: a name, a model, a configuration",
-    "trial": "one attempt by one system at one task: passed, failed or errored",
-    "run": "one attempt at one task: another word for a trial, as in `runs`",
-    "stored run": "all trials of one `passhat run`, kept in the history under a key",
-    "round": "one trial of every task of the suite: the first of each, the second of each, ...",
+    "agent": "what is tested: a model with its prompt and tools, under a name",
+    "system": "the agent's name in files: JSON, Python and suites say `system`",
+    "trial": "one attempt by one agent at one task: it passed, failed or errored",
+    "run": "one execution of `passhat run`; the history keeps each under a key",
+    "suite": "the tasks, how many trials of each (`runs:`), and the gates",
+    "round": "one trial of every task: the first of each, the second of each, and so on",
     "re-run": "the trials of a suite that share a seed: one round, or several with `seeds:`",
-    "suite": "the tasks, how often to run each, and what to demand of the results",
-    "pass@k": "the chance that at least one of k attempts at a task succeeds",
-    "pass^k": 'the chance that all k attempts at a task succeed (say "pass hat k")',
-    "reliability@k": (
-        "pass^k averaged over the tasks of the suite. The first screen of a report uses this "
-        "name; gates, trends and tables of every k call the same number pass^k"
-    ),
-    "dependable": (
-        f"k successes in a row at least {percent(DEPENDABLE)} of the time. A report says that you "
-        "can depend on an agent if the whole interval for this suite lies above that, that you "
-        "cannot if all of it lies below, and otherwise that it is too early to say. k is at least "
-        "2 here: one run of a task cannot show what the next one does"
-    ),
-    "this suite": "an interval for exactly these tasks, run again and again",
-    "tasks like these": "a wider interval, for other tasks of the same kind",
-    "confidence": "how often such intervals contain the true value, 95% unless you say otherwise",
-    "solid": "a task that almost certainly passes at least 95% of the time",
-    "flaky": "a task that almost certainly sometimes passes and sometimes fails",
-    "broken": "a task that almost certainly passes at most 10% of the time",
-    "undecided": "a task whose runs do not yet show whether it is solid, flaky or broken",
-    "errored": "the attempt broke (an outage, a crash of a tool) before it could pass or fail",
-    "luck": "the share of the variation between runs that is chance, not the task",
-    "ICC": "intraclass correlation: the share of the variation that comes from the task",
     "seed": "the number that a re-run of the suite passes to every agent that takes one",
-    "extrapolated": "what a fitted model expects beyond the runs there are; not a measurement",
-    "bar": "the pass^k that a task should reach",
-    "correlation with passing": (
-        "from -1 to 1: above 0 if, within a task, longer or more expensive runs pass more often"
+    "errored": "the trial broke (an outage, a crash of a tool) before it could pass or fail",
+    "cassette": "recorded model answers, to run a suite again without a key",
+    "history": "the store of all runs, with the commit they ran at",
+    "provenance": (
+        "what a number was made from: the files, options and seed, the version, and a fingerprint "
+        "of the trials"
     ),
+    # The numbers.
+    "pass@1": "the share of trials that pass, each task counting the same",
+    "pass@k": "the chance that at least one of k trials of a task passes",
+    "capability": "what an agent can do at least once: pass@k",
+    "pass^k": (
+        'the chance that k trials of a task all pass, averaged over tasks (say "pass hat k"); '
+        "pass^1 is pass@1"
+    ),
+    "reliability@k": "another name of pass^k, in gates and JSON",
+    "reliable": (
+        f"said of an agent whose tasks pass k times in a row at least {percent(DEPENDABLE)} of the "
+        "time: the whole interval for these tasks lies above that. If all of it lies below, the "
+        "agent is not reliable, and otherwise it is too early to tell. k is at least 2 here: one "
+        "trial of a task cannot show what the next one does"
+    ),
+    "score": "what a trial earns, from 0 to 1; with partial credit also in between",
+    "partial credit": "a score between 0 and 1, where part of what was asked is done",
+    "mean score": "the mean of the scores; where all are 0 or 1 it is pass@1",
+    "target": "a number that a gate can ask for, by its name: `passhat report --targets` lists all",
+    "selection rate": "the share of trials in which the agent called a tool",
+    "floor": (
+        "under tool selection: the least selection rate that a suite demands of a task, and the "
+        "most tokens"
+    ),
+    "coverage": (
+        "of a suite, the share of its servers' tools that were called; of intervals, how often "
+        "they contain the true value"
+    ),
+    # How sure they are.
+    "confidence interval": (
+        "the range [low, high] of true values that the trials do not rule out; CI for short"
+    ),
+    "confidence": "how often such intervals contain the true value, 95% unless you say otherwise",
+    "half-width": "half the length of an interval: the x of ±x",
+    "these tasks": 'the tasks that were run, if they ran again ("this suite" in files)',
+    "similar tasks": 'other tasks of the same kind, a wider claim ("tasks like these" in files)',
+    "Wilson": "an interval for a share that also holds near 0 and 1 (Wilson 1927)",
+    "bootstrap": "an interval from drawing the tasks or trials again, thousands of times",
+    "paired": "compared task by task, so that hard and easy tasks cancel out",
+    "points": "percentage points: from 60% to 65% are 5 points",
+    "power": "the chance that a difference of a given size is shown, if it is there",
+    # What they say.
     "gate": "a demand such as pass^3 >= 0.9, decided with known error rates",
-    "verdict": "PASS, FAIL or UNDECIDED: what the evidence says about a gate",
-    "baseline": "the run that a new one is compared with",
+    "verdict": (
+        "PASS, FAIL or UNDECIDED: what the trials say about a gate; ERROR where nothing could run"
+    ),
+    "decided": "said of a gate whose verdict is PASS or FAIL",
+    "bar": "the pass^k that a single task should reach: its own gate",
+    "thresholded reliability": "the share of tasks that clear their bar",
+    "baseline": "the results that new ones are compared with",
+    "better, worse": "said of agents where the interval of their difference excludes 0",
+    "tied": "said of agents with no clear difference between them",
     "flipped": "a task that went from mostly failing to mostly passing, or back",
-    "tied": "systems whose order the results do not settle",
-    "cassette": "recorded model exchanges, to run a suite again without a key",
-    "history": "the store of all trials ever run, with the commit they ran at",
+    "passing, flaky, failing": "a task that passed all of its trials so far, some, or none",
+    "solid": "a label, given at 90% certainty: the task passes over 95% of the time",
+    "flaky": (
+        "so far, a task that passed some trials and failed others; as a label, given at 90% "
+        "certainty, one that passes 10% to 95% of the time"
+    ),
+    "broken": "a label, given at 90% certainty: the task passes under 10% of the time",
+    "undecided": "of a gate: neither PASS nor FAIL yet; of a task: no label is certain yet",
+    # Where the variation comes from.
+    "luck": "the share of the variation between trials that is chance, not the task",
+    "ICC": "intraclass correlation: the share of the variation that comes from the task",
+    "between-seed error": (
+        "the standard error of the mean that comes from seeds, beside the one within runs"
+    ),
+    "correlation with passing": (
+        "from -1 to 1: above 0 if, within a task, longer or more expensive trials pass more often"
+    ),
+    "extrapolated": "what a fitted model expects beyond the trials there are; not a measurement",
+    "Reliability Decay Curve": (
+        "how pass^k falls as k grows; `decay[k]` is mcptest's number, after k trials in order"
+    ),
+    "variance amplification": (
+        "how much the outcomes of a task vary: 0 if all are alike, 100 if half of them pass "
+        "(mcptest)"
+    ),
+    "graceful degradation": "the share of passes where a later trial weighs more (mcptest)",
+    "containment": (
+        "the share of failures that were caught before they did harm: "
+        "`passhat.stats.containment_rate`"
+    ),
 }
 
 LABEL_RULE = (
     f"A task gets the label whose chance is at least {CERTAINTY:.0%}: solid for a pass rate above "
     f"{SOLID_ABOVE:.0%}, broken below {BROKEN_BELOW:.0%}, flaky between; without one it is "
-    "undecided. The chances come from the task's own runs and from how the tasks of the suite "
+    "undecided. The chances come from the task's own trials and from how the tasks of the suite "
     "differ, with a margin for how well that is known. A task that ran once is undecided; flaky "
-    "also takes runs that by themselves exclude the other two, so never runs that all ended alike."
+    "also takes trials that by themselves exclude the other two, so never trials that "
+    "all ended alike."
 )
 """How labels are given: `label_tasks` in words."""
 
@@ -401,7 +462,7 @@ def meaning(term: str) -> str:
     """The meaning of a term as a short sentence.
 
     >>> meaning("luck")
-    'Luck is the share of the variation between runs that is chance, not the task.'
+    'Luck is the share of the variation between trials that is chance, not the task.'
     """
     return f"{capitalised(term)} is {GLOSSARY[term]}."
 
@@ -426,16 +487,16 @@ def noise_sentence(noise: NoiseSources, *, systems: int = 1) -> str:
     """How much of the width runs make and how much tasks, and which of the two to buy."""
     if noise.break_even is None:
         return (
-            f"No task varied between its runs: as far as that shows, all of the width for tasks "
-            f"like these comes from {noise.unit}, and only new {noise.unit} would reduce it."
+            f"No task varied between its trials: as far as that shows, all of the width for "
+            f"similar tasks comes from {noise.unit}, and only new {noise.unit} would reduce it."
         )
     share = percent(noise.from_runs)
     range_ = share if noise.interval is None else percent_range(noise.interval)
     known = "" if range_ == share else f" ({range_})"
     return (
-        f"Of the variance behind the interval for tasks like these, {share}"
-        f"{known} comes from runs and {percent(noise.from_tasks)} from {noise.unit}: twice the "
-        f"runs would make it about {_shorter(noise.twice_the_runs)} shorter, twice the "
+        f"Of the variance behind the interval for similar tasks, {share}"
+        f"{known} comes from trials and {percent(noise.from_tasks)} from {noise.unit}: twice the "
+        f"trials would make it about {_shorter(noise.twice_the_runs)} shorter, twice the "
         f"{noise.unit} {_shorter(noise.twice_the_tasks)}. {_advice(noise, systems)}"
     )
 
@@ -448,13 +509,13 @@ def _advice(noise: NoiseSources, systems: int) -> str:
     one = "family" if noise.unit == "families" else "task"
     price = plural(
         round(noise.break_even or 0.0),
-        "run" if systems == 1 else "run of each system",
-        None if systems == 1 else "runs of each system",
+        "trial" if systems == 1 else "trial of each agent",
+        None if systems == 1 else "trials of each agent",
     )
     if noise.buy == "runs" and round(noise.break_even or 0.0) == 0:
-        return f"Buy runs: these tasks show no difference that new {noise.unit} would average out."
+        return f"Buy trials: these tasks show no difference for new {noise.unit} to average out."
     if noise.buy == "runs":
-        return f"Buy runs, unless making a new {one} costs less than {price}."
+        return f"Buy trials, unless making a new {one} costs less than {price}."
     if noise.buy == noise.unit:
         return f"Buy {noise.unit}, unless making a new {one} costs more than {price}."
     if round(noise.break_even or 0.0) == 0:
@@ -465,7 +526,7 @@ def _advice(noise: NoiseSources, systems: int) -> str:
     )
 
 
-_ALL_ALIKE = "every task ended all its runs the same way"
+_ALL_ALIKE = "every task ended all its trials the same way"
 
 
 def luck(variance: VarianceSplit | Unavailable) -> str:
@@ -477,10 +538,11 @@ def luck(variance: VarianceSplit | Unavailable) -> str:
         return f"No luck was seen: {_ALL_ALIKE}. How much there is stays open (0 to 100%)."
     if variance.leaves_luck_open:
         between = f"between {percent(bounds.low)} and {percent(bounds.high)}"
-        return f"Too few tasks or runs to tell luck from skill: {between} of the variation is luck."
+        few = "Too few tasks or trials to tell luck from skill"
+        return f"{few}: {between} of the variation is luck."
     share = variance.luck_share
     meaning = f"{_luck_meaning(bounds)} ({percent_range(bounds)})"
-    return f"{percent(share)} of the variation between runs is luck: {meaning}."
+    return f"{percent(share)} of the variation between trials is luck: {meaning}."
 
 
 def luck_and_icc(variance: VarianceSplit | Unavailable) -> str:
@@ -500,12 +562,12 @@ def family_split(variance: VarianceSplit | Unavailable) -> str | None:
         return f"No split of the variation by family: {found.reason}."
     parts = zip(
         (found.family, found.task, found.run),
-        (f"between the {found.families} families", "between tasks of a family", "luck of a run"),
+        (f"between the {found.families} families", "between tasks of a family", "luck of a trial"),
         strict=True,
     )
     shares = ", ".join(f"{percent(share.value)}{_bracketed(share)} {what}" for share, what in parts)
     notes = "" if found.family.interval is not None else f" ({'; '.join(found.family.notes)})"
-    return f"Of the variation of a run: {shares}{notes}."
+    return f"Of the variation of a trial: {shares}{notes}."
 
 
 def _bracketed(share: Estimate) -> str:
@@ -516,7 +578,7 @@ def _bracketed(share: Estimate) -> str:
 def _luck_meaning(bounds: Interval) -> str:
     """What the share means, where its whole interval lies on one side of the lines."""
     if bounds.low >= MUCH_LUCK:
-        return "which runs pass is mostly chance, not the task"
+        return "which trials pass is mostly chance, not the task"
     if bounds.high < LITTLE_LUCK:
         return "a task mostly ends the same way every time"
-    return "a single run can mislead"
+    return "a single trial can mislead"

@@ -198,7 +198,7 @@ class CassetteSet(Cassettes):
         partial = partial_path(path)
         if mode == "record" and path.exists():
             raise CassetteError(
-                f"{path} exists: add runs with `cassette='append'`, or record it again with "
+                f"{path} exists: add trials with `cassette='append'`, or record it again with "
                 "`cassette='all'`"
             )
         if mode == "replay" or (mode != "all" and path.exists()):
@@ -239,7 +239,7 @@ class CassetteSet(Cassettes):
         there = self._cassettes[system].runs(task)
         if there >= pairing.runs:
             return []
-        asked = plural(pairing.runs, "run is", "runs are")
+        asked = plural(pairing.runs, "trial is", "trials are")
         recorded = f"{there} {'is' if there == 1 else 'are'} recorded"
         return [f"{system}, {task!r}: {asked} asked for, {recorded}"]
 
@@ -247,7 +247,7 @@ class CassetteSet(Cassettes):
         there = self._cassettes[place.system].runs(place.task)
         number = place.trial + 1
         return (
-            f"{place.system}, {place.task!r}: run {number} is asked for, {there} are recorded"
+            f"{place.system}, {place.task!r}: trial {number} is asked for, {there} are recorded"
             f"{RECORD_THE_REST}"
         )
 

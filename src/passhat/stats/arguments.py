@@ -60,7 +60,7 @@ def count_array(name: str, values: ArrayLike) -> Counts:
 def refuse_trials(n: Any, instead: str) -> None:
     """Refuse a table of trials where counts are asked for, with the call that takes one."""
     if hasattr(n, "tally"):
-        rule = f"must be how many runs each task has; of trials, passhat.{instead}"
+        rule = f"must be how many trials each task has; of Trials, passhat.{instead}"
         raise ArgumentError("n", rule, n)
 
 

@@ -98,7 +98,7 @@ def fit_beta_binomial(n: ArrayLike, c: ArrayLike) -> BetaPrior:
     """
     cells = count_cells(n, c).having(1)
     if cells.n.size == 0:
-        raise ArgumentError("n", "must hold at least one task with a run", 0)
+        raise ArgumentError("n", "must hold at least one task with a trial", 0)
     a, b = fit_cells(cells)
     return BetaPrior(a=float(a), b=float(b))
 

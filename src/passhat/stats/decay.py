@@ -162,7 +162,7 @@ def _curves(
     if longest == 0 or not kept.any():
         names = [metric.replace("k", str(max(1, longest))) for metric in metrics]
         return [
-            Unavailable(f"{name} needs that many runs of a task; none has them") for name in names
+            Unavailable(f"{name} needs that many trials of a task; none has them") for name in names
         ]
     if kept.sum() == 1:
         return [
@@ -361,7 +361,7 @@ def _gauss_legendre() -> tuple[Floats, Floats]:
 
 # Descriptions of the order of a task's runs, as defined in mcptest's documentation.
 
-TOO_SHORT_TO_FLIP = Unavailable("flips between neighbouring runs need 2 runs")
+TOO_SHORT_TO_FLIP = Unavailable("flips between neighbouring trials need 2 trials")
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
@@ -530,10 +530,10 @@ def containment_rate(
 def _step_counts(steps: Sequence[tuple[int, int]]) -> tuple[Counts, Counts]:
     pairs = list(steps)
     if not pairs or any(np.shape(pair) != (2,) for pair in pairs):
-        raise ArgumentError("steps", "must be at least one pair (passes, runs)", steps)
+        raise ArgumentError("steps", "must be at least one pair (passes, trials)", steps)
     runs, passes = trial_counts([n for _, n in pairs], [c for c, _ in pairs])
     if (runs < 1).any():
-        raise ArgumentError("steps", "must have at least 1 run each", pairs[int(runs.argmin())])
+        raise ArgumentError("steps", "must have at least 1 trial each", pairs[int(runs.argmin())])
     return passes, runs
 
 
@@ -597,7 +597,7 @@ def extrapolate_pass_hat_ks(
     cells = every.having(1)
     if cells.n.size == 0:
         return [
-            Unavailable(f"extrapolating pass^{power} needs a task with a run; there is none")
+            Unavailable(f"extrapolating pass^{power} needs a task with a trial; there is none")
             for power in powers
         ]
     model = fit_with_atoms(cells)

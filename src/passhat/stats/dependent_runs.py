@@ -136,7 +136,7 @@ def round_tests(scores: ArrayLike, *, rng: RandomSource = None) -> RoundTests | 
     """
     table = _round_table(scores)
     if table.shape[0] < 1:
-        return Unavailable("no task has a run")
+        return Unavailable("no task has a trial")
     if table.shape[1] < 2:
         return Unavailable("there are fewer than two rounds of all tasks")
     telling = table[_variances(table) > 0]
@@ -172,7 +172,7 @@ def find_bursts(task: ArrayLike, passed: ArrayLike) -> tuple[Burst, ...]:
     ended = np.asarray(passed, dtype=bool)
     if codes.shape != ended.shape or codes.ndim != 1:
         sizes = (codes.shape, ended.shape)
-        raise ArgumentError("task and passed", "must have one entry per run", sizes)
+        raise ArgumentError("task and passed", "must have one entry per trial", sizes)
     # +1 where a stretch of consecutive failures begins, -1 at the place after its end.
     edges = np.diff(np.concatenate(([0], (~ended).astype(np.int8), [0])))
     starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
@@ -200,7 +200,7 @@ def _round_table(scores: ArrayLike) -> Floats:
     bad = table[(table < 0) | (table > 1)]
     if bad.size:
         raise ArgumentError(
-            "scores", "must lie in [0, 1], NaN where there is no run", float(bad[0])
+            "scores", "must lie in [0, 1], NaN where there is no trial", float(bad[0])
         )
     return table[:, ~np.isnan(table).all(axis=0)]
 
@@ -430,9 +430,9 @@ def _crossed(seed: ArrayLike, task: ArrayLike, score: ArrayLike) -> _Crossed:
     tasks, task_codes = np.unique(np.asarray(task).ravel(), return_inverse=True)
     if not seed_codes.size == task_codes.size == scores.size:
         sizes = (seed_codes.size, task_codes.size, scores.size)
-        raise ArgumentError("seed, task and score", "must have one entry per run", sizes)
+        raise ArgumentError("seed, task and score", "must have one entry per trial", sizes)
     if scores.size == 0:
-        raise ArgumentError("score", "must hold at least one run", 0)
+        raise ArgumentError("score", "must hold at least one trial", 0)
     return _Crossed(
         seed=seed_codes, task=task_codes, score=scores, seeds=seeds.size, tasks=tasks.size
     )

@@ -137,9 +137,9 @@ def paired_difference(
     pair = aligned(a, b, scope, grouping(family, weight, tasks))
     shared = pair.differences.size
     if shared == 0:
-        return Unavailable("no task was run by both systems")
+        return Unavailable("no task was run by both agents")
     if shared == 1 and scope == TASKS_LIKE_THESE:
-        return Unavailable('one shared task says nothing about "tasks like these"; 2 are needed')
+        return Unavailable("one shared task says nothing about similar tasks; 2 are needed")
     return _judged(pair, scope=scope, confidence=confidence, margin=margin, rng=rng)
 
 
@@ -259,7 +259,7 @@ def _notes(
     if pair.excluded:
         missing = plural(len(pair.excluded), "task has", "tasks have")
         is_out = "is" if len(pair.excluded) == 1 else "are"
-        notes.append(f"{missing} no result from one of the systems and {is_out} left out")
+        notes.append(f"{missing} no result from one of the agents and {is_out} left out")
     if fit.tasks < FEW_TASKS:
         notes.append(f"only {plural(fit.tasks, 'shared task')}")
     notes.extend(few_families_note(pair.group))
@@ -480,7 +480,7 @@ class _Side:
         mean = score_estimate(
             sums.runs, sums.total, sums.squares, weight=self._weight, confidence=confidence
         )
-        assert isinstance(mean, Estimate), "every task has a run"
+        assert isinstance(mean, Estimate), "every task has a trial"
         assert mean.interval is not None, "a default has an interval"
         return mean.value - mean.interval.low, mean.interval.high - mean.value
 

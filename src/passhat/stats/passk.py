@@ -96,7 +96,7 @@ def window_pass_hat_k(outcomes: ArrayLike, k: int) -> Estimate:
     """
     passed, draws = _outcome_sequence(outcomes), whole_number("k", k)
     if draws > passed.size:
-        raise ArgumentError("k", f"must not exceed the {passed.size} runs of the sequence", k)
+        raise ArgumentError("k", f"must not exceed the {passed.size} trials of the sequence", k)
     windows = np.lib.stride_tricks.sliding_window_view(passed, draws)
     value = float(windows.all(axis=1).mean())
     return _alternative(
@@ -227,7 +227,7 @@ def _plain(values: Floats) -> Any:
 def _suite_counts(n: ArrayLike, c: ArrayLike, k: int) -> tuple[Counts, Counts, int]:
     runs, passes = task_counts(n, c)
     if runs.size == 0 or not runs.all():
-        raise ArgumentError("n", "must hold at least one task, each with a run", runs.tolist())
+        raise ArgumentError("n", "must hold at least one task, each with a trial", runs.tolist())
     return runs, passes, whole_number("k", k)
 
 

@@ -97,7 +97,7 @@ def few_families_note(group: TaskGroups | None) -> tuple[str, ...]:
     if group is None or not group.few_families:
         return ()
     families = plural(group.families, "family", "families")
-    return (f"for tasks like these, from these {families}: too few to speak for other families",)
+    return (f"for similar tasks, from these {families}: too few to speak for other families",)
 
 
 def weight_notes(group: TaskGroups) -> tuple[str, ...]:

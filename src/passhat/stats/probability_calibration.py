@@ -104,7 +104,7 @@ def _checked(probability: ArrayLike, outcome: ArrayLike) -> tuple[Floats, Floats
     happened = score_array("outcome", outcome).ravel()
     if stated.size != happened.size:
         sizes = (stated.size, happened.size)
-        raise ArgumentError("probability and outcome", "must have one entry per run", sizes)
+        raise ArgumentError("probability and outcome", "must have one entry per trial", sizes)
     neither = ~np.isin(happened, (0.0, 1.0))
     if neither.any():
         raise ArgumentError("outcome", "must be 0 or 1", happened[neither][0].item())

@@ -116,7 +116,7 @@ def rank_systems(
     group = grouping(family, weight, len(table))
     table = table[shared]
     if len(table) < 2:
-        return Unavailable(f"ranking needs 2 tasks that every system ran; there are {len(table)}")
+        return Unavailable(f"ranking needs 2 tasks that every agent ran; there are {len(table)}")
     generator, seed = random_generator(rng)
     kept = None if group is None else group.taken(shared)
     means = np.average(table, axis=0, weights=None if kept is None else kept.weight)
@@ -144,7 +144,7 @@ def rank_systems(
 def _table(values: ArrayLike) -> Floats:
     table = float_array("values", values)
     if table.ndim != 2 or table.shape[1] < 2:
-        rule = "must have a row per task and a column per system, two or more"
+        rule = "must have a row per task and a column per agent, two or more"
         raise ArgumentError("values", rule, table.shape)
     score_array("values", table[~np.isnan(table)])
     return table
@@ -215,9 +215,9 @@ def _notes(excluded: int, tasks: int, level: float) -> tuple[str, ...]:
     if excluded:
         lacking = plural(excluded, "task lacks", "tasks lack")
         is_out = "is" if excluded == 1 else "are"
-        notes.append(f"{lacking} a value from some system and {is_out} left out")
+        notes.append(f"{lacking} a value from some agent and {is_out} left out")
     if 2 * 0.5**tasks > level:  # the p-value of a sign-flip test where all tasks agree
-        notes.append(f"{plural(tasks, 'task')}: too few to tell any two systems apart")
+        notes.append(f"{plural(tasks, 'task')}: too few to tell any two agents apart")
     return tuple(notes)
 
 

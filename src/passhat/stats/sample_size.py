@@ -81,7 +81,7 @@ def recommend_runs(
     rate = 0.5 if p is None else p
     answer = smallest_count(lambda n: _expected_wilson(n, rate, z) <= width, least=1)
     if answer is None:
-        raise ArgumentError("half_width", f"must be reached within {MOST} runs", width)
+        raise ArgumentError("half_width", f"must be reached within {MOST} trials", width)
     return answer
 
 
@@ -222,7 +222,7 @@ def _run_variance(p: float | None, sd: float | None, method: str) -> float:
         rate = 0.5 if p is None else probability("p", p)
         return rate * (1 - rate)
     if p is not None:
-        raise ArgumentError("sd", "must be given without p: either says how runs vary", sd)
+        raise ArgumentError("sd", "must be given without p: either says how trials vary", sd)
     if method != "wald":
         raise ArgumentError("sd", 'needs method="wald": Wilson is for passes', sd)
     return _squared_sd(sd)
@@ -262,7 +262,7 @@ def _expected_wilson(n: int, p: float, z: float) -> float:
 def _runs_for(target: float, least: float, luck: float, tasks: int) -> int | Unavailable:
     if target <= least:
         return Unavailable(
-            f"no number of runs on these {tasks} tasks gets below ±{least:.3g}; more tasks would"
+            f"no number of trials on these {tasks} tasks gets below ±{least:.3g}; more tasks would"
         )
     return max(1, round_up(luck / (target**2 - least**2)))
 
@@ -270,7 +270,7 @@ def _runs_for(target: float, least: float, luck: float, tasks: int) -> int | Una
 def _best_runs(ratio: float, rho: float) -> int | Unavailable:
     """The whole number of runs with the least variance for its cost; Cochran (1977), 10.6."""
     if rho == 0:
-        return Unavailable("with an ICC of 0 tasks do not differ: a run of any task is worth a run")
+        return Unavailable("with an ICC of 0 tasks do not differ: a trial of any is worth a trial")
     ideal = sqrt(ratio * (1 - rho) / rho)
     choices = {max(1, floor(ideal)), max(1, ceil(ideal))}
     return min(choices, key=lambda n: ((rho + (1 - rho) / n) * (ratio + n), n))
@@ -417,7 +417,7 @@ def runs_for_difference(
     >>> runs_for_difference(0.1, tasks=100, icc=0.4, task_correlation=0.8)
     4
     >>> print(runs_for_difference(0.02, tasks=100, icc=0.4, task_correlation=0.8).reason)
-    no number of runs on 100 tasks shows a difference of 0.02; more tasks would
+    no number of trials on 100 tasks shows a difference of 0.02; more tasks would
     """
     size, wanted = _difference(difference), probability("power", power, open_ends=True)
     power_of = partial(
@@ -432,7 +432,7 @@ def runs_for_difference(
     answer = smallest_count(lambda count: power_of(runs=count) >= wanted, least=1)
     if answer is None:
         return Unavailable(
-            f"no number of runs on {tasks} tasks shows a difference of {size:g}; more tasks would"
+            f"no number of trials on {tasks} tasks shows a difference of {size:g}; more tasks would"
         )
     return answer
 
@@ -717,15 +717,15 @@ def _runs_or_reason(
         return needed
     if low >= half_width:
         # Rounded down: a width that is reached already must not be called out of reach.
-        reach = f"below ±{int(100 * low)} points for tasks like these"
-        return Unavailable(f"no number of runs on {these} gets {reach}")
+        reach = f"below ±{int(100 * low)} points for similar tasks"
+        return Unavailable(f"no number of trials on {these} gets {reach}")
     if round(100 * low) == 0:  # a range that starts at 0 would say nothing
         return Unavailable(
-            f"whether more runs of {these} are enough for tasks like these is not known"
+            f"whether more trials of {these} are enough for similar tasks is not known"
         )
     bounds = f"ICC {icc.low:.2f} to {icc.high:.2f}"
     floor = f"between ±{100 * low:.0f} and ±{100 * high:.0f} points ({bounds})"
-    return Unavailable(f"for tasks like these, more runs of {these} stop helping somewhere {floor}")
+    return Unavailable(f"for similar tasks, more trials of {these} stop helping somewhere {floor}")
 
 
 def _typical_values(rate: float, variance: float) -> Floats:

@@ -70,11 +70,11 @@ METRICS = ("pass^k", "pass@k")
 SCOPES: dict[str, Scope] = {scope: scope for scope in (THIS_SUITE, TASKS_LIKE_THESE)}
 
 BIAS_WARNING = (
-    "resampling runs inside tasks centres on (c/n)^k, not on the estimate: biased for k >= 2; "
+    "resampling trials inside tasks centres on (c/n)^k, not on the estimate: biased for k >= 2; "
     "use it only to reproduce another tool"
 )
-_RESAMPLES_TASKS = 'resamples tasks, so its interval answers "tasks like these"'
-_IGNORES_TASKS = 'takes all runs for flips of one coin: far too narrow for "tasks like these"'
+_RESAMPLES_TASKS = "resamples tasks, so its interval is for similar tasks"
+_IGNORES_TASKS = "takes all trials for flips of one coin: far too narrow for similar tasks"
 
 DEFAULT_METHODS = {
     THIS_SUITE: "run noise within tasks, ordered laws",
@@ -207,7 +207,7 @@ def score_estimate(
     group = _grouping(family, weight, counts.size, method)
     kept = counts > 0
     if not kept.any():
-        return Unavailable("the mean score needs at least one run of one task; there is none")
+        return Unavailable("the mean score needs at least one trial of one task; there is none")
     runs, sums = counts.astype(np.float64), np.clip(totals, 0, counts)
     sample = _Scores(runs[kept], sums[kept], powers[kept])
     excluded = int((~kept).sum())
@@ -274,7 +274,8 @@ def _too_few_runs(every: Cells, metric: str, k: int) -> Unavailable:
     name = metric.replace("k", str(k))
     if every.n.size == 0:
         return Unavailable(f"{name} needs at least one task; there is none")
-    return Unavailable(f"{name} needs {k} runs of a task; the most any has is {int(every.n.max())}")
+    most = int(every.n.max())
+    return Unavailable(f"{name} needs {k} trials of a task; the most any has is {most}")
 
 
 def _estimates(
@@ -287,7 +288,7 @@ def _estimates(
     """The mean for each question of the sample: the one path for passes and for scores."""
     scope, tasks = options.scope, sample.tasks
     if scope == TASKS_LIKE_THESE and tasks < 2:
-        reason = 'of "tasks like these" needs at least 2 tasks; there is 1'
+        reason = "for similar tasks needs at least 2 tasks; there is 1"
         return [Unavailable(f"{name} {reason}") for name in sample.names]
     if group is None:
         answer = _METHODS[options.method](sample, options)

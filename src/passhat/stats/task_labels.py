@@ -322,7 +322,7 @@ def _model_share(runs: Counts, passes: Counts, bar: Floats, level: float) -> Est
     every = count_cells(runs, passes)
     cells = every.having(1)
     if cells.n.size == 0:
-        return Unavailable("the share above the bar needs a task with a run; there is none")
+        return Unavailable("the share above the bar needs a task with a trial; there is none")
     heights, tallies = np.unique(bar[runs > 0], return_counts=True)
     share = tallies / tallies.sum()
     a, b = fit_cells(cells)

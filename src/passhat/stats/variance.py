@@ -77,8 +77,8 @@ def variance_components(
     >>> split = variance_components([4, 4, 4], [4, 2, 0])
     >>> round(split.between, 3), round(split.within, 3)
     (0.222, 0.111)
-    >>> variance_components([1, 1], [1, 0])
-    Unavailable(reason='one run per task cannot tell skill from luck: run each task at least twice')
+    >>> variance_components([1, 1], [1, 0]).reason
+    'one trial per task cannot tell skill from luck: run each task at least twice'
     """
     level = confidence_level(confidence)
     refuse_trials(n, "measure(trials).system().variance")
@@ -184,13 +184,13 @@ def _anova(
     counts, sums, squared = score_sums(n, total, total if squares is None else squares)
     runs = counts.astype(np.float64)
     if (runs < 1).any():
-        raise ArgumentError("n", "must be at least 1 run for every task", 0)
+        raise ArgumentError("n", "must be at least 1 trial for every task", 0)
     tasks, everything = runs.size, float(runs.sum())
     if tasks < 2:
         return Unavailable(f"variance between tasks needs at least 2 tasks, there is {tasks}")
     if everything == tasks:
         return Unavailable(
-            "one run per task cannot tell skill from luck: run each task at least twice"
+            "one trial per task cannot tell skill from luck: run each task at least twice"
         )
     inside = np.maximum(squared - sums**2 / runs, 0.0)
     # Each addition may lose half a bit, which adds up over ten million equal scores.
@@ -198,7 +198,7 @@ def _anova(
     centred = sums / runs - sums.sum() / everything
     between = float((runs * centred**2).sum())
     if between <= _ROUNDING * float(squared.sum()) and not inside.any():
-        return Unavailable("there is no variance to split: every run scored the same")
+        return Unavailable("there is no variance to split: every trial scored the same")
     return _Anova(
         n=runs,
         total=sums,
@@ -213,7 +213,7 @@ def _icc_of(table: _Anova, *, method: str, confidence: float) -> Estimate:
     value = max(0.0, table.between / (table.between + table.within))
     notes = _negative_note(table)
     if table.within == 0:
-        notes = (*notes, "no task varied between its runs, so no interval can be given")
+        notes = (*notes, "no task varied between its trials, so no interval can be given")
         bounds = None
     else:
         low, high = _log_f_interval(table, widened=method != "F", confidence=confidence)
@@ -362,7 +362,7 @@ def family_shares(
     if isinstance(whole, Unavailable):
         return whole
     if whole.total <= 0:
-        return Unavailable("there is no variance to split: every run scored the same")
+        return Unavailable("there is no variance to split: every trial scored the same")
     left_out = _leaving_one_out(n, total, squares, family)
     # Cut off at 0, a component that is often negative would seem to be known exactly.
     raw = family_components(n, total, squares, family=family, below_zero=True)
@@ -608,7 +608,7 @@ def noise_sources(
     >>> round(found.from_runs, 2), round(found.break_even, 1)
     (0.21, 15.2)
     >>> noise_sources(TaskSums.of_passes([1, 1], [1, 0])).reason
-    'one run per task cannot tell runs from tasks: run each task at least twice'
+    'one trial per task cannot tell trials from tasks: run each task at least twice'
     """
     level = confidence_level(confidence)
     sides = [scores] if minus is None else [scores, minus]
@@ -621,7 +621,7 @@ def noise_sources(
     if kept.sum() < 2:
         return Unavailable(f"variance between tasks needs at least 2 tasks, there is {kept.sum()}")
     if any((side.runs < 2).all() for side in sides):
-        reason = "one run per task cannot tell runs from tasks: run each task at least twice"
+        reason = "one trial per task cannot tell trials from tasks: run each task at least twice"
         return Unavailable(reason)
     values = sides[0].means - (sides[1].means if minus is not None else 0.0)
     luck = np.sum([_luck(side) for side in sides], axis=0)
@@ -650,7 +650,7 @@ def _split(
     units = squares.size
     seen, by_runs = float(squares.sum()) * units / (units - 1), float(noise.sum())
     if seen == by_runs == 0:
-        return Unavailable("there is no variance to split: every run scored the same")
+        return Unavailable("there is no variance to split: every trial scored the same")
     share = 1.0 if by_runs >= seen else by_runs / seen
     price = runs * tasks / units * (1 - share)  # of a new unit, in runs; Cochran (1977), 10.6
     return NoiseSources(

@@ -145,7 +145,7 @@ def _task_lines(task: FirstTask) -> Iterator[str]:
     yield "    expect:"
     yield from (f"      - {_value(one)}" for one in task.expect)
     if task.fill_in:
-        yield "      # Put in what a right answer must hold: until then every run fails."
+        yield "      # Put in what a right answer must hold: until then every trial fails."
         yield f"      - {_value({'exact': f'FILL IN: {task.fill_in}'})}"
     if task.script:
         yield "    script:"

@@ -132,14 +132,14 @@ def test_without_seeds_there_is_no_seeded_difference():
 
 
 def test_no_shared_task_is_refused():
-    told = r"must share a task between the two systems \(x has a; y has b, c, d, e, f and 1 more\)"
+    told = r"must share a task between the two agents \(x has a; y has b, c, d, e, f and 1 more\)"
     with pytest.raises(ArgumentError, match=told):
         compare(_side("x", {"a": 1}), _side("y", dict.fromkeys("bcdefg", 1)))
 
 
 def test_three_systems_are_not_compared_but_ranked():
     trials = simulate(tasks=3, runs=3, rate=[0.5, 0.6, 0.7])
-    with pytest.raises(ArgumentError, match="must hold exactly two systems"):
+    with pytest.raises(ArgumentError, match="must hold exactly two agents"):
         compare(trials)
 
 

@@ -65,5 +65,5 @@ def test_ties_are_joined_by_a_line_and_named(ranking):
     figure = plot_ranks(ranking)
     tied = [band for band in ranking.tie_bands if len(band) > 1]
     assert figure.body.count("<circle") == len(ranking.systems) + sum(map(len, tied))
-    assert "cannot be told apart" in figure.title
+    assert "are tied" in figure.title
     assert "c stands alone at rank 3" in figure.title

@@ -64,7 +64,7 @@ def test_a_flaky_agent_has_a_high_flaky_share():
 
 def test_a_reference_without_another_agent_is_refused():
     alone = simulate(tasks=3, runs=3)
-    with pytest.raises(ArgumentError, match="reference must hold another system"):
+    with pytest.raises(ArgumentError, match="reference must hold another agent"):
         profile(alone, alone)
 
 

@@ -54,7 +54,7 @@ def test_too_few_shared_tasks_are_unavailable():
 
 
 def test_one_system_cannot_be_ranked():
-    with pytest.raises(ArgumentError, match="must hold at least two systems to rank"):
+    with pytest.raises(ArgumentError, match="must hold at least two agents to rank"):
         rank(simulate(tasks=2, runs=2))
 
 
@@ -83,7 +83,7 @@ def test_a_system_without_k_runs_is_left_out_and_takes_no_task_from_the_others(m
     found = rank(_runs(a=FOUR, b=FOUR, c=ONCE), metric=metric)
     assert {one.name for one in found.systems} == {"a", "b"}
     assert [(one.name, one.reason) for one in found.unranked] == [
-        ("c", f"1 run of every task, so no {metric}")
+        ("c", f"1 trial of every task, so no {metric}")
     ]
     assert (found.tasks, found.unshared, found.scope) == (3, (), "tasks like these")
     alone = rank(_runs(a=FOUR, b=FOUR), metric=metric)
@@ -97,7 +97,7 @@ def test_a_system_with_k_runs_of_few_tasks_takes_none_from_those_with_k_of_most(
     assert {one.name for one in found.systems} == {"a", "b"}
     assert (found.tasks, found.unshared) == (4, ("w",))
     assert [(one.name, one.reason) for one in found.unranked] == [
-        ("c", "fewer than 4 runs of 3 of 5 tasks, so no pass^4")
+        ("c", "fewer than 4 trials of 3 of 5 tasks, so no pass^4")
     ]
 
 
@@ -111,21 +111,21 @@ def test_where_no_two_have_the_runs_of_most_tasks_those_with_any_are_ranked():
 def test_a_ranking_of_fewer_than_two_names_who_is_in_the_way():
     found = rank(_runs(a=FOUR, b=ONCE, c={"x": 1, "y": 3}), metric="pass^4")
     assert found == Unavailable(
-        "ranking by pass^4 needs two systems with 4 runs of a task; "
-        "b has 1 run of every task, c has at most 3 runs of any task"
+        "ranking by pass^4 needs two agents with 4 trials of a task; "
+        "b has 1 trial of every task, c has at most 3 trials of any task"
     )
 
 
 def test_tasks_without_the_runs_are_not_said_to_have_been_run_by_few():
     runs = {"a": {"x": 3, "y": 2, "z": 2}, "b": {"x": 3, "y": 3, "z": 2}, "c": {"x": 3, "y": 2}}
     assert rank(_runs(**runs), by="pass^3") == Unavailable(
-        "ranking by pass^3 needs 2 tasks with 3 runs of every system; there is 1 "
+        "ranking by pass^3 needs 2 tasks with 3 trials of every agent; there is 1 "
         "(pass^2 can be ranked by)"
     )
     assert rank(_runs(**runs), by="pass^2").tasks == 2
     apart = {"a": {"x": 3}, "b": {"x": 3, "y": 1}}
     assert rank(_runs(**apart)) == Unavailable(
-        "ranking by mean_score needs 2 tasks that every system ran; there is 1"
+        "ranking by mean_score needs 2 tasks that every agent ran; there is 1"
     )
 
 

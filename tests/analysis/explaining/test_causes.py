@@ -41,7 +41,8 @@ def test_the_sentence_names_the_call_that_was_left_out_and_counts_both_sides():
     (cause,) = causes(world.compared)
     failing = int(world.compared.failed.sum())
     assert cause.sentence.startswith(
-        f"{failing} of {failing} failing runs called refund without calling get_order first; 0 of "
+        f"{failing} of {failing} failing trials called refund without calling get_order first; 0 "
+        f"of "
     )
     assert cause.example.failing[1] == cause.example.passing[1]
 
@@ -51,7 +52,7 @@ def test_what_failing_runs_never_did_is_counted_among_passing_runs_as_done(make_
     runs += [make_run("F", "look", trial=i) for i in range(8, 16)]
     (cause,) = causes(compared_runs(runs))
     assert cause.sentence == (
-        "8 of 8 failing runs never called send; all 8 passing runs called send (1 task)."
+        "8 of 8 failing trials never called send; all 8 passing trials called send (1 task)."
     )
 
 
@@ -113,5 +114,6 @@ def test_a_tool_that_returns_nothing_is_named_though_the_calls_are_the_same(make
     runs += [make_run("F", ("find_order", {"id": "A1"}, " {}\n"), trial=i) for i in range(8, 16)]
     (cause,) = causes(compared_runs(runs))
     assert cause.sentence == (
-        "8 of 8 failing runs got an empty result from find_order; 0 of 8 passing ones did (1 task)."
+        "8 of 8 failing trials got an empty result from find_order; 0 of 8 passing ones did "
+        "(1 task)."
     )

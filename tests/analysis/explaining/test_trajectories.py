@@ -117,4 +117,4 @@ def test_one_run_a_task_has_nothing_to_be_like(make_run):
 def test_runs_that_call_no_tool_are_not_alike_in_their_tools(make_run):
     found = measured(*(make_run("P", task=task, trial=i) for task in "ab" for i in range(2)))
     for number in (found.tools, found.order, found.path):
-        assert number == Unavailable("no run calls a tool")
+        assert number == Unavailable("no trial calls a tool")

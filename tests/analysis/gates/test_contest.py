@@ -127,7 +127,7 @@ def test_a_log_of_several_systems_is_judged_too():
     assert (verdict.word, verdict.system) == ("PASS", "better")
     (short,) = judge(table.where(task="a"), ["best_of by 0.01"])
     assert short.word == "UNDECIDED"
-    assert "the log has no more runs of task a" in short.sentence
+    assert "the log has no more trials of task a" in short.sentence
 
 
 def test_the_sentence_has_a_margin_of_its_own():
@@ -139,7 +139,7 @@ def test_the_sentence_has_a_margin_of_its_own():
     ("gate", "match"),
     [
         ("best_of by 0", "needs a margin between 0 and 1"),
-        ({"require": "best_of", "evidence": "bound"}, "systems are dropped as runs come in"),
+        ({"require": "best_of", "evidence": "bound"}, "agents are dropped as trials come in"),
         ({"require": "best_of", "scope": "tasks like these", "evidence": "sequential"}, "not more"),
     ],
 )
@@ -149,7 +149,7 @@ def test_what_cannot_be_asked_is_refused(gate, match):
 
 
 def test_one_system_has_no_rivals():
-    with pytest.raises(ArgumentError, match="two systems or more"):
+    with pytest.raises(ArgumentError, match="two agents or more"):
         rule_for("best_of", systems=("main",))
 
 

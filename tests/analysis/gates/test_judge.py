@@ -80,7 +80,7 @@ def test_tasks_with_too_few_runs_cannot_be_left_out_of_a_pass():
     assert judge(counted(full), ["pass^3 >= 0.9"]).word == "PASS"
     verdict = judge(counted(full | {"short": (2, 0)}), ["pass^3 >= 0.9"])[0]
     assert verdict.word == "UNDECIDED"
-    assert "1 task with too few runs" in verdict.notes[-1]
+    assert "1 task with too few trials" in verdict.notes[-1]
 
 
 def test_a_point_says_that_it_has_no_error_rate():
@@ -259,7 +259,7 @@ def test_a_baseline_may_be_another_system_and_must_exist():
     )
     verdicts = judge(both, ["no_worse_than main by 0.5"])
     assert [v.system for v in verdicts] == ["new"]
-    with pytest.raises(ArgumentError, match="must name a system of these trials or a baseline"):
+    with pytest.raises(ArgumentError, match="must name an agent of these trials or a baseline"):
         judge(both, ["no_worse_than other by 0.5"])
 
 

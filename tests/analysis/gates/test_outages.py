@@ -49,10 +49,10 @@ def test_an_outage_is_set_aside_and_the_verdict_says_which_runs():
     drive(rule, down_from_10_to_24)
     (verdict,) = rule.verdicts()
     assert verdict.word == "PASS"
-    assert "16 runs of" in verdict.sentence
+    assert "16 trials of" in verdict.sentence
     assert "(11 to 26) were set aside as an outage" in verdict.sentence
-    assert verdict.errors == "15 errored runs set aside"
-    assert "pass^1 is 100%" in verdict.sentence
+    assert verdict.errors == "15 errored trials set aside"
+    assert "pass@1 is 100%" in verdict.sentence
     aside = [step for step in verdict.steps if step.outcome.endswith("set aside")]
     assert [step.number for step in aside] == list(range(11, 27))
     assert len({step.log_pass for step in aside}) == 1
@@ -70,7 +70,7 @@ def test_a_broken_agent_fails_and_the_verdict_says_what_it_cannot_tell():
     (verdict,) = rule.verdicts()
     assert verdict.word == "FAIL"
     assert len(tickets) <= 26
-    assert "cannot be told apart" in verdict.sentence
+    assert "an outage that lasts look the same" in verdict.sentence
 
 
 def test_a_short_run_in_which_everything_fails_is_a_fail():
@@ -93,7 +93,7 @@ def test_a_gate_on_every_task_sets_an_outage_aside():
     drive(rule, down_from_10_to_24)
     (verdict,) = rule.verdicts()
     assert verdict.word == "PASS"
-    assert "16 runs of" in verdict.sentence
+    assert "16 trials of" in verdict.sentence
     assert sum(task.runs for task in verdict.tasks) == verdict.runs - 16
 
 
@@ -135,7 +135,7 @@ def test_a_drift_along_the_runs_is_said_in_the_verdict():
     # Good enough for 150 runs, then most fail.
     drive(rule, lambda n: Outcome.PASSED if (n % 7 if n < 150 else n % 4 == 0) else Outcome.FAILED)
     (verdict,) = rule.verdicts()
-    assert "The pass rate changed during these runs, from" in verdict.sentence
+    assert "The pass rate changed during these trials, from" in verdict.sentence
     assert "not on the agent as it is now" in verdict.sentence
 
 

@@ -196,8 +196,8 @@ def test_an_interrupted_run_can_be_judged_at_any_time():
     drive(rule, RATES, stop_after=3)
     verdict = rule.verdicts()[0]
     assert (verdict.word, verdict.exit_code, verdict.runs) == ("UNDECIDED", 4, 3)
-    assert "3 runs so far" in verdict.sentence
-    assert settled(["pass^1 >= 0.7"]).verdicts()[0].estimate.reason == "no run has come in yet"
+    assert "3 trials so far" in verdict.sentence
+    assert settled(["pass^1 >= 0.7"]).verdicts()[0].estimate.reason == "no trial has come in yet"
 
 
 @pytest.mark.parametrize("require", ["pass^1 >= 0.6", "pass^3 >= 0.4"])
@@ -205,7 +205,7 @@ def test_a_number_of_several_tasks_is_said_to_be_over_the_draws_it_was_seen_in(r
     rule = settled([{"require": require, "indifference": 0.2}])
     drive(rule, RATES)
     verdict = rule.verdicts()[0]
-    assert f"% over {len(verdict.steps)} random draws of a task;" in verdict.sentence
+    assert f"% over {len(verdict.steps)} tasks chosen at random;" in verdict.sentence
     assert verdict.notes[0].endswith("the report counts every task once, so its number differs")
 
 
@@ -220,15 +220,15 @@ def test_errors_count_against_a_pass_in_every_kind_of_gate():
         trial = Trial(system="agent", task=ticket.task, trial=ticket.trial, outcome=Outcome.ERRORED)
         rule.observe(ticket, trial)
     assert {v.word for v in rule.verdicts()} == {"FAIL"}
-    assert all("errored run" in v.errors for v in rule.verdicts())
+    assert all("errored trial" in v.errors for v in rule.verdicts())
 
 
 def test_the_most_runs_allowed_end_it_undecided():
-    rule = settled([{"require": "pass^1 >= 0.86", "max_runs": 40}])
+    rule = settled([{"require": "pass@1 >= 0.86", "max_runs": 40}])
     tickets, _ = drive(rule, RATES)
     verdict = rule.verdicts()[0]
     assert (verdict.word, len(tickets), verdict.more_runs) == ("UNDECIDED", 40, None)
-    assert "UNDECIDED after 40 of 40 runs" in verdict.sentence
+    assert "UNDECIDED after 40 of 40 trials" in verdict.sentence
 
 
 def test_few_runs_are_under_way_when_little_is_known():
@@ -282,7 +282,7 @@ def test_a_baseline_in_the_suite_is_compared_run_by_run():
     assert verdict.word == "PASS"
     runs = [t.system for t in tickets]
     assert abs(runs.count("agent") - runs.count("main")) <= 4
-    with pytest.raises(ArgumentError, match="must be a system of the suite"):
+    with pytest.raises(ArgumentError, match="must be an agent of the suite"):
         StoppingRule(
             pairings(TASKS),
             [{"require": "no_worse_than main by 0.1", "evidence": "sequential"}],
@@ -314,7 +314,7 @@ def test_a_log_that_runs_out_leaves_the_gate_open():
     gate = {"require": "pass^1 >= 0.78", "evidence": "sequential", "max_runs": 100}
     verdict = judge(table, [gate])[0]
     assert verdict.word == "UNDECIDED"
-    assert "the log has no more runs of task " in verdict.sentence
+    assert "the log has no more trials of task " in verdict.sentence
 
 
 def test_a_log_of_a_live_run_gives_the_same_verdict():

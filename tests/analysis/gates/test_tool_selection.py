@@ -41,11 +41,11 @@ def test_the_lower_bound_may_be_asked_for(bound, word):
 
 def test_the_detail_says_how_sure_the_rate_is():
     detail = floor_of(9, 10).detail
-    assert "9 of 10 runs: 55 to 100% at 95% confidence, at least 61% one-sided" in detail
+    assert "9 of 10 trials: 55 to 100% at 95% confidence, at least 61% one-sided" in detail
 
 
 def test_the_detail_says_that_pass_k_in_the_line_is_a_plain_share():
-    share = "`pass^k` above is this share of runs, not the chance that k runs all pass."
+    share = "`pass^k` above is this share of trials, not the chance that k of them all pass."
     assert floor_of(2, 6).detail.endswith(share)
 
 
@@ -54,7 +54,7 @@ def test_a_name_that_merely_contains_the_tool_is_not_the_tool():
     demand = ToolSelection(expected_tool="get_weather")
     floor = selection_floor(table, demand, label="t")
     assert (floor.selected, floor.word) == (0, "FAIL")
-    assert "max tokens unknown; get_weather was called in 0% of the runs" in floor.line
+    assert "max tokens unknown; get_weather was called in 0% of the trials" in floor.line
 
 
 def test_a_suite_has_a_floor_for_every_pairing_that_asks_for_one():
@@ -75,4 +75,4 @@ def test_a_floor_that_fails_by_its_cap_says_so():
     )
     demand = ToolSelection(expected_tool="get_weather", max_total_tokens=4000)
     floor = selection_floor(table, demand, label="t")
-    assert floor.line.endswith("a run took 5200 tokens, and 4000 are allowed")
+    assert floor.line.endswith("a trial took 5200 tokens, and 4000 are allowed")

@@ -70,7 +70,7 @@ def test_what_a_run_takes_is_read_off_the_trials():
 
 def test_a_budget_that_does_not_reach_every_task_once_says_so():
     (budget,) = plan(tasks=50, spending=Spending(max_cost=1, cost_per_run=0.1)).budgets
-    assert budget.design == Unavailable("10 runs do not reach all 50 tasks once")
+    assert budget.design == Unavailable("10 trials do not reach all 50 tasks once")
 
 
 def test_a_wanted_difference_is_turned_into_tasks_and_runs():

@@ -97,7 +97,7 @@ def test_systems_may_be_named_or_numbered():
     [
         (lambda: simulate(tasks=0), "tasks must be a whole number >= 1, got 0"),
         (lambda: simulate(rate=1.0), "rate must lie strictly between 0 and 1, got 1.0"),
-        (lambda: simulate(rate={}), "rate must name at least one system"),
+        (lambda: simulate(rate={}), "rate must name at least one agent"),
         (lambda: SimulationModel(luck=1.1), r"luck must lie in \[0, 1\], got 1.1"),
         (
             lambda: SimulationModel(seed_effect=-1),

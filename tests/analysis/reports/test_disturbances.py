@@ -53,9 +53,9 @@ def test_an_outage_is_named_with_its_minute_and_opens_the_report():
         40,
     )
     assert found.seconds == 39
-    start = "Round 4 is out of line: 40 of 40 runs failed within a minute"
+    start = "Round 4 is out of line: 40 of 40 trials failed within a minute"
     assert headline.verdict(system).startswith(start)
-    assert system.unsettled[0].advice.startswith("Re-run round 4: 40 of 40 runs failed")
+    assert system.unsettled[0].advice.startswith("Re-run round 4: 40 of 40 trials failed")
     assert "`drop_rounds=(4,)` leaves it out" in system.unsettled[0].advice
     assert not any("more times" in one.advice for one in system.unsettled)
 

@@ -57,7 +57,7 @@ def test_trials_that_do_not_say_count_as_their_tasks_mean():
 
 def test_a_streak_longer_than_any_task_was_run_is_unavailable():
     assert _cost(ks=(9,)).per_streak[9] == Unavailable(
-        "cost per 9 successes in a row needs 9 runs of a task; none has them"
+        "cost per 9 successes in a row needs 9 trials of a task; none has them"
     )
 
 

@@ -57,7 +57,7 @@ def test_the_note_names_families_and_the_interval_they_would_give():
     (note,) = measure([tally]).system().notes
     assert note == _note(tally)
     assert note.startswith("tasks differ by the start of their names (a, b, c and 7 more)")
-    assert "the mean score for tasks like these is [" in note
+    assert "the mean score for similar tasks is [" in note
 
 
 def _tagged(tag_of) -> Trials:

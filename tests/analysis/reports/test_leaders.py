@@ -114,7 +114,7 @@ def test_an_agent_that_is_told_apart_from_all_others_leads_alone():
 def test_systems_without_a_common_task_have_no_leader():
     columns = {"system": [*"aabb"], "task": [*"xxyy"], "passed": [1, 1, 0, 0]}
     found = measure(Trials.from_columns(columns)).leaders
-    assert found == Unavailable("the systems share no task with 2 runs")
+    assert found == Unavailable("no task has 2 trials of each of the 2 agents")
 
 
 def test_on_a_single_shared_task_their_runs_are_compared():
@@ -130,7 +130,7 @@ def test_on_a_single_shared_task_their_runs_are_compared():
 
 def test_one_system_is_ahead_of_nobody():
     found = measure(simulate(tasks=5, runs=4, seed=1)).leaders
-    assert found == Unavailable("being ahead takes two systems with a pass^4")
+    assert found == Unavailable("being ahead takes two agents with a pass^4")
 
 
 def test_the_more_rivals_on_one_task_the_surer_a_lead_must_be():

@@ -121,7 +121,7 @@ def test_a_task_with_too_few_runs_is_left_out_by_name():
     (excluded,) = system.excluded
     assert excluded.what == "pass^3 and pass@3"
     assert excluded.tasks == ("b",)
-    assert excluded.reason == "fewer than 3 runs"
+    assert excluded.reason == "fewer than 3 trials"
     assert system.pass_hat(3).this_suite.excluded_tasks == 1
 
 

@@ -68,7 +68,7 @@ def test_several_systems_are_told_apart_by_name():
 def test_a_task_with_too_few_runs_says_so():
     trials = Trials.from_columns(task=["a", "a", "a", "b"], passed=[1, 1, 0, 1])
     found = targets(measure(trials, ks=[3]))
-    assert found["tasks[b].pass^3"] == Unavailable("pass^3 needs 3 runs; b has 1")
+    assert found["tasks[b].pass^3"] == Unavailable("pass^3 needs 3 trials; b has 1")
 
 
 def a_table_with_everything() -> Trials:

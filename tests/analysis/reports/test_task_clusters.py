@@ -43,8 +43,8 @@ def test_what_always_passes_and_what_never_does_are_groups_of_their_own(table):
         never = [all(rate == 0 for rate in row) for row in rows]
         assert all(always) or not any(always)
         assert all(never) or not any(never)
-        assert ("every system passes in every run" in cluster.sentence) == all(always)
-        assert ("no system passes even once" in cluster.sentence) == all(never)
+        assert ("every agent passes in every trial" in cluster.sentence) == all(always)
+        assert ("no agent passes even once" in cluster.sentence) == all(never)
 
 
 def test_planted_groups_are_found_and_named():
@@ -60,8 +60,8 @@ def test_planted_groups_are_found_and_named():
     table = {f"{kind}-{i}": draw() for kind, draw in kinds.items() for i in range(9)}
     rates = {name: {t: row[j] for t, row in table.items()} for j, name in enumerate("abc")}
     sentences = [one.sentence for one in cluster_tasks(rates).clusters]
-    assert sentences[0] == "9 tasks that every system passes in every run"
-    assert sentences[-1] == "9 tasks that no system passes even once"
+    assert sentences[0] == "9 tasks that every agent passes in every trial"
+    assert sentences[-1] == "9 tasks that no agent passes even once"
     assert [s.split(",")[0] for s in sentences[1:-1]] == [
         "9 tasks that only a and c mostly pass",
         "9 tasks that only a mostly passes",

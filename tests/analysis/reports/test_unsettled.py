@@ -53,7 +53,7 @@ def test_a_task_on_a_border_is_promised_nothing_and_the_sentence_is_of_one_task(
     found = advice_on([19], 20)
     assert found.more_runs is None
     assert found.advice == (
-        "1 task lies so close to a border between labels that more runs would not settle it."
+        "1 task lies so close to a border between labels that more trials would not decide it."
     )
 
 
@@ -88,7 +88,7 @@ def test_an_open_bar_names_its_tasks_and_the_runs_that_would_tell():
 @pytest.mark.parametrize(
     ("runs", "why"),
     [
-        ((1, 1, 1), "one run cannot tell skill from luck"),
+        ((1, 1, 1), "one trial cannot tell skill from luck"),
         ((1, 1, 3), "2 tasks ran only once, which cannot tell skill from luck"),
         ((1, 3), "1 task ran only once, which cannot tell skill from luck"),
     ],
@@ -102,7 +102,7 @@ def test_the_advice_to_repeat_says_how_many_tasks_ran_once(runs, why):
 
 @pytest.mark.parametrize(
     ("passed", "told"),
-    [(88, "it would take 571 more runs"), (89, "no sensible number of runs would settle it")],
+    [(88, "it would take 571 more trials"), (89, "no sensible number of trials would decide it")],
 )
 def test_a_number_of_runs_that_nobody_makes_is_not_advised(passed, told):
     trials = Trials.from_columns(task=["a"] * 100, passed=[1] * passed + [0] * (100 - passed))
@@ -157,7 +157,7 @@ def test_runs_are_promised_for_tasks_like_these_only_where_their_floor_is_known(
     (found,) = [one for one in few.unsettled if one.what == "mean_score, tasks like these"]
     assert found.more_runs is None
     assert found.advice.startswith(
-        "No number of runs on these 2 tasks gets below ±40 points for tasks like these; about"
+        "No number of trials on these 2 tasks gets below ±40 points for similar tasks; about"
     )
 
 
@@ -166,7 +166,7 @@ def test_where_tasks_hardly_differ_the_runs_promised_do_for_tasks_like_these_too
     passes = rng.binomial(6, 0.5, 45)
     system = measure(_counted(passes, 6)).system()
     (found,) = [one for one in system.unsettled if one.what == "mean_score, tasks like these"]
-    assert found.advice.startswith(f"It takes {found.more_runs} more runs of every task")
+    assert found.advice.startswith(f"It takes {found.more_runs} more trials of every task")
     after = passes + rng.binomial(found.more_runs, 0.5, 45)
     mean = measure(_counted(after, 6 + found.more_runs)).system().mean_score
     assert _half(mean.tasks_like_these) == pytest.approx(0.05, abs=0.008)
@@ -179,7 +179,7 @@ def test_no_runs_are_promised_below_what_so_few_tasks_can_ever_show():
     system = measure(_counted(passes, 10)).system()
     (found,) = [one for one in system.unsettled if one.what == "mean_score, tasks like these"]
     assert found.more_runs is None
-    assert found.advice.startswith("No number of runs on these 30 tasks gets below ±5 points")
+    assert found.advice.startswith("No number of trials on these 30 tasks gets below ±5 points")
     after = passes + rng.binomial(1000, 0.5, 30)
     mean = measure(_counted(after, 1010)).system().mean_score
     assert 0.05 < _half(mean.tasks_like_these) < 0.051

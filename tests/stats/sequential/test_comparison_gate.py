@@ -101,7 +101,7 @@ def test_equal_systems_end_with_one_that_is_no_worse():
 
 def test_every_system_that_is_left_has_a_score():
     gate = BestOf(systems=2, tasks=3)
-    with pytest.raises(ArgumentError, match="must hold those of systems"):
+    with pytest.raises(ArgumentError, match="must hold those of agents"):
         gate.observe(gate.start(), {0: 1.0})
 
 

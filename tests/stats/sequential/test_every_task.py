@@ -93,7 +93,7 @@ def test_bad_bars_are_named():
     with pytest.raises(ArgumentError, match=r"p1 must be above p0 = 0.9, got 0.8"):
         EveryTaskGate(p0=(0.5, 0.9), p1=(0.7, 0.8))
     gate = EveryTaskGate(p0=(0.5, 0.5), p1=(0.9, 0.9))
-    with pytest.raises(ArgumentError, match="outcomes must hold the runs of each of 2"):
+    with pytest.raises(ArgumentError, match="outcomes must hold the trials of each of 2"):
         gate.replay([[1]])
     with pytest.raises(ArgumentError, match="p must hold 2 rates"):
         gate.operating_characteristics([0.5])

@@ -172,7 +172,7 @@ def _two_sides(
     check_trials_argument("trials", first)
     if not isinstance(first, Trials) or len(first.systems) != 2:
         names = first.systems if isinstance(first, Trials) else (first.system,)
-        raise ArgumentError("trials", "must hold exactly two systems (or rank them)", names)
+        raise ArgumentError("trials", "must hold exactly two agents (or rank them)", names)
     one, other = first.systems
     return first.where(system=one), first.where(system=other)
 
@@ -187,7 +187,7 @@ def _shared_tasks(tallies: Sequence[Tally], sides: Sequence[Evidence]) -> list[s
     shared = [name for name in sides[0].tasks if name in there]
     if not shared:
         have = (f"{tally.system} has {listed(tally.tasks, 5)}" for tally in tallies)
-        rule = f"must share a task between the two systems ({'; '.join(have)})"
+        rule = f"must share a task between the two agents ({'; '.join(have)})"
         raise ArgumentError("trials", rule, 0)
     return shared
 
@@ -254,7 +254,7 @@ class _Pair:
     def _pass_hat(self, k: int, on_suite: Estimate | Unavailable | None) -> Difference:
         """Over the tasks with k runs on both sides; the others are counted in a note."""
         if on_suite is None:
-            none = Unavailable(f"pass^{k} needs {k} runs of a task on both sides; none has them")
+            none = Unavailable(f"pass^{k} needs {k} trials of a task on both sides; none has them")
             return Difference(
                 name=f"pass^{k}", first=None, second=None, this_suite=none, tasks_like_these=none
             )
@@ -265,7 +265,7 @@ class _Pair:
         if short and isinstance(alike, PairedDifference):
             tasks = plural(len(short), "task has", "tasks have")
             out = "is" if len(short) == 1 else "are"
-            note = f"{tasks} fewer than {k} runs of one of the systems and {out} left out"
+            note = f"{tasks} fewer than {k} trials of one of the agents and {out} left out"
             alike = replace(alike, excluded=tuple(short), notes=(note, *alike.notes))
         return Difference(
             name=f"pass^{k}",
@@ -331,7 +331,7 @@ def _nested(difference: Difference, margin: float | None) -> Difference:
     if isinstance(suite, PairedDifference):
         wider = replace(wider, p_value=max(wider.p_value, suite.p_value))
     if difference.answer(THIS_SUITE, margin) == "undecided" != alike.answer:
-        note = "on these tasks themselves the runs leave it open"
+        note = "on these tasks themselves the trials leave it open"
         wider = replace(wider, answer="undecided", notes=(*alike.notes, note))
         if isinstance(suite, PairedDifference):
             wider = replace(wider, needed=suite.needed)

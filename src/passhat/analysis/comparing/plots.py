@@ -64,7 +64,7 @@ def plot_ranks(report: RankReport) -> Figure:
     >>> from passhat import rank, simulate
     >>> found = rank(simulate(tasks=40, runs=8, rate={"a": 0.9, "b": 0.88, "c": 0.4}, seed=1))
     >>> plot_ranks(found).title
-    'b and a cannot be told apart; c stands alone at rank 3'
+    'b and a are tied; c stands alone at rank 3'
     """
     places = {system.name: i for i, system in enumerate(report.systems)}
     ties = [[places[name] for name in band] for band in report.tie_bands if len(band) > 1]
@@ -83,7 +83,7 @@ def plot_ranks(report: RankReport) -> Figure:
         ],
         title=_rank_title(report),
         finding=f"Ranks by {report.metric.replace('_', ' ')}: a dot is the place by the estimate, "
-        "a line every rank that may be true. Systems on one vertical line cannot be told apart.",
+        "a line every rank that may be true. Agents on one vertical line are tied.",
         x_label="rank",
         x_range=(0.5, count + 0.5),
         x_kind="whole",
@@ -117,7 +117,7 @@ def plot_trend(
         line_chart,
         [_series(name, points) for name, points in metrics.items()],
         title=f"{system}: {_trend_words(lead, newest, runs)}",
-        finding=f"Newest run: {now}. Bands: this suite.{lines}",
+        finding=f"Newest run: {now}. Bands: these tasks.{lines}",
         x_label="run, oldest first",
         y_label="chance",
         y_range=(0, 1),
@@ -186,14 +186,14 @@ def _finding(comparison: Comparison) -> str:
 def _rank_title(report: RankReport) -> str:
     """Who is tied and who stands alone; of many groups, how many are tied at the top."""
     tied = [band for band in report.tie_bands if len(band) > 1]
-    said = [f"{', '.join(band[:-1])} and {band[-1]} cannot be told apart" for band in tied]
+    said = [f"{', '.join(band[:-1])} and {band[-1]} are tied" for band in tied]
     alone = [system for system in report.systems if system.ranks[0] == system.ranks[1]]
     said += [f"{system.name} stands alone at rank {system.ranks[0]}" for system in alone]
     whole = "; ".join(said) if said else "Every rank is open"
     if len(whole) <= _LONGEST_TITLE:
         return whole
     first = sum(system.ranks[0] == 1 for system in report.systems)
-    top = f"{first} systems cannot be told apart at the top" if first > 1 else said[-1]
+    top = f"{first} agents are tied at the top" if first > 1 else said[-1]
     return f"{top}; {plural(len(tied), 'tie')} in all"
 
 

@@ -201,7 +201,7 @@ def _systems(trials: object) -> list[Trials] | list[Tally]:
     else:
         raise ArgumentError("trials", "must be Trials or a list of Tally", trials)
     if len(names) < 2:
-        raise ArgumentError("trials", "must hold at least two systems to rank", list(names))
+        raise ArgumentError("trials", "must hold at least two agents to rank", list(names))
     return tables
 
 
@@ -211,7 +211,7 @@ def _too_few(metric: str, k: int, sides: Sequence[SystemTrials]) -> str:
     short = [f"{name} has {too_few_runs(n, k)}" for name, n in runs.items() if not (n >= k).any()]
     more = len(short) - _MOST_NAMED
     named = [*short[:_MOST_NAMED], *([f"{more:,} more have too few"] if more > 0 else [])]
-    needs = f"needs two systems with {plural(k, 'run')} of a task"
+    needs = f"needs two agents with {plural(k, 'trial')} of a task"
     return f"ranking by {metric} {needs}; {', '.join(named)}"
 
 
@@ -220,7 +220,7 @@ def _too_few_tasks(
 ) -> str:
     """How many tasks have the runs, and up to which k two of them do."""
     shared = sum(runs >= k for runs in _fewest_runs(able))
-    ran = "that every system ran" if k == 1 else f"with {k} runs of every system"
+    ran = "that every agent ran" if k == 1 else f"with {k} trials of every agent"
     reason = (
         f"ranking by {metric} needs 2 tasks {ran}; there {'is' if shared == 1 else 'are'} {shared}"
     )
@@ -315,7 +315,7 @@ def profile(
     own = one_tally("trials", trials, purpose="to profile")
     others = [t for t in _tallies(reference) if t.system != own.system]
     if not others:
-        raise ArgumentError("reference", "must hold another system to compare with", own.system)
+        raise ArgumentError("reference", "must hold another agent to compare with", own.system)
     field = {tally.system: count_evidence(tally, options.errors) for tally in others}
     mine = count_evidence(own, options.errors)
     return Profile(
@@ -367,7 +367,7 @@ def _kept(k: int) -> Measure:
     def measure(evidence: Evidence, confidence: float) -> Number:
         enough = evidence.runs >= k
         if not enough.any():
-            return Unavailable(f"pass^{k} needs {k} runs of a task; none has them")
+            return Unavailable(f"pass^{k} needs {k} trials of a task; none has them")
         runs, passes = evidence.runs[enough], evidence.passes[enough]
         return ratio_of_totals(
             pass_hat_k(runs, passes, k), passes / runs, what="decay", confidence=confidence
@@ -400,7 +400,7 @@ def _norm(
     half = (1 + confidence) / 2
 
     def number(evidence: Evidence, level: float) -> Number:
-        return measure(evidence, level) if evidence.tasks else Unavailable("no task has a run")
+        return measure(evidence, level) if evidence.tasks else Unavailable("no task has a trial")
 
     numbers = {agent: number(evidence, confidence) for agent, evidence in field.items()}
     known = {a: n.value for a, n in numbers.items() if isinstance(n, Estimate)}

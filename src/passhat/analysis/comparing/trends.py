@@ -230,7 +230,7 @@ def _system_trend(
         divergence=(
             divergence(*both, confidence=confidence)
             if len(both) == 2
-            else Unavailable("pass@k and pass^k are the same number with one run of a task")
+            else Unavailable("pass@k and pass^k are the same number with one trial of a task")
         ),
         turns=_turns(snapshots),
         moved=_moved(snapshots, changes[names[0]].points),

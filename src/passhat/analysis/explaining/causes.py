@@ -90,7 +90,7 @@ class Cause:
     @property
     def sentence(self) -> str:
         """The finding with its counts."""
-        runs = plural(self.failing_of, "failing run")
+        runs = plural(self.failing_of, "failing trial")
         failing = f"{self.failing:,} of {runs} {self.words}"
         return f"{failing}; {self._passing_words} ({plural(self.tasks, 'task')})."
 
@@ -100,7 +100,7 @@ class Cause:
         if not self.opposite:
             return f"{self.passing:,} of {self.passing_of:,} passing ones did"
         did = self.passing_of - self.passing
-        runs = plural(self.passing_of, "passing run")
+        runs = plural(self.passing_of, "passing trial")
         if did == self.passing_of:
             return f"{'the' if did == 1 else 'all'} {runs} {self.opposite}"
         return f"{did:,} of {runs} {self.opposite}"
@@ -186,14 +186,14 @@ def _from_departure(departure: ToolDisagreement, diverged: Sequence[Divergence])
     return Cause(
         test="agreement",
         tool=departure.tool,
-        words=f"differed from every passing run of the task in their calls of {departure.tool}",
+        words=f"differed from every passing trial of the task in their calls of {departure.tool}",
         p=min(1.0, TESTS * departure.p),
         failing=departure.failing,
         failing_of=departure.failing_of,
         passing=departure.passing,
         passing_of=departure.passing_of,
         tasks=departure.tasks,
-        detail=f"Against the nearest passing run: {', '.join(counts)} calls.",
+        detail=f"Against the nearest passing trial: {', '.join(counts)} calls.",
         example=_departing(departure, [d for d in diverged if d.run.key in runs]),
     )
 
@@ -450,20 +450,20 @@ _WORDS = {
     ),
     "called": ("called {tool}", "never called {tool}"),
     "left out": (
-        "left out a tool that most runs of the task call",
-        "called every tool that most runs of the task call",
+        "left out a tool that most trials of the task call",
+        "called every tool that most trials of the task call",
     ),
     "rare tool": (
-        "called a tool that few runs of the task call",
-        "called no tool that few runs of the task call",
+        "called a tool that few trials of the task call",
+        "called no tool that few trials of the task call",
     ),
     "error": ("got an error from {tool}", "got no error from {tool}"),
     "error text": ('got "{0}" from {tool}', 'never got "{0}" from {tool}'),
     "empty result": ("got an empty result from {tool}", "got no empty result from {tool}"),
     "times": ("called {tool} {0} times or more", "called {tool} fewer than {0} times"),
     "many calls": (
-        "made more calls than the median run of the task",
-        "made no more calls than the median run of the task",
+        "made more calls than the median trial of the task",
+        "made no more calls than the median trial of the task",
     ),
     "argument": ("called {tool} with {0} = {1}", "never called {tool} with {0} = {1}"),
     "list length": ("called {tool} with {1} in {0}", "never called {tool} with {1} in {0}"),

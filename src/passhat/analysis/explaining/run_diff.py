@@ -87,7 +87,7 @@ def diff_runs(
         if run.transcript is None:
             number = run_number(run.trial, first)
             error = f"; it ended with the error: {short(run.error)}" if run.error else ""
-            raise InputError(f"run {number} of task {task} has no transcript to compare{error}")
+            raise InputError(f"trial {number} of task {task} has no transcript to compare{error}")
     return aligned_runs(one, other, runs, first_trial=first)
 
 
@@ -168,16 +168,18 @@ def _numbered(runs: Iterable[ExplainedRun], number: int, side: str) -> Explained
 def _first_failing(runs: Sequence[ExplainedRun], task: str) -> ExplainedRun:
     failing = [run for run in runs if not run.passed and run.transcript is not None]
     if not failing and any(not run.passed for run in runs):
-        raise InputError(f"no failed run of task {task} has a transcript to compare")
+        raise InputError(f"no failed trial of task {task} has a transcript to compare")
     if not failing:
-        raise InputError(f"no run of task {task} failed: name the two runs to compare")
+        raise InputError(f"no trial of task {task} failed: name the two trials to compare")
     return min(failing, key=lambda run: run.trial)
 
 
 def _nearest(one: ExplainedRun, runs: Iterable[ExplainedRun]) -> ExplainedRun:
     passing = [r for r in runs if r.passed and r.transcript is not None and r is not one]
     if not passing:
-        raise InputError(f"no other run of task {one.task} passed: name the trial to compare with")
+        raise InputError(
+            f"no other trial of task {one.task} passed: name the trial to compare with"
+        )
     tools = frozenset(tool for run in (one, *passing) for tool in run.tools)
     return nearest_passing(one, passing, tools)
 

@@ -111,7 +111,7 @@ def trajectories(
         return _mean_likeness(several, measure, confidence)
 
     def called_alike(measure: Callable[[ExplainedRun, ExplainedRun], float | None]) -> Number:
-        return alike(measure) if calling else Unavailable("no run calls a tool")
+        return alike(measure) if calling else Unavailable("no trial calls a tool")
 
     def order(one: ExplainedRun, other: ExplainedRun) -> float:
         return known_order(*sorted((one.tools[:MOST_STEPS], other.tools[:MOST_STEPS])))
@@ -221,7 +221,7 @@ def _mean_likeness(
         if known:
             means.append(sum(known) / len(known))
     if not means:
-        return Unavailable("no task has two runs with what it takes to compare them")
+        return Unavailable("no task has two trials with what it takes to compare them")
     of_tasks = np.array(means)
     mean = score_estimate(
         np.ones(of_tasks.size, dtype=np.int64),

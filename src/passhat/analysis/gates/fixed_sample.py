@@ -125,7 +125,7 @@ def _judge_unfinished(gate: Gate, subject: SystemTrials, planned: Planned) -> Ve
     best, worst = best_and_worst(gate, subject, planned)
     now = _judge_finished(gate, subject)
     left = sum(_missing(subject.tally, planned).values())
-    made, unmade = plural(subject.runs, "run"), plural(left, "run")
+    made, unmade = plural(subject.runs, "trial"), plural(left, "trial")
     if best.word == worst.word != "UNDECIDED":
         sentence = (
             f"{opening(gate, now.system, best.word)} after {made}: the verdict would be the same "
@@ -295,7 +295,7 @@ def _verdict(
         word=word,
         sentence=_every_task_sentence(gate, system, word, rows),
         estimate=(
-            Unavailable("no task has a run")
+            Unavailable("no task has a trial")
             if lowest is None
             else Estimate(
                 value=lowest,
@@ -482,9 +482,9 @@ def _regression_sentence(
     if word == "FAIL":
         return f"{start}, no higher than {high} at {percentage(1 - gate.beta)} confidence."
     settle = (
-        "no number of further runs would settle it at this difference"
+        "no number of trials would decide it at this difference"
         if more is None
-        else f"about {plural(more, 'further run')} of both together would settle it 4 times in 5"
+        else f"about {plural(more, 'more trial')} of both together would decide it 4 times in 5"
     )
     return f"{start}, between {low} and {high}: {settle}."
 
@@ -535,11 +535,11 @@ def _task_words(
         sure = percentage(1 - gate.beta)
         return f"Worse at {sure} confidence over all tasks: {named}."
     if word == "UNDECIDED":
-        needed = f"that takes {tests.minimum_runs} runs of each task on both sides"
-        return f"No task has enough runs to tell a drop from luck; {needed}."
-    unseen = f" ({blind} with too few runs to tell)" if blind else ""
+        needed = f"that takes {tests.minimum_runs} trials of each task on both sides"
+        return f"No task has enough trials to tell a drop from luck; {needed}."
+    unseen = f" ({blind} with too few trials to tell)" if blind else ""
     return (
-        f"None of {plural(total, 'shared task')} is shown to be worse{unseen}; "
+        f"None of {plural(total, 'task')} is shown to be worse{unseen}; "
         "small drops may go unseen, so this PASS has no error rate."
     )
 
@@ -621,7 +621,7 @@ def _estimate(gate: Gate, target: Target, subject: SystemTrials, confidence: flo
 def _metric(gate: Gate, target: Target, subject: SystemTrials, confidence: float) -> Number:
     evidence = subject.evidence
     if not evidence.tasks:
-        return Unavailable(f"{target} needs a run; no task has one")
+        return Unavailable(f"{target} needs a trial; no task has one")
     # Without partial credit the mean score is pass^1, by the same interval as in a report.
     power = target.attempts or (("pass^k", 1) if evidence.all_or_nothing else None)
     grouped: dict[str, Any] = {"family": evidence.family, "weight": evidence.weight}
@@ -723,7 +723,7 @@ def _with_unknown_tasks(estimate: Estimate, unknown: int) -> Estimate:
     share = known / (known + unknown)
     low, high = estimate.interval.low * share, estimate.interval.high * share + 1 - share
     unsure = plural(unknown, "task")
-    note = f"{unsure} with too few runs may have any value: the bounds allow for it"
+    note = f"{unsure} with too few trials may have any value: the bounds allow for it"
     return replace(estimate, interval=Interval(low, high), notes=(*estimate.notes, note))
 
 

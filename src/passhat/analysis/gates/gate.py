@@ -11,7 +11,7 @@ from passhat.analysis.reports.targets import Target, parse_target
 from passhat.arguments import CONFIDENCE, instance, whole_number
 from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
-from passhat.messages import closest, plural, quoted, rounded, short_repr
+from passhat.messages import closest, metric_label, plural, quoted, rounded, short_repr
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Unavailable
 
 Sign = Literal[">=", ">", "<=", "<"]
@@ -139,7 +139,7 @@ class Gate:
         if self.evidence == "sequential" and (reason := why_not_sequential(self)):
             raise ArgumentError("evidence", reason, "sequential")
         if isinstance(self.demand, BestOfRequirement) and self.evidence not in (None, "sequential"):
-            rule = 'must be "sequential": systems are dropped as runs come in'
+            rule = 'must be "sequential": agents are dropped as trials come in'
             raise ArgumentError("evidence", rule, self.evidence)
 
     @property
@@ -193,7 +193,7 @@ def parse_gate(text: str | Mapping[str, Any] | Gate) -> Gate:
     EveryTaskRequirement(k=3, bar=None)
     >>> parse_gate("pas^3 >= 0.8")
     Traceback (most recent call last):
-    passhat.errors.ArgumentError: gate must name a number of the report; did you mean "pass^3"? ...
+    passhat.errors.ArgumentError: no number is called pas^3; did you mean "pass^3"? ...
     """
     if isinstance(text, Gate):
         return text
@@ -232,10 +232,10 @@ def unknown_term(owner: str, name: object, terms: Sequence[str]) -> ArgumentErro
 def why_not_sequential(gate: Gate) -> str | None:
     """Why a gate cannot be decided run by run; None if it can."""
     if gate.scope != "this suite":
-        return 'must be "bound" for tasks like these: more runs of these tasks are not more tasks'
+        return 'must be "bound" for similar tasks: more trials of these tasks are not more tasks'
     demand = gate.demand
     if isinstance(demand, NoTaskWorseRequirement):
-        return 'must be "bound": a baseline is compared when all runs are there'
+        return 'must be "bound": a baseline is compared when all trials are there'
     if isinstance(demand, NoWorseRequirement):
         return (
             None
@@ -246,7 +246,7 @@ def why_not_sequential(gate: Gate) -> str | None:
         return None
     share = demand.threshold if demand.target.quantile is None else 0.5
     if not 0 < share < 1:
-        return "needs a threshold strictly between 0 and 1: no number of runs shows certainty"
+        return "needs a threshold strictly between 0 and 1: no number of trials shows certainty"
     return None if _countable(demand) else f'must be "bound" or "point": {demand.target} is no rate'
 
 
@@ -329,9 +329,14 @@ _SENTENCES = (
 def _value(match: re.Match[str], *, share: bool, what: str) -> float:
     value = float(match["number"]) / (100 if match["percent"] else 1)
     if share and not 0 <= value <= 1:
-        hint = f" (did you mean {match['number']}%?)" if 1 < value <= 100 else ""
+        rule = f"must compare {what} with a share in [0, 1]"
         came = int(value) if value.is_integer() else value
-        raise ArgumentError("gate", f"must compare {what} with a share in [0, 1]{hint}", came)
+        sign = match.groupdict().get("sign")
+        if sign is None:
+            raise ArgumentError("gate", rule, came)
+        holds = "can never hold" if (">" in sign or sign == "≥") == (value > 1) else "always holds"
+        way = f"write {value / 100:g} or {came}%" if 1 < value <= 100 else f"{what} is from 0 to 1"
+        raise ArgumentError("gate", rule, came, sentence=f"{what} {sign} {came} {holds}: {way}")
     return value
 
 
@@ -485,7 +490,7 @@ class Verdict:
     boundaries: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        found = f"{self.demand}, it is {rounded(self.estimate)} in {plural(self.runs, 'run')}"
+        found = f"{self.demand}, it is {rounded(self.estimate)} in {plural(self.runs, 'trial')}"
         return short_repr(
             f"Verdict {self.word} on {quoted(self.system)}", found, see=".sentence, .tasks"
         )
@@ -610,7 +615,9 @@ def bound_sentence(
     assert isinstance(demand, ThresholdRequirement)
     target, threshold = demand.target, demand.threshold
     value = shown(estimate.value, threshold, share=target.is_share)
-    seen = f"{target} is {value}" + (f" in {plural(estimate.runs, 'run')}" if estimate.runs else "")
+    seen = f"{metric_label(str(target))} is {value}" + (
+        f" in {plural(estimate.runs, 'trial')}" if estimate.runs else ""
+    )
     start = f"{opening(gate, system, word)}. {seen}"
     bounds = estimate.interval
     assert bounds is not None, "a bound has an interval"
@@ -628,7 +635,8 @@ def point_sentence(gate: Gate, system: str, word: str, value: float, *, why: str
     """What a bare point says: it has no error rate."""
     demand = gate.demand
     assert isinstance(demand, ThresholdRequirement)
-    seen = f"{demand.target} is {shown(value, demand.threshold, share=demand.target.is_share)}"
+    number = shown(value, demand.threshold, share=demand.target.is_share)
+    seen = f"{metric_label(str(demand.target))} is {number}"
     return f"{opening(gate, system, word)}. {seen}; {why}, so this verdict has no error rate."
 
 
@@ -657,13 +665,13 @@ def settled_sentence(
         tail = f"a FAIL is wrong with a chance of at most {percentage(gate.beta)}"
     elif finished and draws is None and runs < most:
         reached = "neither verdict can be reached any more"
-        return f"{start}. After {runs:,} of {plural(most, 'run')} {reached}; {seen}."
+        return f"{start}. After {runs:,} of {plural(most, 'trial')} {reached}; {seen}."
     elif finished:
-        return f"{start}. {_limit(runs, most, draws)} did not settle it; {seen}."
+        return f"{start}. {_limit(runs, most, draws)} did not decide it; {seen}."
     else:
-        left = f"up to {plural(max(most - runs, 0), 'more run')} may settle it"
-        return f"{start}. {plural(runs, 'run')} so far; {seen}; {left}."
-    return f"{start} after {plural(runs, 'run')}{fixed}: {seen}; {tail}."
+        left = f"up to {plural(max(most - runs, 0), 'more trial')} may decide it"
+        return f"{start}. {plural(runs, 'trial')} so far; {seen}; {left}."
+    return f"{start} after {plural(runs, 'trial')}{fixed}: {seen}; {tail}."
 
 
 LATER_LOOK = "Wrong PASS at most"
@@ -694,19 +702,21 @@ def _named_steps(steps: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
 
 def _limit(runs: int, most: int, draws: int | None) -> str:
     if draws is None and runs >= most:
-        return f"{plural(runs, 'run')}, the most allowed,"
-    used = f"{plural(runs, 'run')} of at most {most:,}"
-    return used if draws is None else f"{plural(draws, 'draw')}, the most allowed ({used}),"
+        return f"{plural(runs, 'trial')}, the most allowed,"
+    used = f"{plural(runs, 'trial')} of at most {most:,}"
+    return (
+        used if draws is None else f"{plural(draws, 'set')} of trials, the most allowed ({used}),"
+    )
 
 
 def _further(estimate: Estimate, threshold: float, more_runs: int | None) -> str:
     if more_runs is None and estimate.scope == TASKS_LIKE_THESE:
-        return "more tasks would settle it, not more runs of these"
+        return "more tasks would decide it, not more trials of these"
     if more_runs is None and estimate.value == threshold:
-        return "at the threshold itself no number of runs settles it"
+        return "at the threshold itself no number of trials decides it"
     if more_runs is None:
-        return "how many further runs would settle it cannot be said"
-    return f"about {plural(more_runs, 'further run')} would settle it 4 times in 5 at this rate"
+        return "how many more trials would decide it cannot be said"
+    return f"about {plural(more_runs, 'more trial')} would decide it 4 times in 5 at this rate"
 
 
 def _same_side(value: float, threshold: float | None) -> str:

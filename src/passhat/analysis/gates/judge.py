@@ -211,7 +211,7 @@ def _without_error_rates(verdict: Verdict) -> Verdict:
     Looking at a 95% bound again and again passes an agent at the threshold far more often than
     one time in twenty (Armitage, McPherson and Rowe, JRSS A 132, 1969).
     """
-    note = "its gates decided when the run ended, and bounds are for a fixed number of runs"
+    note = "its gates decided when the run ended, and bounds are for a fixed number of trials"
     way = "" if why_not_sequential(verdict.gate) else '; evidence "sequential" would have one'
     return replace(
         verdict,
@@ -236,7 +236,7 @@ def _with_disturbances(
     allows = (
         "The bounds include the spread between rounds."
         if included
-        else "The error rates of this verdict hold for independent runs only."
+        else "The error rates of this verdict hold for independent trials only."
     )
     return replace(
         verdict,
@@ -250,7 +250,7 @@ def gated_tables(trials: Trials, gate: Gate, quarantined: Sequence[str] = ()) ->
     """The trials of each system that the gate is about."""
     if gate.system is not None and gate.system not in trials.systems:
         rule = f"must be one of {', '.join(trials.systems)}"
-        raise ArgumentError(f"system of the gate {gate.label!r}", rule, gate.system)
+        raise ArgumentError(f"agent of the gate {gate.label!r}", rule, gate.system)
     kept = np.ones(len(trials), dtype=bool)
     if quarantined:
         shut = [trials.task.code(name) for name in quarantined if name in trials.tasks]
@@ -277,13 +277,13 @@ def _baseline(
     found = around.baselines.get(around.name_of(name))
     if found is None:
         known = ", ".join(filter(None, around.baselines)) or "none"
-        rule = f"must name a system of these trials or a baseline handed in (known: {known})"
+        rule = f"must name an agent of these trials or a baseline handed in (known: {known})"
         raise ArgumentError("no_worse_than", rule, name)
     if len(found.systems) == 1:
         return found
     if system not in found.systems:
         way = "`trials.where(system=SYSTEM)` takes one out"
-        rule = f"must hold {system}, or one system only ({way})"
+        rule = f"must hold {system}, or one agent only ({way})"
         raise ArgumentError(f"baseline {name}".strip(), rule, found.systems)
     return found.where(system=system)
 
@@ -346,7 +346,7 @@ def _judge_best(gate: Gate, tables: Iterable[Trials], *, seed: int) -> Verdict:
     queues = {table.systems[0]: _in_order(table) for table in tables}
     shared = [t for t in next(iter(queues.values())) if all(t in q for q in queues.values())]
     if not shared:
-        raise ArgumentError(f"gate {gate.label!r}", "finds no task that all systems share", 0)
+        raise ArgumentError(f"gate {gate.label!r}", "finds no task that all agents share", 0)
     contest = BestSystemGate(gate, tuple(queues), sorted(shared), seed=seed)
     empty = _draw_all(contest, lambda draw: queues[draw.system][draw.task])
     return _out_of_runs(contest.verdict(), empty)
@@ -371,7 +371,7 @@ def _out_of_runs(verdict: Verdict, empty: str | None) -> Verdict:
     """An undecided verdict, with the task of which the log has no more runs."""
     if verdict.word != "UNDECIDED" or empty is None:
         return verdict
-    note = f"the log has no more runs of task {empty}"
+    note = f"the log has no more trials of task {empty}"
     sentence = f"{verdict.sentence.removesuffix('.')} ({note})."
     return replace(verdict, sentence=sentence, notes=(*verdict.notes, note))
 

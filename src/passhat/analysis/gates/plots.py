@@ -32,10 +32,10 @@ def plan_figure(plan: GatePlan) -> Figure:
     dearest = max(plan.rows, key=lambda row: row.expected_runs)
     return line_chart(
         [
-            Series(name="expected runs", x=truths, y=[row.expected_runs for row in rows]),
+            Series(name="expected trials", x=truths, y=[row.expected_runs for row in rows]),
             Series(name="19 of 20 end by", x=truths, y=[row.runs_95 for row in rows]),
         ],
-        title=f"{plan.gate.require} takes most runs, {dearest.expected_runs:,.0f} on average, "
+        title=f"{plan.gate.require} takes most trials, {dearest.expected_runs:,.0f} on average, "
         f"where the truth is {100 * dearest.truth:.3g}%",
         finding=plan_finding(plan),
         x_label="if this is the truth",
@@ -51,7 +51,7 @@ def plan_figure(plan: GatePlan) -> Figure:
 def plan_finding(plan: GatePlan) -> str:
     """What the gate costs, in one sentence."""
     low, high = min(row.expected_runs for row in plan.rows), plan.worst_runs
-    text = f"{plan.gate.require} takes {low:,.0f} to {high:,.0f} runs on average"
+    text = f"{plan.gate.require} takes {low:,.0f} to {high:,.0f} trials on average"
     text += f", never more than {plan.max_runs:,}"
     if plan.fixed_runs is not None:
         text += f"; a fixed design with the same error rates takes {plan.fixed_runs:,}"
@@ -76,9 +76,9 @@ def _path(verdict: Verdict) -> Figure:
             Series(name="for PASS", x=numbers, y=[s.log_pass for s in kept], dots=False),
             Series(name="for FAIL", x=numbers, y=[s.log_fail for s in kept], dots=False),
         ],
-        title=f"{_whose(verdict)}: {verdict.word} after {last.number:,} draws",
+        title=f"{_whose(verdict)}: {verdict.word} after {last.number:,} steps",
         finding=verdict.sentence,
-        x_label="draws",
+        x_label="steps",
         y_label="log evidence",
         guides=guides,
         markers=[Marker(name=verdict.word, x=float(last.number))],

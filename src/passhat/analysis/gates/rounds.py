@@ -123,7 +123,7 @@ class RoundGate:
         demand = gate.demand
         zone = gate.indifference or 0.0
         if isinstance(demand, EquivalentRequirement) and zone > demand.margin:
-            rule = f"must be at most the margin {demand.margin:g}: equal systems should PASS"
+            rule = f"must be at most the margin {demand.margin:g}: equal agents should PASS"
             raise ArgumentError("indifference", rule, gate.indifference)
         self.metric, self.k = (
             block_of(demand) if isinstance(demand, ThresholdRequirement) else ("pass^k", 1)
@@ -435,7 +435,7 @@ class Rounds:
         if not all(len(side) for side in sides):
             return Verdict(
                 gate=gate, system=self.systems[0], word="UNDECIDED", sentence="",
-                estimate=Unavailable("no run has come in yet"), evidence="bound", method="none",
+                estimate=Unavailable("no trial has come in yet"), evidence="bound", method="none",
                 alpha=alpha, beta=beta, runs=0, errors=NO_ERRORS,
             )  # fmt: skip
         subject = SystemTrials.of(sides[0].tally())
@@ -498,11 +498,11 @@ class Rounds:
         alpha, beta = watch.errors
         shown = judged.sentence.partition(f"{judged.word}. ")[2].rstrip(".")
         if judged.word != word or not taken:  # all runs together decided, or none came
-            shown = f"{self._passes[taken]:,} of {plural(taken, 'run')} passed"
+            shown = f"{self._passes[taken]:,} of {plural(taken, 'trial')} passed"
         shown = shown.partition(": ")[0]
         used = [self.trials[d][0] for d in self._kept(taken)]
-        extra = (*outage_words(self.outages, taken, "run"), *drift_words(used))
-        where = f"{opening(gate, self.systems[0], word)} after {runs:,} of {plural(most, 'run')}"
+        extra = (*outage_words(self.outages, taken, "trial"), *drift_words(used))
+        where = f"{opening(gate, self.systems[0], word)} after {runs:,} of {plural(most, 'trial')}"
         sentence = f"{where}: {shown}"
         if word != "UNDECIDED":
             error = percentage(alpha if word == "PASS" else beta)
@@ -512,7 +512,7 @@ class Rounds:
         if watch.rounds > watch.planned:
             planned = watch.planned * watch.tasks * size
             sentence += (
-                f"; wrong PASS at most {percentage(gate.alpha)} within the {planned:,} runs "
+                f"; wrong PASS at most {percentage(gate.alpha)} within the {planned:,} trials "
                 f"planned, {percentage(alpha)} within these {most:,}"
             )
         sentence += "."

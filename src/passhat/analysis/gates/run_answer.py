@@ -441,16 +441,16 @@ class SelectionFloor:
         """What breaks the floor: too few calls, too many tokens, or both; empty if it holds."""
         demand, reasons = self.demand, []
         if not self.runs:
-            reasons.append("there is no run")
+            reasons.append("there is no trial")
         elif self._too_few:
             rate, what = (self.bound, "at least") if demand.bound else (self.rate, "in")
             reasons.append(
-                f"{demand.expected_tool} was called {what} {100 * rate:.0f}% of the runs, and "
+                f"{demand.expected_tool} was called {what} {100 * rate:.0f}% of the trials, and "
                 f"{100 * demand.min_selection_rate:.0f}% are demanded"
             )
         if self._over_tokens:
             allowed = demand.max_total_tokens
-            reasons.append(f"a run took {self.max_tokens} tokens, and {allowed} are allowed")
+            reasons.append(f"a trial took {self.max_tokens} tokens, and {allowed} are allowed")
         return "; ".join(reasons)
 
     @property
@@ -458,13 +458,14 @@ class SelectionFloor:
         """What the line cannot say: how sure the rate is, and what it calls `pass^k`."""
         low, high = (f"{100 * end:.0f}" for end in (self.interval.low, self.interval.high))
         text = (
-            f"{self.demand.expected_tool} was called in {self.selected} of {self.runs} runs: "
+            f"{self.demand.expected_tool} was called in {self.selected} of {self.runs} trials: "
             f"{low} to {high}% at {100 * self.confidence:.4g}% confidence, "
             f"at least {100 * self.bound:.0f}% one-sided"
         )
         if self.errored:
             text += f"; {self.errored} errored, which count as not called unless it was"
-        return f"{text}. `pass^k` above is this share of runs, not the chance that k runs all pass."
+        what = "this share of trials, not the chance that k of them all pass"
+        return f"{text}. `pass^k` above is {what}."
 
 
 def selection_floor(

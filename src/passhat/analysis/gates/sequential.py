@@ -455,7 +455,7 @@ def drift_words(runs: Sequence[Trial]) -> tuple[str, ...]:
         return ()
     halves = f"{100 * found.first_half:.0f}% in their first half to {100 * found.second_half:.0f}"
     words = (
-        f"The pass rate changed during these runs, from {halves}% in the second, by more than "
+        f"The pass rate changed during these trials, from {halves}% in the second, by more than "
         "chance: the verdict is on their mean, not on the agent as it is now."
     )
     return (words,)
@@ -470,13 +470,13 @@ def _set_aside_sentence(outages: Sequence[Outage], draws: int, *, unit: str) -> 
     return (
         f"{plural(aside, unit)} of {draws:,} ({named}) were set aside as an outage: failures one "
         "after another, too many for chance, and the pass that ended them. The error rates hold "
-        "for the runs outside it."
+        "for the trials outside it."
     )
 
 
 _HOPELESS_SENTENCE = (
-    "Run after run failed, far too many for chance and with no pass between them. They count as "
-    "failures: a broken agent and an outage that lasts cannot be told apart."
+    "Trial after trial failed, far too many for chance and with no pass between them. They count "
+    "as failures: a broken agent and an outage that lasts look the same."
 )
 
 
@@ -638,7 +638,7 @@ class DrawGate:
     def estimate(self, result: GateResult) -> Estimate | Unavailable:
         """The number demanded, with an interval that holds however often one looked."""
         if result.value is None:
-            return Unavailable("no run has come in yet")
+            return Unavailable("no trial has come in yet")
         value, ends = self._point(result.value, result.runs), result.interval
         return Estimate(
             value=value,

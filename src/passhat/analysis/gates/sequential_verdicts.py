@@ -32,7 +32,7 @@ from passhat.analysis.gates.sequential import (
 )
 from passhat.analysis.reports.targets import parse_target
 from passhat.errors import ArgumentError
-from passhat.messages import plural
+from passhat.messages import metric_label, plural
 from passhat.records import Outcome, Trial
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.sequential import (
@@ -60,7 +60,7 @@ def stream_verdict(stream: SharedDraws, watch: GateProgress) -> Verdict:
     result = replace(result, runs=len(used))
     found = gate.estimate(result)
     system, word = stream.systems[0], result.verdict or "UNDECIDED"
-    unit = "run" if gate.k == 1 else "draw"
+    unit = "trial" if gate.k == 1 else "set"
     outage = outage_words(stream.outages, len(steps), unit) if gate.is_guarded else ()
     outage = (*outage, *drift_words([draw[0] for draw, counts in taken if counts and draw]))
     alpha, beta = gate.errors
@@ -121,7 +121,7 @@ def every_task_verdict(watch: EveryTaskWatch) -> Verdict:
         seen = f"{passed} of {plural(len(each), 'task')} clear the bar"
     runs = sum(map(len, watch.outcomes))
     errored = sum(x is None for row in watch.outcomes for x in row)
-    outage = outage_words(watch.outages, runs, "run")
+    outage = outage_words(watch.outages, runs, "trial")
     alpha, beta = watch.errors
     sentence = settled_sentence(
         replace(gate, alpha=alpha, beta=beta),
@@ -166,7 +166,7 @@ def every_task_verdict(watch: EveryTaskWatch) -> Verdict:
 
 def _lowest(result: GateResult) -> Estimate | Unavailable:
     if result.value is None:
-        return Unavailable("no run has come in yet")
+        return Unavailable("no trial has come in yet")
     return Estimate(
         value=result.value,
         interval=None,
@@ -184,23 +184,23 @@ def _seen(gate: DrawGate, found: Estimate | Unavailable) -> str:
     if demand.target.quantile is not None:  # a share of runs within the limit is watched
         limit = f"{demand.sign} {demand.threshold:g}"
         feature = demand.target.places["feature"]
-        return f"{shown(value, share=True)} of runs have {feature} {limit}"
+        return f"{shown(value, share=True)} of trials have {feature} {limit}"
     number = shown(value, demand.threshold, share=demand.target.is_share)
-    return f"{demand.target} is {number}"
+    return f"{metric_label(str(demand.target))} is {number}"
 
 
 def _over(stream: SharedDraws, draws: int, found: Estimate | Unavailable) -> str:
     """Says that the number is over draws: a report gives every task the same weight."""
     if len(stream.tasks) < 2 or isinstance(found, Unavailable):
         return ""
-    return f" over {plural(draws, 'random draw')} of a task"
+    return f" over {plural(draws, 'task')} chosen at random"
 
 
 def _notes(stream: SharedDraws) -> tuple[str, ...]:
     tasks = len(stream.tasks)
     if tasks < 2:
         return ()
-    drawn = f"each draw takes one of {plural(tasks, 'task')} at random (seed {stream.seed})"
+    drawn = f"each time one of {plural(tasks, 'task')} is chosen at random (seed {stream.seed})"
     return (f"{drawn}; the report counts every task once, so its number differs",)
 
 
@@ -216,12 +216,12 @@ def _errors(draws: Sequence[tuple[Sequence[Trial], bool]]) -> str:
     )
     if not aside:
         return _error_words(counted)
-    words = f"{plural(aside, 'errored run')} set aside"
+    words = f"{plural(aside, 'errored trial')} set aside"
     return f"{_error_words(counted)}; {words}" if counted else words
 
 
 def _error_words(count: int) -> str:
-    return f"{plural(count, 'errored run')} counted against a PASS" if count else NO_ERRORS
+    return f"{plural(count, 'errored trial')} counted against a PASS" if count else NO_ERRORS
 
 
 def _steps(
@@ -269,9 +269,9 @@ class BestSystemGate:
         self, gate: Gate, systems: Sequence[str], tasks: Sequence[str], *, seed: int
     ) -> None:
         if not isinstance(gate.demand, BestOfRequirement):
-            raise ArgumentError("gate", "must demand the best of several systems", gate.require)
+            raise ArgumentError("gate", "must demand the best of several agents", gate.require)
         if len(systems) < 2:
-            rule = "needs two systems or more to find the best of"
+            rule = "needs two agents or more to find the best of"
             raise ArgumentError(f"gate {gate.label!r}", rule, len(systems))
         self.gate = gate
         self.systems = tuple(systems)
@@ -359,7 +359,7 @@ class BestSystemGate:
         """What the gate says so far."""
         word = self._word()
         used = sum(len(self._own_draws(place)) for place in range(len(self.systems)))
-        outage = outage_words(self.outages, self.state.draws, "draw")
+        outage = outage_words(self.outages, self.state.draws, "step")
         notes = (*self._places(), *(words.rstrip(".") for words in outage))
         sentence = f"{opening(self.gate, self._speaks_of(), word)} {self._reason(word, used)}"
         return Verdict(
@@ -427,17 +427,17 @@ class BestSystemGate:
         count, margin = len(self.systems), f"{100 * self.margin:g} points"
         if word == "UNDECIDED":
             left = ", ".join(self.systems[j] for j in self.state.left)
-            end = f"up to {plural(max(self.max_runs - used, 0), 'more run')} may settle it"
+            end = f"up to {plural(max(self.max_runs - used, 0), 'more trial')} may decide it"
             end = end if self.is_open else "the most allowed"
-            return f"after {plural(used, 'run')}: still in are {left}; {end}."
+            return f"after {plural(used, 'trial')}: still in are {left}; {end}."
         sure = f"wrong with a chance of at most {percentage(self.gate.alpha)}"
         if self.best is None:
-            return f"after {plural(used, 'run')}: it was dropped as worse than others; {sure}."
+            return f"after {plural(used, 'trial')}: it was dropped as worse than others; {sure}."
         dropped = ", ".join(self.systems[j] for j in self.state.dropped)
         out = f"dropped on the way: {dropped}; " if dropped else ""
         return (
-            f"after {plural(used, 'run')}: {self.best} is the best of {count}, or at most {margin} "
-            f"below the best; {out}{sure}."
+            f"after {plural(used, 'trial')}: {self.best} is the best of {count}, or at most "
+            f"{margin} below the best; {out}{sure}."
         )
 
     def _places(self) -> tuple[str, ...]:
@@ -445,15 +445,15 @@ class BestSystemGate:
         found = []
         for place, system in enumerate(self.systems):
             mean = self._mean(place)
-            score = "no run yet" if mean is None else f"mean score {shown(mean, share=True)}"
+            score = "no trial yet" if mean is None else f"mean score {shown(mean, share=True)}"
             gone = self.state.dropped.get(place)
-            found.append(f"{system}: {score}" + (f", dropped after draw {gone}" if gone else ""))
+            found.append(f"{system}: {score}" + (f", dropped at step {gone}" if gone else ""))
         return tuple(found)
 
     def _estimate(self, used: int) -> Estimate | Unavailable:
         value = self._mean(self.systems.index(self._speaks_of()))
         if value is None:
-            return Unavailable("no run has come in yet")
+            return Unavailable("no trial has come in yet")
         return Estimate(
             value=value,
             interval=None,
@@ -461,7 +461,7 @@ class BestSystemGate:
             confidence=1 - self.gate.alpha,
             runs=used,
             seed=self.seed,
-            notes=("the verdict rests on differences on the same draws",),
+            notes=("the verdict rests on differences on the same choice of tasks",),
         )
 
     def _errors(self) -> str:
@@ -470,4 +470,4 @@ class BestSystemGate:
             for place in range(len(self.systems))
             for draw in self._own_draws(place)
         )
-        return f"{plural(count, 'errored run')} scored 0" if count else NO_ERRORS
+        return f"{plural(count, 'errored trial')} scored 0" if count else NO_ERRORS

@@ -197,7 +197,7 @@ class StoppingRule:
         be, it = ("is", "it was") if late == 1 else ("are", "they were")
         return (
             f"{plural(late, 'more trial')} {be} in the report and not in the verdict: {it} under "
-            "way when the last gate was settled, or ran to tell its failures from an outage"
+            "way when the last gate was decided, or ran to tell its failures from an outage"
         )
 
     def _next_ticket(self) -> Ticket | None:
@@ -285,7 +285,7 @@ class StoppingRule:
         if gate.system is not None:
             if gate.system not in names:
                 rule = f"must be one of {', '.join(names)}"
-                raise ArgumentError(f"system of the gate {gate.label!r}", rule, gate.system)
+                raise ArgumentError(f"agent of the gate {gate.label!r}", rule, gate.system)
             return (gate.system,)
         baseline = getattr(gate.demand, "baseline", None)
         return tuple(name for name in names if name != baseline)
@@ -306,7 +306,7 @@ class StoppingRule:
         systems: tuple[str, ...] = (system,)
         if isinstance(demand, NoWorseRequirement):
             if demand.baseline not in self._systems():
-                rule = "must be a system of the suite to be compared run by run"
+                rule = "must be an agent of the suite to be compared trial by trial"
                 raise ArgumentError(f"baseline of the gate {gate.label!r}", rule, demand.baseline)
             systems = (system, demand.baseline)
             shared = set(self._tasks(gate, demand.baseline))
@@ -328,7 +328,7 @@ class StoppingRule:
                 self._systems(gate)  # a system that the gate names must be one of them
                 shared = set.intersection(*(set(self._tasks(gate, name)) for name in systems))
                 if not shared:
-                    rule = "finds no task that all systems share"
+                    rule = "finds no task that all agents share"
                     raise ArgumentError(f"gate {gate.label!r}", rule, 0)
                 found.append(BestSystemGate(gate, systems, sorted(shared), seed=self._seed))
         return found

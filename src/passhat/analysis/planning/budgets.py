@@ -125,7 +125,7 @@ def expected_cost(
 
 def _budget(design: Design, tasks: int, limit: float, per_run: float, unit: str) -> BudgetPlan:
     if limit / per_run > _MOST_BOUGHT:
-        rule = f"must buy at most {_MOST_BOUGHT:.0e} runs at {per_run:g} each"
+        rule = f"must buy at most {_MOST_BOUGHT:.0e} trials at {per_run:g} each"
         raise ArgumentError("max_cost" if unit == "money" else "max_minutes", rule, limit)
     in_all = floor(limit / per_run * (1 + 1e-12))
     per_task = in_all // tasks
@@ -137,7 +137,7 @@ def _budget(design: Design, tasks: int, limit: float, per_run: float, unit: str)
         design=(
             design(tasks, per_task)
             if per_task
-            else Unavailable(f"{in_all:,} runs do not reach all {tasks:,} tasks once")
+            else Unavailable(f"{in_all:,} trials do not reach all {tasks:,} tasks once")
         ),
     )
 

@@ -109,9 +109,9 @@ class Plan(Displayed):
 
     def __repr__(self) -> str:
         chosen = self.chosen
-        size = f"{plural(chosen.tasks, 'task')} x {plural(chosen.runs, 'run')}"
-        here = f"±{rounded(chosen.this_suite)} for this suite"
-        there = f"±{rounded(chosen.tasks_like_these)} for tasks like these"
+        size = f"{plural(chosen.tasks, 'task')} x {plural(chosen.runs, 'trial')}"
+        here = f"±{rounded(chosen.this_suite)} for these tasks"
+        there = f"±{rounded(chosen.tasks_like_these)} for similar tasks"
         return short_repr(
             "Plan", f"{size} give {here}", there, see=".chosen, .designs, .detectable"
         )
@@ -252,13 +252,15 @@ class _Target:
         wide = smallest_count(
             lambda t: self._expected(t, runs)[1] <= self.half_width, least=2, most=_MOST_RUNS
         )
-        ways = [f"{plural(enough, 'run')} of each task for the first"] if enough else []
-        ways += [f"{plural(wide, 'task')} at {plural(runs, 'run')} for the second"] if wide else []
+        ways = [f"{plural(enough, 'trial')} of each task for the first"] if enough else []
+        ways += (
+            [f"{plural(wide, 'task')} at {plural(runs, 'trial')} for the second"] if wide else []
+        )
         rare = "failures" if self.base.rate > 0.5 else "passes"
         note = (
-            f"with so few {rare} expected in {plural(tasks * runs, 'run')}, a report will say "
-            f"about ±{100 * here:.1f} points for this suite and ±{100 * there:.1f} for tasks like "
-            "these"
+            f"with so few {rare} expected in {plural(tasks * runs, 'trial')}, a report will say "
+            f"about ±{100 * here:.1f} points for these tasks and ±{100 * there:.1f} for similar "
+            "tasks"
         )
         target = f"±{100 * self.half_width:.1f}"
         return (f"{note}; {target} takes {' and '.join(ways)}" if ways else note,)
@@ -546,7 +548,7 @@ def assure_comparison(
         assured,
         tasks=count or Unavailable(f"more than {_MOST_ASSURED_TASKS:,} tasks"),
         families=families,
-        runs=needed or Unavailable(f"no number of runs on these {tasks:,} tasks would do"),
+        runs=needed or Unavailable(f"no number of trials on these {tasks:,} tasks would do"),
     )
 
 
@@ -596,7 +598,7 @@ def assure(
         assurance=assurance,
         close=CLOSE,
         close_share=CLOSE_SHARE,
-        runs=needed or Unavailable(f"more than {_MOST_ASSURED_RUNS:,} runs of each task"),
+        runs=needed or Unavailable(f"more than {_MOST_ASSURED_RUNS:,} trials of each task"),
         tasks=count or Unavailable(f"more than {_MOST_ASSURED_TASKS:,} tasks"),
         families=families,
         runs_of_each=often,

@@ -99,7 +99,7 @@ def _systems(rate: float | Sequence[float] | Mapping[str, float]) -> dict[str, f
         many = len(rates) > 1
         named = {f"agent-{i + 1}" if many else "agent": value for i, value in enumerate(rates)}
     if not named:
-        raise ArgumentError("rate", "must name at least one system", rate)
+        raise ArgumentError("rate", "must name at least one agent", rate)
     return {name: probability("rate", value, open_ends=True) for name, value in named.items()}
 
 

@@ -181,11 +181,11 @@ def disturbance_advice(event: Disturbance) -> str:
     """What to do before paying for more runs."""
     if event.kind == "drift":
         moved = f"Find out what changed while it ran ({_from_to(event)})"
-        return f"{moved}: no number of runs settles a rate that moves."
+        return f"{moved}: no number of trials pins down a rate that moves."
     if event.kind == "rounds differ":
         return (
-            f"Find out what differs between rounds ({_range(event)} passed), or spread the runs "
-            "over time: more runs of the same kind would not settle the rate."
+            f"Find out what differs between rounds ({_range(event)} passed), or spread the trials "
+            "over time: more trials of the same kind would not pin the rate down."
         )
     if event.kind == "burst":
         return f"Re-run the {_failures(event)}: that looks like an outage."
@@ -346,7 +346,7 @@ def _seen(event: Disturbance) -> str:
     if event.kind == "rounds differ":
         return f"Rounds differ by more than chance, {_range(event)} passed"
     if event.kind == "burst":
-        return f"Runs did not fail independently: {_failures(event)}"
+        return f"Trials did not fail independently: {_failures(event)}"
     usual = 100 * (1 - (event.others or 0.0))
     which = _numbered(event.rounds)
     is_out = "is" if len(event.rounds) == 1 else "are"
@@ -360,9 +360,9 @@ def _numbered(numbers: Collection[int]) -> str:
 
 def _failures(event: Disturbance) -> str:
     if event.kind == "burst":
-        which = f"{plural(event.failed, 'run')} on {plural(event.tasks, 'task')}"
+        which = f"{plural(event.failed, 'trial')} on {plural(event.tasks, 'task')}"
         return f"{which} failed one after another{_time(event)}"
-    return f"{event.failed:,} of {plural(event.runs, 'run')} failed{_time(event)}"
+    return f"{event.failed:,} of {plural(event.runs, 'trial')} failed{_time(event)}"
 
 
 def _time(event: Disturbance) -> str:

@@ -48,7 +48,7 @@ from passhat.analysis.reports.unsettled import list_unsettled
 from passhat.arguments import CONFIDENCE
 from passhat.dataclass import LazyMapping, dataclass
 from passhat.errors import ArgumentError
-from passhat.messages import listed
+from passhat.messages import listed, plural
 from passhat.records import FEATURES, ErrorPolicy, FeatureSums, Outcome, Tally, Trials
 from passhat.records.trial import STEP_FAILED, STEP_PASSED, families_by_prefix
 from passhat.records.trials import framed_trials, refuse_file
@@ -224,7 +224,7 @@ def _leaders(
 
 def _variance(evidence: Evidence, confidence: float) -> VarianceSplit | Unavailable:
     if not evidence.tasks:
-        return Unavailable("no task has a run")
+        return Unavailable("no task has a trial")
     sums = evidence.score_sums
     split = variance_components(*sums, confidence=confidence)
     if isinstance(split, Unavailable):
@@ -333,7 +333,7 @@ def _exclusions(evidence: Evidence, ks: Sequence[int]) -> tuple[Exclusion, ...]:
         exclusions.append(Exclusion(what="all metrics", tasks=evidence.without, reason=reason))
     for k in ks:
         if short := evidence.short_of(k):
-            reason = f"fewer than {k} runs"
+            reason = f"fewer than {k} trials"
             exclusions.append(Exclusion(what=f"pass^{k} and pass@{k}", tasks=short, reason=reason))
     return tuple(exclusions)
 
@@ -425,11 +425,11 @@ def describe_run_order(
 ) -> RunOrder | Unavailable:
     """The order-dependent descriptions, averaged over tasks."""
     if sequences is None:
-        return Unavailable("the order of runs was not read, only their counts")
+        return Unavailable("the order of trials was not read, only their counts")
     kept = [text.replace("E", "F" if errors == "fail" else "") for text in sequences]
     kept = [text for text in kept if text]
     if not kept:
-        return Unavailable("no task has a run")
+        return Unavailable("no task has a trial")
     groups = [
         describe_columns(_passed([kept[i] for i in places]))
         for places in by_length([len(text) for text in kept])
@@ -629,7 +629,7 @@ class _Feature:
         usable = (count > 0) & (runs >= k)
         what = f"{self.name} per {k} successes in a row"
         if not usable.any():
-            return Unavailable(f"{what} needs {k} runs of a task; none has them")
+            return Unavailable(f"{what} needs {k} trials of a task; none has them")
         blocks = k * total[usable] / count[usable]
         succeeding = pass_hat_k(runs[usable], self.tally.passed[usable], k)
         return ratio_of_totals(blocks, succeeding, what=what, confidence=self.confidence)
@@ -688,8 +688,8 @@ def given_families_note(mean: Metric) -> str | None:
     if not isinstance(estimate, Estimate) or estimate.families is None:
         return None
     if estimate.families >= FEWEST_FAMILIES:
-        return f"numbers for tasks like these are for families like these {estimate.families}"
-    start = f"tasks like these means tasks from these {estimate.families} families"
+        return f"numbers for similar tasks are for families like these {estimate.families}"
+    start = f"similar tasks means tasks from these {estimate.families} families"
     if estimate.family_interval is None:
         return start
     return f"{start}; for other families the mean score is {_points(estimate.family_interval)}"
@@ -735,7 +735,7 @@ def _sentence(evidence: Evidence, source: str, labels: _Labels, confidence: floa
     many = then.families is None or then.families >= FEWEST_FAMILIES
     wider = then.interval if many else then.family_interval
     change = f"{_points(wider)} instead of {_points(now.interval)}" if wider else "wider"
-    whose = "tasks like these" if many else "other families like these"
+    whose = "similar tasks" if many else "other families like these"
     return f"{start}: as families (`family`) the mean score for {whose} is {change}"
 
 
@@ -773,12 +773,13 @@ def find_leaders(
     pairs = zip(systems, subjects, strict=True)
     judged = [(system, subject) for system, subject in pairs if is_judged(system, k)]
     if len(judged) < 2:
-        return Unavailable(f"being ahead takes two systems with a pass^{k}")
+        return Unavailable(f"being ahead takes two agents with a pass^{k}")
     ranked = rank_subjects(
         [subject for _, subject in judged], f"pass^{k}", k, confidence=confidence, seed=seed
     )
     if not ranked.shared:
-        return Unavailable(f"the systems share no task{f' with {k} runs' if k > 1 else ''}")
+        ran = "a trial" if k == 1 else f"{k} trials"
+        return Unavailable(f"no task has {ran} of each of the {plural(len(judged), 'agent')}")
     return _who_leads([system for system, _ in judged], ranked, confidence)
 
 

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from passhat.stats.ranking import Ranking
 
 
-_NOT_ASKED = Unavailable("only this suite was asked for")
+_NOT_ASKED = Unavailable("only these tasks were asked about")
 
 UNNAMED = "unnamed"
 
@@ -144,7 +144,7 @@ def _in_order(metrics: Sequence[Metric]) -> list[Metric]:
 
 def _mean_score(evidence: Evidence, scopes: Sequence[Scope], confidence: float) -> Metric:
     if not evidence.tasks:
-        return _metric("mean_score", [Unavailable("mean_score needs a run; no task has one")] * 2)
+        return _metric("mean_score", [Unavailable("mean_score needs a trial; no task has one")] * 2)
     numbers = [
         score_estimate(
             *evidence.score_sums,
@@ -163,7 +163,7 @@ def _pass_metrics(
 ) -> list[Metric]:
     names = [f"pass{sign}{k}" for k in ks]
     if not evidence.tasks:
-        none = [Unavailable(f"{name} needs a run; no task has one") for name in names]
+        none = [Unavailable(f"{name} needs a trial; no task has one") for name in names]
         return [_metric(name, [reason] * 2) for name, reason in zip(names, none, strict=True)]
     estimates = suite_estimates(
         evidence.runs,
@@ -495,7 +495,7 @@ def headline_number(
     fewest = int(evidence.runs.min(initial=HEADLINE_K))
     chosen = k or (fewest if evidence.tasks else 1)
     if not evidence.tasks:
-        return HeadlineNumber(k=chosen, number=Unavailable("no task has a run"))
+        return HeadlineNumber(k=chosen, number=Unavailable("no task has a trial"))
     metrics = measure_metrics(
         evidence, (chosen,), confidence=confidence, groupings=groupings, this_suite_only=True
     )

@@ -40,7 +40,7 @@ from passhat.drawing import (
     stacked_bar,
 )
 from passhat.drawing.figure import WIDTH
-from passhat.messages import few, plural
+from passhat.messages import few, metric_label, plural
 from passhat.records.trial import natural_key
 from passhat.stats.estimate import Estimate, Interval, Number, Unavailable
 
@@ -77,7 +77,7 @@ class Plots:
         decay = system_named(self.systems, system).decay
         measured = [p for p in decay.pass_hat if isinstance(p.estimate, Estimate)]
         if len(measured) < 2:
-            return Unavailable("a curve over k needs at least two runs of every task")
+            return Unavailable("a curve over k needs at least two trials of every task")
         reach = 2 * measured[-1].k  # farther out, the measured part is squeezed
         modelled = [p for p in decay.beyond if p.k <= reach and isinstance(p.estimate, Estimate)]
         last = measured[-1].k if modelled else None
@@ -112,7 +112,7 @@ class Plots:
         chosen = system_named(self.systems, system)
         tasks, seeds = chosen.tasks, chosen.seeds
         if tasks.sequences is None:
-            return Unavailable("only counts were read: the order of runs is not known")
+            return Unavailable("only counts were read: the order of trials is not known")
         rows = _lowest(tasks, most)
         grid = None if isinstance(seeds, Unavailable) else seeds.grid
         cells = {row.name: row.sequence or "" for row in rows} if grid is None else grid.cells
@@ -132,11 +132,11 @@ class Plots:
         luck = split.luck.interval if isinstance(split.luck, Estimate) else None
         parts = [
             NamedShare(name="tasks differ", share=1 - split.luck_share),
-            NamedShare(name="luck of the run", share=split.luck_share),
+            NamedShare(name="luck of the trial", share=split.luck_share),
         ]
-        title = f"{_whole_percent(split.luck_share)} of the spread of a single run is luck"
+        title = f"{_whole_percent(split.luck_share)} of the spread of a single trial is luck"
         if split.leaves_luck_open:
-            title = "Too few tasks or runs to say how much of the spread is luck"
+            title = "Too few tasks or trials to say how much of the spread is luck"
         return stacked_bar(
             parts,
             title=title,
@@ -149,15 +149,17 @@ class Plots:
         tasks = system_named(self.systems, system).tasks
         runs = set(tasks.runs.tolist())
         if len(tasks) < FEWEST_COUNTED or max(runs) < 2:
-            return Unavailable("tasks are counted by their passes from four tasks with two runs on")
+            return Unavailable(
+                "tasks are counted by their passes from four tasks with two trials on"
+            )
         equal = max(runs) if len(runs) == 1 and max(runs) <= MOST_COUNTED else None
         names, counted = (
             ["none", "under half", "half or more", "all"],
-            "the share of their runs that",
+            "the share of their trials that",
         )
         if equal:
             names = [f"{passed} of {equal}" for passed in range(equal + 1)]
-            counted = f"how many of {equal} runs"
+            counted = f"how many of {equal} trials"
         counts = [0] * len(names)
         for passed, of in zip(tasks.passed.tolist(), tasks.runs.tolist(), strict=True):
             counts[passed if equal else _pass_bin(passed, of)] += 1
@@ -169,7 +171,7 @@ class Plots:
             ],
             title=labels_title(tasks),
             finding=f"Tasks by {counted} passed; reliability is lost in the middle.",
-            x_label="runs passed" if equal else "share of runs passed",
+            x_label="trials passed" if equal else "share of trials passed",
         )
 
     def compared(
@@ -180,7 +182,7 @@ class Plots:
         rows = [(s, s.pass_hat(k)) for s in self.systems if is_judged(s, k)]
         rows.sort(key=lambda pair: (-(pair[1].value or 0.0), natural_key(pair[0].name)))
         if len(rows) < 2:
-            return Unavailable(f"fewer than two systems have a pass^{k}")
+            return Unavailable(f"fewer than two agents have a pass^{k}")
         place = {system.name: i for i, (system, _) in enumerate(rows)}
         ties = leaders.ties if isinstance(leaders, Leaders) else ()
         return interval_rows(
@@ -189,7 +191,7 @@ class Plots:
             finding=compared_finding(
                 k, ties=bool(ties), left_out=[s.name for s in self.systems if s.name not in place]
             ),
-            x_label=f"pass^{k}",
+            x_label=metric_label(f"pass^{k}"),
             x_range=(0, _next_fifth([_upper_end(metric) for _, metric in rows])),
             x_kind="percent",
             ties=[[place[name] for name in group] for group in ties],
@@ -204,7 +206,7 @@ class Plots:
             if len(points) > 1
         ]
         if len(series) < 2:
-            return Unavailable("curves are compared if two systems have two runs of every task")
+            return Unavailable("curves are compared if two agents have two trials of every task")
         first = leaders.names if isinstance(leaders, Leaders) and len(series) > 5 else ()
         if first:
             series = [replace(line, colour="a", faint=line.name not in first) for line in series]
@@ -225,7 +227,7 @@ class Plots:
             for system in self.systems
         }
         if len(self.systems) < 2 or not any(rates.values()):
-            return Unavailable("a matrix takes two systems")
+            return Unavailable("a matrix takes two agents")
         clusters = cluster_tasks(rates)
         order = clusters.tasks
         shares = [[rates[name].get(task) for task in order] for name in clusters.systems]
@@ -252,7 +254,7 @@ class Plots:
         k = k or common_k(self.systems)
         points = [point for s in self.systems if (point := _cost_point(s, feature, k)) is not None]
         if not points:
-            return Unavailable(f"no system has trials that say their {feature}")
+            return Unavailable(f"no agent has trials that say their {feature}")
         best, unit = front(points), "dollars" if feature == "cost" else feature
         drawn = {point.name for point in points}
         return scatter(
@@ -262,7 +264,7 @@ class Plots:
                 best, unit, k, [s.name for s in self.systems if s.name not in drawn]
             ),
             x_label=f"{unit} per success",
-            y_label=f"pass^{k}",
+            y_label=metric_label(f"pass^{k}"),
             y_range=(0, _next_fifth([p.y_interval[1] if p.y_interval else p.y for p in points])),
             y_kind="percent",
         )
@@ -404,7 +406,7 @@ def labels_title(tasks: Sequence[TaskRow]) -> str:
     mixed = sum(0 < row.passed < row.runs for row in tasks)
     if not mixed:
         where = "the one task" if len(tasks) == 1 else f"all {plural(len(tasks), 'task')}"
-        return f"Every run of a task ended alike, in {where}"
+        return f"Every trial of a task ended alike, in {where}"
     passes = "passes" if mixed == 1 else "pass"
     return f"{mixed:,} of {plural(len(tasks), 'task')} {passes} only sometimes"
 
@@ -413,7 +415,7 @@ def luck_finding(luck: Number) -> str:
     """How far the share is known, and what the rest is."""
     rest = "The rest is tasks that differ in difficulty."
     if not isinstance(luck, Estimate) or luck.interval is None:
-        return f"No task varied between its runs, which leaves the share open. {rest}"
+        return f"No task varied between its trials, which leaves the share open. {rest}"
     low, high = _whole_percent(luck.interval.low), _whole_percent(luck.interval.high)
     return f"Somewhere from {low} to {high}. {rest}"
 
@@ -425,22 +427,23 @@ def compared_title(
     if isinstance(leaders, Leaders) and leaders.k == k:
         *others, last = leaders.names
         if len(others) > 3:
-            tied = plural(len(leaders.names), "system")
-            return f"{tied} cannot be told apart at the top, {_in_a_row(k)}"
+            tied = plural(len(leaders.names), "agent")
+            return f"{tied} are tied at the top, {_in_a_row(k)}"
         if others:
-            return f"{', '.join(others)} and {last} cannot be told apart, {_in_a_row(k)}"
-        return f"{last} has the highest pass^{k}, {_whole_percent(leaders.values[0])}"
+            return f"{', '.join(others)} and {last} are tied, {_in_a_row(k)}"
+        name = metric_label(f"pass^{k}")
+        return f"{last} has the highest {name}, {_whole_percent(leaders.values[0])}"
     low, high = (_whole_percent(metric.value or 0.0) for _, metric in (rows[-1], rows[0]))
-    return f"pass^{k} of {len(rows)} systems, from {low} to {high}"
+    return f"{metric_label(f'pass^{k}')} of {len(rows)} agents, from {low} to {high}"
 
 
 def compared_finding(k: int, *, ties: bool, left_out: Sequence[str]) -> str:
     """How the picture is read, and which systems it leaves out."""
-    parts = ["Thick: this suite; thin: tasks like these."]
+    parts = ["Thick: these tasks; thin: similar tasks."]
     if ties:
-        parts.append("Systems on one vertical line cannot be told apart.")
+        parts.append("Agents on one vertical line are tied.")
     if left_out:
-        parts.append(f"Left out, as they have no pass^{k}: {few(left_out, 3)}.")
+        parts.append(f"Left out, as they have no {metric_label(f'pass^{k}')}: {few(left_out, 3)}.")
     return " ".join(parts)
 
 
@@ -450,7 +453,7 @@ def curves_title(series: Sequence[Series]) -> str:
     least, most = 100 * min(falls), 100 * max(falls)
     last = f"{max(line.x[-1] for line in series):.0f}"
     lost = f"{most:.0f}" if round(least) == round(most) else f"{least:.0f} to {most:.0f}"
-    return f"From one try to {last} in a row, systems lose {lost} points"
+    return f"From one trial to {last} in a row, agents lose {lost} points"
 
 
 def curves_finding(series: Sequence[Series], coloured: Sequence[str], left_out: int) -> str:
@@ -459,9 +462,9 @@ def curves_finding(series: Sequence[Series], coloured: Sequence[str], left_out: 
     ends = [f"{name} {100 * fall:.0f}" for fall, name in (falls[0], falls[-1])]
     parts = [f"The smallest and the largest fall, in points: {', '.join(dict.fromkeys(ends))}."]
     if coloured:
-        parts.append("Blue: not told apart from the first.")
+        parts.append("Blue: tied with the first.")
     if left_out:
-        parts.append(f"{plural(left_out, 'system')} without a curve left out.")
+        parts.append(f"{plural(left_out, 'agent')} without a curve left out.")
     return " ".join(parts)
 
 
@@ -471,7 +474,7 @@ def matrix_title(clusters: TaskClusters, *, always: int, never: int) -> str:
     apart = tasks - always - never
     parts = [f"Results differ on {apart:,} of {plural(tasks, 'task')}"]
     if never:
-        parts.append(f"{plural(never, 'defeats', 'defeat')} every system")
+        parts.append(f"{plural(never, 'defeats', 'defeat')} every agent")
     if always:
         parts.append(f"{plural(always, 'passes', 'pass')} always")
     return "; ".join(parts)
@@ -481,8 +484,9 @@ def matrix_finding(clusters: TaskClusters) -> str:
     """How the picture is read, and by which method its rows and columns were ordered."""
     groups = plural(len(clusters.clusters), "group")
     return (
-        "Every task is a column, every system a row; the stronger the colour, the more runs passed."
-        f" Tasks and systems with similar results are side by side, tasks in {groups} ({METHOD})."
+        "Every task is a column, every agent a row; the stronger the colour, the more trials "
+        f"passed. Tasks and agents with similar results are side by side, tasks in {groups} "
+        f"({METHOD})."
     )
 
 
@@ -492,19 +496,21 @@ def cost_title(best: Sequence[Point], points: Sequence[Point], unit: str) -> str
         return f"A success takes {amount(points[0].x, unit)}"
     if len(best) == 1:
         less = "less money" if unit == "dollars" else f"fewer {unit}"
-        return f"No system is as reliable as {best[0].name} for {less}"
+        return f"No agent is as reliable as {best[0].name} for {less}"
     if len(best) == len(points):
         more = "more it costs" if unit == "dollars" else f"more {unit} it takes"
-        return f"The more reliable a system is here, the {more}"
+        return f"The more reliable an agent is here, the {more}"
     less = "costs no more" if unit == "dollars" else f"takes no more {unit}"
-    beaten = f"{len(points) - len(best)} of {len(points)} systems"
+    beaten = f"{len(points) - len(best)} of {len(points)} agents"
     return f"For {beaten}, another is as reliable and {less}"
 
 
 def cost_finding(best: Sequence[Point], unit: str, k: int, left_out: Sequence[str]) -> str:
     """What the line joins, by the estimates: whether one is truly ahead was not tested here."""
     front = ", ".join(f"{p.name} ({_whole_percent(p.y)}, {amount(p.x, unit)})" for p in best[:6])
-    parts = [f"pass^{k} against {unit} for each success; thin lines: this suite."]
+    parts = [
+        f"{metric_label(f'pass^{k}')} against {unit} for each success; thin lines: these tasks."
+    ]
     if len(best) > 1:
         parts.append(f"By these estimates none is as reliable for less than {front}.")
     if left_out:
@@ -529,7 +535,7 @@ def _known(curve: Sequence[CurvePoint]) -> list[tuple[int, float]]:
 
 
 def _in_a_row(k: int) -> str:
-    return "in one try" if k == 1 else f"{k} in a row"
+    return "in one trial" if k == 1 else f"{k} in a row"
 
 
 def _points(share: float) -> str:
@@ -587,7 +593,7 @@ def cluster_tasks(rates: Rates) -> TaskClusters:
 
     >>> found = cluster_tasks({"a": {"x": 1.0, "y": 0.0}, "b": {"x": 1.0, "y": 1.0}})
     >>> [cluster.sentence for cluster in found.clusters]
-    ['1 task that every system passes in every run', '1 task that only b passes, in every run']
+    ['1 task that every agent passes in every trial', '1 task that only b passes, in every trial']
     """
     tasks = sorted({task for of_system in rates.values() for task in of_system}, key=natural_key)
     means = {name: sum(own.values()) / max(len(own), 1) for name, own in rates.items()}
@@ -686,16 +692,16 @@ def _sentence(count: int, systems: Sequence[str], rows: NDArray[np.float64]) -> 
     mostly = [name for name, mean in zip(systems, means, strict=True) if mean >= MOSTLY]
     tasks = f"{plural(count, 'task')} that"
     if (means == 1).all():
-        return f"{tasks} every system passes in every run"
+        return f"{tasks} every agent passes in every trial"
     if (means == 0).all():
-        return f"{tasks} no system passes even once"
+        return f"{tasks} no agent passes even once"
     if not mostly:
         best = int(means.argmax())
         reached = _whole_percent(means[best])
-        return f"{tasks} no system mostly passes: {systems[best]} comes to {reached}"
+        return f"{tasks} no agent mostly passes: {systems[best]} comes to {reached}"
     if len(mostly) == len(systems):
         reached = _whole_percent(float(means.mean()))
-        return f"{tasks} every system mostly passes, in {reached} of runs"
+        return f"{tasks} every agent mostly passes, in {reached} of trials"
     inside = means[[name in mostly for name in systems]]
     outside = means[[name not in mostly for name in systems]]
     return f"{tasks} {_who(mostly, systems, float(inside.mean()), float(outside.mean()))}"
@@ -704,7 +710,7 @@ def _sentence(count: int, systems: Sequence[str], rows: NDArray[np.float64]) -> 
 def _who(mostly: Sequence[str], systems: Sequence[str], inside: float, outside: float) -> str:
     others = [name for name in systems if name not in mostly]
     rest = "" if outside == 0 else f"; the others in {_whole_percent(outside)}"
-    runs = "in every run" if inside == 1 else f"in {_whole_percent(inside)} of runs"
+    runs = "in every trial" if inside == 1 else f"in {_whole_percent(inside)} of trials"
     if len(mostly) == 1:
         passes = "passes" if outside == 0 else "mostly passes"
         return f"only {mostly[0]} {passes}, {runs}{rest}"
@@ -715,4 +721,4 @@ def _who(mostly: Sequence[str], systems: Sequence[str], inside: float, outside: 
         names = f"{', '.join(mostly[:-1])} and {mostly[-1]}"
         return f"only {names} mostly pass, {runs}{rest}"
     names = few(mostly, 3)
-    return f"{len(mostly)} of {len(systems)} systems mostly pass ({names}), {runs}{rest}"
+    return f"{len(mostly)} of {len(systems)} agents mostly pass ({names}), {runs}{rest}"

@@ -106,7 +106,7 @@ class TaskMatrix(Displayed):
     figure: Figure | Unavailable
 
     def __repr__(self) -> str:
-        size = f"{plural(len(self.tasks), 'task')} x {plural(len(self.systems), 'system')}"
+        size = f"{plural(len(self.tasks), 'task')} x {plural(len(self.systems), 'agent')}"
         return short_repr("TaskMatrix", size, see=".cells, .figure, .to_frame()")
 
 

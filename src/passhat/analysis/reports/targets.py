@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.messages import closest
+from passhat.messages import closest, short
 from passhat.records.trial import FEATURES, Outcome, Trial
 from passhat.stats.estimate import Estimate, Scope, Unavailable
 
@@ -148,7 +148,8 @@ def parse_target(text: str) -> Target:
         if match := pattern.fullmatch(wanted):
             places = match.groupdict()
             return Target(family.form.format(**places), family, places)
-    raise ArgumentError("gate", f"must name a number of the report; {_hint(wanted)}", wanted)
+    called = f"no number is called {short(wanted)}; {_hint(wanted)}"
+    raise ArgumentError("gate", "must name a number of the report", wanted, sentence=called)
 
 
 @cache
@@ -373,7 +374,7 @@ def _task_streaks(system: SystemReport, _: Scope) -> Named:
 
     for row in system.tasks:
         for k in system.ks:
-            short = Unavailable(f"pass^{k} needs {k} runs; {row.name} has {row.runs}")
+            short = Unavailable(f"pass^{k} needs {k} trials; {row.name} has {row.runs}")
             value = pass_hat_k(row.runs, row.passed, k) if row.runs >= k else short
             yield f"tasks[{row.name}].pass^{k}", value
 
@@ -486,14 +487,14 @@ METRIC_FORMS: tuple[MetricForm, ...] = (
         "graceful_degradation", "the share of late weight that passed, 0 to 100 (mcptest)",
         _run_order("graceful_degradation"),
     ),
-    _other("flips", "how often neighbouring runs differ, in percent", _run_order("flips")),
-    _other("decay[{k}]", "reliability after k runs in order, 0 to 100 (mcptest)", _decay),
+    _other("flips", "how often neighbouring trials differ, in percent", _run_order("flips")),
+    _other("decay[{k}]", "reliability after k trials in order, 0 to 100 (mcptest)", _decay),
     _share(
-        "model.pass^{k}", "pass^k beyond the runs there are, by a model",
+        "model.pass^{k}", "pass^k beyond the trials there are, by a model",
         lambda system, _: ((f"model.pass^{p.k}", p.estimate) for p in system.decay.beyond),
     ),
     _share(
-        "error_rate", "the share of runs that errored",
+        "error_rate", "the share of trials that errored",
         lambda system, _: iter([("error_rate", system.errors.rate)]), "error rate",
         read=lambda _, trial: float(trial.outcome is Outcome.ERRORED),
     ),
@@ -532,7 +533,7 @@ METRIC_FORMS: tuple[MetricForm, ...] = (
     ),
     _other("{feature}.per_streak[{k}]", "what k successes in a row cost", _per_streak),
     _share(
-        "selection_rate({tool})", "the share of runs in which the tool was called",
+        "selection_rate({tool})", "the share of trials in which the tool was called",
         lambda system, _: ((f"selection_rate({t})", r) for t, r in system.tools.items()),
         "selection rate({tool})", read=_read_called,
     ),
@@ -555,6 +556,6 @@ METRIC_FORMS: tuple[MetricForm, ...] = (
         "tasks[{task}].graceful_degradation", "the share of late weight of one task (mcptest)",
         _task_order("graceful_degradation"),
     ),
-    _other("tasks[{task}].flips", "how often runs of one task differ", _task_order("flips")),
-    _other("tasks[{task}].decay[{k}]", "reliability of one task after k runs", _task_decay),
+    _other("tasks[{task}].flips", "how often trials of one task differ", _task_order("flips")),
+    _other("tasks[{task}].decay[{k}]", "reliability of one task after k trials", _task_decay),
 )  # fmt: skip

@@ -99,7 +99,7 @@ def _repeats(evidence: Evidence) -> Unsettled | None:
     once = int(np.count_nonzero(evidence.runs == 1))
     why = f"{plural(once, 'task')} ran only once, which cannot tell skill from luck"
     if once == len(evidence.tasks):
-        why = "one run cannot tell skill from luck"
+        why = "one trial cannot tell skill from luck"
     advice = f"Run every task at least 5 times: {why}."
     return Unsettled(what="luck", tasks=(), more_runs=4, advice=advice)
 
@@ -117,13 +117,15 @@ def _labels(table: TaskTable) -> Unsettled | None:
 
 def _label_advice(count: int, more: int | None, failed: bool) -> str:
     tasks = plural(count, "task has", "tasks have")
-    start = f"{tasks} too few runs to be called solid, flaky or broken"
+    start = f"{tasks} too few trials to be called solid, flaky or broken"
     if more is None:
         those = {1: "1 task lies", 2: "Both undecided tasks lie"}.get(
             count, f"Most of the {count:,} undecided tasks lie"
         )
         it = "it" if count == 1 else "them"
-        return f"{those} so close to a border between labels that more runs would not settle {it}."
+        return (
+            f"{those} so close to a border between labels that more trials would not decide {it}."
+        )
     if more > WORTH_RUNNING:
         return f"{start}; {_hopeless(count, more, 'a border between labels', failed)}."
     return f"{start}: {more:,} more {_enough(count)}."
@@ -138,17 +140,17 @@ def _middle(needs: Sequence[int | None]) -> int | None:
 
 def _enough(count: int) -> str:
     if count == 1:
-        return "would settle it at the current pass rate"
+        return "would decide it at the current pass rate"
     some = "one" if count == 2 else "half"
-    return f"each would settle {some} of them at the current pass rates"
+    return f"each would decide {some} of them at the current pass rates"
 
 
 def _hopeless(count: int, more: int, border: str, failed: bool) -> str:
     each = {1: "it lies", 2: "both lie"}.get(count, "most lie")
-    times = f"{more:,} more runs" + ("" if count == 1 else " each")
+    times = f"{more:,} more trials" + ("" if count == 1 else " each")
     reason = f"{each} so close to {border} that it would take {times}"
     if more > SENSIBLE_RUNS:
-        reason = f"{each} so close to {border} that no sensible number of runs would settle "
+        reason = f"{each} so close to {border} that no sensible number of trials would decide "
         reason += "it" if count == 1 else "them"
     return f"{reason}: look at the failures instead" if failed else reason
 
@@ -177,7 +179,7 @@ def _bar(evidence: Evidence, bar: BarCount, confidence: float) -> Unsettled | No
         failed = bool((evidence.passes[rows] < evidence.runs[rows]).any())
         advice += f"; {_hopeless(count, more, 'its bar', failed)}."
     else:
-        advice += f": {more:,} more runs {_enough(count)}."
+        advice += f": {more:,} more trials {_enough(count)}."
     return Unsettled(
         what=f"bars, pass^{bar.k}", tasks=bar.undetermined, more_runs=more, advice=advice
     )
@@ -207,12 +209,12 @@ def _suite_width(plan: SuitePlan) -> Unsettled | None:
     if needed is None or needed <= plan.runs:
         return None
     more = needed - plan.runs
-    goal, now = "this suite's mean to ±5 points", f"now ±{100 * plan.this_suite:.1f}"
+    goal, now = "the mean of these tasks to ±5 points", f"now ±{100 * plan.this_suite:.1f}"
     times = "once more" if more == 1 else f"{more:,} more times"
     # As in the table of a plan: what its first sentence promises takes more.
     advice = f"Run every task {times} to know {goal} ({now}; typically enough)."
     if more > SENSIBLE_RUNS:
-        advice = f"No sensible number of runs would bring {goal} ({now})."
+        advice = f"No sensible number of trials would bring {goal} ({now})."
     return Unsettled(what="mean_score, this suite", tasks=(), more_runs=more, advice=advice)
 
 
@@ -228,12 +230,12 @@ def _population_width(plan: SuitePlan) -> Unsettled | None:
         advice = f"{floor}; about {tasks} typically get to ±5 {now}."
     elif needed - plan.runs > SENSIBLE_RUNS:
         more = needed - plan.runs
-        reach = "gets to ±5 points for tasks like these"
-        advice = f"No sensible number of runs {reach} {now}; about {tasks}."
+        reach = "gets to ±5 points for similar tasks"
+        advice = f"No sensible number of trials {reach} {now}; about {tasks}."
     else:
         more = needed - plan.runs
-        runs = f"{plural(more, 'more run')} of every task"
-        start = f"It takes {runs} to get to ±5 points for tasks like these"
+        runs = f"{plural(more, 'more trial')} of every task"
+        start = f"It takes {runs} to get to ±5 points for similar tasks"
         advice = f"{start} {now}; {tasks} do as well."
     return Unsettled(what="mean_score, tasks like these", tasks=(), more_runs=more, advice=advice)
 

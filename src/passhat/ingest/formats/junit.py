@@ -123,7 +123,7 @@ def _repeated(cases: Sequence[JUnitCase], names: Sequence[str]) -> list[str]:
     if not several:
         return []
     shown = f"{short(several[0])} and {len(several) - 1:,} more" if several[1:] else several[0]
-    return [f"tests that share a name were read as runs of one test ({short(shown)})"]
+    return [f"tests that share a name were read as trials of one test ({short(shown)})"]
 
 
 def _several_hosts(suites: Sequence[JUnitSuite], mapping: ColumnMap) -> list[str]:
@@ -135,7 +135,7 @@ def _several_hosts(suites: Sequence[JUnitSuite], mapping: ColumnMap) -> list[str
     several = next((list(found) for found in hosts.values() if len(found) > 1), None)
     if several is None or mapping.system == "hostname":
         return []
-    note = f"suites of one name on the hosts {few(several, 3)} were read as runs of one system"
+    note = f"suites of one name on the hosts {few(several, 3)} were read as trials of one agent"
     return [f"{note} (`system='hostname'` keeps them apart)"]
 
 

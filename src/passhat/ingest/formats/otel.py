@@ -6,6 +6,7 @@ attribute chosen for the task, with everything below it.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -33,6 +34,8 @@ READING = Reading(
 )
 
 STATUS_ERROR = ("ERROR", "STATUS_CODE_ERROR", "2")
+
+_LIKE_A_TASK = re.compile(r"(?:^|[._])(?:task|test|case|sample)(?:[._](?:id|name))?$")
 
 SCORE_ATTRIBUTE = "gen_ai.evaluation.score.value"
 LABEL_ATTRIBUTE = "gen_ai.evaluation.score.label"
@@ -141,10 +144,13 @@ def _trials(document: Document, mapping: ColumnMap) -> list[list[OtelSpan]]:
     """Each trial's span with all its descendants."""
     spans = list(_spans(document))
     if mapping.task is None:
+        seen = _attribute_names(spans)
+        likely = next((name for name in seen if _LIKE_A_TASK.search(name)), None)
+        such = "" if likely is None else f", such as `task={likely!r}`"
         raise ReadError(
-            f"{document.name}: spans name no task; say which attribute does with `task`, and which "
-            f"say the trial and the outcome with `trial` and `passed` (or `passed='status'`). "
-            f"Attributes seen: {few(_attribute_names(spans), 30)}"
+            f"{document.name}: spans name no task; say which attribute does with `task`{such}, and "
+            f"which the trial and the outcome with `trial` and `passed` (or `passed='status'`). "
+            f"Attributes seen: {few(seen, 30)}"
         )
     below: dict[tuple[str, str] | None, list[OtelSpan]] = defaultdict(list)
     for span in spans:

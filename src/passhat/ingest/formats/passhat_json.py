@@ -116,7 +116,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     report = saved_report(document)
     if report.counts_only:
         raise ReadError(
-            f"{document.name}: holds how many runs of each task passed, but not their order; "
+            f"{document.name}: holds how many trials of each task passed, but not their order; "
             "`passhat report` and `read_tallies` can use such counts, all else needs what the "
             "report was made from"
         )
@@ -197,7 +197,7 @@ def saved_notes(report: SavedReport) -> list[str]:
         notes.append(f"{lost:,} errored trials of tasks that the saved report left out are missing")
     if weighted := [system.name for system in report.systems if _is_weighted(system)]:
         notes.append(
-            f'the saved pass^1 of "{short(weighted[0])}" is no plain mean over its tasks: their '
+            f'the saved pass@1 of "{short(weighted[0])}" is no plain mean over its tasks: their '
             "weights or families are not in the file, so these numbers differ from the saved ones"
         )
     return notes

@@ -47,8 +47,8 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         scores = scores[np.newaxis]
     if scores.ndim != 3 or not scores.size:
         raise ReadError(
-            f"{document.name}: is an array of shape {scores.shape}; tasks x runs, or systems x "
-            "tasks x runs, can be read"
+            f"{document.name}: is an array of shape {scores.shape}; tasks x trials, or agents "
+            "x tasks x trials, can be read"
         )
     several = len(scores) > 1
     places = np.argwhere(~np.isnan(scores))
@@ -63,9 +63,9 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         for system, task, run in places.tolist()
     ]
     missing = int(scores.size - len(rows))
-    notes = [f"{missing:,} runs are missing and are no trials"] if missing else []
+    notes = [f"{missing:,} cells are empty and are no trials"] if missing else []
     shape = " x ".join(str(size) for size in scores.shape)
-    facts = {"format": f"array of scores ({shape}: systems x tasks x runs)"}
+    facts = {"format": f"array of scores ({shape}: agents x tasks x trials)"}
     return TrialTable.of_rows(rows, notes=notes, entry="number", graded="score", read_as=facts)
 
 

@@ -358,8 +358,8 @@ def _only_ran(
         if len(scores) > 1 and min(scores) < max(scores):
             return ReadError(
                 f'{name}: "{short(column)}" is the same in every row, but "{short(other)}" goes '
-                f"from {min(scores):g} to {max(scores):g}: does it say that a run passed, or only "
-                f"that it ran? Say `passed={short(column)!r}`, or what passes with "
+                f"from {min(scores):g} to {max(scores):g}: does it say that a trial passed, or "
+                f"only that it ran? Say `passed={short(column)!r}`, or what passes with "
                 f"`pass_if='{short(other)}>=...'`"
             )
     return None
@@ -422,7 +422,7 @@ def lacking(name: str, columns: Collection[str], mapping: ColumnMap) -> ReadErro
         )
     if not mapping.pass_if and "passed" not in found and "score" not in found:
         return UnknownFile(
-            f"{name}: no column says whether a run passed; use `passed`, `score` or `pass_if`. "
+            f"{name}: no column says whether a trial passed; use `passed`, `score` or `pass_if`. "
             f"{it_has}"
         )
     return None
@@ -486,7 +486,7 @@ def _format(document: Document, mapping: ColumnMap) -> str:
     if ".xls" in document.name.lower():
         kind = "sheet of a spreadsheet"
     key = lists_runs(document, mapping)
-    return kind if key is None else f'{kind} whose rows list runs ("{short(key)}")'
+    return kind if key is None else f'{kind} whose rows list trials ("{short(key)}")'
 
 
 def left_out_columns(

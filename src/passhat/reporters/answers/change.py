@@ -22,7 +22,13 @@ from passhat.reporters.answers.comparison import ComparisonAnswer, differing_tas
 from passhat.reporters.answers.explanation import verdict as cause_sentence
 from passhat.reporters.answers.report_blocks import task_table, worst_tasks
 from passhat.reporters.answers.verdicts import judged
-from passhat.reporters.formatting import both_intervals, percent, signed_points, signed_span
+from passhat.reporters.formatting import (
+    both_intervals,
+    metric_label,
+    percent,
+    signed_points,
+    signed_span,
+)
 from passhat.reporters.headline import overview
 from passhat.reporters.wording import cost
 
@@ -99,7 +105,7 @@ def _before_and_after(comparison: Comparison) -> list[Block]:
     rows = tuple(
         _difference_row(one) for one in comparison.differences.values() if one.value is not None
     )
-    header = ("in %", "before", "after", "change", "this suite", "tasks like these")
+    header = ("in %", "before", "after", "change", "these tasks", "similar tasks")
     blocks: list[Block] = [Table(header=header, rows=rows)]
     if moved := differing_tasks(comparison):
         counts = tuple(
@@ -114,7 +120,7 @@ def _before_and_after(comparison: Comparison) -> list[Block]:
 
 def _difference_row(one: Difference) -> tuple[str, ...]:
     return (
-        one.name,
+        metric_label(one.name),
         percent(one.second, digits=1),
         percent(one.first, digits=1),
         signed_points(one.value, digits=1),

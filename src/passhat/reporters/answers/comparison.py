@@ -42,6 +42,7 @@ from passhat.reporters.formatting import (
     both_intervals,
     end_cells,
     interval_of,
+    metric_label,
     percent,
     points,
     scope_cells,
@@ -108,14 +109,25 @@ class ComparisonAnswer(Answer[Comparison]):
         flips = [task.flip for task in comparison.tasks]
         facts = []
         if lead.value is not None:
-            name = "mean score" if lead.name == "mean_score" else lead.name
+            name = metric_word(comparison, lead)
             here = signed_span(both_intervals(lead)[0])
-            bounds = here and f", this suite {here}"
+            bounds = here and f", these tasks {here}"
             size = f"{signed_points(lead.value, digits=1)} points"
             facts.append((size, f"difference in {name}{bounds}"))
         facts.append((plural(flips.count("lost"), "task"), "flipped to mostly failing"))
         facts.append((plural(flips.count("gained"), "task"), "flipped to mostly passing"))
         return facts
+
+    def caption(self) -> str:
+        """Who is compared on what, and what the brackets are."""
+        comparison = self.result
+        first, second = called(comparison)
+        level = f"{100 * comparison.provenance.options.confidence:g}%"
+        return (
+            f"{first} and {second} on {plural(len(comparison.tasks), 'shared task')}, in percent, "
+            f"and their difference in points. Brackets are {level} confidence intervals of the "
+            "difference: for these tasks, if they were run again, and for similar tasks."
+        )
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """The verdict, both scopes, the tasks that differ, and what would settle it."""
@@ -207,7 +219,7 @@ def metric_word(comparison: Comparison, one: Difference) -> str:
     """What a number is called: scores that are all 0 or 1 have the pass rate as their mean."""
     if one.name == "mean_score":
         return "pass@1" if _same_as_rate(comparison) else "mean score"
-    return "pass@1" if one.name == "pass^1" else one.name
+    return metric_label(one.name)
 
 
 def _left_out(comparison: Comparison) -> str | None:
@@ -281,15 +293,15 @@ def _partial_note(comparison: Comparison) -> str | None:
     partial = [one for one in _distinct(comparison) if _is_partial(comparison, one)]
     parts = []
     for count, alike in groupby(partial, key=_tasks_of):
-        names = [one.name for one in alike]
+        names = [metric_label(one.name) for one in alike]
         which = f"{names[0]} is" if len(names) == 1 else f"{names[0]} to {names[-1]} are"
         parts.append(f"{which} over {count:,} of {total}")
-    return f"* {', '.join(parts)}; the others have fewer runs." if parts else None
+    return f"* {', '.join(parts)}; the others have fewer trials." if parts else None
 
 
 def _difference_row(one: Difference, *, starred: bool) -> tuple[str | Bar, ...]:
     return (
-        one.name.replace("_", " ") + " *" * starred,
+        metric_label(one.name) + " *" * starred,
         points(one.first, digits=1),
         points(one.second, digits=1),
         signed_points(one.value, digits=1),
@@ -311,7 +323,7 @@ def _shown_in(comparison: Comparison, scope: Scope) -> str:
     answers: dict[str, list[str]] = {}
     for one in _distinct(comparison):
         answer = one.answer(scope, comparison.margin) or "not known"
-        answers.setdefault(answer, []).append(one.name.replace("_", " "))
+        answers.setdefault(answer, []).append(metric_label(one.name))
     if len(answers) == 1:
         return f"{next(iter(answers))} by every number"
     return " and ".join(f"{answer} by {', '.join(names)}" for answer, names in answers.items())
@@ -352,7 +364,7 @@ def _tasks_sentence(comparison: Comparison, every_task_follows: bool) -> str:
         f"{answers['better']} and worse on {answers['worse']}"
     )
     if answers["unevaluable"] == len(tasks):
-        text += f" (too few runs to test any: {comparison.runs_to_test} of each are needed)"
+        text += f" (too few trials to test any: {comparison.runs_to_test} of each are needed)"
     gained = plural(flips["gained"], "task")
     text = f"{text}. {gained} flipped to mostly passing, {flips['lost']} to mostly failing."
     return f"{text}{_listed_tasks(comparison, every_task_follows)}"
@@ -649,7 +661,7 @@ def legend(comparison: Comparison, rows: Sequence[TaskDifference]) -> list[str]:
     texts = [_P_VALUES] if tested else []
     if any(task.answer == "unevaluable" for task in rows):
         texts.append(
-            "A dash means that a task has too few runs to be tested among so many, even if its "
+            "A dash means that a task has too few trials to be tested among so many, even if its "
             "interval excludes 0."
         )
     if any(_is_open(task, level) for task in rows):
@@ -694,13 +706,13 @@ def change_tile(comparison: Comparison, *, tagged: bool, day: str, link: str = "
     title = f"{'Against baseline' if tagged else 'Against the run before'}, {day}"
     lead = comparison.headline
     if lead.value is None or lead.first is None or lead.second is None:
-        return ChangeTile(title=title, text="The two share too few runs to compare.", link=link)
-    name = "mean score" if lead.name == "mean_score" else lead.name
+        return ChangeTile(title=title, text="The two share too few trials to compare.", link=link)
+    name = metric_word(comparison, lead)
     moved = f"{name} went from {percent(lead.second)} to {percent(lead.first)}"
     between = ""
     if (bounds := interval_of(lead.this_suite)) is not None:
         low, high = signed_points(bounds.low), signed_points(bounds.high)
-        between = f", between {low} and {high} points on this suite"
+        between = f", between {low} and {high} points on these tasks"
     return ChangeTile(
         title=title,
         size=f"{signed_points(lead.value, digits=1)} points",

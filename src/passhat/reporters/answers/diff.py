@@ -285,7 +285,7 @@ def diff_values(diff: RunDiff) -> dict[str, Any]:
     views = pair["views"]
     return {
         "headline": verdict(diff),
-        "subject": "two runs",
+        "subject": "two trials",
         **pair,
         "neighbours": list(zip(views, (None, *views), (*views[1:], None), strict=False)),
     }
@@ -372,7 +372,7 @@ def _difference(pair: AlignedCalls) -> str:
 
 
 def _banner(diff: RunDiff) -> str:
-    assert diff.parting is not None, "asked only where the runs part"
+    assert diff.parting is not None, "asked only where the trials part"
     before = plural(diff.parting, "identical call")
     said = difference_text(diff.pairs[diff.parting])
     return f"After {before}: {said}."
@@ -435,14 +435,14 @@ _CALL = JsonShape(
 _PAIR = JsonShape(
     "pair",
     AlignedCalls,
-    "A call of each run; null where only the other run made it.",
+    "A call of each trial; null where only the other trial made it.",
     "left right relation arguments",
     parts=[_CALL],
 )
 _SIDE = JsonShape(
     "side",
     ExplainedRun,
-    "One of the two runs; `error` is empty if none broke it off.",
+    "One of the two trials; `error` is empty if none broke it off.",
     "system task trial outcome error stop_reason calls",
     outcome=_outcome,
     calls=_calls,
@@ -450,7 +450,7 @@ _SIDE = JsonShape(
 DIFF = JsonShape(
     "diff",
     RunDiff,
-    "Two runs of a task, call by call; `parting` is the place of the first pair that differs.",
+    "Two trials of a task, call by call; `parting` is the place of the first pair that differs.",
     "schema verdict left right parting pairs",
     verdict=verdict,
     parts=[_SIDE, _PAIR],

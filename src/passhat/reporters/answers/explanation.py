@@ -78,20 +78,22 @@ class ExplanationAnswer(Answer[Explanation]):
             return StatusLabel("One cause named" if count == 1 else f"{count} causes named", "bad")
         counts = explanation.counts
         if counts.failed + counts.errored == 0:
-            return StatusLabel("No run failed", "good")
+            return StatusLabel("No trial failed", "good")
         return StatusLabel("No cause named", "open")
 
     def facts(self) -> Facts:
         """How many runs failed, and how many tasks can tell why."""
         counts = self.result.counts
-        said = "have transcripts of passing and failing runs"
+        said = "have transcripts of passing and failing trials"
         both = said if counts.without_transcript else "both pass and fail"
         found = [
-            (f"{counts.failed + counts.errored:,} of {counts.runs:,}", "runs did not pass"),
+            (f"{counts.failed + counts.errored:,} of {counts.runs:,}", "trials did not pass"),
             (f"{counts.mixed_tasks:,} of {counts.tasks:,}", f"tasks {both}"),
         ]
         if never := counts.never_passed_tasks:
-            found.append((plural(never, "task"), "without a passing run: nothing to compare with"))
+            found.append(
+                (plural(never, "task"), "without a passing trial: nothing to compare with")
+            )
         return found
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
@@ -140,7 +142,7 @@ class ExplanationAnswer(Answer[Explanation]):
         steps = next_commands(explanation, options.results)
         rest: list[Block] = [*trajectory_blocks(explanation)]
         return {
-            "subject": "why runs fail",
+            "subject": "why trials fail",
             "headline": verdict(explanation),
             "compared": compared_text(explanation),
             "causes": causes,
@@ -181,9 +183,11 @@ def verdict(explanation: Explanation) -> str:
         return f"No task both passed and failed: nothing to compare with. {failed}."
     first = explanation.categories[0] if explanation.categories else None
     if first is not None and first.kind in _SELF_EVIDENT and first.share.value >= _MOST_RUNS:
-        failed = plural(counts.failed + counts.errored, "run")
+        failed = plural(counts.failed + counts.errored, "trial")
         said = f"{category_text(first)}, in {first.count:,} of {failed} that did not pass"
-        return f"The runs say it themselves: {said}. Nothing in their calls goes together with it."
+        return (
+            f"The trials say it themselves: {said}. Nothing in their calls goes together with it."
+        )
     return "Nothing in the calls goes together with failing: luck, or a cause they do not show."
 
 
@@ -228,7 +232,8 @@ def _by_answers(explanation: Explanation) -> str:
         if count == total
         else (f"{count:,} of {plural(total, 'failing trial')}")
     )
-    return f'{start}: {who} answered "{shorten(answer, 60)}"'
+    said = shorten(answer, 60)
+    return f'{start}: {who} answered "{said}"' + "." * (not said.endswith((".", "!", "?")))
 
 
 def _without_transcripts(explanation: Explanation, options: DisplayOptions) -> list[Block]:
@@ -422,8 +427,8 @@ MOST_EXAMPLES = 3
 """Commands that are advised."""
 
 FEW_RUNS = (
-    "With 5 runs of one task no cause can be named; 20 runs find a strong one 9 times in 10, and "
-    "so do 5 runs of each of 5 tasks that share it."
+    "With 5 trials of one task no cause can be named; 20 trials find a strong one 9 times in 10, "
+    "and so do 5 trials of each of 5 tasks that share it."
 )
 """By simulation: docs/explanation/calibration.md."""
 
@@ -431,7 +436,7 @@ FEW_RUNS = (
 def why_section(explanation: Explanation) -> list[Block]:
     """The same findings as a part of another answer."""
     short_answer = Paragraph("In short", verdict(explanation))
-    return [Section("Why runs fail"), short_answer, *_findings(explanation)]
+    return [Section("Why trials fail"), short_answer, *_findings(explanation)]
 
 
 def place(key: TranscriptKey, explanation: Explanation) -> str:
@@ -468,7 +473,7 @@ def category_tables(explanation: Explanation) -> list[Table]:
     # If the log itself says of some run what went wrong, its difference is news.
     logged = any(one.kind in LOGGED for one in explanation.categories)
     if logged and explanation.divergences:
-        title = "first difference from passing runs"
+        title = "first difference from passing trials"
         tables.append(_categories(explanation.divergences, title, first))
     return tables
 
@@ -484,27 +489,27 @@ def compared_text(explanation: Explanation) -> str:
         head = f"{who} both {'passes and fails: its' if one else 'pass and fail: their'}"
         verb = "was" if counts.failing == 1 else "were"
         texts.append(
-            f"{head} {plural(counts.failing, 'failing run')} {verb} compared with the "
+            f"{head} {plural(counts.failing, 'failing trial')} {verb} compared with the "
             f"{plural(counts.passing, 'passing one')}{', task by task' * (not one)}."
         )
     if counts.never_passed_tasks:
         verb = "passes" if counts.never_passed_tasks == 1 else "pass"
         texts.append(
             f"{plural(counts.never_passed_tasks, 'task')} never {verb} "
-            f"({plural(counts.never_passed_runs, 'run')}): nothing to compare with."
+            f"({plural(counts.never_passed_runs, 'trial')}): nothing to compare with."
         )
     if counts.errored:
-        texts.append(f"{plural(counts.errored, 'run')} errored: neither a pass nor a failure.")
+        texts.append(f"{plural(counts.errored, 'trial')} errored: neither a pass nor a failure.")
     if counts.without_transcript:
-        texts.append(f"{plural(counts.without_transcript, 'run')} left no transcript.")
+        texts.append(f"{plural(counts.without_transcript, 'trial')} left no transcript.")
     if counts.without_calls:
-        texts.append(f"{plural(counts.without_calls, 'run')} left no tool call to compare.")
+        texts.append(f"{plural(counts.without_calls, 'trial')} left no tool call to compare.")
     if counts.unread:
         texts.append(
-            f"Of {counts.runs:,} runs the transcripts of {counts.read:,} were read: of the tasks "
+            f"Of {counts.runs:,} trials the transcripts of {counts.read:,} were read: of the tasks "
             "that fail most often, up to 32 MiB."
         )
-    return " ".join(texts) or f"All {plural(counts.runs, 'run')} passed."
+    return " ".join(texts) or f"All {plural(counts.runs, 'trial')} passed."
 
 
 def _cause_text(cause: Cause, explanation: Explanation) -> str:
@@ -562,7 +567,7 @@ def _categories(categories: Sequence[Category], title: str, first_trial: int) ->
             )
         )
     return Table(
-        header=(title, "runs", "%", "", "tasks", "example", ""),
+        header=(title, "trials", "%", "", "tasks", "example", ""),
         rows=tuple(rows),
         left=(0, 3, 5),
         spare=(3,),
@@ -577,7 +582,7 @@ def next_commands(explanation: Explanation, results: str | None) -> list[NextSte
     examples = [cause.example for cause in explanation.causes] or list(explanation.partings)
     return [
         advise(
-            f"See where {place(one.failing, explanation)} first differs from a run that passed",
+            f"See where {place(one.failing, explanation)} first differs from a trial that passed",
             _diff_command(one, results, explanation),
         )
         for one in examples[:MOST_EXAMPLES]
@@ -627,9 +632,9 @@ def trajectory_blocks(explanation: Explanation) -> list[Block]:
         blocks.append(_matrix(trajectories.matrix))
     costs = [Paragraph("Cost", text) for text in _cost_texts(trajectories)]
     if blocks:
-        blocks.insert(0, Section("Which paths the runs took"))
+        blocks.insert(0, Section("Which paths the trials took"))
     elif costs:
-        blocks.append(Section("What the runs took"))
+        blocks.append(Section("What the trials took"))
     blocks += costs
     review = list(_review(explanation)) if explanation.counts.tasks > 1 else []
     if review:
@@ -645,7 +650,7 @@ def _likeness(trajectories: Trajectories) -> Table:
         **{_COST_WORDS[name]: number for name, number in trajectories.costs.items()},
     }
     return Table(
-        header=("two runs of a task are alike in", "%", "", ""),
+        header=("two trials of a task are alike in", "%", "", ""),
         rows=tuple(
             (
                 words,
@@ -662,7 +667,7 @@ def _likeness(trajectories: Trajectories) -> Table:
 
 def _behaviours(trajectories: Trajectories) -> Table:
     return Table(
-        header=("along the way", "runs", "%", "", "passed %", "", ""),
+        header=("along the way", "trials", "%", "", "passed %", "", ""),
         rows=tuple(
             (
                 one.words,
@@ -690,7 +695,7 @@ def _matrix(matrix: ToolMatrix) -> Table:
         )
         for i, expected in enumerate(tools, 1)
     ]
-    what = "expected; called" if matrix.given else "passing run called; failing run called"
+    what = "expected; called" if matrix.given else "passing trial called; failing trial called"
     return Table(header=(what, *map(str, range(1, len(tools))), "none"), rows=tuple(rows))
 
 
@@ -701,11 +706,11 @@ def _cost_texts(trajectories: Trajectories) -> Iterator[str]:
         name, spent = _COST_WORDS[split.name], f"{percent(split.failing_share)} of all"
         failing, passing = amount(split.failing), amount(split.passing)
         if split.name == "cost":
-            both = f"A failing run cost ${failing} on average, a passing one ${passing}"
-            yield f"{both}; {spent} the money went into runs that did not pass."
+            both = f"A failing trial cost ${failing} on average, a passing one ${passing}"
+            yield f"{both}; {spent} the money went into trials that did not pass."
         else:
-            both = f"A failing run took {failing} {name} on average, a passing one {passing}"
-            yield f"{both}; {spent} {name} went into runs that did not pass."
+            both = f"A failing trial took {failing} {name} on average, a passing one {passing}"
+            yield f"{both}; {spent} {name} went into trials that did not pass."
 
 
 def _review(explanation: Explanation) -> Iterator[tuple[str, str]]:
@@ -720,7 +725,7 @@ def _review(explanation: Explanation) -> Iterator[tuple[str, str]]:
             names = listed(tasks, _MOST_NAMES, show=short)
             verb = "passes" if len(tasks) == 1 else "pass"
             why = alone if systems == 1 else f"so no difference between these {systems} agents"
-            yield "Suite", f"{plural(len(tasks), 'task')} {verb} in {where} run, {why}: {names}."
+            yield "Suite", f"{plural(len(tasks), 'task')} {verb} in {where} trial, {why}: {names}."
     if review.duplicates:
         pairs = [f"{short(one.first)} and {short(one.second)}" for one in review.duplicates]
         verb = "asks" if len(pairs) == 1 else "ask"
@@ -730,11 +735,11 @@ def _review(explanation: Explanation) -> Iterator[tuple[str, str]]:
         names = listed([short(one.task) for one in review.lucky], _MOST_NAMES)
         held = percent(sum(one.share for one in review.lucky))
         come = f"comes from {plural(len(review.lucky), 'task')}"
-        yield "Suite", f"{held} of the variation between runs of one task {come}: {names}."
+        yield "Suite", f"{held} of the variation between trials of one task {come}: {names}."
     for pair in review.graders[:_MOST_NAMES]:
         kappa = "" if pair.kappa is None else f", {_kappa_text(pair.kappa)}"
         texts = f"{short(pair.first)} and {short(pair.second)} agree in "
-        texts += f"{percent(pair.agreement.value)} of {plural(pair.agreement.runs or 0, 'run')}"
+        texts += f"{percent(pair.agreement.value)} of {plural(pair.agreement.runs or 0, 'trial')}"
         number = run_number(pair.example[2], first_trial)
         read = f"read task {short(pair.example[1])} {number}"
         yield "Graders", f"{texts}{kappa}; {read}."
@@ -796,7 +801,7 @@ def _tool_matrix(trajectories: Trajectories) -> list[_ToolPairObject]:
 _EXAMPLE = JsonShape(
     "__example",
     Example,
-    "A failing run beside the nearest passing one; `call` is a place among its calls, from 0.",
+    "A failing trial beside the nearest passing one; `call` is a place among its calls, from 0.",
     "failing passing call",
     failing=_failing,
     passing=_passing,
@@ -811,7 +816,7 @@ _CAUSE = JsonShape(
 _CATEGORY = JsonShape(
     "__category",
     Category,
-    "Failed runs that went wrong in the same way.",
+    "Failed trials that went wrong in the same way.",
     "kind what arguments count share tasks example runs",
     example=_example,
     runs=_runs,
@@ -819,7 +824,7 @@ _CATEGORY = JsonShape(
 _TRAJECTORIES = JsonShape(
     "__trajectories",
     Trajectories,
-    "How alike runs of a task are, what they repeat and mend, and what failing ones cost.",
+    "How alike trials of a task are, what they repeat and mend, and what failing ones cost.",
     "tools order path costs behaviours cost_of_failing=splits expected_tools_given=matrix.given "
     "tool_matrix",
     tool_matrix=_tool_matrix,
@@ -827,7 +832,7 @@ _TRAJECTORIES = JsonShape(
 EXPLANATION = JsonShape(
     "explanation",
     Explanation,
-    "Why runs fail.",
+    "Why trials fail.",
     "schema verdict systems counts causes could_name alpha shuffles categories divergences "
     "partings trajectories review provenance",
     verdict=verdict,

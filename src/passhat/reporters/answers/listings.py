@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from passhat.analysis.reports.report import MatrixCell, TaskMatrix
 from passhat.drawing.figure import Figure
-from passhat.messages import capitalised, listed, plural, short_commit
+from passhat.messages import listed, plural, short_commit
 from passhat.records import Tally, Trials
 from passhat.records.ledger import Row, RunList
 from passhat.records.suite import SuiteCheck, SuiteProblem
@@ -70,18 +70,18 @@ class MatrixAnswer(Answer[TaskMatrix]):
     name = "matrix"
 
     def title(self) -> str:
-        return "Tasks and systems"
+        return "Tasks and agents"
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """A row a task, a column a system, and in each cell how many of its runs passed."""
         matrix = self.result
-        size = f"{plural(len(matrix.tasks), 'task')}, {plural(len(matrix.systems), 'system')}"
+        size = f"{plural(len(matrix.tasks), 'task')}, {plural(len(matrix.systems), 'agent')}"
         rows = tuple(
             (task, *map(_cell, cells))
             for task, cells in zip(matrix.tasks, matrix.cells, strict=True)
         )
         return [
-            Headline(f"Passed runs of each task with each system: {size}."),
+            Headline(f"Passed trials of each task with each agent: {size}."),
             Table(
                 header=("task", *matrix.systems),
                 rows=rows,
@@ -92,7 +92,7 @@ class MatrixAnswer(Answer[TaskMatrix]):
     def rows(self) -> Records:
         """A row a task, the pass rates of the systems; one called `task` gets another name."""
         matrix = self.result
-        columns = [f"{name} (system)" if name == "task" else name for name in matrix.systems]
+        columns = [f"{name} (agent)" if name == "task" else name for name in matrix.systems]
         return [
             {"task": task, **{c: x and x.rate for c, x in zip(columns, cells, strict=True)}}
             for task, cells in zip(matrix.tasks, matrix.cells, strict=True)
@@ -123,7 +123,7 @@ def _cell_objects(systems: Sequence[str], cells: Sequence[MatrixCell | None]) ->
     ]
 
 
-HEADER = ("run", "started", "suite", "commit", "branch", "trials", "pass^1", "status")
+HEADER = ("run", "started", "suite", "commit", "branch", "trials", "pass@1", "status")
 LEFT = ("run", "started", "suite", "commit", "branch", "status")
 SUITE, BRANCH, STATUS = map(HEADER.index, ("suite", "branch", "status"))
 
@@ -281,6 +281,7 @@ class RunPlanAnswer(Answer["RunPlan"]):
         plan = self.result
         return [
             Headline(f"{safe_text(plan.suite)}: {plan.size}."),
+            _dry_tasks(plan.trials_by_task.items()),
             *(
                 Paragraph(label, safe_text(options.wording("; ".join(texts))))
                 for label, texts in _parts(plan)
@@ -291,13 +292,23 @@ class RunPlanAnswer(Answer["RunPlan"]):
     def screen(self, options: DisplayOptions) -> list[Block]:
         """How many trials of what, what they cost, and the gates."""
         plan = self.result
-        cost = capitalised(f"cost: {_price(plan.cost)}")
+        each = set(plan.trials_by_task.values())
+        shape = plural(plan.tasks, "task")
+        if len(each) == 1 and not plan.sequential:
+            shape += f" x {each.pop():,}"
+        most = "at most " * plan.sequential + plural(plan.trials, "trial")
+        agents = plural(len(plan.systems), "agent")
+        tasks = list(plan.trials_by_task.items())
+        shown = tasks if len(tasks) <= _DRY_TASKS else tasks[: _DRY_TASKS - 1]
+        unsaid = _ONLY_LIVE if plan.mode.startswith("replay") else {"Mode", "Agents", "Cost"}
         return [
-            Headline(f"Would run {plan.size}. {cost}."),
+            Headline(f"Would run {most}: {shape}, {agents}. Cost: {_price(plan.cost)}."),
+            _dry_tasks(shown),
+            *([Remark(f"{len(tasks) - len(shown):,} more: -v")] if len(shown) < len(tasks) else []),
             *(
-                Remark(f"{label}: {safe_text(options.wording('; '.join(texts)))}", apart=i == 0)
-                for i, (label, texts) in enumerate(_parts(plan))
-                if texts and label not in ("Cost",) and texts != ["none"]
+                Remark(f"{label}: {safe_text(options.wording('; '.join(texts)))}")
+                for label, texts in _parts(plan)
+                if texts and label not in unsaid and texts != ["none"]
             ),
         ]
 
@@ -315,9 +326,21 @@ class RunPlanAnswer(Answer["RunPlan"]):
         return to_json(self.result)
 
 
+def _dry_tasks(tasks: Iterable[tuple[str, int]]) -> Table:
+    rows = tuple((f"{count:,} x", name) for name, count in tasks)
+    return Table(header=("", ""), rows=rows, left=(1,), cut=((1, 20),))
+
+
+_DRY_TASKS = 8
+"""Tasks of a dry run on the first screen."""
+
+_ONLY_LIVE = {"Mode", "Agents", "Cost", "Models", "Servers"}
+"""What a run that replays recordings need not say."""
+
+
 def _parts(plan: RunPlan) -> Iterator[tuple[str, Sequence[str]]]:
     yield "Mode", [plan.mode]
-    yield "Systems", plan.systems
+    yield "Agents", plan.systems
     yield "Models", plan.models or ["none"]
     yield "Servers", [f"{name}: {text}" for name, text in plan.servers.items()] or ["none"]
     yield "Gates", plan.gates or ["none: every failed expectation fails the run"]
@@ -328,9 +351,9 @@ def _parts(plan: RunPlan) -> Iterator[tuple[str, Sequence[str]]]:
 
 def _price(cost: CostRange) -> str:
     if cost.high is None:
-        return f"unknown: {cost.how}"
+        return f"unknown, {cost.how}"
     if not cost.high:
-        return f"nothing ({cost.how})"
+        return f"nothing, {cost.how}"
     return f"${cost.low:,.2f} to ${cost.high:,.2f} ({cost.how})"
 
 
@@ -408,12 +431,12 @@ class TrialsAnswer(Answer[Trials]):
         size = ", ".join(
             (
                 plural(len(trials), "trial"),
-                plural(len(trials.systems), "system"),
+                plural(len(trials.systems), "agent"),
                 plural(len(trials.tasks), "task"),
             )
         )
         table = Table(
-            header=("system", "tasks", "runs of each", "trials", "passed", "failed", "errored"),
+            header=("agent", "tasks", "trials of each", "trials", "passed", "failed", "errored"),
             rows=tuple(_row(trials.tally(name)) for name in trials.systems),
         )
         notes = dict.fromkeys(note for source in trials.sources for note in source.notes)

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from passhat.analysis.gates.gate import NoWorseRequirement, passing_list
+from passhat.analysis.gates.gate import (
+    NoWorseRequirement,
+    ThresholdRequirement,
+    passing_list,
+)
 from passhat.analysis.gates.gate_plan import GatePlan, GatePlanRow
 from passhat.analysis.gates.plots import plan_figure, plan_finding
 from passhat.analysis.planning.budgets import BudgetPlan
 from passhat.analysis.planning.plan import Assumptions, Assured, AssuredComparison, Plan
-from passhat.messages import capitalised, plural
+from passhat.messages import capitalised, metric_label, plural
 from passhat.reporters.answer import (
     Answer,
     Block,
@@ -50,7 +54,7 @@ class PlanAnswer(Answer[Plan]):
 
     def title(self) -> str:
         chosen = self.result.chosen
-        runs = plural(chosen.runs_this_suite or 1, "run")
+        runs = plural(chosen.runs_this_suite or 1, "trial")
         return f"Plan: {runs} of {plural(chosen.tasks, 'task')}"
 
     def facts(self) -> Facts:
@@ -63,8 +67,8 @@ class PlanAnswer(Answer[Plan]):
             each = promise.runs_of_each
         facts = []
         if runs:
-            meaning = f"{runs:,} of each task, for this suite"
-            facts.append((f"{runs * chosen.tasks:,} runs", meaning))
+            meaning = f"{runs:,} of each task, for these tasks"
+            facts.append((f"{runs * chosen.tasks:,} trials", meaning))
         if tasks:
             meaning = f"at {plural(each, 'trial')} each, for similar tasks"
             facts.append((f"{tasks:,} tasks", meaning))
@@ -89,7 +93,7 @@ class PlanAnswer(Answer[Plan]):
             blocks.append(Paragraph("Split", _split(plan)))
         blocks.append(Paragraph("Compare", _comparing(plan)))
         blocks.append(Paragraph("Certify", _certify(plan)))
-        width, runs = _points(plan.chosen.target or 0.0), plural(plan.one_task_runs, "run")
+        width, runs = _points(plan.chosen.target or 0.0), plural(plan.one_task_runs, "trial")
         text = f"To know its pass rate to {width} takes {runs} of it."
         return [*blocks, Paragraph("One task", text)]
 
@@ -142,16 +146,16 @@ class PlanAnswer(Answer[Plan]):
 
         plan = self.result
         runs = [float(design.runs) for design in plan.designs]
-        here = Series(name="this suite", x=runs, y=[design.this_suite for design in plan.designs])
+        here = Series(name="these tasks", x=runs, y=[design.this_suite for design in plan.designs])
         like = [design.tasks_like_these for design in plan.designs]
-        there = Series(name="tasks like these", x=runs, y=like)
+        there = Series(name="similar tasks", x=runs, y=like)
         figure = line_chart(
             [here, there],
-            title="More runs narrow this suite; for similar tasks they stop at about "
+            title="More trials narrow these tasks; for similar tasks they stop at about "
             f"{_points(plan.chosen.floor)}",
             finding=f"Half the width of the {percent(plan.confidence)} interval of the mean, "
-            f"by the runs of each of {plural(plan.chosen.tasks, 'task')}.",
-            x_label="runs of each task",
+            f"by the trials of each of {plural(plan.chosen.tasks, 'task')}.",
+            x_label="trials of each task",
             y_label="half the width of the interval",
             y_range=(0.0, max(like) * 1.05),
             y_kind="percent",
@@ -225,7 +229,7 @@ def _two_agents(plan: Plan) -> str:
 def _certify(plan: Plan) -> str:
     """How many runs without a failure show that a task is dependable."""
     (goal, runs), *more = plan.zero_failures
-    first = f"A task that passes {runs} of {runs} runs is shown to pass at least {percent(goal)}"
+    first = f"A task that passes {runs} of {runs} trials is shown to pass at least {percent(goal)}"
     others = [f"{runs} of {runs} show {percent(goal)}" for goal, runs in more]
     return f"{'; '.join([f'{first} of the time', *others])}."
 
@@ -282,7 +286,7 @@ def _why_the_table_differs(plan: Plan, promise: Assured) -> str:
     if promise.metric != "mean" or promise.runs == typical:
         return ""
     bounds = base.icc_interval
-    runs = f"{plural(typical, 'run')} of each task"
+    runs = f"{plural(typical, 'trial')} of each task"
     text = f" The table marks {runs} as enough for a typical report"
     if base.measured and (bounds is None or bounds.low < bounds.high):
         return f"{text} at an ICC of {base.icc:.2f}; the simulation allows for others."
@@ -292,16 +296,18 @@ def _why_the_table_differs(plan: Plan, promise: Assured) -> str:
 def _next(promise: Assured) -> str:
     """What as many runs as there are, once more, would make of similar tasks."""
     best = promise.best
-    assert best is not None, "runs and tasks can always be bought"
+    assert best is not None, "trials and tasks can always be bought"
     now = _points(promise.tasks_like_these)
+    words = {"runs": "trials"}
     ways = ", ".join(
-        f"twice the {one.buys} {_points(one.tasks_like_these)}" for one in promise.purchases
+        f"twice the {words.get(one.buys, one.buys)} {_points(one.tasks_like_these)}"
+        for one in promise.purchases
     )
     half = best.runs_in_all // 2
     return (
-        f"{plural(half, 'run')} more bring {_metric(promise)} of similar tasks from {now} to: "
-        f"{ways}. Buy {best.buys}. ({percent(promise.assurance)} of reports will be as narrow; the "
-        "table has the typical width.)"
+        f"{plural(half, 'trial')} more bring {_metric(promise)} of similar tasks from {now} to: "
+        f"{ways}. Buy {words.get(best.buys, best.buys)}. ({percent(promise.assurance)} of reports "
+        "will be as narrow; the table has the typical width.)"
     )
 
 
@@ -342,7 +348,7 @@ def _origin(base: Assumptions) -> str:
     """Where the mean and the ICC come from: what was not measured is not called so."""
     bounds = base.icc_interval
     if not base.measured:
-        return "a guess before any run"
+        return "a guess before any trial"
     mean = "given" if base.rate_given else "measured"
     if bounds is None:
         return f"the mean is {mean}, the ICC a guess"
@@ -360,7 +366,7 @@ def _floor(plan: Plan) -> str:
         reason = capitalised(found.reason)
         return f"{reason}; only more tasks do better. The table takes the ICC as {base.icc:.2f}."
     return (
-        f"No number of runs on {plural(chosen.tasks, 'task')} gets below {_points(chosen.floor)} "
+        f"No number of trials on {plural(chosen.tasks, 'task')} gets below {_points(chosen.floor)} "
         "for similar tasks; only more tasks do."
     )
 
@@ -394,7 +400,7 @@ def _split(plan: Plan) -> str:
     if isinstance(best, Unavailable):
         return f"{best.reason}."
     return (
-        f"If a new task costs as much as {ratio} runs, {plural(best or 1, 'run')} of each task "
+        f"If a new task costs as much as {ratio} trials, {plural(best or 1, 'trial')} of each task "
         "give the most for the money."
     )
 
@@ -420,9 +426,9 @@ def _for_difference(plan: Plan, difference: float) -> str:
     if isinstance(drawn, AssuredComparison):
         runs, count = drawn.runs, drawn.tasks if isinstance(drawn.tasks, int) else None
     more = (
-        f"no number of runs on these {chosen.tasks:,} tasks would do"
+        f"no number of trials on these {chosen.tasks:,} tasks would do"
         if isinstance(runs, Unavailable) or runs is None
-        else f"{plural(runs, 'run')} of each of these {chosen.tasks:,} tasks would do"
+        else f"{plural(runs, 'trial')} of each of these {chosen.tasks:,} tasks would do"
     )
     if count is None:
         return f"{goal}, {more}."
@@ -455,17 +461,29 @@ class GatePlanAnswer(Answer[Sequence[GatePlan]]):
         low = min(row.expected_runs for row in plan.rows)
         expected = f"{low:,.0f} to {plan.worst_runs:,.0f}"
         facts = [
-            (expected, "runs on average, depending on the true rate"),
-            (f"{plan.max_runs:,}", "runs at most"),
+            (expected, "trials on average, depending on the true rate"),
+            (f"{plan.max_runs:,}", "trials at most"),
         ]
         if plan.fixed_runs is not None:
-            meaning = "runs of a fixed design with the same error rates"
+            meaning = "trials of a fixed design with the same error rates"
             facts.append((f"{plan.fixed_runs:,}", meaning))
         return facts
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """Each gate: what it takes, how it may end, how that was found, and its picture."""
         return [block for plan in self.result for block in _blocks(plan)]
+
+    def screen(self, options: DisplayOptions) -> list[Block]:
+        """What the gate takes, and how it may end over a range of truths."""
+        if len(self.result) > 1:
+            return [Headline(_takes(plan)) for plan in self.result]
+        plan = self.result[0]
+        errors = {plan.gate.alpha, plan.gate.beta}
+        wrong = f"wrong verdicts at most {percent(max(errors))}"
+        size = f"{plural(plan.tasks, 'task')}, one trial at a time, at most {plan.max_runs:,}"
+        if plan.fixed_runs is not None:
+            size += f" (a fixed design takes {plan.fixed_runs:,})"
+        return [Headline(_takes(plan)), _outcomes(plan), Remark(f"{size}; {wrong}.")]
 
     def rows(self) -> Records:
         return [
@@ -481,6 +499,54 @@ class GatePlanAnswer(Answer[Sequence[GatePlan]]):
         return {plan.gate.require: plan_figure(plan) for plan in self.result}
 
 
+def _takes(plan: GatePlan) -> str:
+    """What the gate takes where it is clear, and where it is not."""
+    require, rows = plan.gate.require, plan.rows
+    decided = [row for row in rows if max(row.passes, row.fails) >= _USUALLY]
+    open_ = [row for row in rows if row.undecided >= 0.5]
+    if not decided:
+        return plan_finding(plan)
+    quick = min(decided, key=lambda row: row.expected_runs)
+    slow = max(decided, key=lambda row: row.expected_runs)
+    texts = [f"{quick.expected_runs:,.0f} trials at a true {_truth(plan, quick.truth)}"]
+    if slow.expected_runs > quick.expected_runs:
+        texts.append(f"{slow.expected_runs:,.0f} at {_truth(plan, slow.truth)}")
+    said = f"{require} takes {', '.join(texts)}"
+    if not open_:
+        return f"{said}."
+    low, high = (_truth(plan, row.truth) for row in (open_[0], open_[-1]))
+    span = f"near {low}" if low == high else f"from {low} to {high}"
+    return f"{said}; {span} it mostly stays undecided."
+
+
+_USUALLY = 0.8
+"""The chance of a verdict from which on a truth is called clear."""
+
+
+def _outcomes(plan: GatePlan) -> Table:
+    demand = plan.gate.demand
+    name = metric_label(str(demand.target)) if isinstance(demand, ThresholdRequirement) else "it"
+    return Table(
+        header=(f"if {name} is", "trials", "19 in 20 within", "verdict"),
+        rows=tuple(
+            (
+                _truth(plan, row.truth),
+                f"{row.expected_runs:,.0f}",
+                f"{row.runs_95:,.0f}",
+                _likeliest(row),
+            )
+            for row in plan.rows
+        ),
+        left=(3,),
+    )
+
+
+def _likeliest(row: GatePlanRow) -> str:
+    chances = {"PASS": row.passes, "FAIL": row.fails, "UNDECIDED": row.undecided}
+    word = max(chances, key=lambda one: chances[one])
+    return word if chances[word] > 0.995 else f"{word} {percent(chances[word], digits=1)}"
+
+
 def _blocks(plan: GatePlan) -> list[Block]:
     return [
         Headline(plan_finding(plan)),
@@ -494,7 +560,7 @@ def _blocks(plan: GatePlan) -> list[Block]:
 
 def _table(plan: GatePlan) -> Table:
     return Table(
-        header=("if the truth is", "PASS", "FAIL", "UNDECIDED", "expected runs", "19 of 20 by"),
+        header=("if the truth is", "PASS", "FAIL", "UNDECIDED", "expected trials", "19 of 20 by"),
         rows=tuple(
             (
                 _truth(plan, row.truth),
@@ -530,7 +596,7 @@ def _errors(plan: GatePlan) -> str:
         "No indifference zone: a truth near the threshold stays UNDECIDED."
         if gate.indifference is None
         else f"Between the threshold and {gate.indifference:g} beyond it, either verdict may come; "
-        "`passhat gate` on results has no such zone, and names more runs if the rate is in it."
+        "`passhat gate` on results has no such zone, and names more trials if the rate is in it."
     )
     return (
         f"Wrong PASS at most {percent(gate.alpha)}, wrong FAIL at most {percent(gate.beta)}. {zone}"
@@ -539,10 +605,10 @@ def _errors(plan: GatePlan) -> str:
 
 def _how(plan: GatePlan) -> str:
     if plan.exact:
-        return f"Exact, for {plural(plan.tasks, 'task')}; at most {plan.max_runs:,} runs."
+        return f"Exact, for {plural(plan.tasks, 'task')}; at most {plan.max_runs:,} trials."
     return (
         f"Simulated {plan.repetitions:,} times each with seed {plan.seed}, on "
-        f"{plural(plan.tasks, 'task')} that differ with ICC {plan.icc:.2f}; one run at a time."
+        f"{plural(plan.tasks, 'task')} that differ with ICC {plan.icc:.2f}; one trial at a time."
     )
 
 
@@ -560,7 +626,7 @@ _GATE_PLAN_ROW = JsonShape(
 _GATE_PLAN = JsonShape(
     "gate_plan",
     GatePlan,
-    "A gate before any run: the chance of each verdict, over a range of truths.",
+    "A gate before any trial: the chance of each verdict, over a range of truths.",
     "require=gate.require alpha=gate.alpha beta=gate.beta indifference=gate.indifference tasks icc "
     "exact repetitions seed max_runs fixed_runs sentence rows",
     seed=_seed,

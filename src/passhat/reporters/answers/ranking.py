@@ -35,6 +35,7 @@ from passhat.reporters.formatting import (
     both_intervals,
     end_cells,
     interval_of,
+    metric_label,
     percent,
     points,
     scope_cells,
@@ -77,9 +78,20 @@ class RankingAnswer(Answer[RankReport]):
         best, name = report.systems[0], report.metric.replace("_", " ")
         return [
             (percent(best.value, digits=1), f"the highest {name}, {best.name}"),
-            (f"{len(_may_be_first(report))} of {len(report.systems)}", "systems may be the best"),
+            (f"{len(_may_be_first(report))} of {len(report.systems)}", "agents may be the best"),
             (f"{report.tasks:,}", "tasks that all of them ran"),
         ]
+
+    def caption(self) -> str:
+        """What is ranked by what, and how far that is known."""
+        report = self.result
+        level = f"{points(report.confidence)}%"
+        return (
+            f"{_word(report)} of {plural(len(report.systems), 'agent')} on "
+            f"{plural(report.tasks, 'shared task')}, in percent. Brackets are {level} confidence "
+            "intervals: for these tasks, if they were run again, and for similar tasks. The true "
+            f"ranks hold together with {level} confidence."
+        )
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """Who leads, the table, the ties, and how to look closer."""
@@ -87,12 +99,12 @@ class RankingAnswer(Answer[RankReport]):
         blocks: list[Block] = [Headline(verdict(report)), _table(report)]
         called = _called(report)
         ties = [[called[name] for name in band] for band in report.tie_bands if len(band) > 1]
-        apart = f"cannot be told apart for {report.scope}."
-        blocks += [Paragraph("Tied", f"{_listed(names)} {apart}") for names in ties]
+        where = f"(for {scope_words(report.scope)})."
+        blocks += [Paragraph("Tied", f"{_listed(names)} {where}") for names in ties]
         if report.unshared:
             shown = listed(report.unshared, 5, show=short)
             k = _attempts(report)
-            why = "not run by all" if k == 1 else f"without {k} runs of each"
+            why = "not run by all" if k == 1 else f"without {k} trials of each"
             text = f"{plural(len(report.unshared), 'task')} {why}: {shown}."
             blocks.append(Paragraph("Left out", text))
         blocks += [
@@ -103,8 +115,9 @@ class RankingAnswer(Answer[RankReport]):
         blocks.append(
             Paragraph(
                 "How",
-                f"The ranks and ties are for {report.scope} and all true at once with {level}% "
-                f"confidence ({report.method}, {plural(report.tasks, 'shared task')}).",
+                f"The ranks and ties are for {scope_words(report.scope)} and all true at once "
+                f"with {level}% confidence ({report.method}, "
+                f"{plural(report.tasks, 'shared task')}).",
             )
         )
         if options.results is not None:
@@ -207,7 +220,7 @@ def verdict(report: RankReport) -> str:
 def _word(report: RankReport) -> str:
     """What the number is called: one trial's pass rate is pass@1."""
     rate = report.metric == "mean_score" and report.all_or_nothing
-    return "pass@1" if rate or report.metric == "pass^1" else report.metric.replace("_", " ")
+    return metric_label("pass^1" if rate else report.metric)
 
 
 def _may_be_first(report: RankReport) -> list[RankedSystem]:
@@ -238,7 +251,7 @@ def _next_look(report: RankReport, results: str, *, narrowed: bool) -> NextStep:
 
 def _table(report: RankReport) -> Table:
     return Table(
-        header=("system", "in %", "this suite", "tasks like these", "true rank", ""),
+        header=("agent", "in %", "these tasks", "similar tasks", "true rank", ""),
         rows=tuple(
             (
                 system.name,
@@ -276,7 +289,7 @@ def _listed(names: list[str]) -> str:
 _HOW_TO_READ_A_PROFILE = (
     "The field is all reference agents: its median, and in brackets its middle half, the line in "
     "the picture. The point is this agent; above is the share of the field that it is above. The "
-    "other brackets are intervals. A ratio such as pass^4/pass^1 says how much of one attempt's "
+    "other brackets are intervals. A ratio such as pass^4/pass@1 says how much of the pass "
     "rate is left after so many in a row; icc is the share of the variation that comes from the "
     "task; flaky share is the share of tasks labelled flaky."
 )
@@ -308,7 +321,9 @@ class ProfileAnswer(Answer[Profile]):
                 lacking.setdefault(norm.missing, []).append(norm.name)
         for agents, names in lacking.items():
             shown = listed(agents, 4, show=short)
-            blocks.append(Paragraph("Missing", f"{shown} cannot give {', '.join(names)}."))
+            blocks.append(
+                Paragraph("Missing", f"{shown} cannot give {', '.join(map(metric_label, names))}.")
+            )
         return blocks + [Paragraph("Note", f"{note}.") for note in profile.notes]
 
     def rows(self) -> Records:
@@ -334,7 +349,12 @@ class ProfileAnswer(Answer[Profile]):
 
         profile = self.result
         rows = [
-            IntervalRow(name=norm.name, value=value, low=norm.quartiles[0], high=norm.quartiles[2])
+            IntervalRow(
+                name=metric_label(norm.name),
+                value=value,
+                low=norm.quartiles[0],
+                high=norm.quartiles[2],
+            )
             for norm in profile.norms
             if norm.quartiles and (value := value_of(norm.value)) is not None
         ]
@@ -360,7 +380,7 @@ def profile_verdict(profile: Profile) -> str:
     if not known:
         return f"{name} cannot be placed among {field}."
     ends = (known[0], known[-1])
-    parts = [f"{percent(value_of(norm.percentile))} at {norm.name}" for norm in ends]
+    parts = [f"{percent(value_of(norm.percentile))} at {metric_label(norm.name)}" for norm in ends]
     return f"Of {field}, {name} is above {' and '.join(dict.fromkeys(parts))}."
 
 
@@ -368,7 +388,7 @@ def _row(norm: Norm) -> tuple[str | Bar, ...]:
     value, quartiles, place = value_of(norm.value), norm.quartiles, value_of(norm.percentile)
     middle = None if quartiles is None else Interval(quartiles[0], quartiles[2])
     return (
-        norm.name,
+        metric_label(norm.name),
         _with_span(value, interval_of(norm.value), 1),
         _with_span(None if quartiles is None else quartiles[1], middle, 1),
         _with_span(place, interval_of(norm.percentile), 0),

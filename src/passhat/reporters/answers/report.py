@@ -20,6 +20,7 @@ from passhat.analysis.reports.parts import (
     SystemReport,
     TaskRow,
     VarianceSplit,
+    common_k,
 )
 from passhat.analysis.reports.report import Report
 from passhat.messages import plural
@@ -34,9 +35,9 @@ from passhat.reporters.data import (
     metric_object,
     number_object,
 )
-from passhat.reporters.formatting import end_cells, percent, scope_cells
+from passhat.reporters.formatting import end_cells, metric_label, percent, scope_cells
 from passhat.reporters.headline import verdict_title
-from passhat.reporters.wording import luck, noise_sentence, noise_shape
+from passhat.reporters.wording import common_design, luck, noise_sentence, noise_shape
 from passhat.stats.estimate import Estimate, Number, Unavailable
 
 if TYPE_CHECKING:
@@ -85,6 +86,24 @@ class ReportAnswer(Answer[Report]):
 
         return page_of(self.shown, options)
 
+    def caption(self) -> str:
+        """What was run, which numbers the table has, and what its brackets are."""
+        systems, level = self.result.systems, percent(self.result.provenance.options.confidence)
+        if len(systems) == 1:
+            who, whose = headline.names(systems), ""
+            what = "pass@1, pass^k and pass@k"
+        else:
+            k = common_k(systems)
+            who, what = plural(len(systems), "agent"), "pass@1"
+            whose = f" of {metric_label(f'pass^{k}')}"
+            what += f" and pass^{k}" * (k > 1)
+        ran = common_design(systems)
+        on = f" on {ran.replace(' x ', ', ')} of each" if ran else ""
+        return (
+            f"{what} of {who}{on}, in percent. Brackets are {level} confidence intervals{whose}: "
+            "for these tasks, if they were run again, and for similar tasks."
+        )
+
     def methods(self) -> str:
         """How the numbers of a report were made, in sentences that a reviewer can check."""
         report = self.result
@@ -92,7 +111,7 @@ class ReportAnswer(Answer[Report]):
         runs = f"{design.fewest_runs}"
         if not design.equal_runs:
             runs = f"{design.fewest_runs} to {design.most_runs}"
-        who = plural(len(report.systems), "system")
+        who = plural(len(report.systems), "agent")
         made_from = (
             f"seed {origin.options.seed}, fingerprint of the trials {origin.input_sha256[:12]}"
         )
@@ -137,7 +156,7 @@ def _system_rows(system: SystemReport) -> Iterator[dict[str, object]]:
 
 _METRICS = (
     "pass@k is the unbiased estimator of Chen et al. (2021, arXiv:2107.03374); pass^k, also called "
-    "reliability@k, is the chance that all k attempts at a task succeed (Yao et al., 2024, "
+    "reliability@k, is the chance that all k trials of a task pass (Yao et al., 2024, "
     "arXiv:2406.12045), estimated without bias from the same counts and averaged over tasks."
 )
 
@@ -146,12 +165,15 @@ def _intervals(system: SystemReport, origin: Provenance) -> str:
     level = percent(origin.options.confidence)
     metric = system.pass_hat(max(system.ks)) if system.ks else system.mean_score
     scopes = [
-        f'"{number.scope}" ({number.method})'
-        for number in (metric.this_suite, metric.tasks_like_these)
+        f"{where} ({number.method})"
+        for where, number in (
+            ("these tasks", metric.this_suite),
+            ("similar tasks", metric.tasks_like_these),
+        )
         if isinstance(number, Estimate)
     ]
     return (
-        f"Brackets are {level} confidence intervals in two scopes: {' and '.join(scopes)}; the "
+        f"Brackets are {level} confidence intervals for {' and for '.join(scopes)}; the "
         "first treats the tasks as fixed, the second as a sample of more tasks of their kind."
         if scopes
         else f"Confidence intervals are at {level}."
@@ -304,7 +326,7 @@ def _feature(feature: ResourceUse) -> FeatureObject:
 _RUN_COUNTS = JsonShape(
     "run_counts",
     Design,
-    "How many runs the tasks have.",
+    "How many trials the tasks have.",
     "fewest=fewest_runs typical=typical_runs most=most_runs",
 )
 _VARIANCE = JsonShape(
@@ -317,13 +339,13 @@ _VARIANCE = JsonShape(
 _DISTURBANCE = JsonShape(
     "disturbance",
     Disturbance,
-    "What moved runs together, so that they are not independent; rounds are counted from 1.",
+    "What moved trials together, so that they are not independent; rounds are counted from 1.",
     "kind rounds failed runs tasks p_value began ended change",
 )
 _TASK = JsonShape(
     "task",
     TaskRow,
-    "One task; `sequence` is its runs in order as P, F and E.",
+    "One task; `sequence` is its trials in order as P, F and E.",
     "name runs passed failed errored rate=rate.value interval=rate.interval mean_score label "
     "label_chance=chance more_runs sequence",
 )

@@ -50,6 +50,7 @@ from passhat.reporters.formatting import (
     amount,
     both_intervals,
     decimals,
+    metric_label,
     percent,
     points,
     safe_text,
@@ -68,7 +69,7 @@ from passhat.reporters.wording import (
     meaning,
     noise_sentence,
 )
-from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Number, Unavailable
+from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Number, Unavailable
 
 if TYPE_CHECKING:
     from passhat.analysis.reports.targets import Value
@@ -252,7 +253,7 @@ def _screen_of(report: Report, options: DisplayOptions, notes: Sequence[Remark])
     header = [
         "",
         *(["tasks", "trials"] if differ else []),
-        *("pass@1" if k == 1 else f"pass^{k}" for k in ks),
+        *(metric_label(f"pass^{k}") for k in ks),
         "these tasks",
         "similar tasks",
         design or "",
@@ -264,7 +265,7 @@ def _screen_of(report: Report, options: DisplayOptions, notes: Sequence[Remark])
         left=(0, *scopes, len(header) - 1),
         spare=(len(header) - 1, scopes[1]),
     )
-    whose = "pass@1" if ks[-1] == 1 else f"pass^{ks[-1]}"
+    whose = metric_label(f"pass^{ks[-1]}")
     level = _level(_streak(one, ks[-1]) for one in shown).removesuffix(".")
     under = [f"{level} of {whose}.", headline.ties_hold_for(report.leaders)]
     more = len(systems) - len(shown)
@@ -377,12 +378,13 @@ def origin(report: Report) -> str:
 def _every_number(system: SystemReport) -> list[Block]:
     rows: list[tuple[str | Bar, ...] | HeadingRow] = []
     groups = [
+        ("a trial passes (pass@1)", [system.pass_at(k) for k in system.ks if k == 1]),
         (
-            "all k attempts succeed (pass^k, also called reliability@k)",
-            [system.pass_hat(k) for k in system.ks],
+            "all k trials pass (pass^k, also called reliability@k)",
+            [system.pass_hat(k) for k in system.ks if k > 1],
         ),
-        (  # pass@1 is pass^1 again
-            "at least one of k attempts succeeds (pass@k)",
+        (
+            "at least one of k trials passes (pass@k)",
             [system.pass_at(k) for k in system.ks if k > 1],
         ),
     ]
@@ -396,7 +398,7 @@ def _every_number(system: SystemReport) -> list[Block]:
 
 
 def _number_table(rows: Sequence[tuple[str | Bar, ...] | HeadingRow]) -> Table:
-    header = ("in %", "", "this suite", TASKS_LIKE_THESE, "")
+    header = ("in %", "", "these tasks", "similar tasks", "")
     return Table(header=header, rows=tuple(rows), left=(0, 2, 3))
 
 
@@ -410,14 +412,14 @@ def _number_row(name: str, metric: Metric) -> tuple[str | Bar, ...]:
 def _explanations(system: SystemReport) -> list[Block]:
     """What the numbers alone do not say; each term with its meaning."""
     texts = (
-        ("Verdict", meaning("dependable"), ()),
+        ("Verdict", meaning("reliable"), ()),
         ("Luck", luck_and_icc(system.variance), ("luck", "ICC")),
         ("Families", family_split(system.variance), ()),
         ("Width", _width(system), ()),
         ("Errors", wording.errors(system), ()),
         ("Steps", wording.steps(system.steps), ()),
         ("Re-runs", wording.seeds(system.seeds), ()),
-        ("Rounds", wording.rounds(system.rounds), ()),
+        ("By trial", wording.rounds(system.rounds), ()),
         ("Beyond", wording.beyond(system), ()),
         *(("Bars", wording.bars(bar), ()) for bar in system.bars),
     )
@@ -609,9 +611,10 @@ def systems_table(
     ks = _shown_ks(systems, asked)
     errors = any(system.errors.count for system in systems.values())
     differ = common_design(list(systems.values())) is None
-    header = [title, *(["tasks", "runs"] if differ else []), *(f"pass^{k}" for k in ks)]
+    header = [title, *(["tasks", "trials"] if differ else [])]
+    header += [metric_label(f"pass^{k}") for k in ks]
     scopes = len(header), len(header) + 1
-    header += [THIS_SUITE, TASKS_LIKE_THESE]
+    header += ["these tasks", "similar tasks"]
     if errors:
         policy = next(iter(systems.values())).errors.policy
         header += ["errors", "excl. errors" if policy == "fail" else "incl. errors"]

@@ -44,7 +44,7 @@ from passhat.reporters.page_parts import (
     outcomes_of,
 )
 from passhat.reporters.wording import meaning
-from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Unavailable
+from passhat.stats.estimate import Estimate, Unavailable
 
 if TYPE_CHECKING:
     from passhat.analysis.explaining.explain import Explanation
@@ -119,7 +119,7 @@ def key_numbers(system: SystemReport) -> dict[str, Any] | None:
     ]
     for one in known:
         k = one["k"]
-        one["name"] = "one try (reliability@1)" if k == 1 else f"{k} in a row (reliability@{k})"
+        one["name"] = "one trial (pass@1)" if k == 1 else f"{k} in a row (pass^{k})"
         one |= _place_on_curve(system, k)
     start = next((i for i, one in enumerate(known) if one["k"] == chosen), 0)
     return {"ks": known, "start": start, "now": known[start]}
@@ -138,7 +138,7 @@ def _place_on_curve(system: SystemReport, k: int) -> dict[str, float]:
 def _at_k(system: SystemReport, k: int) -> dict[str, Any]:
     metric = system.pass_hat(k)
     both = both_intervals(metric)
-    scopes = (("suite", THIS_SUITE), ("like", TASKS_LIKE_THESE))
+    scopes = (("suite", "these tasks"), ("like", "similar tasks"))
     return {
         "k": k,
         "value": metric.value,
@@ -156,7 +156,7 @@ def _at_k(system: SystemReport, k: int) -> dict[str, Any]:
 
 
 def _not_measured(k: int, estimate: Estimate) -> dict[str, Any]:
-    answer = f"{k} in a row was not measured: a model of these runs puts it at about "
+    answer = f"{k} in a row was not measured: a model of these trials puts it at about "
     return {
         "k": k,
         "value": estimate.value,
@@ -335,11 +335,11 @@ def system_facts(report: Report) -> list[tuple[str, str]]:
         facts.append((value, f"the most reliable, {best.name}, {k} in a row (pass^{k})"))
     rates = _rates(report)
     never = sum(not any(row.passed for row in rows.values()) for rows in rates.values())
-    facts.append((f"{never} of {len(rates):,}", "tasks that no system passed even once"))
+    facts.append((f"{never} of {len(rates):,}", "tasks that no agent passed even once"))
     rows = [row for of_task in rates.values() for row in of_task.values()]
     errored, runs = sum(row.errored for row in rows), sum(row.runs for row in rows)
     if errored:
-        facts.append((f"{errored:,} of {runs:,}", "runs that ended in an error"))
+        facts.append((f"{errored:,} of {runs:,}", "trials that ended in an error"))
     return facts
 
 

@@ -391,12 +391,12 @@ def _run_rows(answer: RunAnswer, options: DisplayOptions) -> list[Block]:
     trials = sorted(answer.trials, key=lambda t: (t.system, order[t.task], t.trial))
     several = len(answer.report.systems) > 1
     rows = tuple(_run_row(answer, trial, several=several) for trial in trials[:MOST_ROWS])
-    header = ("run", *(["system"] * several), "outcome", "tokens", "seconds", "why")
+    header = ("trial", *(["agent"] * several), "outcome", "tokens", "seconds", "why")
     left = tuple(i for i, name in enumerate(header) if name not in ("tokens", "seconds"))
     cut = tuple((i, 12) for i, name in enumerate(header) if name in ("system", "why"))
     blocks: list[Block] = [Table(header=header, rows=rows, left=left, cut=cut)]
     if len(trials) > MOST_ROWS:
-        more = plural(len(trials) - MOST_ROWS, "more run")
+        more = plural(len(trials) - MOST_ROWS, "more trial")
         more = f"{more}: `passhat run --rows runs -o runs.xml` lists them all."
         blocks.append(Paragraph("", more))
     return blocks
@@ -436,10 +436,10 @@ def _why(answer: RunAnswer) -> list[Block]:
     mixed = any(((one.passed > 0) & (one.passed < one.runs)).any() for one in tables)
     if answer.cause is None and not mixed:
         return []  # no task both passed and failed: there is nothing to compare failing runs with
-    cause = answer.cause or "See what failing runs do that passing ones do not"
+    cause = answer.cause or "See what failing trials do that passing ones do not"
     return [
         Steps(
-            "Why runs fail",
+            "Why trials fail",
             (NextStep(cause.rstrip("."), f"passhat why {answer.results}"),),
         )
     ]
@@ -530,7 +530,7 @@ RUN = JsonShape(
         JsonShape(
             "floor",
             SelectionFloor,
-            "Whether an agent's runs keep to the floor under tool selection.",
+            "Whether an agent's trials keep to the floor under tool selection.",
             "verdict=word task=label tool=demand.expected_tool selected runs rate interval bound "
             "max_tokens line",
             interval=_interval,

@@ -36,6 +36,7 @@ from passhat.reporters.answer import (
 from passhat.reporters.data import JsonShape, to_json
 from passhat.reporters.formatting import (
     end_cells,
+    metric_label,
     percent,
     points,
     safe_text,
@@ -228,7 +229,7 @@ def _levels(trend: SystemTrend, change: ChangePoint) -> tuple[float, float]:
 
 
 def _metric(trend: SystemTrend) -> str:
-    return "pass@1" if trend.k == 1 else f"pass^{trend.k}"
+    return metric_label(f"pass^{trend.k}")
 
 
 def _day(started: str) -> str:
@@ -321,8 +322,8 @@ def sentences(trend: SystemTrend, *, turns: bool = True) -> list[str]:
     texts = []
     if isinstance(trend.divergence, DivergingTrend) and trend.divergence.diverging:
         texts.append(
-            f"Warning, {trend.divergence.name}: {safe_text(trend.name)} can do more and can be "
-            f"depended on less (first run to last: {_moved(trend, 'pass@')}, "
+            f"Warning, {trend.divergence.name}: {safe_text(trend.name)} can do more and is "
+            f"less reliable (first run to last: {_moved(trend, 'pass@')}, "
             f"{_moved(trend, 'pass^')})."
         )
     for name, changes in trend.changes.items():
@@ -361,10 +362,10 @@ def _change(name: str, change: ChangePoint, moments: Sequence[TrendPoint]) -> st
 
 def runs_table(trend: SystemTrend) -> Table:
     """The runs one by one, the oldest first."""
-    heads = [head for name in trend.metrics for head in (name, "this suite")]
+    heads = [head for name in trend.metrics for head in (metric_label(name), "these tasks")]
     scopes = [5 + 2 * i for i in range(len(trend.metrics))]
     return Table(
-        header=("run", "date", "tasks", "runs", *heads),
+        header=("run", "date", "tasks", "trials", *heads),
         rows=tuple(_row(point) for point in trend.points),
         left=(0, 1, *scopes),
         spare=(1,),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,10 @@ from passhat.analysis.gates.gate import (
     LATER_LOOK,
     NO_ERRORS,
     DecisionLine,
+    EquivalentRequirement,
     Gate,
+    NoTaskWorseRequirement,
+    NoWorseRequirement,
     ThresholdRequirement,
     Verdict,
     Verdicts,
@@ -19,7 +23,7 @@ from passhat.analysis.gates.gate import (
     percentage,
     shown,
 )
-from passhat.messages import capitalised, plural
+from passhat.messages import capitalised, listed, plural
 from passhat.reporters.answer import (
     SCREEN_WIDTH,
     SHORTEST_HEADING,
@@ -44,7 +48,9 @@ from passhat.reporters.formatting import (
     end_cells,
     interval_of,
     short,
+    shorten,
     shorten_apart,
+    signed_points,
     value_of,
 )
 from passhat.reporters.next_steps import advise, only
@@ -143,6 +149,17 @@ class VerdictsAnswer(Answer[Verdicts]):
         }
 
 
+MOST_GATES = 9
+"""Gates on the first screen; with fewer than five, a sentence may take two lines."""
+
+FEW_GATES = 4
+
+LONG_DEMAND = 24
+"""From here on a demand leaves little room beside it."""
+
+LONGEST_CELL = 44
+"""What a gate without a number says beside others."""
+
 LOWEST_TASKS = 4
 """Tasks that a failed gate names."""
 
@@ -161,7 +178,8 @@ def gate_screen(verdict: Verdict, results: str | None, *, named: bool = False) -
         sentence = _beside_word(verdict).removeprefix("" if named else f"{verdict.system}: ")
     else:
         agent = f"{short(verdict.system)}: " if named else ""
-        start = f"{agent}{_demand(verdict)}: it is {whole}"
+        it = "" if isinstance(verdict.gate.demand, NoWorseRequirement) else "it is "
+        start = f"{agent}{_demand(verdict)}: {it}{whole}"
         error = verdict.gate.alpha if verdict.word == "PASS" else verdict.gate.beta
         sure = f"{start} ({percentage(1 - error)} confidence, {trials})"
         # Where the line would wrap, its confidence is left to -v; a later look has its own line.
@@ -186,14 +204,18 @@ def gates_screen(verdicts: Verdicts, about: str = "") -> list[Block]:
     several = len({verdict.system for verdict in verdicts}) > 1
     trials = plural(runs.pop(), "trial") if len(runs) == 1 else ""
     about = about or (trials and f"{trials}{' of each agent' if several else ''}")
+    shown = list(verdicts)
+    if len(shown) > MOST_GATES:  # those that ask for something come first
+        shown = sorted(shown, key=lambda one: _URGENCY.index(one.word))[: MOST_GATES - 1]
+    brief = len(shown) > FEW_GATES and max(len(_demand(one)) for one in shown) > LONG_DEMAND
     rows = tuple(
         (
             verdict.word,
             *([verdict.system] if several else []),
             _demand(verdict),
-            _cell(verdict),
+            _cell(verdict, brief=brief),
         )
-        for verdict in verdicts
+        for verdict in shown
     )
     agents = [""] if several else []
     last = 2 + several
@@ -203,10 +225,12 @@ def gates_screen(verdicts: Verdicts, about: str = "") -> list[Block]:
             header=("", *agents, "", ""),
             rows=rows,
             left=tuple(range(last + 1)),
-            cut=((1, SHORTEST_HEADING), (last, 30)) if several else ((last, 30),),
-            wrapped=(last,),
+            cut=((1, SHORTEST_HEADING), (last, 20)) if several else ((last, 20),),
+            wrapped=(last,) if len(shown) <= FEW_GATES else (),
         ),
     ]
+    if more := len(verdicts) - len(shown):
+        blocks.append(Remark(f"{plural(more, 'more gate')}: -v"))
     levels = {verdict.gate.alpha for verdict in verdicts} | {v.gate.beta for v in verdicts}
     if len(levels) == 1 and any(finding(v) and not _later_look(v) for v in verdicts):
         blocks.append(Remark(f"Bounds at {percentage(1 - levels.pop())} confidence."))
@@ -214,21 +238,33 @@ def gates_screen(verdicts: Verdicts, about: str = "") -> list[Block]:
     return blocks
 
 
-def _cell(verdict: Verdict) -> str:
+def _cell(verdict: Verdict, *, brief: bool = False) -> str:
+    """What was found, in a cell; how many more trials it takes only where there is room."""
     found = finding(verdict)
     mild = " (a warning only)" * (verdict.gate.severity == "warning" and verdict.word != "PASS")
     if (counts := _stopped_at(verdict)) is not None:
         return counts + mild
     if found is None:
         demand = opening(verdict.gate, verdict.system, verdict.word)
-        return f"{verdict.sentence.removeprefix(demand).lstrip('. ')}{mild}"
+        said = verdict.sentence.removeprefix(demand).lstrip(". ")
+        if verdict.word == "FAIL" and isinstance(verdict.gate.demand, NoTaskWorseRequirement):
+            worse = re.findall(r"(?:: |, )([^,:]+ \(was [^)]*\))", said)
+            names = [one.partition(" (was ")[0] for one in worse]
+            return f"worse: {listed(names, 1, show=short) if brief else listed(worse, 2)}{mild}"
+        # What limits a verdict is left to -v.
+        return f"{shorten(said.partition('; ')[0].rstrip('.'), LONGEST_CELL)}{mild}"
+    if brief:  # the demand beside it has the unit
+        found = found.replace(" points", "")
     if verdict.word != "UNDECIDED":
         return f"{found}{mild}"
-    more = f"; about {plural(verdict.more_runs, 'more trial')}" if verdict.more_runs else ""
+    more = ""
+    if verdict.more_runs and not brief:
+        more = f"; about {plural(verdict.more_runs, 'more trial')}"
     return found.replace("between ", "").replace(" and ", " to ") + more + mild
 
 
 _DONE = {"PASS": "passed", "FAIL": "failed", "UNDECIDED": "undecided"}
+_URGENCY = ("FAIL", "UNDECIDED", "PASS")
 
 
 def finding(verdict: Verdict) -> str | None:
@@ -238,6 +274,8 @@ def finding(verdict: Verdict) -> str | None:
     """
     gate, estimate = verdict.gate, verdict.estimate
     demand = gate.demand
+    if isinstance(demand, NoWorseRequirement):
+        return _difference(verdict)
     if not isinstance(demand, ThresholdRequirement) or not isinstance(estimate, Estimate):
         return None
     bounds = estimate.interval
@@ -272,6 +310,18 @@ def _later_look(verdict: Verdict) -> str:
     return LATER_LOOK + verdict.sentence.rpartition(LATER_LOOK)[2]
 
 
+def _difference(verdict: Verdict) -> str | None:
+    """How far from the baseline, and the bound that decides: "-12.0 points, at most -5.5"."""
+    estimate, demand = verdict.estimate, verdict.gate.demand
+    if not isinstance(estimate, Estimate) or estimate.interval is None:
+        return None
+    ends = (estimate.value, estimate.interval.low, estimate.interval.high)
+    value, low, high = (signed_points(end, digits=1) for end in ends)
+    if verdict.word == "UNDECIDED" or isinstance(demand, EquivalentRequirement):
+        return f"{value} points, between {low} and {high}"
+    return f"{value} points, {f'at least {low}' if verdict.word == 'PASS' else f'at most {high}'}"
+
+
 def _stopped_at(verdict: Verdict) -> str | None:
     """After how many trials a gate that watched the run was decided, and how many passed.
 
@@ -303,7 +353,18 @@ def notes_of_stops(verdicts: Iterable[Verdict]) -> list[str]:
 
 def _demand(verdict: Verdict) -> str:
     require = verdict.gate.require.removeprefix(f"{verdict.system}: ")
+    if isinstance(verdict.gate.demand, NoWorseRequirement):
+        require = re.sub(r"^(no_worse_than|better_than|equivalent_to) ", _spaced, require)
+        require = re.sub(r" by ([\d.]+)$", _in_points, require)
     return require if verdict.gate.name is None else f"{verdict.gate.name} ({require})"
+
+
+def _spaced(found: re.Match[str]) -> str:
+    return found[0].replace("_", " ")
+
+
+def _in_points(found: re.Match[str]) -> str:
+    return f" by {100 * float(found[1]):g} points"
 
 
 def _screen_details(verdict: Verdict, results: str | None) -> Iterator[str | NextStep]:
@@ -361,7 +422,7 @@ def _details(verdict: Verdict) -> list[str]:
     details = [f"{_errors(verdict)}; {verdict.errors}."]
     if verdict.runs_saved:
         way = "saved against" if verdict.runs_saved > 0 else "more than"
-        count = plural(abs(verdict.runs_saved), "run")
+        count = plural(abs(verdict.runs_saved), "trial")
         details.append(f"{count} {way} the fixed design with the same error rates.")
     details += [f"{capitalised(note)}." for note in verdict.notes if note not in verdict.sentence]
     if verdict.gate.severity == "warning" and verdict.word != "PASS":
@@ -404,7 +465,7 @@ def _promise(verdict: Verdict) -> str:
         return "A bare point: no error rate is promised."
     gate = verdict.gate
     if verdict.alpha is None and verdict.beta is None:
-        return "One-sided bounds for a fixed number of runs: here no error rate is promised."
+        return "One-sided bounds for a fixed number of trials: here no error rate is promised."
     if verdict.evidence == "bound" and (verdict.alpha, verdict.beta) != (gate.alpha, gate.beta):
         return "One-sided bounds, stricter than those of the plan: this is not the first look."
     if verdict.evidence == "bound":
@@ -438,7 +499,7 @@ def _steps_table(verdict: Verdict) -> Table:
         left_out = len(rows) - _FIRST - _LAST
         gap = ("...", f"{left_out:,} more (JSON has all)", "", "", "", "", "")
         rows = [*rows[:_FIRST], gap, *rows[-_LAST:]]
-    header = ("draw", "task", "runs", "for PASS", "needs", "for FAIL", "needs")
+    header = ("step", "task", "trials", "for PASS", "needs", "for FAIL", "needs")
     return Table(header=header, rows=tuple(rows), left=(1, 2), cut=((1, 12),))
 
 
@@ -454,7 +515,7 @@ def _tasks_table(verdict: Verdict) -> Table:
         )
         for task in verdict.tasks
     ]
-    header = ("task", "runs", "passed", "errored", "value", "")
+    header = ("task", "trials", "passed", "errored", "value", "")
     return Table(header=header, rows=tuple(rows), left=(0, 5), cut=((5, 12),))
 
 

@@ -142,7 +142,7 @@ def _clean(text: str) -> str:
 
 _HELP = {
     "passhat_task_pass_rate": "Pass rate of a task, with the ends of its interval.",
-    "passhat_task_runs": "Runs of a task.",
+    "passhat_task_runs": "Trials of a task.",
     "passhat_pass_hat": "Chance that k attempts at a task all succeed, over the suite.",
     "passhat_gate_verdict": "1 for PASS, 0 for FAIL, 0.5 for UNDECIDED.",
 }

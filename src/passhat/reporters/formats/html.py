@@ -38,6 +38,7 @@ from passhat.reporters.answer import (
 from passhat.reporters.answers.report_blocks import correlation, most_reliable_first, systems_table
 from passhat.reporters.formatting import (
     amount,
+    metric_label,
     percent,
     points,
     run_marks,
@@ -129,6 +130,7 @@ def templates() -> Environment:
         "marks": lambda sequence: run_marks(sequence or ""),
         "mark_class": lambda letter: _MARK_CLASSES[letter],
         "meaning": _meaning,
+        "metric_label": metric_label,
         "metric_name": wording.metric_name,
         "missing_notes": wording.missing_notes,
         "most_reliable_first": most_reliable_first,

@@ -145,14 +145,33 @@ def render_tex(answer: Answer[Any], options: DisplayOptions) -> str:
     """The main table of an answer, and how its numbers were made."""
     blocks = answer.worded_blocks(options)
     headlines = [block.text for block in blocks if isinstance(block, Headline)]
-    caption = headlines[0] if headlines else capitalised(answer.name)
+    caption = answer.caption() or (headlines[0] if headlines else capitalised(answer.name))
+    label = "tab:passhat-" + answer.name.replace(" ", "-")
     methods = answer.methods()
     parts = [
         f"% Needs \\usepackage{{booktabs}}.\n{_OTHER_SCRIPTS}",
-        *(_float(table, caption) for table in _tables(blocks)),
+        *(_float(table, caption, label) for table in _tables(blocks)),
         *([rf"\paragraph{{Methods.}} {escape_tex(methods)}"] if methods else []),
+        _bibtex(),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _bibtex() -> str:
+    """How to cite passhat, in comments: an entry for the file of references."""
+    from passhat import __version__
+
+    return "\n".join(
+        (
+            "% For your .bib file, to cite what the numbers were computed with:",
+            "% @software{passhat,",
+            "%   title = {passhat: does your AI agent get it right every time?},",
+            "%   author = {{The passhat developers}},",
+            f"%   version = {{{__version__}}},",
+            "%   url = {https://github.com/passhat/passhat},",
+            "% }",
+        )
+    )
 
 
 def escape_tex(text: str) -> str:
@@ -187,7 +206,7 @@ def _tables(blocks: Sequence[Block]) -> list[Table]:
     return [Table(header=("verdict", "gate"), rows=tuple(verdicts), left=(0, 1))]
 
 
-def _float(table: Table, caption: str) -> str:
+def _float(table: Table, caption: str, label: str) -> str:
     kept = table.written_columns
     columns = "".join("l" if i in table.left else "r" for i in kept)
     lines = [
@@ -195,6 +214,7 @@ def _float(table: Table, caption: str) -> str:
         # Classes made for captions below a figure leave no room between a caption and the rule.
         r"\ifdim\belowcaptionskip=0pt \setlength{\belowcaptionskip}{\medskipamount}\fi",
         rf"\caption{{{escape_tex(caption)}}}",
+        rf"\label{{{label}}}",
         r"\centering",
         rf"\begin{{tabular}}{{{columns}}}",
         r"\toprule",

@@ -303,7 +303,7 @@ class BestOf:
         if state.best is not None:
             return state
         if not set(scores) >= set(state.left):
-            raise ArgumentError("scores", f"must hold those of systems {state.left}", set(scores))
+            raise ArgumentError("scores", f"must hold those of agents {state.left}", set(scores))
         score_array("scores", list(scores.values()))
         return self._ended(self._dropped(self._with_scores(state, scores)))
 

@@ -55,7 +55,7 @@ def fixed_design(p0: float, p1: float, alpha: float = 0.05, beta: float = 0.05) 
                 wrong_pass=float(bdtrc(passes - 1.0, count, p0)),
                 wrong_fail=float(bdtr(passes - 1.0, count, p1)),
             )
-    raise ArgumentError("p1 - p0", f"needs more than {_MOST_RUNS} runs to tell apart", p1 - p0)
+    raise ArgumentError("p1 - p0", f"needs more than {_MOST_RUNS} trials to tell apart", p1 - p0)
 
 
 def wald_lower_bounds(

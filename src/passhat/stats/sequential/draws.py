@@ -179,7 +179,7 @@ def observed_score(x: float | None) -> float:
         return ERRORED_SCORE
     score = float(x)
     if not 0.0 <= score <= 1.0:
-        raise ArgumentError("x", "must lie in [0, 1], or be None for an errored run", x)
+        raise ArgumentError("x", "must lie in [0, 1], or be None for an errored trial", x)
     return score
 
 

@@ -339,7 +339,7 @@ class ScoreGate(RandomTaskGate):
         if x is None:
             return 0.0
         if not self.low <= x <= self.high:
-            rule = f"must lie in [{self.low}, {self.high}], or be None for an errored run"
+            rule = f"must lie in [{self.low}, {self.high}], or be None for an errored trial"
             raise ArgumentError("x", rule, x)
         return self._scaled(x)
 

@@ -429,7 +429,7 @@ class EveryTaskGate:
     def replay(self, outcomes: Sequence[Sequence[float | None]]) -> EveryTaskState:
         """The state after these runs of each task, in the order they were started."""
         if len(outcomes) != len(self.p0):
-            rule = f"must hold the runs of each of {len(self.p0)} tasks"
+            rule = f"must hold the trials of each of {len(self.p0)} tasks"
             raise ArgumentError("outcomes", rule, len(outcomes))
         tasks = tuple(gate.replay(runs) for gate, runs in zip(self.gates, outcomes, strict=True))
         spent = sum(map(len, outcomes))
