@@ -28,6 +28,8 @@ from passhat.records import (
     Task,
     Workspace,
 )
+from passhat.records.transcript import Transcript
+from passhat.reporters.page_parts import transcript_page
 from passhat.runner import MemoryJournal, run_trials
 from passhat.runner import sandbox as sandboxes
 from passhat.runner.cassettes import open_cassettes
@@ -635,3 +637,18 @@ def _until(condition):
     while not condition():
         assert time.monotonic() < end, "it did not come about within a minute"
         time.sleep(0.05)
+
+
+def test_a_diff_is_shown_and_never_run():
+    """What an agent wrote into a file is data on a page and in a terminal."""
+    evil = "--- /dev/null\n+++ b/x.html\n@@ -0,0 +1 @@\n+<script>alert(1)</script>\x1b[2J\n"
+    left = {"sandbox": "none: NOT ISOLATED", "diff": evil, "flags": ["touched <b>tests</b>"]}
+    kept = json.dumps({"answer": "done", "workspace": left})
+    page = transcript_page(kept, 100_000)
+    assert "&lt;script&gt;alert(1)" in page
+    assert "<script>" not in page
+    assert "<b>tests" not in page
+    assert "\x1b" not in page
+    assert "NOT ISOLATED" in page
+    assert Transcript.from_json(kept).cut(60).size() <= 200
+    assert Transcript.from_json(Transcript.from_json(kept).to_json()).diff == evil

@@ -83,7 +83,8 @@ class Transcript:
     """A trial as a conversation; `answer` and `error` are set if no turn holds them.
 
     `stderr` and `exit_code` are a command's; `faults` are those that were injected on purpose;
-    `expected_tool` is the one that the suite says is right.
+    `expected_tool` is the one that the suite says is right. `diff` is what a trial changed in its
+    workspace, and `remarks` are what to know of that.
 
     >>> Transcript(messages=(Turn(role="user", text="Hi"),), stop_reason="done").to_json()
     '{"messages": [{"role": "user", "text": "Hi"}], "stop_reason": "done"}'
@@ -98,6 +99,8 @@ class Transcript:
     exit_code: int | None = None
     faults: tuple[str, ...] = ()
     expected_tool: str = ""
+    diff: str = ""
+    remarks: tuple[str, ...] = ()
 
     @classmethod
     def from_json(cls, kept: str) -> Transcript:
@@ -115,6 +118,8 @@ class Transcript:
         if not isinstance(parts, dict) or not _PARTS & set(parts):
             return cls(answer=kept)
         code, faults = parts.get("exit_code"), parts.get("faults")
+        workspace = parts.get("workspace")
+        left = workspace if isinstance(workspace, dict) else {}
         return cls(
             messages=tuple(_kept_turn(turn) for turn in _objects(parts.get("messages"))),
             answer=_text(parts.get("answer")),
@@ -125,6 +130,8 @@ class Transcript:
             exit_code=code if isinstance(code, int) else None,
             faults=tuple(map(_text, faults)) if isinstance(faults, list) else (),
             expected_tool=_text(parts.get("expected_tool")),
+            diff=_text(left.get("diff")),
+            remarks=tuple(_workspace_remarks(left)),
         )
 
     def __bool__(self) -> bool:
@@ -143,6 +150,7 @@ class Transcript:
             "exit_code": self.exit_code,
             "faults": list(self.faults),
             "expected_tool": self.expected_tool,
+            "workspace": {"diff": self.diff, "flags": list(self.remarks)} if self.diff else None,
         }
         kept = {name: part for name, part in parts.items() if part or part == 0}
         return json.dumps(kept, ensure_ascii=False)
@@ -166,8 +174,9 @@ class Transcript:
             return _with_images(words, self, limit) if words.size() <= limit else words.cut(limit)
         spoken = sum(map(turn_size, self.messages))
         end = _Room(given := max(limit - spoken_room(limit), limit - spoken))
-        ends = self.error, self.answer, self.stop_reason, self.stderr
-        error, answer, stop, stderr = map(end.take, ends)
+        ends = self.error, self.answer, self.stop_reason, self.stderr, self.diff
+        error, answer, stop, stderr, diff = map(end.take, ends)
+        remarks = tuple(filter(None, map(end.take, self.remarks)))
         checks = tuple(_fit(self.checks, end))
         room = _Room(limit - (given - end.left))
         messages = tuple(_fit(self.messages, room))
@@ -179,12 +188,23 @@ class Transcript:
             stop_reason=stop,
             stderr=stderr,
             checks=checks,
+            diff=diff,
+            remarks=remarks,
         )
 
     def size(self) -> int:
         """How many characters it shows, in whatever field; a turn, call or check costs some too."""
         ends = len(self.answer) + len(self.error) + len(self.stop_reason) + len(self.stderr)
+        ends += len(self.diff) + sum(map(len, self.remarks))
         return ends + sum(map(turn_size, self.messages)) + sum(map(_check_size, self.checks))
+
+
+def _workspace_remarks(left: dict[str, Any]) -> Iterator[str]:
+    """What to know of a trial's workspace: that nothing isolated it, what it touched or left."""
+    if "NOT ISOLATED" in _text(left.get("sandbox")):
+        yield "NOT ISOLATED: it ran without a sandbox"
+    flags = left.get("flags")
+    yield from map(_text, flags if isinstance(flags, list) else ())
 
 
 class _Room:

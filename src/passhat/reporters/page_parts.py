@@ -406,6 +406,7 @@ def ending_text(transcript: Transcript) -> str:
         parts.append(f"exit code {transcript.exit_code}")
     if transcript.faults:
         parts.append(f"faults: {safe_passage(', '.join(transcript.faults))}")
+    parts += map(safe_passage, transcript.remarks)
     return ", ".join(parts)
 
 
@@ -490,6 +491,13 @@ def _ends(transcript: Transcript, messages: int) -> Iterator[Card]:
     if transcript.stderr:
         text = safe_passage(transcript.stderr)
         yield Card(kind="other", title="Standard error", number=number, text=text)
+    if transcript.diff:
+        files = transcript.diff.count("\n+++ ") + transcript.diff.startswith("+++ ")
+        body, fields = safe_passage(transcript.diff), (("changed", plural(files, "file")),)
+        size = plural(len(body.splitlines()), "line")
+        yield Card(
+            kind="other", title="Changes", number=number, fields=fields, body=body, size=size
+        )
     if error:
         yield Card(kind="other", title="Error", number=number, text=error, is_error=True)
 
@@ -650,7 +658,7 @@ def _safe_line(line: str) -> str:
 def _lines(transcript: Transcript) -> Iterator[str]:
     for turn in transcript.messages:
         yield from _turn_lines(turn)
-    for name in ("answer", "stderr", "error"):
+    for name in ("answer", "stderr", "diff", "error"):
         if text := getattr(transcript, name):
             yield from (name, _indented(text))
     if transcript.stop_reason:
@@ -659,6 +667,7 @@ def _lines(transcript: Transcript) -> Iterator[str]:
         yield f"exit code: {transcript.exit_code}"
     if transcript.faults:
         yield f"faults: {_beside(', '.join(transcript.faults))}"
+    yield from (f"workspace: {_beside(remark)}" for remark in transcript.remarks)
     if transcript.checks:
         yield from ("checks", *map(_check_line, transcript.checks))
 
