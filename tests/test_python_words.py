@@ -32,6 +32,16 @@ PARTS_OF_COMMANDS = {
     "history/runs.py": {"--porcelain", "--branch", "--untracked-files"},
     "journeys/new_suite.py": {"--until-decided"},
     "records/secrets.py": {"--user"},
+    "runner/sandbox.py": {
+        *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--disable-userns"),
+        *("--unshare-cgroup-try", "--new-session", "--die-with-parent", "--hostname", "--uid"),
+        *("--gid", "--cap-drop", "--clearenv", "--proc", "--dev", "--size", "--tmpfs", "--dir"),
+        *("--remount-ro", "--ro-bind", "--ro-bind-try", "--bind", "--symlink", "--chdir"),
+        *("--setenv", "--security-opt"),
+    },
+    "runner/workspaces.py": {
+        *("--reflink", "--no-preserve", "--verify", "--quiet", "--no-tags", "--depth", "--detach"),
+    },
     "runner/grader_path/sitecustomize.py": {"--check-hash-based-pycs"},
     "runner/models/local.py": {"--no-deps", "--quiet", "--disable-pip-version-check", "--dest"},
 }

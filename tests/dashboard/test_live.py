@@ -310,5 +310,5 @@ def test_what_cannot_be_drawn_is_said_in_words(tmp_path):
     _, news = watched(tmp_path, {"gates": gates}, tagged("a", [1, 0]), before=before)
     cost, compared, other = news["gates"]
     assert "$0.5 a trial on average so far" in cost
-    assert "main passed 75% of its runs" in compared
+    assert "main passed 75% of its trials" in compared
     assert "cannot be watched" in other

@@ -37,7 +37,7 @@ def test_the_overview_states_the_number_that_the_report_opens_with(site, store, 
 
 def test_the_list_of_runs_has_the_rate_of_the_report_under_its_name(site, store, runs):
     text = site.get("/runs")[2]
-    assert '<th scope="col" class="n">pass^1</th>' in text
+    assert '<th scope="col" class="n">pass@1</th>' in text
     with History.open(store, read_only=True) as history:
         report = measure(history.trials(runs[0]))
     rates = [system.pass_hat(1).value for system in report.systems]
@@ -77,7 +77,7 @@ def test_a_task_page_lists_its_trials_and_leads_to_what_was_said(site, runs):
     status, _, text = site.get(f"/run/{runs[0].key}/task?{query}")
     assert status == 200
     heads = re.findall(r'<th scope="col"[^>]*>([a-z ]+)</th>', text)
-    assert heads[:3] == ["run", "outcome", "said"]  # in sight on a telephone too
+    assert heads[:3] == ["trial", "outcome", "said"]  # in sight on a telephone too
     links = re.findall(r'href="(/run/\w+/trial[^"#]+)"', text)
     assert len(links) == 6
     assert "over 3 runs" in words(text)

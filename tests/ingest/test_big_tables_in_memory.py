@@ -202,5 +202,5 @@ def test_keys_without_number_are_no_columns(monkeypatch, shape):
     monkeypatch.setattr(rows, "_BIG", 0)
     monkeypatch.setattr(rows, "_MOST_COLUMNS", 50)
     wide = [{"task": "a", "passed": True, f"key {n}": 1, f"id {n}": 2} for n in range(40)]
-    with pytest.raises(ReadError, match="more than 50 columns; give a table with a row for each"):
+    with pytest.raises(ReadError, match="more than 50 columns; give a table of a row per trial"):
         read_trials(SHAPES[shape](wide).encode())

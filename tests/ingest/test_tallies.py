@@ -188,7 +188,7 @@ def test_big_tables_take_the_users_name_and_judge_grades_beyond_one(tmp_path):
     tally = read_tallies(path, mapping=mapping)[0]
     assert (tally.system, tally.passed.tolist(), tally.score_total.tolist()) == ("gpt-5", [2], [2])
     two = write([{"agent": name, "task": "t", "passed": 1} for name in "ab"], tmp_path / "two.csv")
-    with pytest.raises(ReadError, match=r'two.csv: holds 2 systems \(a, b\); one name, "x"'):
+    with pytest.raises(ReadError, match=r'two.csv: holds 2 agents \(a, b\); one name, "x"'):
         read_tallies(two, mapping=ColumnMap(name="x"))
 
 

@@ -9,7 +9,9 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tarfile
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -199,11 +201,12 @@ MARKS = ("EXPECTED_ANSWER", "class Hidden", "sk-REAL", "CONNECTED", "RESOLVED", 
 
 
 @pytest.fixture(scope="module")
-def attacked(folder):
+def attacked(folder, tmp_path_factory):
     """What came of each attack, and of the honest agents beside them."""
     patch = pytest.MonkeyPatch()
     patch.setenv("MY_API_KEY", "sk-REAL-KEY-7777")
-    before = _scratch_folders()
+    scratch = tmp_path_factory.mktemp("scratch")  # other tests have folders where ours would be
+    patch.setattr(tempfile, "tempdir", str(scratch))
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         systems = [
@@ -214,13 +217,7 @@ def attacked(folder):
         ]  # fmt: skip
         came = run(folder, systems)
     patch.undo()
-    return came, before
-
-
-def _scratch_folders():
-    import tempfile
-
-    return {path.name for path in Path(tempfile.gettempdir()).glob("passhat-run-*")}
+    return came, scratch
 
 
 @isolated
@@ -293,8 +290,8 @@ def test_what_was_touched_or_left_behind_is_flagged(attacked):
 
 @isolated
 def test_nothing_of_an_attack_stays_on_the_machine(attacked, folder):
-    _, before = attacked
-    assert _scratch_folders() <= before
+    _, scratch = attacked
+    assert list(scratch.iterdir()) == []
     assert not (folder / "PWNED").exists()
     assert not (folder / "result.json").exists()
     assert (folder / "calc" / "calc.py").read_text() == WRONG
@@ -576,7 +573,7 @@ def test_a_workspace_is_not_recorded_and_a_replay_says_so(folder):
     with open_cassettes(suite, "record", environment={}) as cassettes:
         (trial,) = run_trials(suite, handle_signals=False, cassettes=cassettes).trials
     assert trial.outcome is ERRORED
-    assert "run with --live" in trial.error
+    assert "run it live" in trial.error
 
 
 @isolated
@@ -605,14 +602,15 @@ def test_trials_killed_in_the_middle_leave_nothing_behind(folder, tmp_path):
         f"systems: [{{name: a, command: [sh, -c, 'touch started; {long}']}}]\n"
         "tasks: [{name: add, prompt: '?', workspace: calc, expect: [{contains: x}]}]\n"
     )
-    import sys
-
     env = os.environ | {"TMPDIR": str(tmp_path)}
     words = [sys.executable, "-m", "passhat", "run", str(folder / "slow.yml")]
-    process = subprocess.Popen(words, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL)  # fmt: skip
+    said = tmp_path / "said.txt"
+    with said.open("wb") as file:
+        process = subprocess.Popen(words, cwd=tmp_path, env=env, stdout=file, stderr=file)
     try:
-        _until(lambda: list(tmp_path.glob("passhat-run-*/workspaces/trial-*/top/started")))
+        pattern = "passhat-run-*/workspaces/trial-*/top/started"
+        _until(lambda: list(tmp_path.glob(pattern)) or process.poll() is not None)
+        assert list(tmp_path.glob(pattern)), said.read_text()
     finally:
         process.kill()
         process.wait()

@@ -151,7 +151,7 @@ def test_bad_counts_are_refused_by_name(function, n, c, k, message):
 def test_bad_sequences_are_refused_by_name():
     with pytest.raises(ArgumentError, match="outcomes must be a sequence of passes"):
         window_pass_hat_k([0, 1, 2], 1)
-    with pytest.raises(ArgumentError, match="k must not exceed the 3 runs"):
+    with pytest.raises(ArgumentError, match="k must not exceed the 3 trials"):
         window_pass_hat_k([0, 1, 1], 4)
     with pytest.raises(ArgumentError, match="n must hold at least one task, each with a trial"):
         plug_in_pass_hat_k([3, 0], [1, 0], 1)

@@ -43,7 +43,8 @@ _EXIT_CODES = {
 
 def own_if_typed() -> None:
     """Let runs know that no other program is in this process, if a shell started it."""
-    if getattr(click.get_current_context().find_root().command, "typed", False):
+    context = click.get_current_context(silent=True)
+    if context is not None and getattr(context.find_root().command, "typed", False):
         from passhat.runner.processes import own_this_process
 
         own_this_process()

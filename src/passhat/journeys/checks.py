@@ -29,6 +29,7 @@ EXTRAS = {
     "local": ("xllamacpp",),
     "web": ("starlette", "uvicorn"),
     "frames": ("duckdb", "narwhals", "polars", "pyarrow"),
+    "sheets": ("openpyxl",),
     "cloud": ("fsspec",),
     "figures": ("cairosvg",),
     "postgres": ("psycopg",),

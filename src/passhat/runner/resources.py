@@ -205,7 +205,7 @@ class RunResources:
         cassette = self._cassettes.cache(request)
         if cassette is not None and request.workspace is not None:
             raise RunError(
-                "what an agent changes in a workspace is in no cassette: run with --live"
+                "what an agent changes in a workspace is in no cassette: run it live"
             )
         if cassette is not None and self._cassettes.holds(request):
             return CachedAgent(_NeverAsked(), cassette)
