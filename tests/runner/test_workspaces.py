@@ -564,11 +564,11 @@ def test_without_bubblewrap_a_workspace_is_an_error_that_names_the_package(folde
     assert "sandbox: none" in trial.error
 
 
-def test_a_workspace_is_not_recorded_and_a_replay_says_so(folder):
+def test_a_workspace_is_not_recorded_and_a_replay_says_so(folder, tmp_path):
     task = Task(name="t", prompt="?", workspace=Workspace(source=folder / "calc"))
     system = agent("a", "true", sandbox="none")
     pairing = Pairing(system=system, task=task, runs=1, label="t")
-    settings = CassetteSettings(mode="record", directory=folder / "cassettes")
+    settings = CassetteSettings(mode="record", directory=tmp_path / "cassettes")
     suite = Suite(name="s", pairings=(pairing,), directory=folder, cassette=settings)
     with open_cassettes(suite, "record", environment={}) as cassettes:
         (trial,) = run_trials(suite, handle_signals=False, cassettes=cassettes).trials

@@ -81,7 +81,7 @@ def test_tasks_without_runs_are_counted_and_one_task_is_no_population():
     assert (found.tasks, found.runs, found.excluded_tasks) == (2, 8, 1)
     assert isinstance(score_estimate([0], [0.0], [0.0]), Unavailable)
     missing = score_estimate([4], [3.0], [2.5], scope="tasks like these")
-    assert 'for similar tasks needs at least 2 tasks' in missing.reason
+    assert "for similar tasks needs at least 2 tasks" in missing.reason
     assert score_estimate([4], [3.0], [2.5]).interval.width < 1
 
 

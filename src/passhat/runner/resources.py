@@ -204,9 +204,7 @@ class RunResources:
         """The agent of a system that is not a model."""
         cassette = self._cassettes.cache(request)
         if cassette is not None and request.workspace is not None:
-            raise RunError(
-                "what an agent changes in a workspace is in no cassette: run it live"
-            )
+            raise RunError("what an agent changes in a workspace is in no cassette: run it live")
         if cassette is not None and self._cassettes.holds(request):
             return CachedAgent(_NeverAsked(), cassette)
         if system.name not in self._agents:
