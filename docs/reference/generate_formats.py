@@ -54,7 +54,7 @@ CHECKED = {
     "helm": "a run of crfm-helm 0.5.16",
     "metr": "written by hand in the shape of its documentation: no package writes it",
     "agentdojo": "four runs that agentdojo 0.1.35 wrote, of an agent without a model",
-    "claude-skills": "one file in the shape that the skill creator documents",
+    "claude-skills": "one file written by hand in the shape of the skill creator",
     "nemo-evaluator": "ten files in its repository; nemo-evaluator 0.2 on PyPI writes others",
     "tracelens": "files of TraceLens 0.7.0",
     "mlflow": "an evaluation of mlflow 3.17; a published table of 2",

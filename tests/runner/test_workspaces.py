@@ -465,6 +465,49 @@ def _contents(root):
     }
 
 
+SWAP = "rm calc.py; mkdir calc.py; echo x > calc.py/inner; rm -r lib; echo y > lib; echo z > deep"
+
+SWAPPED = """\
+import unittest
+from pathlib import Path
+
+
+class Hidden(unittest.TestCase):
+    def test_folder_for_file(self):
+        self.assertEqual(Path("calc.py/inner").read_text(), "x\\n")
+
+    def test_file_for_folder(self):
+        self.assertEqual(Path("lib").read_text(), "y\\n")
+"""
+
+
+@isolated
+@pytest.mark.parametrize("how", ["laid over", "copied"])
+def test_a_folder_for_a_file_and_a_file_for_a_folder_cross_to_the_tests(folder, monkeypatch, how):
+    """Also where the hidden tests need a folder in place of what the agent made a file."""
+    if how == "laid over" and not overlay_works():
+        pytest.skip("no overlay mount here")
+    monkeypatch.setattr(sandboxes, "overlay_works", lambda: how == "laid over")
+    (folder / "swapped" / "deep").mkdir(parents=True, exist_ok=True)
+    (folder / "swapped" / "hidden_tests.py").write_text(SWAPPED)
+    (folder / "swapped" / "deep" / "data.txt").write_text("laid on top")
+    task = Task(name="swap", prompt="?", workspace=Workspace(source=folder / "calc"),
+                expect=(hidden("swapped/"),))  # fmt: skip
+    trial, said = run(folder, [agent("swaps", SWAP)], task=task)["swaps"]
+    assert trial.outcome is PASSED, said
+
+
+def test_long_files_are_named_and_not_compared(tmp_path):
+    """Comparing them could take minutes, and the agent decides how long they are."""
+    (tmp_path / "long.txt").write_text("a\nb\n" * 4_000)
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "long.txt").write_text("b\nc\n" * 4_000)
+    changes = Changes(files={"long.txt": tmp_path / "new" / "long.txt"})
+    assert diff(changes, tmp_path) == (
+        "Files a/long.txt and b/long.txt differ, and are too long to compare\n"
+    )
+
+
 def test_no_change_is_written_through_a_link(tmp_path):
     template, top, outside = (tmp_path / name for name in ("template", "top", "outside"))
     for place in (template, top, outside):

@@ -16,6 +16,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -24,7 +25,14 @@ from pathlib import Path
 from passhat.dataclass import dataclass
 from passhat.errors import RunError
 from passhat.records import Resources
-from passhat.runner.processes import Tail, end_group, inherited_environment, start_group, talk
+from passhat.runner.processes import (
+    Tail,
+    descendants,
+    end_group,
+    inherited_environment,
+    start_group,
+    talk,
+)
 
 LAUNCHER = Path(__file__).with_name("sandbox_launcher.py")
 
@@ -98,7 +106,7 @@ class Sandbox:
         self._home = home
         self._limits = limits
         self.user = OWN_USERS + os.getpid() if os.geteuid() == 0 else os.getuid()
-        self.kind = require_bubblewrap()
+        self._bubblewrap = require_bubblewrap()
         self.overlays = overlay_works()
         remove_stale_cgroups()
 
@@ -185,7 +193,13 @@ class Sandbox:
         limits = self._limits
         variables = {"PATH": SEEN_PATH, "HOME": HOME, "LANG": "C.UTF-8", "TMPDIR": TMP, **env}
         bubblewrap = [
-            *(self.kind, "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts"),
+            *(
+                self._bubblewrap,
+                "--unshare-user",
+                "--unshare-pid",
+                "--unshare-ipc",
+                "--unshare-uts",
+            ),
             *("--unshare-cgroup-try", "--disable-userns", "--new-session", "--die-with-parent"),
             *(
                 "--hostname",
@@ -311,8 +325,6 @@ def bytes_below(folder: Path, enough: int) -> int:
 
 def _resident_bytes(leader: int) -> int:
     """The memory of a process and its children, by the proportional share of each page."""
-    from passhat.runner.processes import descendants
-
     pids = [leader, *(one.pid for one in descendants(leader, secrets.token_hex(8), leads=True))]
     total = 0
     for pid in pids:
@@ -356,11 +368,9 @@ def require_bubblewrap() -> str:
 
 
 @functools.cache
-def overlay_works(parent: Path | None = None) -> bool:
+def overlay_works() -> bool:
     """Whether changes can be laid over a folder: not in most containers, nor before Linux 5.11."""
-    import tempfile
-
-    with tempfile.TemporaryDirectory(prefix="passhat-", dir=parent) as name:
+    with tempfile.TemporaryDirectory(prefix="passhat-") as name:
         home = Path(name)
         for part in ("stage", "below", "top", "spare"):
             (home / part).mkdir()

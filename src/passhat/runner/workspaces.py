@@ -15,7 +15,7 @@ import stat
 import subprocess
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -49,6 +49,9 @@ SETUP_SECONDS = 600.0
 GRADER_SECONDS = 300.0
 MOST_FLAGS, MOST_TESTS = 100, 2000
 
+MOST_PRINTED = 2**20
+"""Bytes of what tests print; more belong into their report."""
+
 PROTECTED = (
     *("tests/", "test/", "__tests__/", "spec/", "test_*.py", "*_test.*", "*.test.*", "*.spec.*"),
     *("conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "jest.config.*"),
@@ -60,6 +63,9 @@ DEEPEST = 100
 """Folders in folders; what is deeper is left behind."""
 
 LONGEST_DIFF = 5_000_000
+
+LONGEST_COMPARED = 5_000
+"""Lines of two files that are compared: the time grows with their product."""
 
 OPAQUE = ("trusted.overlay.opaque", "user.overlay.opaque")
 """The marks of a folder that replaces the one below it instead of adding to it."""
@@ -233,9 +239,8 @@ def _laid_over(top: Path, template: Path, flags: list[str]) -> Iterator[tuple[st
         before = template / name
         is_folder = before.is_dir() and not before.is_symlink()
         below = _names_below(template, name) if is_folder else [name]
-        yield from (
-            (gone, None) for gone in below if gone not in now and _is_there(template / gone)
-        )
+        there = (gone for gone in below if os.path.lexists(template / gone))
+        yield from ((gone, None) for gone in there if gone not in now)
     yield from ((name, path) for name, path in now.items() if not _same(path, template / name))
 
 
@@ -245,10 +250,6 @@ def _entries(folder: Path, flags: list[str]) -> list[os.DirEntry[str]]:
     except OSError as error:
         flags.append(f"unreadable: {folder.name}: {error.strerror}")
         return []
-
-
-def _is_there(path: Path) -> bool:
-    return os.path.lexists(path)
 
 
 def _compared(copy: Path, template: Path, flags: list[str]) -> Iterator[tuple[str, Path | None]]:
@@ -328,7 +329,7 @@ def lay(changes: Changes, view: View, template: Path) -> None:
             _delete(place, name, view, template)
             continue
         _clear(place)
-        place.parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(place.parent, view.top)
         if file.is_symlink():
             place.symlink_to(file.readlink())
             continue
@@ -340,11 +341,13 @@ def lay(changes: Changes, view: View, template: Path) -> None:
 
 def _delete(place: Path, name: str, view: View, template: Path) -> None:
     _clear(place)
-    below = template / name
-    if view.below is not None and os.path.lexists(below):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        if not place.parent.is_symlink() and not os.path.lexists(place):
-            os.mknod(place, stat.S_IFCHR | 0o600, os.makedev(0, 0))
+    if view.below is None or not os.path.lexists(template / name):
+        return
+    above = [view.top / parent for parent in Path(name).parents[:-1]]
+    if any(os.path.lexists(parent) and not parent.is_dir() for parent in above):
+        return  # a file stands where its folder was
+    _make_folder(place.parent, view.top)
+    os.mknod(place, stat.S_IFCHR | 0o600, os.makedev(0, 0))
 
 
 def _clear(place: Path) -> None:
@@ -354,18 +357,24 @@ def _clear(place: Path) -> None:
         place.unlink()
 
 
+def _make_folder(folder: Path, top: Path) -> None:
+    """Make a folder of a workspace, in place of a link, a file or a mark of deletion on the way."""
+    place = top
+    for part in folder.relative_to(top).parts:
+        place /= part
+        if place.is_symlink() or not place.is_dir():
+            _clear(place)
+            place.mkdir()
+
+
 def lay_files(source: Path, view: View) -> None:
     """Put a file, or all files of a folder, on top of a workspace, in place of what is there."""
-    names = [source.name] if source.is_file() else _names_below(source)
     root = source.parent if source.is_file() else source
-    for name in names:
-        place = view.top / name
-        for parent in reversed(place.parents):
-            if parent.is_symlink() and parent.is_relative_to(view.top):
-                parent.unlink()
+    for file in files_of(source):
+        place = view.top / file.relative_to(root)
+        _make_folder(place.parent, view.top)
         _clear(place)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(root / name, place, follow_symlinks=True)
+        shutil.copy2(file, place, follow_symlinks=True)
 
 
 def diff(changes: Changes, template: Path) -> str:
@@ -381,6 +390,8 @@ def diff(changes: Changes, template: Path) -> str:
         new = "/dev/null" if file is None else f"b/{name}"
         if before is None or after is None:
             part = f"Binary files {old} and {new} differ\n"
+        elif min(before.count("\n"), after.count("\n")) > LONGEST_COMPARED:
+            part = f"Files {old} and {new} differ, and are too long to compare\n"
         else:
             lines = difflib.unified_diff(
                 before.splitlines(keepends=True), after.splitlines(keepends=True), old, new
@@ -440,20 +451,31 @@ class Workspaces:
         sandbox = self.sandbox(system)
         files = tuple(system.add_files.items())
         key = (given, task.setup, files, system.show, sandbox is None)
-        making = self._templates.get(key)
-        if making is None or (making.done() and making.exception() and not _failed_twice(making)):
-            number = len(list(self._home.glob("template-*")))
-            folder = self._home / f"template-{number}"
-            making = asyncio.create_task(self._make(given, task, system, sandbox, folder))
-            earlier = self._templates.get(key)
-            making.set_name("again" if earlier is not None else "first")
-            self._templates[key] = making
-        template = await asyncio.shield(making)
+        if key not in self._templates:
+            folder = self._home / f"template-{len(self._templates)}"
+            making = self._make_or_again(given, task, system, sandbox, folder)
+            self._templates[key] = asyncio.create_task(making)
+        template = await asyncio.shield(self._templates[key])
         folder = self._home / name
         view = await asyncio.to_thread(fresh_copy, template, folder, sandbox)
         return TrialWorkspace(
-            system=system, task=task, sandbox=sandbox, template=template, folder=folder, view=view
+            system=system, sandbox=sandbox, template=template, folder=folder, view=view
         )
+
+    async def _make_or_again(
+        self,
+        given: Workspace,
+        task: Task,
+        system: CommandSystem,
+        sandbox: Sandbox | None,
+        folder: Path,
+    ) -> Path:
+        """Make a template; what fails once, as a download may, is tried once more."""
+        try:
+            return await self._make(given, task, system, sandbox, folder)
+        except RunError:
+            await asyncio.to_thread(remove_folder, folder)
+            return await self._make(given, task, system, sandbox, folder)
 
     async def _make(
         self,
@@ -474,8 +496,8 @@ class Workspaces:
             stdout, stderr = Tail(), Tail()
             words = ["sh", "-ec", task.setup]
             made = TrialWorkspace(
-                system=system, task=task, sandbox=sandbox, template=folder,
-                folder=folder, view=View(top=folder),
+                system=system, sandbox=sandbox, template=folder, folder=folder,
+                view=View(top=folder),
             )  # fmt: skip
             try:
                 async with asyncio.timeout(SETUP_SECONDS):
@@ -488,10 +510,6 @@ class Workspaces:
                 said = stderr.text or stdout.text
                 raise RunError(f"setup: {exit_sentence(ended.code, said)}")
         return folder
-
-
-def _failed_twice(making: asyncio.Task[Path]) -> bool:
-    return making.get_name() == "again"
 
 
 def fresh_copy(template: Path, folder: Path, sandbox: Sandbox | None) -> View:
@@ -515,19 +533,17 @@ class TrialWorkspace:
         self,
         *,
         system: CommandSystem,
-        task: Task,
         sandbox: Sandbox | None,
         template: Path,
         folder: Path,
         view: View,
     ) -> None:
-        self._system, self._task, self._sandbox = system, task, sandbox
+        self._system, self._sandbox = system, sandbox
         self._template, self._folder, self._view = template, folder, view
         self.changes = Changes(files={})
         self.stage: Stage = "agent"
-        self.limit: str | None = None
         self.tests: tuple[TestResult, ...] = ()
-        self.graded_in = 0
+        self._graders = 0
 
     @property
     def is_isolated(self) -> bool:
@@ -595,8 +611,8 @@ class TrialWorkspace:
         """Run hidden tests on the changes alone, in a fresh copy and a sandbox of its own."""
         options = expectation.options
         protect = (*PROTECTED, *options.get("protect", ()))
-        self.graded_in += 1
-        folder = self._folder / f"grader-{self.graded_in}"
+        self._graders += 1
+        folder = self._folder / f"grader-{self._graders}"
         crossing = self.changes.without(protect)
         self.changes = replace(self.changes, flags=crossing.flags)
         view = await asyncio.to_thread(fresh_copy, self._template, folder, self._sandbox)
@@ -617,7 +633,7 @@ class TrialWorkspace:
             await asyncio.to_thread(prepare)
         except OSError as error:
             raise GraderError(f"the tests cannot be laid out: {error}") from None
-        stdout, stderr = Tail(MOST_REPORT), Tail(64_000)
+        stdout, stderr = Tail(MOST_PRINTED), Tail(MOST_PRINTED)
         env = {"PYTHONDONTWRITEBYTECODE": "1", "CI": "1"}
         timeout = float(options.get("timeout") or GRADER_SECONDS)
         name = Path(report).name
@@ -643,18 +659,17 @@ class TrialWorkspace:
             limit=ended.limit,
         )
 
-    def record(self, clean: Callable[[str], str] = str) -> dict[str, Any]:
+    def record(self) -> dict[str, Any]:
         """What is kept of it: where it ended, the diff, the tests, and what to know of it."""
         sandbox = self._sandbox
         return {
             "stage": self.stage,
             "sandbox": "none: NOT ISOLATED" if sandbox is None else "bubblewrap",
             "limits": "none" if sandbox is None else sandbox.limited_by,
-            "limit": self.limit,
-            "diff": clean(diff(self.changes, self._template)),
-            "flags": [clean(flag) for flag in self.changes.flags[:MOST_FLAGS]],
+            "diff": diff(self.changes, self._template),
+            "flags": list(self.changes.flags[:MOST_FLAGS]),
             "tests": [
-                {"name": clean(one.name), "outcome": one.outcome, "message": clean(one.message)}
+                {"name": one.name, "outcome": one.outcome, "message": one.message}
                 for one in self.tests[:MOST_TESTS]
             ],
         }
