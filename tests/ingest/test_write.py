@@ -19,6 +19,7 @@ def trials_of_any_kind(draw):
     outcome = draw(st.sampled_from(Outcome))
     broke = outcome is Outcome.ERRORED
     words = st.lists(NAMES, max_size=2).map(tuple)
+    at = draw(st.dictionaries(NAMES.filter(lambda name: "=" not in name), NAMES, max_size=2))
     return Trial(
         system=draw(NAMES),
         task=draw(NAMES),
@@ -32,6 +33,9 @@ def trials_of_any_kind(draw):
         tools=draw(words),
         tags=draw(words),
         level=draw(st.none() | st.just("task")),
+        base=draw(NAMES) if at else None,
+        at=tuple(f"{factor}={level}" for factor, level in at.items()),
+        stated_confidence=draw(st.none() | st.floats(0, 1)),
         error=draw(st.none() | st.just("boom, bang")) if broke else None,
         started=draw(st.none() | st.just("2026-01-01T00:00:00Z")),
     )

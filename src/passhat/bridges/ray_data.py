@@ -18,7 +18,7 @@ from ray.data.block import BlockAccessor  # type: ignore[import-not-found,unused
 
 from passhat.errors import ArgumentError, ReadError
 from passhat.messages import listed
-from passhat.records import FeatureSums, Tally, Trials, merge_tallies
+from passhat.records import Tally, Trials, merge_tallies
 from passhat.records.columns import find_columns
 from passhat.records.data_frames import column_map
 
@@ -143,22 +143,5 @@ def _check_every_trial(dataset: Any, keys: Sequence[str], *, parts: int) -> None
 def _sorted(tally: Tally) -> Tally:
     """The same with its tasks by name: blocks arrive in any order."""
     order = np.array(sorted(range(len(tally.tasks)), key=tally.tasks.__getitem__), dtype=np.intp)
-    return replace(
-        tally,
-        tasks=tuple(tally.tasks[i] for i in order),
-        passed=tally.passed[order],
-        failed=tally.failed[order],
-        errored=tally.errored[order],
-        score_total=tally.score_total[order],
-        score_squares=tally.score_squares[order],
-        features={
-            name: FeatureSums(
-                count=sums.count[:, order],
-                total=sums.total[:, order],
-                squares=sums.squares[:, order],
-            )
-            for name, sums in sorted(tally.features.items())
-        },
-        family=None if tally.family is None else tuple(tally.family[i] for i in order),
-        weight=None if tally.weight is None else tally.weight[order],
-    )
+    by_name = tally.take(order)
+    return replace(by_name, features=dict(sorted(by_name.features.items())))

@@ -308,6 +308,14 @@ CREATE TABLE labels (
 );
 """
 
+# The task that a trial's task is without the conditions it was tried under, these conditions, and
+# what the agent said of its own success.
+_VERSION_7 = """
+ALTER TABLE trials ADD COLUMN base TEXT;
+ALTER TABLE trials ADD COLUMN at TEXT;
+ALTER TABLE trials ADD COLUMN stated_confidence REAL;
+"""
+
 # Only a store with many workers needs these: indices for tickets that are ready or claimed, and a
 # table of rates, which may be lost when the server crashes.
 _QUEUE_OF_POSTGRES = """
@@ -353,6 +361,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _same(_VERSION_4),
     _same(_VERSION_5),
     _same(_VERSION_6),
+    _same(_VERSION_7),
 )
 """Step i leads from version i to version i + 1. Never edit one that was released."""
 

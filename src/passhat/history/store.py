@@ -44,9 +44,13 @@ DEFAULT_PATH = Path(STORE)
 
 TRIAL_COLUMNS = (
     "trial", "sequence", "outcome", "score", "seed", *FEATURES,
-    "tools", "level", "tags", "error", "started", "family", "weight",
+    "tools", "level", "tags", "error", "started", "family", "weight", "base", "at",
+    "stated_confidence",
 )  # fmt: skip
 """The columns of a trial, besides its run, system and task."""
+
+_SINCE_CHECKSUMS = ("base", "at", "stated_confidence")
+"""The last of them, which came later than checksums: trials without them keep the one they have."""
 
 _COLUMNS = ("run", "system", "task", *TRIAL_COLUMNS)
 _KEY = ("run", "system", "task", "trial")
@@ -456,7 +460,9 @@ class History:
             (run,),
         )
         for row in rows:
-            digest.update(msgspec.msgpack.encode(row))
+            later = len(_SINCE_CHECKSUMS)
+            kept = row if any(value is not None for value in row[-later:]) else row[:-later]
+            digest.update(msgspec.msgpack.encode(kept))
         return f"{digest.hexdigest()} {self._run_digest(run)}"
 
     def _run_digest(self, run: int) -> str:
@@ -538,7 +544,7 @@ SELECT s.text, t.text, x.* FROM (
   count(*) FILTER (WHERE outcome = 0), count(*) FILTER (WHERE outcome = 2),
   coalesce(sum(score) FILTER (WHERE outcome <> 2), 0.0),
   coalesce(sum(score * score) FILTER (WHERE outcome <> 2), 0.0),
-  avg(weight), count(family)
+  avg(weight), count(family), count(base)
 FROM trials WHERE run = ? GROUP BY system, task) x
 JOIN names s ON s.id = x.system JOIN names t ON t.id = x.task
 """
@@ -547,11 +553,11 @@ _FEATURES = (
     f"SELECT system, task, outcome, {', '.join(map(_FEATURE.format, FEATURES))} "  # noqa: S608  our names
     "FROM trials WHERE run = ? GROUP BY system, task, outcome"
 )
-# As in a table of trials, the last trial of a task that names a family decides.
-_FAMILIES = """
-SELECT x.system, x.task, x.family FROM trials x JOIN (
+# As in a table of trials, the last trial of a task that names a family (or base) decides.
+_LABELS = """
+SELECT x.system, x.task, x.{0} FROM trials x JOIN (
   SELECT system, task, max(sequence) AS last FROM trials
-  WHERE run = ?1 AND family IS NOT NULL GROUP BY system, task) y
+  WHERE run = ?1 AND {0} IS NOT NULL GROUP BY system, task) y
 ON x.system = y.system AND x.task = y.task AND x.sequence = y.last WHERE x.run = ?1
 """
 
@@ -563,14 +569,20 @@ def count_in_database(database: Database, run: Run, *, features: bool = False) -
     # Tasks and systems each in the order in which they first occur.
     order = sorted(counts, key=lambda pair: counts[pair][0])
     tasks = dict.fromkeys(task for _, task in order)
-    named = any(row[-1] for row in counts.values())
+    labels = {
+        column: {
+            (system, task): label
+            for system, task, label in database.execute(_LABELS.format(column), (run.id,))
+        }
+        for place, column in enumerate(("base", "family"), 1)
+        if any(row[-place] for row in counts.values())
+    }
     by_outcome = database.execute(_FEATURES, (run.id,)) if features else ()
-    families = database.execute(_FAMILIES, (run.id,)) if named else ()
     read = _Reduced(
         names={row[i + 2]: row[i] for row in rows for i in (0, 1)},
         counts=counts,
         sums={(system, task, outcome): sums for system, task, outcome, *sums in by_outcome},
-        families={(system, task): family for system, task, family in families},
+        labels=labels,
         sources=sources_of(run),
     )
     return [
@@ -586,7 +598,7 @@ class _Reduced:
     names: Mapping[int, str]
     counts: Mapping[Pair, Sequence[Any]]
     sums: Mapping[tuple[int, int, int], Sequence[Any]]
-    families: Mapping[Pair, str]
+    labels: Mapping[str, Mapping[Pair, str]]
     sources: tuple[Source, ...]
 
     def tally(self, pairs: Sequence[Pair]) -> Tally:
@@ -597,7 +609,7 @@ class _Reduced:
         from passhat.records.tally import significant
 
         rows = [self.counts[pair] for pair in pairs]
-        _, passed, failed, errored, total, squares, weight, _ = zip(*rows, strict=True)
+        _, passed, failed, errored, total, squares, weight, *_ = zip(*rows, strict=True)
         weighted = any(one is not None for one in weight)
         return Tally(
             system=self.names[pairs[0][0]],
@@ -609,8 +621,8 @@ class _Reduced:
             score_squares=significant(np.array(squares, dtype=np.float64)),
             features=self._features(pairs) if self.sums else {},
             sources=self.sources,
-            family=tuple(map(self.families.get, pairs)) if self.families else None,
             weight=np.array([1.0 if w is None else w for w in weight]) if weighted else None,
+            **{name: tuple(map(own.get, pairs)) for name, own in self.labels.items()},
         )
 
     def _features(self, pairs: Sequence[Pair]) -> dict[str, FeatureSums]:
@@ -684,6 +696,7 @@ def trial_row(trial: Trial, sequence: int) -> tuple[Any, ...]:
         "outcome": int(trial.outcome),
         "tools": _join_texts(trial.tools),
         "tags": _join_texts(trial.tags),
+        "at": _join_texts(trial.at),
     }
     return tuple(packed[name] if name in packed else getattr(trial, name) for name in TRIAL_COLUMNS)
 
@@ -693,13 +706,14 @@ def trial_of_row(system: str, task: str, row: Sequence[Any]) -> Trial:
     given = dict(zip(TRIAL_COLUMNS, row, strict=True))
     del given["sequence"]
     given["outcome"] = Outcome(given["outcome"])
-    given["tools"], given["tags"] = split_texts(given["tools"]), split_texts(given["tags"])
+    given |= {name: split_texts(given[name]) for name in _JOINED}
     return Trial(system=system, task=task, **given)
 
 
-ROUND_COLUMNS = ("trial", "sequence", "outcome", "score", "seed", "started")
+ROUND_COLUMNS = ("trial", "sequence", "outcome", "score", "seed", "started", "base")
 """The columns that show whether runs moved together."""
 
+_JOINED = ("tools", "tags", "at")
 _ALWAYS_THERE = ("system", "task", "trial", "outcome", "score")
 
 
@@ -716,7 +730,7 @@ def trials_of_rows(
     for name in [name for name in columns if name not in _ALWAYS_THERE]:
         if all(value is None for value in columns[name]):
             del columns[name]
-    for name in ("tools", "tags"):
+    for name in _JOINED:
         if name in columns:
             columns[name] = tuple(map(split_texts, columns[name]))
     return Trials.from_columns(columns, duplicates=None, sources=sources)

@@ -164,7 +164,7 @@ class RunQueue:
 
 _TYPES = {
     **dict.fromkeys(("trial", "sequence", "outcome", "seed"), "BIGINT"),
-    **dict.fromkeys(("tools", "level", "family", "tags", "error", "started"), "TEXT"),
+    **dict.fromkeys(("tools", "level", "family", "tags", "error", "started", "base", "at"), "TEXT"),
 }
 
 _TRIAL_RECORD = ", ".join(f"{name} {_TYPES.get(name, 'FLOAT8')}" for name in TRIAL_COLUMNS)

@@ -34,7 +34,7 @@ from passhat.records.data_frames import trial_numbers
 from passhat.records.labels import join_labels
 from passhat.records.tally import Categorical
 from passhat.records.transcript import clean_errors
-from passhat.records.trial import Facts, families_by_name
+from passhat.records.trial import Facts, conditions_by_name, families_by_name
 from passhat.records.trials import BEYOND, LARGEST
 
 MOST_ROWS = 64
@@ -100,7 +100,7 @@ def _joined(pieces: list[InputPart], mapping: ColumnMap) -> list[CheckedPart] | 
 
 def _may_join(pieces: Sequence[InputPart], mapping: ColumnMap) -> bool:
     """Whether no rule looks at all trials of a file together."""
-    if mapping.family_pattern is not None:
+    if mapping.family_pattern is not None or mapping.factor_pattern is not None:
         return False
     if mapping.pass_if is not None and not all(piece.table.judged for piece in pieces):
         return False
@@ -120,7 +120,7 @@ def _counts_trials(piece: InputPart) -> bool:
 
 
 def _values(pieces: Sequence[InputPart], name: str) -> Iterator[Any]:
-    nothing = () if name in ("tags", "tools") else None
+    nothing = () if name in ("tags", "tools", "at") else None
     for piece in pieces:
         columns = piece.table.columns
         yield from columns[name] if name in columns else [nothing] * len(piece.table)
@@ -136,14 +136,14 @@ Fault = Callable[[int, str, str], ReadError]
 _NOT_NEEDED = frozenset(
     (
         *("system", "trial", "score", *FEATURES, "seed", "level", "tags", "tools", "started"),
-        *("family", "weight", "human_labels"),
+        *("family", "weight", "human_labels", "base", "at", "stated_confidence"),
     )
 )
 
 _COLUMNS = frozenset((*(one.name for one in fields(Trial)), "passed", "human_labels"))
 
 _KEPT_EMPTY = frozenset(("system", "task", "trial", "outcome", "passed", "score"))
-_OPTIONAL_FACTS = frozenset(("score", "family", "started"))
+_OPTIONAL_FACTS = frozenset(("score", "family", "started", "factor"))
 """Parts that a file of a format may lack; "read as" then does not mention them."""
 
 
@@ -161,9 +161,8 @@ def assemble(piece: InputPart, mapping: ColumnMap) -> Trials:
         columns.pop(name, None)
     columns["task"] = _texts("task", columns.get("task", []), fault)
     columns["system"] = _systems(piece, columns, mapping, fault)
-    if mapping.family_pattern is not None:
-        columns["family"] = families_by_name(columns["task"], mapping.family_pattern)
-    for name in ("score", *FEATURES, "weight"):
+    columns |= _parts_of_names(columns["task"], mapping)
+    for name in ("score", *FEATURES, "weight", "stated_confidence"):
         if name in columns:
             columns[name] = _numbers(name, columns[name], fault)
     if mapping.pass_if is not None and not table.judged:
@@ -210,7 +209,9 @@ def _source(
     piece: InputPart, columns: Mapping[str, Any], mapping: ColumnMap, notes: Sequence[str]
 ) -> Source:
     named = _OPTIONAL_FACTS - mapping.left_out()
-    filled = frozenset(name for name in named if _is_filled(name, columns))
+    filled = frozenset(
+        name for name in named if _is_filled("at" if name == "factor" else name, columns)
+    )
     read_as, left_out = tuple(piece.table.read_as.items()), tuple(piece.table.left_out)
     return Source(
         name=piece.name,
@@ -242,6 +243,8 @@ def _facts(
     facts |= dict.fromkeys(_OPTIONAL_FACTS - filled, "")
     if mapping.family_pattern is not None:
         facts["family"] = f'"{short(mapping.family or "")}" in the name of the task'
+    if mapping.factor_pattern is not None:
+        facts["factor"] = f'"{short(mapping.factor or "")}" in the name of the task'
     if "trial" in mapping.left_out():
         facts["run"] = "order of rows"
     return reading.facts(facts, left_out)
@@ -271,6 +274,16 @@ def _systems(
     if mapping.name is None:
         return systems
     return [one_name(piece.name, dict.fromkeys(systems), mapping.name)] * size
+
+
+def _parts_of_names(tasks: Sequence[str], mapping: ColumnMap) -> dict[str, Any]:
+    """What the user's patterns find in the names of tasks: families, conditions."""
+    parts: dict[str, Any] = {}
+    if mapping.family_pattern is not None:
+        parts["family"] = families_by_name(tasks, mapping.family_pattern)
+    if mapping.factor_pattern is not None:
+        parts["base"], parts["at"] = conditions_by_name(tasks, mapping.factor_pattern)
+    return parts
 
 
 def _numbers(name: str, values: Sequence[Any], fault: Fault) -> NDArray[np.float64]:

@@ -389,7 +389,7 @@ def _check_derived(pieces: Sequence[InputPart]) -> None:
 def _as_one(parts: Sequence[CheckedPart]) -> Trials:
     """All trials; those of files that do not number them are numbered on from file to file."""
     tables = [part.trials for part in parts if part.trials is not None]
-    trials = Trials.concat(tables, duplicates=None)
+    trials = Trials.concat(tables, duplicates=None).crossed()
     if len(parts) == 1 or all(part.numbered for part in parts):
         return trials
     unnumbered = [np.full(len(part.file.table), not part.numbered) for part in parts]

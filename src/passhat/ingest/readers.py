@@ -219,6 +219,7 @@ class Reading:
     outcome: str = ""
     score: str = ""
     family: str = ""
+    factor: str = ""
     started: str = ""
     companions: tuple[str, ...] = ()
     snapshots: tuple[str, ...] = ()

@@ -889,6 +889,8 @@ _MOST_FAULTS = 10
 def table_facts(found: Mapping[str, str], mapping: ColumnMap) -> dict[str, str]:
     """Which column became what, and what replaces columns that are missing."""
     named = {meaning: f'column "{short(column)}"' for meaning, column in found.items()}
+    if "at" in named:
+        named["factor"] = named.pop("at")
     outcome = named.pop("passed", "")
     if not outcome:
         outcome = f'a "{short(found["score"])}" of 1 passes' if "score" in found else ""

@@ -441,8 +441,8 @@ def _plan_query(path: Path, engine: Engine, mapping: ColumnMap) -> _GroupQuery |
     outcome, by_word = _outcome_sql(columns, found, mapping, score)
     parts = [part for column in found.values() for part in name_parts(columns, column)]
     simple = all(part in columns for part in parts)
-    labelled = "human_labels" in found
-    if outcome is None or "task" not in found or not simple or labelled or may_reshape(columns):
+    by_row = not found.keys().isdisjoint(("human_labels", "at")) or mapping.factor_pattern
+    if outcome is None or "task" not in found or not simple or by_row or may_reshape(columns):
         return None
     features = tuple(name for name in FEATURES if name in found)
     for name in (*features, *(["score"] if score is None else [])):

@@ -272,6 +272,20 @@ def name_cells(names: Collection[str], column: str, cells: Cells) -> list[Any]:
     return ["/".join(str(cell) for cell in row if not is_missing(cell)) for row in rows]
 
 
+def condition_cells(names: Collection[str], column: str, cells: Cells) -> list[tuple[str, ...]]:
+    """The conditions that columns hold, in words; a row with an empty cell is under none of it.
+
+    >>> table = {"user": ["terse", None], "day": [1, 2]}
+    >>> condition_cells(table, "user,day", table.__getitem__)
+    [('user=terse', 'day=1'), ('day=2',)]
+    """
+    parts = name_parts(names, column)
+    return [
+        tuple(f"{part}={str(cell).strip()}" for part, cell in row if not is_missing(cell))
+        for row in (zip(parts, row, strict=True) for row in zip(*map(cells, parts), strict=True))
+    ]
+
+
 def _unfit_system(
     found: Mapping[str, str], mapping: ColumnMap, cells: Cells
 ) -> tuple[str, str] | None:
@@ -543,6 +557,8 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "weight": ("weight", "task_weight"),
     "tags": ("tags", "tag", "service", "category", "domain", "suite"),
     "started": ("started", "started_at", "start_time", "timestamp", "created_at"),
+    "stated_confidence": ("stated_confidence", "agent_confidence", "self_confidence"),
+    "at": ("at",),
     "human_labels": ("human_labels",),
     "label_by": ("label_by",),
     "label_chosen": ("label_chosen",),
@@ -558,7 +574,13 @@ TRANSCRIPTS = (
 )
 """The names of a column that holds transcripts, the surest first."""
 
-_LEFT_OUT = tuple(meaning for meaning in ALIASES if meaning != "task")
+SEVERAL = ("task", "system", "at")
+"""What several columns may make up together, joined by commas."""
+
+_FIELDS = {"at": "factor"}
+"""What the user's choice calls a meaning, if not the same."""
+
+_LEFT_OUT = tuple(_FIELDS.get(meaning, meaning) for meaning in ALIASES if meaning != "task")
 """What a table need not have."""
 
 MOST_KEPT = 200
@@ -612,7 +634,14 @@ class ColumnMap:
     family: str | None = _column(
         "Column with the family, or a pattern of task names: '^([a-z]+)-'."
     )
+    factor: str | None = _column(
+        "Column with a condition of the attempt, such as the user; several, joined by commas; or a "
+        "pattern of task names: '(?P<task>.+)#(?P<wording>.+)'."
+    )
     weight: str | None = _column("Column with the weight of the task.")
+    stated_confidence: str | None = _column(
+        "Column with what the agent said of its own success, from 0 to 1."
+    )
     level: str | None = _column("Column with the level: function, task or system.")
     cost: str | None = _column(
         "Column with the cost in dollars, or '' to ignore it (each column but the task takes '')."
@@ -686,6 +715,25 @@ class ColumnMap:
             rule = f"must be a column, or a pattern with one group ({error})"
             raise ArgumentError("family", rule, self.family) from None
 
+    @property
+    def factor_pattern(self) -> re.Pattern[str] | None:
+        r"""The pattern over task names whose groups are the task and its conditions, by name.
+
+        >>> ColumnMap(factor=r"(?P<task>.+)#(?P<wording>\w+)").factor_pattern.groups
+        2
+        >>> ColumnMap(factor="user").factor_pattern
+        """
+        if self.factor is None or "(" not in self.factor:
+            return None
+        rule = "must be a column, or a pattern such as '(?P<task>.+)#(?P<wording>.+)'"
+        try:
+            pattern = re.compile(self.factor)
+        except re.error as error:
+            raise ArgumentError("factor", f"{rule} ({error})", self.factor) from None
+        if "task" not in pattern.groupindex or len(pattern.groupindex) < 2:
+            raise ArgumentError("factor", rule, self.factor)
+        return pattern
+
     def left_out(self) -> frozenset[str]:
         """What the user does not want, whatever the columns are called."""
         return _left_out(self)
@@ -701,15 +749,16 @@ def _chosen(mapping: ColumnMap) -> dict[str, str]:
     return {
         name: value
         for name in ALIASES
-        if (value := getattr(mapping, name))
+        if (value := getattr(mapping, _FIELDS.get(name, name)))
         and not (name == "family" and mapping.family_pattern)
+        and not (name == "at" and mapping.factor_pattern)
         and not (name == "label_chosen" and value in WAYS)
     }
 
 
 @cache
 def _left_out(mapping: ColumnMap) -> frozenset[str]:
-    return frozenset(name for name in _LEFT_OUT if getattr(mapping, name) == "")
+    return frozenset(name for name in ALIASES if getattr(mapping, _FIELDS.get(name, name)) == "")
 
 
 def find_columns(names: Iterable[str], mapping: ColumnMap) -> dict[str, str]:
@@ -737,6 +786,11 @@ def _find_columns(names: tuple[str, ...], mapping: ColumnMap) -> dict[str, str]:
                 if alias in by_usual_name and by_usual_name[alias] not in found.values():
                     found[meaning] = by_usual_name[alias]
                     break
+    if "at" in found and not mapping.factor:  # passhat's own column, which it writes beside "base"
+        if "base" in by_usual_name:
+            found["base"] = by_usual_name["base"]
+        else:
+            del found["at"]
     return found
 
 

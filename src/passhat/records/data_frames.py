@@ -16,9 +16,11 @@ from passhat.messages import listed, short, typo_hint
 from passhat.records.columns import (
     ALIASES,
     COUNTED,
+    SEVERAL,
     ColumnMap,
     aggregate_column,
     as_number,
+    condition_cells,
     error_text,
     find_columns,
     find_conflict,
@@ -33,7 +35,7 @@ from passhat.records.columns import (
     usual_name,
 )
 from passhat.records.labels import join_labels
-from passhat.records.trial import Facts, Outcome, Source, Trial
+from passhat.records.trial import Facts, Outcome, Source, Trial, conditions_by_name
 
 if TYPE_CHECKING:
     from passhat.dataclass import FrameLibrary
@@ -46,7 +48,7 @@ WAY_IN = (
 )
 
 _LIBRARIES = ("pandas", "polars", "pyarrow")
-_LISTS = ("tags", "tools")
+_LISTS = ("tags", "tools", "at")
 _FIELDS = tuple(field.name for field in fields(Trial))
 _COLUMNS = (*_FIELDS, "passed")
 _NAMES = frozenset((*_COLUMNS, *(name for names in ALIASES.values() for name in names)))
@@ -102,7 +104,7 @@ def columns_of_table(
 
 def column_map(renamed: Mapping[str, str | None]) -> ColumnMap:
     """What the user calls columns: `task="case"`, `passed="ok"` (or `outcome`), `pass_if="..."`."""
-    known = (*_COLUMNS, "pass_if")
+    known = (*_COLUMNS, "pass_if", "factor")
     if unknown := sorted(set(renamed) - set(known)):
         raise ArgumentError("renamed", f"must be among {', '.join(known)}", unknown[0])
     chosen = dict(renamed)
@@ -263,6 +265,11 @@ def read_columns(
         for meaning, column in found.items()
         if meaning != "passed"
     }
+    if "at" in found and mapping.factor:
+        columns["at"] = condition_cells(given, found["at"], given.__getitem__)
+    elif mapping.factor_pattern is not None:
+        named = conditions_by_name(map(str, columns["task"]), mapping.factor_pattern)
+        columns["base"], columns["at"] = named
     if grades := letter_scores(found, given.__getitem__):
         columns["score"] = grades
     columns["outcome"] = _outcomes(argument, given, found, mapping, columns.get("score", ()))
@@ -295,10 +302,10 @@ def typed_cells(meaning: str, column: str, cells: Sequence[Any]) -> list[Any]:
     """Cells as values of their meaning; numbers are checked later, with all others."""
     if meaning == "error":
         return [error_text(cell) for cell in cells]
-    if meaning in ("tags", "tools"):
-        split = column.lower() in ("tags", "tools")
+    if meaning in ("tags", "tools", "at"):
+        split = column.lower() in ("tags", "tools", "at")
         return [_words(cell, split) for cell in cells]
-    if meaning in ("level", "started", "family"):
+    if meaning in ("level", "started", "family", "base"):
         return [None if is_missing(cell) else str(cell) for cell in cells]
     if meaning == "seconds" and milliseconds(column):
         return [_thousandth(cell) for cell in cells]
@@ -331,7 +338,7 @@ def trial_numbers(values: Sequence[Any], systems: Sequence[Any], tasks: Sequence
 
 def _check_named(argument: str, given: GivenColumns, mapping: ColumnMap) -> None:
     for meaning, column in mapping.chosen().items():
-        for part in name_parts(given, column) if meaning in ("task", "system") else [column]:
+        for part in name_parts(given, column) if meaning in SEVERAL else [column]:
             if part not in given:
                 raise ArgumentError(argument, f"must have the column {part}", sorted(given))
 

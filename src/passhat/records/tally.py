@@ -31,7 +31,8 @@ class Tally:
     """The trials of one system, counted per task.
 
     `score_total` and `score_squares` run over completed (passed or failed) trials. `family` names
-    the source that each task comes from, and `weight` how much it counts, if that is given.
+    the source that each task comes from, and `weight` how much it counts, if that is given; `base`
+    the task that each is without the conditions it was tried under.
     """
 
     system: str
@@ -45,6 +46,7 @@ class Tally:
     sources: tuple[Source, ...] = ()
     family: tuple[str | None, ...] | None = None
     weight: Floats | None = None
+    base: tuple[str | None, ...] | None = None
 
     def __repr__(self) -> str:
         ended = (("passed", self.passed), ("failed", self.failed), ("errored", self.errored))
@@ -66,6 +68,37 @@ class Tally:
         """Runs per task: an errored one is a failure, or is left out."""
         return self.completed + self.errored if errors == "fail" else self.completed
 
+    def at_reference(self) -> Tally:
+        """The tasks as they are, where others are tried under conditions; else all."""
+        own = [b is None or b == task for task, b in zip(self.tasks, self.base or (), strict=False)]
+        return self.take(np.flatnonzero(own)) if any(own) and not all(own) else self
+
+    def take(self, rows: NDArray[np.intp]) -> Tally:
+        """Some of the tasks, in this order."""
+
+        def labels(names: tuple[str | None, ...] | None) -> tuple[str | None, ...] | None:
+            return None if names is None else tuple(names[i] for i in rows)
+
+        return Tally(
+            system=self.system,
+            tasks=tuple(self.tasks[i] for i in rows),
+            passed=self.passed[rows],
+            failed=self.failed[rows],
+            errored=self.errored[rows],
+            score_total=self.score_total[rows],
+            score_squares=self.score_squares[rows],
+            features={
+                name: FeatureSums(
+                    count=one.count[:, rows], total=one.total[:, rows], squares=one.squares[:, rows]
+                )
+                for name, one in self.features.items()
+            },
+            sources=self.sources,
+            family=labels(self.family),
+            weight=None if self.weight is None else self.weight[rows],
+            base=labels(self.base),
+        )
+
 
 def count_trials(
     system: str,
@@ -77,6 +110,7 @@ def count_trials(
     sources: tuple[Source, ...] = (),
     family: Categorical | None = None,
     weight: Floats | None = None,
+    base: Categorical | None = None,
 ) -> Tally:
     """The tally of one system's trials, given by column."""
     size = len(task.names)
@@ -98,8 +132,9 @@ def count_trials(
             for name, column in features.items()
         },
         sources=sources,
-        family=None if family is None else _task_families(task, family),
+        family=None if family is None else _task_labels(task, family),
         weight=None if weight is None else _task_weights(task, weight),
+        base=None if base is None else _task_labels(task, base),
     )
 
 
@@ -157,22 +192,24 @@ def _merged(parts: Sequence[Tally]) -> Tally:
         score_squares=added([part.score_squares for part in parts]),
         features={name: feature(name) for name in names},
         sources=tuple(dict.fromkeys(source for part in parts for source in part.sources)),
-        family=_merged_families(parts, tasks),
+        family=_merged_labels(parts, tasks, "family"),
         weight=_merged_weights(parts, added),
+        base=_merged_labels(parts, tasks, "base"),
     )
 
 
-def _merged_families(
-    parts: Sequence[Tally], tasks: tuple[str, ...]
+def _merged_labels(
+    parts: Sequence[Tally], tasks: tuple[str, ...], column: str
 ) -> tuple[str | None, ...] | None:
-    """The family of each task: the last one that a part names."""
-    if all(part.family is None for part in parts):
+    """The family (or base) of each task: the last one that a part names."""
+    columns = [getattr(part, column) for part in parts]
+    if all(labels is None for labels in columns):
         return None
     named = {
-        task: family
-        for part in parts
-        for task, family in zip(part.tasks, part.family or (), strict=False)
-        if family is not None
+        task: label
+        for part, labels in zip(parts, columns, strict=True)
+        for task, label in zip(part.tasks, labels or (), strict=False)
+        if label is not None
     }
     return tuple(map(named.get, tasks))
 
@@ -203,10 +240,10 @@ def significant(values: Floats, digits: int = 12) -> Floats:
     return rounded
 
 
-def _task_families(task: Categorical, family: Categorical) -> tuple[str | None, ...]:
-    """The family of each task: the last one that its trials name."""
+def _task_labels(task: Categorical, labels: Categorical) -> tuple[str | None, ...]:
+    """The family (or base) of each task: the last one that its trials name."""
     found: list[str | None] = [None] * len(task.names)
-    for code, name in zip(task.codes.tolist(), family.texts(), strict=True):
+    for code, name in zip(task.codes.tolist(), labels.texts(), strict=True):
         if name:
             found[code] = name
     return tuple(found)

@@ -30,6 +30,10 @@ class Outcome(enum.IntEnum):
 class Trial:
     """One attempt: who tried what, how it ended, and what it took.
 
+    A task that is tried under several conditions is several tasks, one for each: `at` says under
+    which ("user=terse", "fault=all"), and `base` which task it is without them.
+    `stated_confidence` is what the agent said of its own success, from 0 to 1.
+
     >>> Trial(system="gpt-5", task="refund", trial=0, outcome=Outcome.PASSED).score
     1.0
     """
@@ -52,6 +56,9 @@ class Trial:
     tags: tuple[str, ...] = ()
     family: str | None = None
     weight: float | None = None
+    base: str | None = None
+    at: tuple[str, ...] = ()
+    stated_confidence: float | None = None
     error: str | None = None
     started: str | None = None
 
@@ -225,6 +232,23 @@ def families_by_name(tasks: Iterable[str], pattern: re.Pattern[str]) -> list[str
     """
     found = (pattern.search(task) for task in tasks)
     return [None if one is None else one[1 if pattern.groups else 0] for one in found]
+
+
+def conditions_by_name(
+    tasks: Iterable[str], pattern: re.Pattern[str]
+) -> tuple[list[str], list[tuple[str, ...]]]:
+    r"""The task and the conditions that the groups of a pattern find in each name.
+
+    >>> pattern = re.compile(r"(?P<task>.+)#(?P<wording>\w+)")
+    >>> conditions_by_name(["refund#typos", "refund"], pattern)
+    (['refund', 'refund'], [('wording=typos',), ()])
+    """
+    found = [(task, pattern.fullmatch(task)) for task in tasks]
+    parts = [{"task": task} if one is None else one.groupdict() for task, one in found]
+    factors = [name for name in pattern.groupindex if name != "task"]
+    return [part["task"] or task for part, (task, _) in zip(parts, found, strict=True)], [
+        tuple(f"{name}={part[name]}" for name in factors if part.get(name)) for part in parts
+    ]
 
 
 def families_by_prefix(tasks: Sequence[str]) -> list[str | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, fields, replace
 from os import PathLike
@@ -23,9 +24,10 @@ from passhat.records.trial import FEATURES, Duplicates, Outcome, Source, Trial
 
 Floats = NDArray[np.float64]
 
-_TEXTS = ("level", "family", "tags", "tools", "error", "started", "human_labels")
+_WORDS = ("tags", "tools", "at")
+_TEXTS = ("level", "family", "base", *_WORDS, "error", "started", "human_labels")
 _LABELS = ("task", "system", *_TEXTS)
-_NUMBERS = ("trial", "outcome", "score", "seed", "weight")
+_NUMBERS = ("trial", "outcome", "score", "seed", "weight", "stated_confidence")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -47,6 +49,9 @@ class Trials(Displayed):
     level: Categorical | None = None
     family: Categorical | None = None
     weight: Floats | None = None
+    stated_confidence: Floats | None = None
+    base: Categorical | None = None
+    at: Categorical | None = None
     tags: Categorical | None = None
     tools: Categorical | None = None
     error: Categorical | None = None
@@ -67,7 +72,7 @@ class Trials(Displayed):
         size = f"{plural(len(self.systems), 'agent')}, {plural(len(self.tasks), 'task')}"
         return f"<Trials: {size}, {plural(len(self), 'trial')}{counts and f' ({counts})'}>"
 
-    # Tags and tools are tuples of words; a distinct tuple is one label, its words joined by NUL.
+    # Tags, tools and `at` are tuples of words; a distinct tuple is one label, joined by NUL.
 
     @classmethod
     def from_records(
@@ -104,8 +109,9 @@ class Trials(Displayed):
         Without `trial`, the rows of a system and task are numbered as they come; a `trial` that
         occurs twice is an error unless `duplicates` says "keep" or "last" (None: not looked for).
         `human_labels` are what people say, lists of Label or their text.
-        Without `outcome` and `passed`, a score of 1 passes. If one of these is missing, `error`
-        must say what broke the trial.
+        `at` are conditions, lists of factor=level; without `base`, each task under each of them
+        becomes a task of its own. Without `outcome` and `passed`, a score of 1 passes. If one of
+        these is missing, `error` must say what broke the trial.
         """
         data_frames.refuse_frame("columns", "must be lists by name", columns)
         if not isinstance(columns, Mapping | None):
@@ -134,6 +140,9 @@ class Trials(Displayed):
             level=checked_labels(given.get("level")),
             family=checked_labels(given.get("family")),
             weight=checked_weights(given.get("weight")),
+            stated_confidence=checked_shares("stated_confidence", given.get("stated_confidence")),
+            base=checked_labels(given.get("base")),
+            at=checked_conditions(given.get("at")),
             tags=checked_word_labels("tags", given.get("tags")),
             tools=checked_word_labels("tools", given.get("tools")),
             error=checked_labels(given.get("error")),
@@ -141,7 +150,7 @@ class Trials(Displayed):
             human_labels=checked_human_labels(given.get("human_labels")),
             sources=sources,
         )
-        return table._settled(None if trial is None else duplicates)
+        return table._settled(duplicates, numbered=trial is not None)
 
     @classmethod
     def from_frame(
@@ -182,6 +191,9 @@ class Trials(Displayed):
             score=np.concatenate([table.score for table in tables]),
             seed=joined_numbers([table.seed for table in tables], sizes, NO_SEED),
             weight=joined_numbers([table.weight for table in tables], sizes, np.nan),
+            stated_confidence=joined_numbers(
+                [table.stated_confidence for table in tables], sizes, np.nan
+            ),
             features={name: column for name, column in features.items() if column is not None},
             **{
                 name: joined_labels([getattr(table, name) for table in tables], sizes)
@@ -255,18 +267,65 @@ class Trials(Displayed):
         return self.take(mask)
 
     def words(self, column: str) -> tuple[str, ...]:
-        """The distinct words of `tags` or `tools`, sorted."""
+        """The distinct words of `tags`, `tools` or `at`, sorted."""
         labels: Categorical | None = getattr(self, column)
         names = () if labels is None else labels.names
         return tuple(sorted({word for name in names for word in name.split("\0")}))
 
     def has_word(self, column: str, word: str) -> NDArray[np.bool_]:
-        """Which rows carry `word` among their `tags` or `tools`."""
+        """Which rows carry `word` among their `tags`, `tools` or `at`."""
         labels: Categorical | None = getattr(self, column)
         if labels is None:
             return np.zeros(len(self), dtype=bool)
         having = np.array([word in name.split("\0") for name in labels.names] + [False])
         return np.asarray(having[labels.codes])
+
+    def crossed(self) -> Trials:
+        """Each task under each of its conditions as a task of its own; `base` is what it was.
+
+        Conditions that are the same for all trials do not change the name. Trials that have a
+        `base` were named by who made them.
+
+        >>> table = Trials.from_columns(
+        ...     task=["a", "a"], at=[["user=terse"], ["user=kind"]], passed=[1, 0]
+        ... )
+        >>> table.tasks, table.base.names
+        (('a [user=terse]', 'a [user=kind]'), ('a',))
+        """
+        if self.at is None:
+            return self
+        named = self.base is not None and np.asarray(self.base.codes >= 0)
+        rows = np.flatnonzero((self.at.codes >= 0) & ~np.asarray(named))
+        if not rows.size:
+            return self
+        at, task = self.at.take(rows), self.task.take(rows)
+        words = [name.split("\0") for name in at.names]
+        levels = {word for own in words for word in own}
+        factors = Counter(word.partition("=")[0] for word in levels)
+        marks = [", ".join(w for w in own if factors[w.partition("=")[0]] > 1) for own in words]
+        names, bases = self.task.texts(), (self.base or Categorical.missing(len(self))).texts()
+        for row, code, cell in zip(
+            rows.tolist(), task.codes.tolist(), at.codes.tolist(), strict=True
+        ):
+            bases[row] = task.names[code]
+            names[row] = f"{task.names[code]} [{marks[cell]}]" if marks[cell] else task.names[code]
+        return replace(self, task=Categorical.of(names), base=Categorical.of(bases))
+
+    def at_reference(self) -> Trials:
+        """The trials of tasks as they are, where others are tried under conditions; else all.
+
+        >>> table = Trials.from_columns(
+        ...     task=["a", "a [user=terse]"], base=["a", "a"], passed=[1, 0]
+        ... )
+        >>> table.at_reference().tasks
+        ('a',)
+        """
+        if self.base is None:
+            return self
+        place = {name: code for code, name in enumerate(self.task.names)}
+        own = np.array([place.get(name, -2) for name in self.base.names] + [-2])
+        rows = (self.base.codes < 0) | (own[self.base.codes] == self.task.codes)
+        return self if rows.all() or not rows.any() else self.take(rows)
 
     def duplicates(self) -> list[tuple[str, str, int]]:
         """The (system, task, trial) that occur more than once."""
@@ -286,8 +345,8 @@ class Trials(Displayed):
     def _keys(self) -> TrialKeys:
         return TrialKeys(self.system, self.task, self.trial)
 
-    def _settled(self, duplicates: Duplicates | None) -> Trials:
-        """The trials with each system, task and number once; as they are if that is None.
+    def _settled(self, duplicates: Duplicates | None, *, numbered: bool = True) -> Trials:
+        """The trials crossed, with each system, task and number once; as they are if that is None.
 
         >>> twice = {"task": ["a", "a"], "trial": [1, 1], "passed": [False, True]}
         >>> Trials.from_columns(twice, duplicates="last").outcome.tolist()
@@ -297,13 +356,16 @@ class Trials(Displayed):
         """
         if duplicates is None:
             return self
+        table = self.crossed()
+        if not numbered:
+            return table if table is self else table.renumbered()
         check_duplicates(duplicates)
-        last = self.last_of_each()
-        if len(last) == len(self):
-            return self
+        last = table.last_of_each()
+        if len(last) == len(table):
+            return table
         if duplicates == "error":
-            raise duplicate_trials(self._keys())
-        return self.renumbered() if duplicates == "keep" else self.take(last)
+            raise duplicate_trials(TrialKeys(table.system, table.task, table.trial))
+        return table.renumbered() if duplicates == "keep" else table.take(last)
 
     def with_labels(self, labels: Mapping[TrialKey, Sequence[Label]]) -> Trials:
         """The trials with what people say of them, in place of earlier labels.
@@ -342,6 +404,7 @@ class Trials(Displayed):
             features={name: column[rows] for name, column in self.features.items()},
             sources=self.sources,
             family=None if self.family is None else self.family.take(rows),
+            base=None if self.base is None else self.base.take(rows),
             weight=None if self.weight is None else self.weight[rows],
         )
 
@@ -361,12 +424,13 @@ class Trials(Displayed):
         if self.seed is not None:
             columns["seed"] = [None if seed == NO_SEED else seed for seed in self.seed.tolist()]
         columns |= {name: _optional(column) for name, column in self.features.items()}
-        if self.weight is not None:
-            columns["weight"] = _optional(self.weight)
-        for name in ("level", "family", "error", "started", "human_labels"):
+        for name in ("weight", "stated_confidence"):
+            if (numbers := getattr(self, name)) is not None:
+                columns[name] = _optional(numbers)
+        for name in ("level", "family", "base", "error", "started", "human_labels"):
             if (labels := getattr(self, name)) is not None:
                 columns[name] = labels.texts()
-        for name in ("tags", "tools"):
+        for name in _WORDS:
             if (labels := getattr(self, name)) is not None:
                 columns[name] = [tuple(text.split("\0")) if text else () for text in labels.texts()]
         return columns
@@ -648,6 +712,16 @@ def checked_weights(values: Any) -> Floats | None:
     return weight
 
 
+def checked_shares(name: str, values: Any) -> Floats | None:
+    """Numbers from 0 to 1, NaN if none is given."""
+    if values is None:
+        return None
+    shares = checked_numbers(name, values)
+    if (bad := (shares < 0) | (shares > 1)).any():
+        raise ArgumentError(name, "must lie in [0, 1], or be missing", float(shares[bad][0]))
+    return shares
+
+
 def checked_labels(values: Iterable[Any] | None) -> Categorical | None:
     """Texts, if there is such a column."""
     if values is None:
@@ -662,6 +736,19 @@ def checked_word_labels(
     if values is None:
         return None
     return Categorical.of(_joined(name, words) for words in values)
+
+
+def checked_conditions(values: Iterable[Sequence[str] | None] | None) -> Categorical | None:
+    """Tuples of words such as "user=terse", each the level of another factor."""
+    labels = checked_word_labels("at", values)
+    for name in () if labels is None else labels.names:
+        pairs = [word.partition("=") for word in name.split("\0")]
+        if not all(factor and level for factor, _, level in pairs):
+            rule = 'must be lists of factor=level, such as ["user=terse"]'
+            raise ArgumentError("at", rule, name.split("\0"))
+        if len({factor for factor, _, _ in pairs}) < len(pairs):
+            raise ArgumentError("at", "must name each factor once", name.split("\0"))
+    return labels
 
 
 def occurrence(system: Categorical, task: Categorical) -> NDArray[np.int64]:

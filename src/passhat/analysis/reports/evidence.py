@@ -19,6 +19,7 @@ from passhat.messages import plural
 from passhat.records import Categorical, ErrorPolicy, Source, Tally, Trials
 from passhat.stats.arguments import ascending, confidence_level, one_of
 from passhat.stats.passk import task_values
+from passhat.stats.population_bounds import FEWEST_FAMILIES
 from passhat.stats.sufficient_statistics import TaskSums
 
 Counts = NDArray[np.int64]
@@ -31,7 +32,8 @@ class Evidence:
     """Runs, passes and sums of scores of the tasks that have a run; `without` names the others.
 
     `rows` are the places of the tasks in the tally. `family` and `weight` are those of the tasks,
-    where the trials name any.
+    where the trials name any. `crossed` says that some tasks are one task under several conditions:
+    then `family` is that task, unless there are families enough to be what was sampled.
     """
 
     tasks: tuple[str, ...]
@@ -43,6 +45,7 @@ class Evidence:
     without: tuple[str, ...]
     family: tuple[str | None, ...] | None = None
     weight: Floats | None = None
+    crossed: bool = False
 
     @classmethod
     def of_passes(
@@ -106,6 +109,7 @@ class Evidence:
             without=(),
             family=self.families_of(names),
             weight=self.weights_of(names),
+            crossed=self.crossed,
         )
 
     def families_of(self, names: Sequence[str]) -> tuple[str | None, ...] | None:
@@ -138,7 +142,12 @@ def error_policy(errors: str) -> ErrorPolicy:
 
 
 def count_evidence(tally: Tally, errors: ErrorPolicy) -> Evidence:
-    """An errored trial is a run that failed with score 0, or is no run at all."""
+    """An errored trial is a run that failed with score 0, or is no run at all.
+
+    Where tasks were tried as they are and under conditions, the first are the evidence.
+    """
+    tally = tally.at_reference()
+    family, crossed = _sampled_units(tally)
     runs = tally.runs(error_policy(errors))
     rows = np.flatnonzero(runs > 0)
     every = rows.size == runs.size
@@ -150,9 +159,26 @@ def count_evidence(tally: Tally, errors: ErrorPolicy) -> Evidence:
         score_squares=tally.score_squares[rows],
         rows=rows,
         without=tuple(tally.tasks[i] for i in np.flatnonzero(runs == 0)),
-        family=None if tally.family is None else tuple(tally.family[i] for i in rows),
+        family=None if family is None else tuple(family[i] for i in rows),
         weight=None if tally.weight is None else tally.weight[rows],
+        crossed=crossed,
     )
+
+
+def _sampled_units(tally: Tally) -> tuple[tuple[str | None, ...] | None, bool]:
+    """The family of each task, and whether it is the task itself without its conditions.
+
+    One task under several conditions is one draw from tasks like these, not several: as several
+    they cover .53 to .94 (bench/calibrate/factors.py).
+    """
+    if tally.base is None:
+        return tally.family, False
+    base = tuple(own or task for own, task in zip(tally.base, tally.tasks, strict=True))
+    if len(set(base)) == len(base):
+        return tally.family, False
+    if tally.family is None or len(set(tally.family)) < FEWEST_FAMILIES:
+        return base, True
+    return tuple(one or own for one, own in zip(tally.family, base, strict=True)), False
 
 
 def typical_runs(runs: Counts) -> int:
@@ -207,6 +233,7 @@ def value_table(
 
 _LABELS = (
     *("system", "task", "level", "tags", "tools", "error", "started", "family", "human_labels"),
+    *("base", "at"),
 )
 
 
@@ -327,7 +354,7 @@ def _columns(trials: Trials) -> Iterator[tuple[str, bytes]]:
             yield name, places[column.codes].tobytes()
     for name in ("trial", "outcome", "score"):
         yield name, getattr(trials, name).tobytes()
-    for name in ("seed", "weight"):
+    for name in ("seed", "weight", "stated_confidence"):
         if getattr(trials, name) is not None:
             yield name, getattr(trials, name).tobytes()
     for name, values in trials.features.items():

@@ -243,7 +243,7 @@ def _variance(evidence: Evidence, confidence: float) -> VarianceSplit | Unavaila
         ),
         families=(
             None
-            if evidence.family is None
+            if evidence.family is None or evidence.crossed
             else family_shares(*sums, family=evidence.family, confidence=confidence)
         ),
     )
@@ -385,7 +385,9 @@ def _measure_part(
 def _group_notes(subject: SystemTrials, mean: Metric, confidence: float) -> tuple[str, ...]:
     """Notes on the families that were named, or that nobody named but are clear; on weights."""
     evidence = subject.evidence
-    if evidence.family is not None:
+    if evidence.crossed:
+        note = None
+    elif evidence.family is not None:
         note = given_families_note(mean)
     elif subject.groupings:
         note = None

@@ -308,7 +308,11 @@ class SystemTrials:
     def of(
         cls, given: Trials | Tally, *, errors: ErrorPolicy = "fail", bars: Bars = None
     ) -> SystemTrials:
-        """The trials of one system with what moved them together; counts do not show that."""
+        """The trials of one system with what moved them together; counts do not show that.
+
+        Where tasks were tried as they are and under conditions, these are the first.
+        """
+        given = given.at_reference()
         if isinstance(given, Tally):
             return cls(tally=given, trials=None, errors=errors, bars=bars, together=((), ()))
         return cls(
@@ -372,6 +376,7 @@ def groupings_by_system(
     trials: Trials, errors: ErrorPolicy = "fail"
 ) -> dict[str, tuple[RunGroups, ...]]:
     """For each system, what a report of these trials finds that moved its runs together."""
+    trials = trials.at_reference()
     if len(trials.systems) == 1:
         return {trials.systems[0]: _found_together(trials, errors)[1]}
     return {name: _found_together(trials.where(system=name), errors)[1] for name in trials.systems}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -22,6 +23,7 @@ READING = Reading(
     run="one for each file",
     outcome="successful_tasks and failed_tasks, or raw_eval_results",
     score="reward or score of a task",
+    factor="phase of the run (fault, structural, prompt)",
 )
 
 Ending = Mapping[str, Any]
@@ -35,9 +37,24 @@ _NESTED = "eval_result"
 """ScienceAgentBench keeps the result of each task one level further down."""
 
 
+_PHASE = re.compile(
+    r"_(?:baseline|fault|struct\w*|prompt\w*)(?:_(?:mild|medium|strong|naturalistic))?_r\d+",
+    re.IGNORECASE,
+)
+"""What HAL's reliability evaluation adds to the name of a run: its phase, and its number."""
+
+_STRENGTH = re.compile(r"prompt\w*?_(mild|medium|strong|naturalistic)", re.IGNORECASE)
+
+
 class _Config(msgspec.Struct):
     agent_name: str | None = None
     benchmark_name: str | None = None
+    prompt_sensitivity: Any = None
+
+
+class _Metadata(msgspec.Struct):
+    agent_args: dict[str, Any] = {}
+    prompt_sensitivity: Any = None
 
 
 class _Summary(msgspec.Struct):
@@ -52,13 +69,16 @@ class _Upload(msgspec.Struct):
     config: _Config = msgspec.field(default_factory=_Config)
     results: _Summary = msgspec.field(default_factory=_Summary)
     raw_eval_results: Any = None
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
 
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a task: by the lists of what succeeded and failed, else by each task's result."""
     upload = document.decode(_Upload)
     summary = upload.results
-    system = upload.config.agent_name or document.stem.removesuffix("_UPLOAD")
+    name = document.stem.removesuffix("_UPLOAD")
+    system = upload.config.agent_name or _PHASE.sub("", name)
+    at = _condition(upload, name)
     if listed := _listed(summary):
         endings = _never_finished(upload.raw_eval_results) | listed
         outcome_from = "successful_tasks and failed_tasks"
@@ -68,9 +88,9 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         nested = raw.get(_NESTED)
         by_task = nested if isinstance(nested, Mapping) else raw
         results = {str(task): said for task, said in by_task.items()}
-        endings = {task: end for task, said in results.items() if (end := _ending(said))}
+        endings = dict(_endings(results, at or "wording=reworded"))
         outcome_from = "raw_eval_results of each task"
-        asked = set(results)
+        asked = {task for task, said in results.items() if not isinstance(said, list)}
     if not endings:
         raise ReadError(
             f"{document.name}: is a HAL upload that does not say which tasks succeeded: "
@@ -81,6 +101,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
             "task": task,
             "seconds": _number(summary.latencies.get(task)),
             "cost": _number(summary.costs.get(task)),
+            **(_under(task, at) if at else {}),
             **ending,
         }
         for task, ending in endings.items()
@@ -90,6 +111,37 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     notes = [f"{ran} no verdict, left out: {few(lost, 3)}"] if lost else []
     facts = {"outcome": outcome_from}
     return TrialTable.of_rows(rows, system=system, notes=notes, entry="task", read_as=facts)
+
+
+def _condition(upload: _Upload, name: str) -> str:
+    """The condition of a phase of HAL's reliability evaluation; empty for its baseline."""
+    args, lower = upload.metadata.agent_args, name.lower()
+    if args.get("enable_fault_injection") == "true" or "_fault" in lower:
+        return "fault=injected"
+    if args.get("enable_structural_perturbations") == "true" or "_struct" in lower:
+        return "environment=perturbed"
+    if upload.config.prompt_sensitivity or upload.metadata.prompt_sensitivity or "_prompt" in lower:
+        strength = _STRENGTH.search(name)
+        return f"wording={strength[1].lower() if strength else 'reworded'}"
+    return ""
+
+
+def _endings(results: Mapping[str, Any], at: str) -> Iterator[tuple[str, Ending]]:
+    """How each task ended: once, or once for each wording of its prompt, where it has a list."""
+    for task, said in results.items():
+        if not isinstance(said, list):
+            if ending := _ending(said):
+                yield task, ending
+            continue
+        for number, one in enumerate(said, 1):
+            if ending := _ending(one):
+                under = _under(task, f"{at} {number}")
+                yield under["task"], {**ending, **under}
+
+
+def _under(task: str, at: str) -> dict[str, Any]:
+    """The task under a condition, as a task of its own."""
+    return {"task": f"{task} [{at}]", "base": task, "at": (at,)}
 
 
 def _listed(summary: _Summary) -> dict[str, Ending]:
@@ -115,12 +167,14 @@ def _ending(said: Any) -> Ending | None:
         return {"outcome": Outcome.FAILED, "error": first_line(said)}
     if not isinstance(said, Mapping):
         return None
+    stated = _number(said.get("confidence"))
+    sure = {"stated_confidence": stated} if stated is not None and 0 <= stated <= 1 else {}
     for name in _VERDICTS:
         if isinstance(said.get(name), bool):
-            return {"outcome": Outcome(said[name])}
+            return {"outcome": Outcome(said[name]), **sure}
     for name in _SCORES:
         if (score := _number(said.get(name))) is not None:
-            return {"outcome": Outcome(score >= 1), "score": score}
+            return {"outcome": Outcome(score >= 1), "score": score, **sure}
     return None
 
 

@@ -46,9 +46,11 @@ from passhat.records.columns import (
     GUESSED_VERDICTS,
     MAY_SAY_IT_RAN,
     MOST_KEPT,
+    SEVERAL,
     USUAL,
     ColumnCondition,
     ColumnMap,
+    condition_cells,
     find_columns,
     find_conflict,
     guess_columns,
@@ -179,8 +181,10 @@ def read_table(
     columns = {
         meaning: typed_cells(meaning, column, sheet.cells(column))
         for meaning, column in found.items()
-        if meaning not in ("system", "task", "passed")
+        if meaning not in ("system", "task", "passed") and not (meaning == "at" and mapping.factor)
     }
+    if "at" in found and mapping.factor:
+        columns["at"] = condition_cells(sheet.columns, found["at"], sheet.cells)
     if "system" in found:
         columns["system"] = name_cells(sheet.columns, found["system"], sheet.cells)
     if grades := letter_scores(found, sheet.cells):
@@ -455,9 +459,8 @@ def notes_on(
 
 def _asked_for(columns: Collection[str], mapping: ColumnMap) -> Iterator[tuple[str, str]]:
     for meaning, column in mapping.chosen().items():
-        named = meaning in ("task", "system")
-        for part in name_parts(columns, column) if named else [column]:
-            yield meaning, part
+        for part in name_parts(columns, column) if meaning in SEVERAL else [column]:
+            yield "factor" if meaning == "at" else meaning, part
     if not mapping.pass_if:
         return
     found = find_columns(columns, mapping)

@@ -30,6 +30,7 @@ READING = Reading(
     outcome="a reward of 1 passes",
     score="reward",
     family="domain",
+    factor="user's model",
     started="start_time",
     covers_subfolders=True,
 )
@@ -77,6 +78,10 @@ class _AgentInfo(msgspec.Struct):
     llm: str | None = None
 
 
+class _UserInfo(msgspec.Struct):
+    llm: str | None = None
+
+
 class _EnvironmentInfo(msgspec.Struct):
     domain_name: str = ""
 
@@ -84,6 +89,7 @@ class _EnvironmentInfo(msgspec.Struct):
 class _Info(msgspec.Struct):
     agent_info: _AgentInfo = msgspec.field(default_factory=_AgentInfo)
     environment_info: _EnvironmentInfo = msgspec.field(default_factory=_EnvironmentInfo)
+    user_info: _UserInfo = msgspec.field(default_factory=_UserInfo)
 
 
 class _Results(msgspec.Struct):
@@ -125,7 +131,9 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         system = f"{agent.llm} ({agent.implementation})"
     domain = results.info.environment_info.domain_name
     notes = [f'tasks of the domain "{domain}"'] if domain else []
-    rows = [_row(domain, simulation) for simulation in simulations]
+    user = results.info.user_info.llm
+    at = {"at": (f"user={user}",)} if user else {}
+    rows = [_row(domain, simulation) | at for simulation in simulations]
     return TrialTable.of_rows(rows, system=system, notes=notes, entry="simulation")
 
 

@@ -1,0 +1,176 @@
+"""Conditions that trials took place under: a task under each of them is a task of its own."""
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from passhat.analysis.reports.evidence import count_evidence
+from passhat.analysis.reports.measure import measure
+from passhat.errors import ArgumentError
+from passhat.history import History
+from passhat.history.store import TRIAL_COLUMNS, trial_row
+from passhat.ingest import read_tallies, read_trials, write_trials
+from passhat.records import Outcome, Trial, Trials
+from passhat.records.columns import ColumnMap
+
+SAMPLES = Path(__file__).parents[1] / "samples"
+
+
+def crossed_table(tasks=12, levels=("a", "b"), runs=4, **more):
+    rows = [(t, u, r) for t in range(tasks) for u in levels for r in range(runs)]
+    passed = [(t * 7 + r * 3 + ord(u[0]) * (t % 3)) % 5 > 1 for t, u, r in rows]
+    return Trials.from_columns(
+        task=[f"t{t}" for t, _, _ in rows],
+        at=[(f"user={u}",) for _, u, _ in rows],
+        trial=[r for _, _, r in rows],
+        passed=passed,
+        **more,
+    )
+
+
+def stored_run(history, trials):
+    run = history.start_run("suite")
+    history.add_trials(run, trials)
+    return history.finish_run(run)
+
+
+def test_a_task_under_each_condition_is_a_task_of_its_own():
+    table = crossed_table(tasks=2)
+    assert table.tasks == ("t0 [user=a]", "t0 [user=b]", "t1 [user=a]", "t1 [user=b]")
+    assert table.base.names == ("t0", "t1")
+    assert table.crossed() is table
+
+
+def test_a_condition_that_is_the_same_everywhere_changes_no_name():
+    table = crossed_table(tasks=2, levels=("a",))
+    assert table.tasks == ("t0", "t1")
+    assert table.words("at") == ("user=a",)
+
+
+def test_trials_without_numbers_are_numbered_within_each_condition():
+    table = Trials.from_columns(
+        task=["t"] * 4, at=[["user=a"], ["user=b"]] * 2, passed=[1, 0, 1, 1]
+    )
+    assert table.trial.tolist() == [0, 0, 1, 1]
+
+
+@given(st.permutations(["a", "b", "c"]))
+def test_the_names_do_not_depend_on_which_condition_comes_first(levels):
+    assert set(crossed_table(levels=levels).tasks) == set(crossed_table(levels="abc").tasks)
+
+
+def test_trials_of_tasks_as_they_are_come_before_those_under_conditions():
+    table = Trials.from_columns(
+        task=["a", "b", "a [fault=all]"], base=[None, "b", "a"], passed=[1, 0, 0]
+    )
+    assert table.at_reference().tasks == ("a", "b")
+    assert table.tally().at_reference().tasks == ("a", "b")
+    assert measure(table).system().pass_hat(1).value == 0.5
+    only = table.take(np.array([2]))
+    assert only.at_reference() is only
+
+
+@pytest.mark.parametrize("at", [["terse"], ["=terse"], ["user="], ["user=a", "user=b"]])
+def test_a_condition_is_a_factor_and_its_level(at):
+    with pytest.raises(ArgumentError, match="factor"):
+        Trials.from_columns(task=["t"], at=[at], passed=[1])
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".csv", ".parquet"])
+def test_files_and_stores_keep_conditions(ending, tmp_path):
+    table = crossed_table(stated_confidence=[0.5] * 96)
+    write_trials(table, path := tmp_path / f"t{ending}")
+    assert read_trials(path).to_columns() == table.to_columns()
+    with History.open(tmp_path / "store.db") as history:
+        run = stored_run(history, table)
+        stored = history.trials(run)
+        assert list(stored) == list(table)
+        assert history.tallies(run)[0].base == table.tally().base
+
+
+def test_columns_and_patterns_name_conditions(tmp_path):
+    rows = ["task,user,passed", *(f"t{i},{u},{i % 2}" for i in range(3) for u in "ab")]
+    (tmp_path / "t.csv").write_text("\n".join(rows))
+    by_column = read_trials(tmp_path / "t.csv", mapping=ColumnMap(factor="user"))
+    assert by_column.tasks[:2] == ("t0 [user=a]", "t0 [user=b]")
+    assert read_tallies(tmp_path / "t.csv", mapping=ColumnMap(factor="user"))[0].base[0] == "t0"
+    rows = ["task,passed", *(f"t{i}{w},{i % 2}" for i in range(3) for w in ("", "#typos"))]
+    (tmp_path / "t.csv").write_text("\n".join(rows))
+    pattern = r"(?P<task>.+)#(?P<wording>.+)"
+    by_name = read_trials(tmp_path / "t.csv", mapping=ColumnMap(factor=pattern))
+    assert by_name.tasks[:2] == ("t0", "t0#typos")
+    assert by_name.base.texts()[:2] == ["t0", "t0"]
+    assert by_name.to_columns()["at"][:2] == [(), ("wording=typos",)]
+    assert by_name.at_reference().tasks == ("t0", "t1", "t2")
+
+
+@pytest.mark.parametrize("factor", ["(", "(.*)#(.*)", "(?P<task>.*)"])
+def test_a_pattern_names_the_task_and_a_factor(factor):
+    with pytest.raises(ArgumentError, match="factor must be a column, or a pattern"):
+        ColumnMap(factor=factor).factor_pattern  # noqa: B018
+
+
+def test_a_column_called_at_that_is_not_ours_is_left_alone(tmp_path):
+    (tmp_path / "t.csv").write_text("task,at,passed\nt,12:30,1\nt,12:31,0\n")
+    assert read_trials(tmp_path / "t.csv").at is None
+
+
+def test_results_of_two_simulated_users_are_two_tasks_each(tmp_path):
+    for user in ("gpt-5", "haiku"):
+        simulations = [
+            {"task_id": t, "trial": r, "reward": 1.0} for t in range(2) for r in range(2)
+        ]
+        info = {
+            "agent_info": {"llm": "m", "implementation": "llm_agent"},
+            "environment_info": {"domain_name": "retail"},
+            "user_info": {"llm": user},
+        }
+        content = {"info": info, "tasks": [], "simulations": simulations}
+        (tmp_path / f"{user}.json").write_text(json.dumps(content))
+    one = read_trials(tmp_path / "haiku.json")
+    assert (one.tasks, one.words("at")) == (("retail/0", "retail/1"), ("user=haiku",))
+    both = read_trials(tmp_path)
+    assert set(both.tasks) == {f"retail/{t} [user={u}]" for t in "01" for u in ("gpt-5", "haiku")}
+
+
+def test_phases_of_hal_are_conditions_of_one_agent():
+    trials = read_trials(SAMPLES / "handmade" / "hal" / "taubench_airline")
+    assert trials.systems == ("taubench_toolcalling",)
+    assert trials.tasks == ("0", "1", "0 [fault=injected]")
+    assert trials.at_reference().tasks == ("0", "1")
+    assert trials.stated_confidence.tolist() == [0.9, 0.3, 0.1]
+
+
+def test_one_task_under_several_conditions_is_one_of_the_tasks_that_were_drawn():
+    table = crossed_table()
+    evidence = count_evidence(table.tally(), "fail")
+    assert evidence.crossed
+    assert evidence.family == tuple(name.partition(" [")[0] for name in evidence.tasks)
+    as_families = replace(table, base=None, at=None, family=table.base)
+    ours, theirs = (
+        measure(one).system().metrics["pass^2"].tasks_like_these for one in (table, as_families)
+    )
+    assert ours.interval == theirs.interval
+    three = [f"f{code % 3}" for code in table.base.codes.tolist()]
+    few = replace(crossed_table(), family=type(table.base).of(three))
+    assert count_evidence(few.tally(), "fail").family == evidence.family
+
+
+def test_runs_that_were_sealed_before_there_were_conditions_stay_whole(tmp_path):
+    trials = [Trial(system="s", task="t", trial=i, outcome=Outcome.PASSED) for i in range(3)]
+    with History.open(tmp_path / "store.db") as history:
+        run = stored_run(history, trials)
+        sealed = history.query(f"SELECT sealed FROM runs WHERE id = {run.id}")[1][0][0]
+        old = TRIAL_COLUMNS[: TRIAL_COLUMNS.index("base")]
+        digest = hashlib.blake2b(digest_size=16)
+        for number, trial in enumerate(trials):
+            row = dict(zip(TRIAL_COLUMNS, trial_row(trial, number), strict=True))
+            digest.update(msgspec.msgpack.encode(("s", "t", *(row[name] for name in old))))
+        assert sealed.split(" ")[1] == digest.hexdigest()
