@@ -204,3 +204,18 @@ def test_keys_without_number_are_no_columns(monkeypatch, shape):
     wide = [{"task": "a", "passed": True, f"key {n}": 1, f"id {n}": 2} for n in range(40)]
     with pytest.raises(ReadError, match="more than 50 columns; give a table of a row per trial"):
         read_trials(SHAPES[shape](wide).encode())
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "json"])
+def test_a_small_file_of_too_many_columns_is_refused_before_they_are_looked_at(
+    tmp_path, monkeypatch, ending
+):
+    monkeypatch.setattr(rows, "_MOST_COLUMNS", 50)
+    row = {"task": "a", "passed": 1} | {f"c{place}": 1 for place in range(60)}
+    separator = "\t" if ending == "tsv" else ","
+    table = "\n".join(separator.join(map(str, line)) for line in (row, row.values()))
+    texts = {"jsonl": json.dumps(row) + "\n", "json": json.dumps([row])}
+    path = tmp_path / f"wide.{ending}"
+    path.write_text(texts.get(ending, table))
+    with pytest.raises(ReadError, match="more than 50 columns; give a table of a row per trial"):
+        read_trials(path)

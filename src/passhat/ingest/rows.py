@@ -191,15 +191,19 @@ def column_names(document: Document, mapping: ColumnMap = USUAL) -> list[str]:
     """The names of the columns, for detection and for messages; empty if there are none."""
     if document.kind == "text":
         try:
-            return _header(csv_lines(document))
+            names = _header(csv_lines(document))
         except ReadError:
             return []
+        _check_width(document.name, len(names))
+        return names
     if document.kind == "parquet":
         return parquet_names(document)
     if is_own_file(document):
         return []
     if document.kind in ("lines", "array"):
-        return list(_first_row(document, mapping))
+        names = list(_first_row(document, mapping))
+        _check_width(document.name, len(names))
+        return names
     if document.kind == "json":
         return list({**document.first, **_first_row(document, mapping)})
     return []
