@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.weightstats import DescrStatsW
 
 from passhat.errors import ArgumentError
 from passhat.stats.estimate import Unavailable
-from passhat.stats.paired import paired_difference
+from passhat.stats.paired import paired_difference, paired_t_test, signed_rank_test
 from passhat.stats.sufficient_statistics import TaskSums
 
 SAMPLES = Path(__file__).parents[2].parent / "shared" / "samples"
@@ -398,3 +399,26 @@ def test_a_difference_of_next_to_nothing_is_undecided_and_nobody_is_sent_to_run_
         found = paired_difference(left, right, scope=scope)
         assert found.answer == "undecided"
         assert found.exact_p in (None, 1.0)
+
+
+@settings(max_examples=15)
+@given(two_sides(least=3, most=8))
+def test_the_tests_that_textbooks_name_agree_with_scipy(sides):
+    means = [side.means for side in sides]
+    gap = means[0] - means[1]
+    t, ranks = paired_t_test(*sides), signed_rank_test(*sides)
+    if gap.std() > 1e-9:
+        expected = scipy.stats.ttest_rel(*means)
+        assert (t.statistic, t.p_value) == pytest.approx((expected.statistic, expected.pvalue))
+    else:
+        assert isinstance(t, Unavailable)
+    gap = np.round(gap[np.abs(gap) > 1e-9], 12)
+    if gap.size:
+        # All signs of the midranks: scipy's own exact law is for ranks without ties.
+        every = scipy.stats.PermutationMethod(n_resamples=1_000)
+        exact = scipy.stats.wilcoxon(gap, method=every).pvalue if gap.size > 1 else 1
+        assert ranks.p_value == pytest.approx(exact)
+        positive = scipy.stats.rankdata(np.abs(gap))[gap > 0].sum()
+        assert (ranks.statistic, ranks.tasks) == (pytest.approx(positive), gap.size)
+    else:
+        assert isinstance(ranks, Unavailable)

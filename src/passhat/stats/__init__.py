@@ -43,7 +43,10 @@ if TYPE_CHECKING:
     from passhat.stats.multiple_testing import score_task_tests as score_task_tests
     from passhat.stats.multiple_testing import task_tests as task_tests
     from passhat.stats.paired import PairedDifference as PairedDifference
+    from passhat.stats.paired import PairedTest as PairedTest
     from passhat.stats.paired import paired_difference as paired_difference
+    from passhat.stats.paired import paired_t_test as paired_t_test
+    from passhat.stats.paired import signed_rank_test as signed_rank_test
     from passhat.stats.passk import pass_at_k as pass_at_k
     from passhat.stats.passk import pass_at_k_of_rate as pass_at_k_of_rate
     from passhat.stats.passk import pass_hat_k as pass_hat_k
