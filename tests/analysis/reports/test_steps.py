@@ -1,12 +1,13 @@
 """Tasks with steps: how many runs reach and pass each, and all of them."""
 
+import json
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat import Trials, measure, targets
+from passhat import Trials, measure, render_json, targets
 from passhat.records.trial import STEP_FAILED, STEP_PASSED
 from passhat.reporters import wording
 from passhat.stats.estimate import Unavailable
@@ -61,3 +62,16 @@ def test_tasks_with_other_steps_have_no_product():
 
 def test_trials_without_steps_have_none():
     assert measure(Trials.from_columns(task=["a"], passed=[True])).system().steps is None
+
+
+def test_json_has_the_steps_and_null_without_any():
+    report = measure(trials_of([2, 0, 3, 2]))
+    found = json.loads(render_json(report))["systems"][0]["steps"]
+    chain = report.system().steps
+    assert {name: step["value"] for name, step in found["steps"].items()} == {
+        name: rate.value for name, rate in chain.steps.items()
+    }
+    assert found["all_steps"]["value"] == chain.all_steps.value
+    assert found["weakest"] == chain.weakest
+    plain = measure(Trials.from_columns(task=["a", "a"], passed=[1, 0]))
+    assert json.loads(render_json(plain))["systems"][0]["steps"] is None

@@ -1,6 +1,7 @@
 import pytest
 
 from passhat.analysis.reports.measure import measure
+from passhat.errors import ArgumentError
 from passhat.records import Trials
 from passhat.stats.task_labels import label_tasks
 
@@ -41,3 +42,14 @@ def test_a_label_is_given_with_its_own_chance_and_none_with_the_likeliest():
         assert row.chance >= 0.9
     likeliest = max(found.solid[3], found.flaky[3], found.broken[3])
     assert (table.named("open").label, table.named("open").chance) == ("undecided", likeliest)
+
+
+def test_tasks_whose_interval_is_wider_than_a_width_are_listed_widest_first():
+    table = measure(TRIALS).system().tasks
+    widths = {row.name: row.rate.interval.high - row.rate.interval.low for row in table}
+    for width in (0, 0.5, *widths.values(), 1):
+        listed = [row.name for row in table.wider_than(width)]
+        assert set(listed) == {name for name, own in widths.items() if own > width}
+        assert [widths[name] for name in listed] == sorted(map(widths.get, listed), reverse=True)
+    with pytest.raises(ArgumentError, match=r"width must lie .*got 40"):
+        table.wider_than(40)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from passhat.analysis.reports.dependence import Disturbance, SeedSpread
 from passhat.analysis.reports.evidence import Counts, Evidence, Floats
-from passhat.arguments import HEADLINE_K
+from passhat.arguments import HEADLINE_K, probability
 from passhat.dataclass import dataclass, lazy_field, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural, quoted, rounded, short_repr
@@ -538,6 +538,13 @@ class TaskTable(Sequence[TaskRow]):
         """The tasks that did not always pass (at most so many), those that also passed first."""
         rows = np.flatnonzero(self.passed < self.runs)
         return [self._row(i) for i in self._least_settled(rows)[:most]]
+
+    def wider_than(self, width: float) -> list[TaskRow]:
+        """The tasks whose interval is wider than `width`, widest first: those to run more often."""
+        wide = self.high - self.low
+        places = np.flatnonzero(wide > probability("width", width)).tolist()
+        order = sorted(places, key=lambda i: (-wide[i], natural_key(self.names[i])))
+        return [self._row(i) for i in order]
 
     def named(self, name: str) -> TaskRow:
         return self._row(self.names.index(name))

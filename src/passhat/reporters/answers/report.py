@@ -17,6 +17,7 @@ from passhat.analysis.reports.parts import (
     Leaders,
     ResourceUse,
     RunOrder,
+    StepChain,
     SystemReport,
     TaskRow,
     VarianceSplit,
@@ -313,6 +314,10 @@ def _tools(system: SystemReport) -> Mapping[str, Number]:
     return system.tools
 
 
+def _each_step(chain: StepChain) -> Mapping[str, Number]:
+    return chain.steps
+
+
 def _feature(feature: ResourceUse) -> FeatureObject:
     names = ("mean", "passed", "failed", "errored", "difference", "association", "median", "p95")
     numbers = {name: number_object(getattr(feature, name)) for name in names}
@@ -355,13 +360,20 @@ _BAR = JsonShape(
     "Which tasks have a pass^k that clears their bar.",
     "k bar above below undetermined model_share",
 )
+_STEPS = JsonShape(
+    "steps",
+    StepChain,
+    "Tasks with steps: the pass rate of each among the trials that reached it, and of all of them.",
+    "steps all_steps weakest",
+    steps=_each_step,
+)
 SYSTEM = JsonShape(
     "system",
     SystemReport,
     "Everything measured about one system; reliability@k is the suite's mean pass^k.",
     "name verdict tasks=design.tasks trials=design.trials errors=design.errors runs=design metrics "
     "variance noise seeds rounds disturbances decay task_table labels bars error_policy=errors "
-    "features tools unsettled excluded levels tags notes",
+    "features tools unsettled excluded levels tags steps notes",
     verdict=_verdict,
     metrics=_metrics,
     seeds=_seeds,
@@ -370,7 +382,7 @@ SYSTEM = JsonShape(
     labels=_labels,
     features=_features,
     tools=_tools,
-    parts=[_RUN_COUNTS, _VARIANCE, noise_shape(noise_sentence), _DISTURBANCE, _TASK, _BAR],
+    parts=[_RUN_COUNTS, _VARIANCE, noise_shape(noise_sentence), _DISTURBANCE, _TASK, _BAR, _STEPS],
 )
 _LEADERS = JsonShape(
     "leaders",
