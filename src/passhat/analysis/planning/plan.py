@@ -439,6 +439,7 @@ Bought = Literal["runs", "tasks", "families"]
 
 # Nobody runs a task so often, or writes so many: beyond it the width is called out of reach.
 _MOST_ASSURED_RUNS, _MOST_ASSURED_TASKS = 5_000, 5_000
+_MANY_TASKS, _FEWEST_POWER_SUITES = 1_000, 60
 
 _PARTIAL_CREDIT = Unavailable(
     "suites are simulated from passes and failures, and these scores have partial credit"
@@ -522,7 +523,10 @@ def assure_comparison(
         return ONE_TASK
     if evidence is not None and not evidence.all_or_nothing:
         return _PARTIAL_CREDIT
-    suites = _suites(evidence, rate, icc, tasks, drawn=POWER_SUITES)
+    # A comparison errs by 1 / sqrt(tasks): over more tasks, fewer drawn suites tell its power at a
+    # difference as exactly.
+    drawn = max(_FEWEST_POWER_SUITES, min(POWER_SUITES, POWER_SUITES * _MANY_TASKS // tasks))
+    suites = _suites(evidence, rate, icc, tasks, drawn=drawn)
 
     def compared(some: PossibleSuites, times: int) -> PossibleComparisons:
         return PossibleComparisons(
