@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import beta
 
 from bench.calibrate.cells import run_cells
 from bench.calibrate.simulated_suites import Difficulty
@@ -15,11 +16,16 @@ from passhat.stats.estimate import Estimate, Interval
 from passhat.stats.judged import (
     Labels,
     Verdicts,
+    corrected_difference,
     corrected_pass_hat,
+    corrected_pass_hat_difference,
     corrected_pass_rate,
+    leniency,
     limits_of_pass_hat,
 )
+from passhat.stats.paired import PairedDifference, paired_difference
 from passhat.stats.proportions import proportion_interval
+from passhat.stats.sufficient_statistics import TaskSums
 from passhat.stats.suite_mean import suite_estimate
 
 SEED = 20261117
@@ -97,7 +103,7 @@ def tables(*, quick: bool = False) -> list[Table]:
         repetitions=repetitions,
         seed=SEED,
     )
-    return [corrected, others]
+    return [corrected, others, _differences(quick=quick, share=share)]
 
 
 def cover(
@@ -147,9 +153,7 @@ def _intervals(
             task=chosen // runs, verdict=verdict.ravel()[chosen], passed=truth.ravel()[chosen]
         )
 
-    some = [rng.permutation(np.flatnonzero(verdict.ravel() == value)) for value in (True, False)]
-    first = min(some[0].size, max(labels // 2, labels - some[1].size))
-    by_verdict = labelled(np.concatenate((some[0][:first], some[1][: labels - first])))
+    by_verdict = labelled(_by_verdict(verdict, labels, rng))
     at_random = labelled(rng.permutation(tasks * runs)[:labels])
     picked = rng.permutation(tasks)[: labels // WHOLE]
     columns = np.argsort(rng.random((picked.size, runs)), axis=1)[:, :WHOLE]
@@ -190,6 +194,158 @@ def _judge(
         passes, slips = (rng.beta(size * rates, size * (1 - rates)) for rates in (passes, slips))
     chance = np.where(truth, passes[:, None], slips[:, None])
     return np.asarray(rng.random(truth.shape) < chance)
+
+
+# Two agents under one judge.
+
+DIFFERENCE_SIZES = ((20, 10, 60), (50, 5, 60), (50, 10, 60), (50, 10, 150))
+TREATMENT = {"alike": (0.85, 0.85), "lenient with the first": (0.65, 0.9)}
+"""The judge's specificity with each of the two agents; its sensitivity is 0.9."""
+GAPS = (0.0, 0.15)
+"""How far the first agent is ahead on every task, up to the edge."""
+
+DIFFERENCES = (
+    *("these tasks", "similar tasks", "pass^3: labelled tasks", "verdicts, these tasks"),
+    "said to favour one",
+)
+
+
+def _differences(*, quick: bool, share: float) -> Table:
+    repetitions = 12 if quick else max(10, round(100 * share))
+    cells = [
+        (*size, name, spread, gap, repetitions)
+        for size in ([(50, 10, 60)] if quick else DIFFERENCE_SIZES)
+        for name in TREATMENT
+        for spread in SPREADS
+        for gap in GAPS
+    ]
+    study = "judges: differences"
+    found = (
+        [cover_differences(*cell) for cell in cells]
+        if quick
+        else run_cells(study, cover_differences, cells)
+    )
+    rows = []
+    for (tasks, runs, labels, name, spread, gap, _), one in zip(cells, found, strict=True):
+        shown = [
+            "refused" if one[column] is None else f"{one[column][0]:.3f} / {one[column][1]:.2f}"
+            for column in DIFFERENCES[:-1]
+        ]
+        start = (*map(str, (tasks, runs, labels)), name, f"{spread:g}", f"{gap:g}")
+        rows.append((*start, *shown, f"{one[DIFFERENCES[-1]][0]:.3f}"))
+    return Table(
+        title="Differences of two agents, corrected for a judge's errors",
+        header=("T", "n", "labels of each", "the judge is", "ICC", "ahead by", *DIFFERENCES),
+        rows=rows,
+        finding="Coverage / mean width at a nominal 0.95. Tasks are Beta(2, 1), sensitivity 0.9. "
+        "Labels by verdict, or of whole tasks for pass^3, the same tasks of both. The last column "
+        "is how often the judge is said to favour one of the two: wrong where it is alike to both.",
+        repetitions=repetitions,
+        seed=SEED,
+    )
+
+
+def cover_differences(
+    tasks: int, runs: int, labels: int, treatment: str, spread: float, gap: float, repetitions: int
+) -> dict[str, tuple[float, float] | None]:
+    """The coverage and the mean width of each difference in one world; None where it refuses."""
+    place = list(TREATMENT).index(treatment)
+    rng = np.random.default_rng([SEED, tasks, runs, labels, place, int(100 * (spread + gap))])
+    counted: dict[str, list[tuple[bool, float]]] = {name: [] for name in DIFFERENCES}
+    many = np.clip(RATES[0].draw((1_000_000,), np.random.default_rng(SEED)) + gap, 0, 1)
+    similar = float(many.mean()) - RATES[0].mean_power(1)
+    for _ in range(repetitions):
+        base = RATES[0].draw((tasks,), rng)
+        both = (np.clip(base + gap, 0.0, 1.0), base)
+        truths = [rng.random((tasks, runs)) < rates[:, None] for rates in both]
+        picked = rng.permutation(tasks)[: labels // WHOLE]
+        aims = dict.fromkeys(DIFFERENCES, float(both[0].mean() - both[1].mean()))
+        aims["similar tasks"] = similar
+        aims["pass^3: labelled tasks"] = float((both[0] ** 3).mean() - (both[1] ** 3).mean())
+        for name, interval in _difference_intervals(
+            truths, _two_judged(truths, TREATMENT[treatment], spread, rng), labels, picked, rng
+        ):
+            inside = 0.0 not in interval if name == DIFFERENCES[-1] else aims[name] in interval
+            counted[name].append((inside, interval.width))
+    return {
+        name: (float(np.mean([one[0] for one in found])), float(np.mean([one[1] for one in found])))
+        if found
+        else None
+        for name, found in counted.items()
+    }
+
+
+def _two_judged(
+    truths: list[Booleans],
+    specificity: tuple[float, float],
+    spread: float,
+    rng: np.random.Generator,
+) -> list[Booleans]:
+    """The verdicts on both; where errors go with the task, they do so for both agents alike."""
+    tasks = len(truths[0])
+    if not spread:
+        return [
+            _judge(truth, 0.9, own, 0.0, rng)
+            for truth, own in zip(truths, specificity, strict=True)
+        ]
+    size, levels = 1 / spread - 1, rng.random((2, tasks))
+    found = []
+    for truth, own in zip(truths, specificity, strict=True):
+        passes, slips = (
+            beta.ppf(level, size * rate, size * (1 - rate))
+            for level, rate in zip(levels, (0.9, 1 - own), strict=True)
+        )
+        chance = np.where(truth, passes[:, None], slips[:, None])
+        found.append(np.asarray(rng.random(truth.shape) < chance))
+    return found
+
+
+def _difference_intervals(
+    truths: list[Booleans],
+    verdicts: list[Booleans],
+    labels: int,
+    picked: NDArray[np.intp],
+    rng: np.random.Generator,
+) -> Iterator[tuple[str, Interval]]:
+    tasks, runs = truths[0].shape
+    graded, whole, read = [], [], []
+    for truth, verdict in zip(truths, verdicts, strict=True):
+        passed = verdict.sum(axis=1)
+        own = Verdicts(passed=passed, failed=runs - passed, errored=np.zeros(tasks, np.int64))
+        rows = _by_verdict(verdict, labels, rng)
+        flat, said = verdict.ravel(), truth.ravel()
+        read.append((rows // runs, flat[rows], said[rows], _chances(flat, rows)))
+        graded.append((own, Labels(task=rows // runs, verdict=flat[rows], passed=said[rows])))
+        columns = np.argsort(rng.random((picked.size, runs)), axis=1)[:, :WHOLE]
+        rows = (picked[:, None] * runs + columns).ravel()
+        whole.append((own, Labels(task=rows // runs, verdict=flat[rows], passed=said[rows])))
+    sums = [TaskSums.of_passes(np.full(tasks, runs), verdict.sum(axis=1)) for verdict in verdicts]
+    task, judged, said, chance = (np.concatenate(column) for column in zip(*read, strict=True))
+    group = np.arange(task.size) < read[0][0].size
+    found = {
+        "these tasks": corrected_difference(*graded, scope="this suite"),
+        "similar tasks": corrected_difference(*graded, scope="tasks like these"),
+        "pass^3: labelled tasks": corrected_pass_hat_difference(*whole, 3),
+        "verdicts, these tasks": paired_difference(*sums, scope="this suite"),
+        "said to favour one": leniency(
+            Labels(task=task, verdict=judged, passed=said, chance=chance), group
+        ),
+    }
+    for name, number in found.items():
+        if isinstance(number, Estimate | PairedDifference) and number.interval is not None:
+            yield name, number.interval
+
+
+def _by_verdict(verdict: Booleans, labels: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    some = [rng.permutation(np.flatnonzero(verdict.ravel() == value)) for value in (True, False)]
+    first = min(some[0].size, max(labels // 2, labels - some[1].size))
+    return np.concatenate((some[0][:first], some[1][: labels - first]))
+
+
+def _chances(verdict: Booleans, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Of each labelled trial, the share of trials with its verdict that were labelled."""
+    shares = [(verdict[rows] == v).sum() / max(1, (verdict == v).sum()) for v in (False, True)]
+    return np.asarray(shares)[verdict[rows].astype(int)]
 
 
 def _rogan_gladen(labels: Labels, judged: float, rng: np.random.Generator) -> Interval:

@@ -16,8 +16,11 @@ from passhat.stats.judged import (
     Labels,
     Strata,
     Verdicts,
+    corrected_difference,
     corrected_pass_hat,
+    corrected_pass_hat_difference,
     corrected_pass_rate,
+    leniency,
     limits_of_pass_hat,
 )
 
@@ -166,3 +169,91 @@ def test_the_limits_of_pass_hat_hold_for_every_two_tasks(rate, k):
             Estimate(value=rate, interval=Interval(rate, rate), method="", confidence=0.95), k
         )
         assert limits.low - 1e-12 <= mean <= limits.high + 1e-12
+
+
+def two_agents(seed=0, tasks=16, runs=6, each=14):
+    """Two agents on the same tasks, each with labels by verdict."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for rate in (0.75, 0.6):
+        verdict = rng.random((tasks, runs)) < rate
+        sides = (np.flatnonzero(verdict.ravel() == side) for side in (True, False))
+        rows = np.concatenate([rng.permutation(side)[:each] for side in sides])
+        said = rng.random(rows.size) < np.where(verdict.ravel()[rows], 0.8, 0.2)
+        labels = Labels(task=rows // runs, verdict=verdict.ravel()[rows], passed=said)
+        found.append((suite(verdict.sum(axis=1), runs), labels))
+    return found
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_a_label_turned_to_pass_raises_the_own_side_of_a_difference_and_lowers_the_other(scope):
+    one, other = two_agents()
+    before = corrected_difference(one, other, scope=scope)
+    for place in np.flatnonzero(~one[1].passed)[::4]:
+        after = corrected_difference((one[0], turned(one[1], place)), other, scope=scope)
+        assert after.interval.low >= before.interval.low - 1e-12
+        assert after.interval.high >= before.interval.high - 1e-12
+    for place in np.flatnonzero(~other[1].passed)[::4]:
+        after = corrected_difference(one, (other[0], turned(other[1], place)), scope=scope)
+        assert after.interval.low <= before.interval.low + 1e-12
+        assert after.interval.high <= before.interval.high + 1e-12
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_the_other_way_round_a_difference_is_the_same_with_another_sign(scope):
+    one, other = two_agents()
+    there, back = (
+        corrected_difference(*pair, scope=scope) for pair in ((one, other), (other, one))
+    )
+    assert there.value == pytest.approx(-back.value)
+    assert there.interval.low == pytest.approx(-back.interval.high)
+    rates = [corrected_pass_rate(*side, scope=scope).value for side in (one, other)]
+    assert there.value == pytest.approx(rates[0] - rates[1])
+
+
+def test_a_difference_of_pass_hat_k_is_taken_task_by_task_where_both_have_labels():
+    """Tasks that differ much from one another, by as much for both agents, differ by nothing."""
+    right = np.arange(18) % 6
+    verdicts = suite(right, 5)
+    task = np.repeat(np.arange(18), 5)
+    said = np.tile(np.arange(5), 18) < np.repeat(right, 5)
+    labels = Labels(task=task, verdict=said, passed=said)
+    half = Labels(task=task[:45], verdict=said[:45], passed=said[:45])
+    paired = corrected_pass_hat_difference((verdicts, labels), (verdicts, labels), 3)
+    assert paired.value == 0
+    alone = corrected_pass_hat(verdicts, labels, 3).interval
+    assert paired.interval.width < alone.width
+    short = corrected_pass_hat_difference((verdicts, labels), (verdicts, half), 3)
+    assert short.reason == "label 3 trials of each of 3 more tasks"
+
+
+def test_a_judge_that_errs_alike_with_both_is_not_said_to_favour_the_better_agent():
+    """Verdict minus label differs between agents of different worth under any fallible judge."""
+    rng = np.random.default_rng(5)
+    group = np.arange(1200) < 600
+    truth = rng.random(1200) < np.where(group, 0.9, 0.3)
+    verdict = np.where(truth, rng.random(1200) < 0.8, rng.random(1200) < 0.2)
+    labels = Labels(task=np.arange(1200) % 60, verdict=verdict, passed=truth)
+    simple = (verdict.astype(float) - truth)[group].mean() - (verdict.astype(float) - truth)[
+        ~group
+    ].mean()
+    assert abs(simple) > 0.2
+    assert 0 in leniency(labels, group).interval
+    fond = verdict | (group & (rng.random(1200) < 0.5))
+    found = leniency(Labels(task=labels.task, verdict=fond, passed=truth), group)
+    assert found.interval.low > 0
+
+
+def test_leniency_counts_labels_by_their_chance():
+    """Each side's passed and failed trials are labelled at other rates: that is no leniency."""
+    rng = np.random.default_rng(6)
+    group = np.arange(4000) < 2000
+    truth = rng.random(4000) < 0.6
+    verdict = np.where(truth, rng.random(4000) < 0.8, rng.random(4000) < 0.3)
+    chance = np.where(group == verdict, 0.9, 0.2)
+    kept = rng.random(4000) < chance
+    every = {"task": np.arange(4000) % 50, "verdict": verdict, "passed": truth, "chance": chance}
+    some = {name: column[kept] for name, column in every.items()}
+    assert 0 in leniency(Labels(**some), group[kept]).interval
+    blind = Labels(**{**some, "chance": None})
+    assert 0 not in leniency(blind, group[kept]).interval

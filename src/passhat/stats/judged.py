@@ -31,6 +31,7 @@ from passhat.stats.estimate import (
     Number,
     Scope,
     Unavailable,
+    independent_difference,
 )
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.population_bounds import (
@@ -60,6 +61,10 @@ _HALF = 0.5
 # Quantiles of each verdict's rate, and points that stand for all pairs of them: four times as many
 # move no end of an interval by 0.002. So many halvings leave far less.
 _QUANTILES, _POINTS, _HALVINGS = 256, 512, 30
+# Of the mean of the trials, and of the runs that could have been: points of a difference.
+_MEANS, _RUNS = 128, 64
+# What each side of a draw has a row for, and which of these are its labels.
+_ROWS, _LABEL_ROWS = 8, slice(4, 6)
 # Draws of tasks: a quantile at 2.5 % is within a hundredth of the interval's width.
 _DRAWS, _FEWEST_DRAWS = 4096, 1024
 # Draws times tasks held at once: bounds the memory.
@@ -168,44 +173,77 @@ def corrected_pass_hat(
     (0.85, 0.61, 0.97)
     """
     level = confidence_level(confidence)
-    tasks, runs = verdicts.runs.size, verdicts.runs
-    if short := int(np.count_nonzero(runs < k)):
-        return Unavailable(f"pass^{k} needs {k} trials of every task; {short:,} have fewer")
-    read = np.bincount(labels.task, minlength=tasks)
-    right = np.bincount(labels.task, labels.passed, minlength=tasks)
-    # A task with fewer than k trials that did not error has a pass^k of 0 without any label.
-    graded = verdicts.passed + verdicts.failed
-    can = graded >= k
-    seen = can & (read >= k)
-    count = int(np.count_nonzero(seen))
-    needed = min(FEWEST_LABELLED_TASKS, int(np.count_nonzero(can)))
-    if count < needed:
-        return Unavailable(f"label {k} trials of each of {plural(needed - count, 'more task')}")
-    size = np.ones(tasks) if verdicts.weight is None else verdicts.weight
-    able = float(size[can].sum() / size.sum())
-    if not able:
-        return Unavailable(f"no task has {k} trials that did not error")
-    among = share_of_passing_subsets(runs, graded, k)
-    judged = share_of_passing_subsets(runs, verdicts.passed, k)
-    mean = float(size[can] @ judged[can] / size[can].sum())
+    found = _WholeTasks.of(verdicts, labels, k)
+    if isinstance(found, Unavailable):
+        return found
+    count = int(np.count_nonzero(found.seen))
     weight = _HALF if count >= VERDICTS_HELP_FROM else 0.0
-    values = among[seen] * share_of_passing_subsets(read[seen], right[seen], k)
-    values = values - weight * (judged[seen] - mean)
-    families = None if verdicts.family is None else np.asarray(verdicts.family, object)[seen]
-    group = grouping(families, size[seen], count)
-    low, high = _population_ends(values, group, (1 - level) / 2, weight, mean)
-    value = float(np.average(values, weights=size[seen]))
-    low, value, high = (able * float(np.clip(one, 0.0, 1.0)) for one in (low, value, high))
+    values = found.corrected(weight)[found.seen]
+    size = found.size[found.seen]
+    family = verdicts.family
+    families = None if family is None else np.asarray(family, object)[found.seen]
+    group = grouping(families, size, count)
+    worst, best = -weight * (1 - found.mean), 1 + weight * found.mean
+    low, high = _population_ends(values, group, (1 - level) / 2, worst, best)
+    value = float(np.average(values, weights=size))
+    low, value, high = (found.able * float(np.clip(one, 0.0, 1.0)) for one in (low, value, high))
     return Estimate(
         value=value,
         interval=Interval(min(low, value), max(high, value)),
         method="whole labelled tasks, Dirichlet",
         confidence=level,
         scope=TASKS_LIKE_THESE,
-        tasks=tasks,
-        runs=int(runs.sum()),
+        tasks=int(verdicts.runs.size),
+        runs=int(verdicts.runs.sum()),
         notes=few_families_note(group),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _WholeTasks:
+    """Tasks of which k trials or more were labelled (`seen`), and their share of passing k-tuples.
+
+    `able` is the weight of the tasks that can have a pass^k above 0: one with fewer than k trials
+    that did not error has a pass^k of 0 without any label. `judged` is pass^k of every task by its
+    verdicts, and `mean` that of the tasks that are able.
+    """
+
+    seen: NDArray[np.bool_]
+    size: Floats
+    able: float
+    values: Floats
+    judged: Floats
+    mean: float
+
+    @classmethod
+    def of(cls, verdicts: Verdicts, labels: Labels, k: int) -> _WholeTasks | Unavailable:
+        tasks, runs = verdicts.runs.size, verdicts.runs
+        if short := int(np.count_nonzero(runs < k)):
+            return Unavailable(f"pass^{k} needs {k} trials of every task; {short:,} have fewer")
+        read = np.bincount(labels.task, minlength=tasks)
+        right = np.bincount(labels.task, labels.passed, minlength=tasks)
+        graded = verdicts.passed + verdicts.failed
+        can = graded >= k
+        seen = can & (read >= k)
+        count = int(np.count_nonzero(seen))
+        needed = min(FEWEST_LABELLED_TASKS, int(np.count_nonzero(can)))
+        if count < needed:
+            return Unavailable(f"label {k} trials of each of {plural(needed - count, 'more task')}")
+        size = np.ones(tasks) if verdicts.weight is None else verdicts.weight
+        able = float(size[can].sum() / size.sum())
+        if not able:
+            return Unavailable(f"no task has {k} trials that did not error")
+        among = share_of_passing_subsets(runs, graded, k)
+        judged = share_of_passing_subsets(runs, verdicts.passed, k)
+        values = np.zeros(tasks)
+        values[seen] = among[seen] * share_of_passing_subsets(read[seen], right[seen], k)
+        mean = float(size[can] @ judged[can] / size[can].sum())
+        return cls(seen=seen, size=size, able=able, values=values, judged=judged, mean=mean)
+
+    def corrected(self, weight: float) -> Floats:
+        """The values, less so much of what their verdicts differ from those of all tasks."""
+        found: Floats = self.values - weight * (self.judged - self.mean)
+        return found
 
 
 def limits_of_pass_hat(rate: Estimate, k: int) -> Interval | None:
@@ -221,13 +259,9 @@ def limits_of_pass_hat(rate: Estimate, k: int) -> Interval | None:
 
 
 def _population_ends(
-    values: Floats, group: TaskGroups | None, tail: float, weight: float, mean: float
+    values: Floats, group: TaskGroups | None, tail: float, worst: float, best: float
 ) -> tuple[float, float]:
-    """The ends for the mean of values of tasks, of which the verdicts' part was taken off.
-
-    What was not seen is at its worst: -weight (1 - mean) below, and 1 + weight mean above.
-    """
-    worst, best = -weight * (1 - mean), 1 + weight * mean
+    """The ends for the mean of values of tasks, of which what was not seen is at its worst."""
     if group is None:
         ones = np.ones(values.size)
         low = lower_quantile(values, ones, tail, unseen=worst)
@@ -342,30 +376,50 @@ class Strata:
 
     def low_of_similar(self, tail: float) -> float:
         """The lower end for tasks like these."""
-        return float(np.quantile(self.draws_of_tasks(), tail))
+        return float(np.quantile(draws_of_tasks(self)[0], tail))
 
-    def draws_of_tasks(self) -> Floats:
-        """Draws of the mean over other tasks (or families), each with its trials and labels."""
-        sums = np.stack([self.size, self.known, *self.open, *self.labels, *self.passes])
-        groups = int(self.group.max(initial=-1)) + 1
-        sums = np.stack([np.bincount(self.group, row, minlength=groups) for row in sums])
-        counted, sums = _joined(sums)
-        # One that was not seen is as large as the group of a task drawn at random, and fails.
-        largest = float(sums[0] @ (sums[0] / counted) / sums[0].sum())
-        rng, _ = random_generator(None)
-        count = max(_FEWEST_DRAWS, min(_DRAWS, _MOST_DRAWN // counted.size))
-        found = []
-        for start in range(0, count, block := max(1, _BLOCK // counted.size)):
-            rows = min(block, count - start)
-            weights = rng.gamma(counted, size=(rows, counted.size))
-            unseen = rng.gamma(UNSEEN, size=(3, rows))
-            size, known, open_1, open_0, read_1, read_0, pass_1, pass_0 = (
-                weights @ (sums / counted).T
-            ).T
-            right = known + open_1 * (pass_1 / (read_1 + unseen[1]))
-            right += open_0 * (pass_0 / (read_0 + unseen[2]))
-            found.append(right / (size + largest * unseen[0]))
-        return np.concatenate(found)
+    def quantiles_of_runs(self) -> Floats:
+        """`graded_by_people` had the runs been made again, as equally likely points in order."""
+        mean = np.clip(self.graded_by_people(), 0.0, 1.0).reshape(_MEANS, -1).mean(axis=1)
+        at = (np.arange(_RUNS) + 0.5) / _RUNS
+        passes = np.maximum(self.runs * mean, 1e-300)[:, None]
+        points = special.betaincinv(passes, self.runs * (1 - mean)[:, None] + UNSEEN, at).ravel()
+        points.sort()
+        found: Floats = points.reshape(_POINTS, -1).mean(axis=1)
+        return found
+
+
+def draws_of_tasks(*sides: Strata) -> list[Floats]:
+    """Draws of the means over other tasks (or families), each with its trials and labels.
+
+    Several sides have the same tasks, and every draw has the same tasks of all of them.
+    """
+    sums = np.concatenate(
+        [
+            np.stack([side.size, side.known, *side.open, *side.labels, *side.passes])
+            for side in sides
+        ]
+    )
+    group = sides[0].group
+    groups = int(group.max(initial=-1)) + 1
+    sums = np.stack([np.bincount(group, row, minlength=groups) for row in sums])
+    counted, sums = _joined(sums)
+    # One that was not seen is as large as the group of a task drawn at random, and fails.
+    largest = float(sums[0] @ (sums[0] / counted) / sums[0].sum())
+    rng, _ = random_generator(None)
+    count = max(_FEWEST_DRAWS, min(_DRAWS, _MOST_DRAWN // counted.size))
+    found: list[list[Floats]] = [[] for _ in sides]
+    for start in range(0, count, block := max(1, _BLOCK // counted.size)):
+        rows = min(block, count - start)
+        weights = rng.gamma(counted, size=(rows, counted.size))
+        unseen = rng.gamma(UNSEEN, size=(1 + 2 * len(sides), rows))
+        drawn = (weights @ (sums / counted).T).T.reshape(len(sides), -1, rows)
+        for place, side in enumerate(drawn):
+            size, known, open_1, open_0, read_1, read_0, pass_1, pass_0 = side
+            right = known + open_1 * (pass_1 / (read_1 + unseen[1 + 2 * place]))
+            right += open_0 * (pass_0 / (read_0 + unseen[2 + 2 * place]))
+            found[place].append(right / (size + largest * unseen[0]))
+    return [np.concatenate(blocks) for blocks in found]
 
 
 def _joined(sums: Floats) -> tuple[Floats, Floats]:
@@ -373,13 +427,115 @@ def _joined(sums: Floats) -> tuple[Floats, Floats]:
 
     Whether a group has a label depends on the design, never on what it says: so do the draws.
     """
-    labelled = sums[4:6].any(axis=0)
+    labelled = sums.reshape(-1, _ROWS, sums.shape[1])[:, _LABEL_ROWS].any(axis=(0, 1))
     bare, place, count = np.unique(
         sums[:, ~labelled].round(15), axis=1, return_inverse=True, return_counts=True
     )
     del place
     counted = np.concatenate((np.ones(np.count_nonzero(labelled)), count.astype(np.float64)))
     return counted, np.concatenate((sums[:, labelled], bare * count), axis=1)
+
+
+# The difference of two agents under one judge, which may like the style of one of them.
+
+Graded = tuple[Verdicts, Labels]
+"""One agent: its verdicts on the tasks that both ran, in the same order, and its labels."""
+
+
+def corrected_difference(
+    first: Graded, second: Graded, *, scope: Scope, confidence: float = CONFIDENCE
+) -> Number:
+    """pass@1 of the first agent minus that of the second, as people would have graded both.
+
+    For "this suite" the two are independent: every pessimistic point of the first against every
+    optimistic point of the second. For "tasks like these" every draw has the same tasks of both.
+    A label turned from fail to pass raises every point of its own side, so the difference is as
+    coherent as the two rates are.
+
+    >>> verdicts = Verdicts(passed=np.array([8] * 25), failed=np.array([2] * 25),
+    ...                     errored=np.zeros(25, np.int64))
+    >>> task, judged = np.arange(50) % 25, np.arange(50) < 25
+    >>> good, bad = (Labels(task=task, verdict=judged, passed=judged & (task < right))
+    ...              for right in (25, 5))
+    >>> found = corrected_difference((verdicts, good), (verdicts, bad), scope="this suite")
+    >>> round(found.value, 2), round(found.interval.low, 2), round(found.interval.high, 2)
+    (0.64, 0.45, 0.76)
+    """
+    level = confidence_level(confidence)
+    for graded in (first, second):
+        if (refusal := labels_missing(*graded)) is not None:
+            return refusal
+    sides = [Strata.of(*graded) for graded in (first, second)]
+    tail, alike = (1 - level) / 2, scope == TASKS_LIKE_THESE
+    lower = _low_of_difference_of_similar if alike else _low_of_difference
+    low, high = lower(sides[0], sides[1], tail), -lower(sides[1], sides[0], tail)
+    value = sides[0].value - sides[1].value
+    verdicts = first[0]
+    families = grouping(verdicts.family, verdicts.weight, verdicts.runs.size)
+    return Estimate(
+        value=value,
+        interval=Interval(min(low, value), max(high, value)),
+        method=f"labels of both by verdict, {'tasks drawn again' if alike else 'two betas each'}",
+        confidence=level,
+        scope=scope,
+        tasks=int(verdicts.runs.size),
+        runs=int(verdicts.runs.sum() + second[0].runs.sum()),
+        notes=few_families_note(families) if alike else (),
+    )
+
+
+def _low_of_difference(better: Strata, worse: Strata, tail: float) -> float:
+    optimistic = 1 - worse.mirrored().quantiles_of_runs()
+    points = np.subtract.outer(better.quantiles_of_runs(), optimistic)
+    return float(np.quantile(points, tail))
+
+
+def _low_of_difference_of_similar(better: Strata, worse: Strata, tail: float) -> float:
+    low, failing = draws_of_tasks(better, worse.mirrored())
+    return float(np.quantile(low - (1 - failing), tail))
+
+
+def corrected_pass_hat_difference(
+    first: Graded, second: Graded, k: int, *, confidence: float = CONFIDENCE
+) -> Number:
+    """pass^k of the first agent minus that of the second, as people would have graded both.
+
+    Over tasks of which both have k labels, where there are enough of them: task by task, by the
+    report's own bound for differences. Otherwise as the difference of two independent numbers,
+    which is on the wide side if some tasks are the same.
+    """
+    level = confidence_level(confidence)
+    sides = [_WholeTasks.of(*graded, k) for graded in (first, second)]
+    for side in sides:
+        if isinstance(side, Unavailable):
+            return side
+    one, other = (side for side in sides if isinstance(side, _WholeTasks))
+    both = one.seen & other.seen
+    count = int(np.count_nonzero(both))
+    if count < FEWEST_LABELLED_TASKS or min(one.able, other.able) < 1:
+        return independent_difference(
+            *(corrected_pass_hat(*graded, k, confidence=level) for graded in (first, second))
+        )
+    weight = _HALF if count >= VERDICTS_HELP_FROM else 0.0
+    values = (one.corrected(weight) - other.corrected(weight))[both]
+    family = first[0].family
+    families = None if family is None else np.asarray(family, object)[both]
+    group = grouping(families, one.size[both], count)
+    shift = weight * (one.mean - other.mean)
+    reach = 1 + weight
+    low, high = _population_ends(values, group, (1 - level) / 2, shift - reach, shift + reach)
+    value = float(np.average(values, weights=one.size[both]))
+    low, value, high = (float(np.clip(end, -1.0, 1.0)) for end in (low, value, high))
+    return Estimate(
+        value=value,
+        interval=Interval(min(low, value), max(high, value)),
+        method="tasks labelled of both, Dirichlet",
+        confidence=level,
+        scope=TASKS_LIKE_THESE,
+        tasks=int(first[0].runs.size),
+        runs=int(first[0].runs.sum() + second[0].runs.sum()),
+        notes=few_families_note(group),
+    )
 
 
 # How often a judge is wrong.
@@ -470,3 +626,56 @@ def _kappa(shares: Floats, wrong: Sequence[Floats]) -> Floats:
     by_chance = shares[0] * people + shares[1] * (1 - people)
     kappa: Floats = (_agreement(shares, wrong) - by_chance) / np.maximum(1 - by_chance, 1e-12)
     return kappa
+
+
+def leniency(labels: Labels, group: NDArray[np.bool_], *, confidence: float = CONFIDENCE) -> Number:
+    """How much more often the judge passes the trials of a group than others of the same worth.
+
+    Trials that people pass are compared with such trials, and those they fail with such, at the
+    shares that all of them have: a judge that errs as often with both is not taken for one that
+    likes the better agent, or the worse. `labels.chance` is that of each trial to be labelled.
+    Labels of one task are drawn again together, with a share of a label not seen at its worst.
+
+    >>> rows = np.arange(80)
+    >>> group, passed = rows % 2 == 0, rows % 4 < 2
+    >>> labels = Labels(task=rows, verdict=passed | (group & (rows % 8 == 2)), passed=passed)
+    >>> found = leniency(labels, group)
+    >>> round(found.value, 2), round(found.interval.low, 2), round(found.interval.high, 2)
+    (0.25, 0.08, 0.39)
+    """
+    level = confidence_level(confidence)
+    for side in (group, ~group):
+        if (read := int(np.count_nonzero(side))) < FEWEST_LABELS:
+            return Unavailable(f"{plural(read, 'label')} of one side; it takes {FEWEST_LABELS}")
+    own = np.ones(len(labels)) if labels.chance is None else 1 / labels.chance
+    _, cluster = np.unique(labels.task, return_inverse=True)
+    rng, _ = random_generator(None)
+    drawn = rng.exponential(size=(_DRAWS, int(cluster.max()) + 1))[:, cluster] * own
+    low, high, value, counted = np.zeros(_DRAWS), np.zeros(_DRAWS), 0.0, 0.0
+    for people in (True, False):
+        worth = labels.passed == people
+        share = float(own[worth].sum() / own.sum())
+        bounds, rates = [], []
+        for side in (group, ~group):
+            kept = side & worth
+            unseen = rng.gamma(UNSEEN, size=_DRAWS) * own[side].mean()
+            total, passed = (drawn[:, rows].sum(axis=1) for rows in (kept, kept & labels.verdict))
+            bounds.append((passed / (total + unseen), (passed + unseen) / (total + unseen)))
+            if kept.any():
+                rates.append(float(np.average(labels.verdict[kept], weights=own[kept])))
+        low += share * (bounds[0][0] - bounds[1][1])
+        high += share * (bounds[0][1] - bounds[1][0])
+        if len(rates) == 2:
+            value, counted = value + share * (rates[0] - rates[1]), counted + share
+    value = value / counted if counted else 0.0
+    tail = (1 - level) / 2
+    return Estimate(
+        value=value,
+        interval=Interval(
+            min(float(np.quantile(low, tail)), value),
+            max(float(np.quantile(high, 1 - tail)), value),
+        ),
+        method="labels of the same worth, tasks drawn again",
+        confidence=level,
+        runs=len(labels),
+    )

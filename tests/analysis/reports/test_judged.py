@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from passhat import check_judge, gate, measure, render
+from passhat import check_judge, compare, gate, measure, render
 from passhat.errors import InputError
 from passhat.records import Trials
 from passhat.records.labels import Label
@@ -135,4 +135,91 @@ def test_a_judge_that_likes_long_answers_is_found_out():
         human_labels=[[Label(passed=bool(said), chosen="random")] for said in truth],
     )
     (sentence,) = check_judge(trials).where
-    assert sentence.startswith("it passes too often long answers: by ")
+    assert sentence.startswith("it passes long answers ")
+    assert "points more often than shorter ones that people grade alike [+" in sentence
+
+
+def two_agents(*, tasks=40, runs=8, each=60, specificity=(0.4, 0.9), chosen="verdict"):
+    """Two agents that are alike, one of which the judge likes; the truth, and the trials."""
+    rng = np.random.default_rng(4)
+    base, whole = rng.beta(3, 2, tasks), rng.permutation(tasks)[:each]
+    columns = {name: [] for name in ("system", "task", "trial", "passed", "human_labels")}
+    truths = {}
+    for name, own in zip(("new", "old"), specificity, strict=True):
+        truth = truths[name] = rng.random((tasks, runs)) < base[:, None]
+        slips = rng.random(truth.shape) < 1 - own
+        verdict = np.where(truth, rng.random(truth.shape) < 0.95, slips)
+        read = np.zeros(truth.shape, bool)
+        if chosen == "task":
+            read[whole] = True
+        else:
+            for side in (True, False):
+                read.flat[rng.permutation(np.flatnonzero(verdict == side))[:each]] = True
+        for (i, j), said in np.ndenumerate(truth):
+            label = [Label(passed=bool(said), by="ann", chosen=chosen)] if read[i, j] else ()
+            for column, value in zip(
+                columns.values(), (name, f"t{i:02}", j, bool(verdict[i, j]), label), strict=True
+            ):
+                column.append(value)
+    return truths, Trials.from_columns(**columns)
+
+
+def test_a_difference_that_only_the_judge_sees_is_gone_from_the_corrected_comparison():
+    truths, trials = two_agents()
+    found = compare(trials)
+    true = truths["new"].mean() - truths["old"].mean()
+    rate = found.mean_score
+    assert rate.answer("this suite") == "better"
+    assert true not in rate.this_suite.interval
+    assert true in rate.corrected.this_suite.interval
+    assert rate.corrected.labels == (120, 120)
+    here, similar = rate.corrected.this_suite.interval, rate.corrected.tasks_like_these.interval
+    assert similar.low <= here.low
+    assert here.high <= similar.high
+    assert found.leniency.interval.low > 0
+    text = " ".join(render(found).split())
+    assert text.startswith("No clear difference")
+    assert "Corrected with 240 labels of people." in text
+    assert f"in pass@1 is {100 * rate.value:+.1f} points" in text
+    assert "the judge does not treat them alike: it passes new" in text
+    assert "pass^3" not in text
+
+
+def test_a_judge_that_treats_both_alike_is_not_accused():
+    _, trials = two_agents(specificity=(0.8, 0.8))
+    found = compare(trials)
+    assert 0 in found.leniency.interval
+    assert "no sign that the judge favours one" in " ".join(render(found).split())
+
+
+def test_labels_of_whole_tasks_of_both_correct_the_difference_of_pass_hat_k():
+    truths, trials = two_agents(chosen="task", each=30)
+    found = compare(trials, ks=3)
+    true = ((truths["new"].mean(axis=1)) ** 3 - (truths["old"].mean(axis=1)) ** 3).mean()
+    assert true in found.headline.corrected.this_suite.interval
+    assert "pass^3" in render(found)
+
+
+def test_labels_of_one_agent_alone_correct_no_difference():
+    _, trials = two_agents()
+    new = trials.where(system="new")
+    old = trials.where(system="old")
+    bare = Trials.from_columns(
+        system=old.system.texts(), task=old.task.texts(), trial=old.trial, outcome=old.outcome
+    )
+    found = compare(new, bare)
+    assert found.mean_score.corrected is None
+    assert found.leniency is None
+    assert "orrected" not in render(found)
+
+
+def test_a_gate_on_a_change_is_decided_by_the_corrected_difference():
+    """By the judge it is no worse; by people that is not shown."""
+    _, trials = two_agents(each=40)
+    new, old = trials.where(system="new"), trials.where(system="old")
+    verdict, *_ = gate(new, against=old, margin=0.02)
+    assert verdict.word == "UNDECIDED"
+    assert verdict.method.startswith("labels of people")
+    assert verdict.more_runs is None
+    assert "more labels of both would decide it" in verdict.sentence
+    assert any("corrected with 160 labels of people" in note for note in verdict.notes)

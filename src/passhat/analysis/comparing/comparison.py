@@ -22,6 +22,12 @@ from passhat.analysis.reports.evidence import (
     count_evidence,
     make_provenance,
 )
+from passhat.analysis.reports.judged import (
+    CorrectedDifference,
+    corrected_differences,
+    label_evidence,
+    leniency_between,
+)
 from passhat.analysis.reports.metrics import SystemTrials, measure_metrics, trials_on
 from passhat.arguments import COMPARED_KS, CONFIDENCE
 from passhat.dataclass import Displayed, dataclass, result_dataclass
@@ -35,6 +41,7 @@ from passhat.stats.estimate import (
     THIS_SUITE,
     Estimate,
     Interval,
+    Number,
     Scope,
     Unavailable,
     hull,
@@ -65,7 +72,8 @@ class Comparison(Displayed):
 
     `seeded` is the difference of the mean scores on this suite with the variance between seeds
     added on both sides, where both carry enough seeds to know it. `noise` says how much of the
-    width of its interval for tasks like these comes from runs and how much from tasks.
+    width of its interval for tasks like these comes from runs and how much from tasks. `leniency`
+    is how much more often a judge passes the first than the second where people grade alike.
     """
 
     first: str
@@ -80,6 +88,7 @@ class Comparison(Displayed):
     margin: float | None
     provenance: Provenance
     notes: tuple[str, ...] = ()
+    leniency: Number | None = None
 
     def __repr__(self) -> str:
         lead = f"{self.headline.name} {rounded(self.headline.this_suite)} on this suite"
@@ -141,6 +150,8 @@ def compare(
             differences, (left, right), days, confidence=options.confidence, margin=margin
         )
         notes = (*notes, days.note)
+    widened = differences != independent
+    differences, leniency = pair.corrected(differences, independent, given, tallies)
     known = set(shared)
     return Comparison(
         first=tallies[0].system,
@@ -151,7 +162,7 @@ def compare(
             if tables is None
             else independent_difference(*(_seeded_mean(table, options) for table in tables))
         ),
-        noise=pair.noise() if differences == independent else _WIDENED,
+        noise=_WIDENED if widened else pair.noise(),
         tasks=task_differences(
             left, right, options, scores=task_scores(tables, shared, options.errors)
         ),
@@ -161,6 +172,7 @@ def compare(
         margin=margin,
         provenance=make_provenance(tallies, options),
         notes=(*_error_note(tallies, options), *notes),
+        leniency=leniency,
     )
 
 
@@ -240,6 +252,43 @@ class _Pair:
         level = self.options.confidence
         scores = self.left.scores, self.right.scores
         return noise_sources(*scores, family=self.family, weight=self.weight, confidence=level)
+
+    def corrected(
+        self,
+        differences: dict[str, Difference],
+        independent: Mapping[str, Difference],
+        given: tuple[Trials | Tally, Trials | Tally],
+        tallies: Sequence[Tally],
+    ) -> tuple[dict[str, Difference], Number | None]:
+        """The differences with what labels make of them, and how the judge treats the two.
+
+        What widened a difference (seeds, outages, days) widens the corrected one by as much.
+        """
+        sides = [
+            label_evidence(
+                table if isinstance(table, Trials) else None, tally, own, self.options.errors
+            )
+            for table, tally, own in zip(given, tallies, (self.left, self.right), strict=True)
+        ]
+        if sides[0] is None or sides[1] is None:
+            return differences, None
+        first, second = (
+            replace(side, verdicts=replace(side.verdicts, weight=self.weight, family=self.family))
+            for side in sides
+            if side is not None
+        )
+        level = self.options.confidence
+        ks = {name: 1 if name == "mean_score" else int(name[5:]) for name in differences}
+        if not (self.left.all_or_nothing and self.right.all_or_nothing):
+            del ks["mean_score"]
+        by_k = corrected_differences(first, second, sorted(set(ks.values())), confidence=level)
+        found = {
+            name: replace(one, corrected=_as_wide(by_k[ks[name]], independent[name], one))
+            if name in ks
+            else one
+            for name, one in differences.items()
+        }
+        return found, leniency_between(first, second, confidence=level)
 
     def _of_sums(self, name: str, left: TaskSums, right: TaskSums) -> Difference:
         every = np.ones(left.runs.size, dtype=bool)
@@ -324,7 +373,9 @@ def _agreeing(difference: Difference) -> Difference:
 def _nested(difference: Difference, margin: float | None) -> Difference:
     """Tasks like these leave open whatever the noise of the runs leaves open on these tasks."""
     suite, alike = difference.this_suite, difference.tasks_like_these
-    if isinstance(suite, Unavailable) or isinstance(alike, Unavailable) or suite.interval is None:
+    if isinstance(suite, Unavailable) or suite.interval is None:
+        return difference
+    if not isinstance(alike, PairedDifference):
         return difference
     interval = hull(alike.interval, suite.interval)
     wider = replace(alike, interval=interval, p_value=_larger_p(alike, interval))
@@ -336,6 +387,73 @@ def _nested(difference: Difference, margin: float | None) -> Difference:
         if isinstance(suite, PairedDifference):
             wider = replace(wider, needed=suite.needed)
     return replace(difference, tasks_like_these=wider)
+
+
+def _as_wide(
+    corrected: CorrectedDifference, before: Difference, after: Difference
+) -> CorrectedDifference:
+    """The corrected difference, widened as the verdicts' own was."""
+    ends = {}
+    for name in ("this_suite", "tasks_like_these"):
+        number, old, new = (getattr(one, name) for one in (corrected, before, after))
+        if isinstance(number, Estimate) and number.interval and not isinstance(old, Unavailable):
+            more = excess(old, new)
+            number = replace(number, interval=wider_margins(number.interval, number.value, more))
+        ends[name] = number
+    return replace(corrected, **ends)
+
+
+def as_people_compare(comparison: Comparison) -> Comparison:
+    """The comparison with corrected differences in the place of the judge's, where there are any.
+
+    What labels cannot correct has no number; notes say what the judge's own is, and whether the
+    judge treats the two alike.
+    """
+    corrected = comparison.mean_score.corrected or next(
+        (one.corrected for one in comparison.differences.values() if one.corrected), None
+    )
+    if corrected is None:
+        return comparison
+    if isinstance(corrected.this_suite, Unavailable):
+        reason = corrected.this_suite.reason
+        note = f"labels of people do not correct the difference yet: {reason}"
+        return replace(comparison, notes=(note, *comparison.notes))
+    differences = {}
+    asked = comparison.headline.name
+    for name, one in comparison.differences.items():
+        own = one.corrected
+        if own is not None and not own.this_suite and name != asked:
+            continue
+        none = Unavailable(f"labels correct pass@1 and pass^k, not {name}")
+        differences[name] = replace(
+            one,
+            first=None if own is None else own.first,
+            second=None if own is None else own.second,
+            this_suite=none if own is None else own.this_suite,
+            tasks_like_these=none if own is None else own.tasks_like_these,
+        )
+    notes = (*_judges_own(comparison), *comparison.notes)
+    return replace(comparison, differences=differences, notes=notes)
+
+
+def _judges_own(comparison: Comparison) -> list[str]:
+    """What the judge says of the two, and whether it treats them alike."""
+    lead, notes = comparison.headline, []
+    if (value := lead.value) is not None:
+        name = "pass@1" if lead.name in ("mean_score", "pass^1") else lead.name
+        notes.append(f"by the judge's verdicts the difference in {name} is {100 * value:+.1f} "
+                     "points; single tasks are compared by its verdicts")  # fmt: skip
+    found = comparison.leniency
+    if isinstance(found, Estimate) and found.interval is not None:
+        low, high = (f"{100 * end:+.0f}" for end in (found.interval.low, found.interval.high))
+        more = f"{100 * abs(found.value):.0f} points {'less' if found.value < 0 else 'more'} often"
+        said = f"passes {comparison.first} {more} than {comparison.second} where people grade alike"
+        alike = 0 in found.interval
+        start = (
+            "no sign that the judge favours one" if alike else "the judge does not treat them alike"
+        )
+        notes.append(f"{start}: it {said} [{low}, {high}]")
+    return notes
 
 
 def _seeded_mean(trials: Trials, options: ReportOptions) -> Estimate | Unavailable:
@@ -369,14 +487,16 @@ Scores = tuple[list[Floats], list[Floats]]
 class Difference:
     """One metric of the first system minus the second, in both scopes, with a verdict in each.
 
-    `first` and `second` are the two values over the shared tasks.
+    `first` and `second` are the two values over the shared tasks. `corrected` is what labels of
+    people make of it, where a judge graded and both have labels.
     """
 
     name: str
     first: float | None
     second: float | None
     this_suite: PairedDifference | Estimate | Unavailable
-    tasks_like_these: PairedDifference | Unavailable
+    tasks_like_these: PairedDifference | Estimate | Unavailable
+    corrected: CorrectedDifference | None = None
 
     @property
     def value(self) -> float | None:

@@ -28,6 +28,7 @@ from passhat.analysis.gates.gate import (
     point_sentence,
 )
 from passhat.analysis.reports.evidence import Evidence
+from passhat.analysis.reports.judged import CorrectedDifference
 from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.metrics import Bars, SystemTrials, measure_metrics
 from passhat.analysis.reports.targets import Target
@@ -40,12 +41,13 @@ from passhat.stats.estimate import (
     Estimate,
     Interval,
     Number,
+    Scope,
     Unavailable,
     hull,
 )
 from passhat.stats.judged import limits_of_pass_hat
 from passhat.stats.multiple_testing import TaskTests, task_tests
-from passhat.stats.paired import SETTLING_POWER, STATE_A_MARGIN
+from passhat.stats.paired import SETTLING_POWER, STATE_A_MARGIN, PairedDifference
 from passhat.stats.passk import task_values
 from passhat.stats.proportions import lower_bound, proportion_interval, upper_bound
 from passhat.stats.special import ndtri
@@ -424,7 +426,7 @@ def _difference(
         number = difference.this_suite if gate.scope == THIS_SUITE else difference.tasks_like_these
         if isinstance(number, Unavailable):
             return number
-        ends[error] = number
+        ends[error] = _difference_by_labels(number, difference.corrected, gate.scope)
     low, high = ends[gate.alpha], ends[gate.beta]
     assert low.interval is not None
     assert high.interval is not None
@@ -445,6 +447,22 @@ def _difference(
     )
 
 
+def _difference_by_labels(
+    found: PairedDifference | Estimate, corrected: CorrectedDifference | None, scope: Scope
+) -> PairedDifference | Estimate:
+    """The difference as people would have graded both, where they labelled enough of them."""
+    if corrected is None:
+        return found
+    count = plural(sum(corrected.labels), "label")
+    number = corrected.within(scope)
+    if isinstance(number, Unavailable):
+        note = f"by the judge's verdicts: {count} of people do not correct them ({number.reason})"
+        return replace(found, notes=(*found.notes, note))
+    own = f"corrected with {count} of people; by the judge it is {100 * found.value:+.1f} points"
+    method = f"{BY_LABELS}: {number.method}"
+    return replace(number, method=method, notes=(own, *number.notes))
+
+
 def _unshared(found: Comparison) -> tuple[str, ...]:
     notes = []
     for names, where in ((found.only_first, "the baseline"), (found.only_second, "these trials")):
@@ -457,7 +475,8 @@ def _runs_to_settle(gate: Gate, demand: NoWorseRequirement, seen: Estimate) -> i
     """Runs of both sides together that settle it four times in five, by the root law."""
     assert seen.interval is not None
     gap = seen.value + demand.margin
-    if gap == 0 or seen.scope == TASKS_LIKE_THESE or not seen.runs:
+    by_labels = seen.method.startswith(BY_LABELS)
+    if gap == 0 or seen.scope == TASKS_LIKE_THESE or by_labels or not seen.runs:
         return None
     reach = seen.value - seen.interval.low if gap > 0 else seen.interval.high - seen.value
     needed = reached_often(gate.alpha if gap > 0 else gate.beta) * reach / abs(gap)
@@ -482,7 +501,9 @@ def _regression_sentence(
     if word == "FAIL":
         return f"{start}, no higher than {high} at {percentage(1 - gate.beta)} confidence."
     settle = (
-        "no number of trials would decide it at this difference"
+        "more labels of both would decide it, if this difference holds"
+        if seen.method.startswith(BY_LABELS)
+        else "no number of trials would decide it at this difference"
         if more is None
         else f"about {plural(more, 'more trial')} of both together would decide it 4 times in 5"
     )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from passhat.analysis.reports.evidence import Evidence
 from passhat.analysis.reports.parts import Corrected, Metric, SystemReport, headline_k
 from passhat.arguments import CONFIDENCE
-from passhat.dataclass import Displayed, dataclass
+from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.messages import plural, short, short_repr
 from passhat.records import ErrorPolicy, Outcome, Tally, Trials
 from passhat.records.columns import AT_RANDOM, BY_TASK, BY_VERDICT
@@ -26,13 +26,15 @@ from passhat.stats.estimate import (
     at_least_as_wide,
 )
 from passhat.stats.judged import (
-    FEWEST_LABELS,
     JudgeErrors,
     Labels,
     Verdicts,
+    corrected_difference,
     corrected_pass_hat,
+    corrected_pass_hat_difference,
     corrected_pass_rate,
     judge_errors,
+    leniency,
     limits_of_pass_hat,
 )
 
@@ -65,6 +67,17 @@ class LabelEvidence:
         return len(self.single) + len(self.whole)
 
     @property
+    def by_verdict(self) -> Labels:
+        """All labels, each with the share of trials of its verdict that were labelled."""
+        both = self.single, self.whole
+        task, verdict, passed = (
+            np.concatenate([getattr(one, name) for one in both])
+            for name in ("task", "verdict", "passed")
+        )
+        graded = int(self.verdicts.failed.sum()), int(self.verdicts.passed.sum())
+        return Labels(task=task, verdict=verdict, passed=passed, chance=_chances(verdict, graded))
+
+    @property
     def disagreement(self) -> Unavailable | None:
         """Why labels correct nothing, if the people who gave them do not agree."""
         kappa = kappa_of(self.twice)
@@ -76,8 +89,9 @@ class LabelEvidence:
             f"{kappa:.2f}): settle what passes, and label these again"
         )
 
-    def number(self, k: int, scope: Scope, confidence: float) -> Number:
-        """pass^k as people would have graded it (pass@1 for k = 1)."""
+    @property
+    def refusal(self) -> Unavailable | None:
+        """Why these labels correct nothing, however many there are."""
         if (reason := self.disagreement) is not None:
             return reason
         if self.unused and not self.used:
@@ -85,6 +99,12 @@ class LabelEvidence:
                 f"{plural(self.unused, 'label does', 'labels do')} not say how the trial was "
                 "chosen, and only trials chosen at random say something of the others"
             )
+        return None
+
+    def number(self, k: int, scope: Scope, confidence: float) -> Number:
+        """pass^k as people would have graded it (pass@1 for k = 1)."""
+        if (reason := self.refusal) is not None:
+            return reason
         if k > 1:
             return corrected_pass_hat(self.verdicts, self.whole, k, confidence=confidence)
         found = corrected_pass_rate(self.verdicts, self.single, scope=scope, confidence=confidence)
@@ -197,10 +217,69 @@ def _notes(system: SystemReport, rate: Metric, corrected: Corrected) -> list[str
     return notes
 
 
+# Two agents under one judge.
+
+
+@result_dataclass(frozen=True, slots=True, kw_only=True)
+class CorrectedDifference:
+    """A difference as people would have graded both agents, from so many labels of each."""
+
+    first: float | None
+    second: float | None
+    this_suite: Number
+    tasks_like_these: Number
+    labels: tuple[int, int]
+
+    def within(self, scope: Scope) -> Number:
+        return self.this_suite if scope == THIS_SUITE else self.tasks_like_these
+
+
+def corrected_differences(
+    first: LabelEvidence, second: LabelEvidence, ks: Sequence[int], *, confidence: float
+) -> dict[int, CorrectedDifference]:
+    """pass^k of the first minus that of the second for each k; both have the same tasks."""
+    sides = first, second
+    refused = next((side.refusal for side in sides if side.refusal is not None), None)
+    found = {}
+    for k in ks:
+        both = [_corrected_difference(first, second, k, scope, confidence)
+                for scope in (THIS_SUITE, TASKS_LIKE_THESE)]  # fmt: skip
+        here, others = (number if refused is None else refused for number in both)
+        values = [side.number(k, THIS_SUITE, confidence) for side in sides]
+        found[k] = CorrectedDifference(
+            first=values[0].value if isinstance(values[0], Estimate) else None,
+            second=values[1].value if isinstance(values[1], Estimate) else None,
+            this_suite=here,
+            tasks_like_these=at_least_as_wide(others, here),
+            labels=(first.used, second.used),
+        )
+    return found
+
+
+def _corrected_difference(
+    first: LabelEvidence, second: LabelEvidence, k: int, scope: Scope, confidence: float
+) -> Number:
+    one, other = ((side.verdicts, side.whole) for side in (first, second))
+    if k > 1:
+        return corrected_pass_hat_difference(one, other, k, confidence=confidence)
+    single = [(side.verdicts, side.single) for side in (first, second)]
+    found = corrected_difference(*single, scope=scope, confidence=confidence)
+    if isinstance(found, Unavailable) and len(first.whole) and len(second.whole):
+        return corrected_pass_hat_difference(one, other, 1, confidence=confidence) or found
+    return found
+
+
+def leniency_between(first: LabelEvidence, second: LabelEvidence, *, confidence: float) -> Number:
+    """How much more often the judge passes the first than the second where people see no more."""
+    sides = [side.by_verdict for side in (first, second)]
+    names = ("task", "verdict", "passed", "chance")
+    columns = {name: np.concatenate([getattr(one, name) for one in sides]) for name in names}
+    group = np.arange(sum(map(len, sides))) < len(sides[0])
+    return leniency(Labels(**columns), group, confidence=confidence)
+
+
 # The judge itself: how often it is wrong, and where.
 
-_PERMUTATIONS = 2_000
-_NOTABLE = 0.05
 _MOST_TASKS = 3
 
 
@@ -238,7 +317,13 @@ def check_judge(trials: Trials, *, confidence: float = CONFIDENCE) -> JudgeCheck
     row = found.row[kept]
     verdict, passed = trials.outcome[row] == Outcome.PASSED, found.passed[kept]
     passing = trials.outcome[graded] == Outcome.PASSED
-    labels = Labels(task=trials.task.codes[row].astype(np.intp), verdict=verdict, passed=passed)
+    counts = int(np.count_nonzero(~passing)), int(np.count_nonzero(passing))
+    labels = Labels(
+        task=trials.task.codes[row].astype(np.intp),
+        verdict=verdict,
+        passed=passed,
+        chance=_chances(verdict, counts),
+    )
     twice = [_pair(own) for own in found.labels if len(own) > 1]
     wrong = np.bincount(labels.task, verdict != passed, minlength=len(trials.tasks)).astype(int)
     read = np.bincount(labels.task, minlength=len(trials.tasks))
@@ -252,7 +337,7 @@ def check_judge(trials: Trials, *, confidence: float = CONFIDENCE) -> JudgeCheck
         people=tuple(dict.fromkeys(one.by for own in found.labels for one in own)),
         people_agreement=_people_agreement(twice, confidence),
         tasks=tuple((trials.tasks[i], int(wrong[i]), int(read[i])) for i in worst),
-        where=tuple(_where(trials, row, verdict, passed)),
+        where=tuple(_where(trials, row, labels)),
     )
 
 
@@ -268,41 +353,46 @@ def _people_agreement(pairs: Sequence[tuple[bool, bool]], confidence: float) -> 
     )
 
 
-def _where(
-    trials: Trials,
-    row: NDArray[np.intp],
-    verdict: NDArray[np.bool_],
-    passed: NDArray[np.bool_],
-) -> Iterator[str]:
-    """Where the judge is more lenient than elsewhere, each tested by permutation at 5 %."""
-    lenient = verdict.astype(float) - passed
-    for name, words in (("tokens_out", "long answers"), ("tokens", "long trials")):
+def _where(trials: Trials, row: NDArray[np.intp], labels: Labels) -> Iterator[str]:
+    """Where the judge is more lenient than elsewhere with what people grade alike."""
+    for name, words, others in (
+        ("tokens_out", "long answers", "shorter ones"),
+        ("tokens", "long trials", "shorter ones"),
+    ):
         if name in trials.features and not np.isnan(size := trials.features[name][row]).all():
-            known = ~np.isnan(size)
-            middle = np.median(size[known])
+            middle = np.nanmedian(size)
             # Where most are as long as the longest, these are the long ones.
-            top = size[known].max() == middle
-            long = size[known] >= middle if top else size[known] > middle
-            yield from _leniency(lenient[known], long, words)
+            long = size >= middle if np.nanmax(size) == middle else size > middle
+            yield from _more_lenient(labels, long, words, others)
             break
     if len(trials.systems) > 1:
         for code, system in enumerate(trials.systems):
-            yield from _leniency(lenient, trials.system.codes[row] == code, f"{short(system)}")
+            own = trials.system.codes[row] == code
+            yield from _more_lenient(labels, own, short(system), "other agents")
 
 
-def _leniency(lenient: NDArray[np.float64], group: NDArray[np.bool_], words: str) -> Iterator[str]:
-    count = int(np.count_nonzero(group))
-    if min(count, group.size - count) < FEWEST_LABELS:
-        return
-    seen = lenient[group].mean() - lenient[~group].mean()
-    rng = np.random.default_rng(0)
-    orders = np.argsort(rng.random((_PERMUTATIONS, group.size)), axis=1)
-    drawn = lenient[orders]
-    others = drawn[:, :count].mean(axis=1) - drawn[:, count:].mean(axis=1)
-    p = (1 + np.count_nonzero(np.abs(others) >= abs(seen) - 1e-12)) / (1 + _PERMUTATIONS)
-    if p <= _NOTABLE:
-        what = "passes too often" if seen > 0 else "fails too often"
-        yield f"it {what} {words}: by {100 * abs(seen):.0f} points more than others (p = {p:.2g})"
+def _more_lenient(
+    labels: Labels, group: NDArray[np.bool_], words: str, others: str
+) -> Iterator[str]:
+    found = leniency(labels, group)
+    if isinstance(found, Estimate) and found.interval is not None and 0 not in found.interval:
+        more = "more" if found.value > 0 else "less"
+        low, high = (f"{100 * end:+.0f}" for end in (found.interval.low, found.interval.high))
+        yield (
+            f"it passes {words} {100 * abs(found.value):.0f} points {more} often than {others} "
+            f"that people grade alike [{low}, {high}]"
+        )
+
+
+def _chances(verdict: NDArray[np.bool_], graded: tuple[int, int]) -> NDArray[np.float64]:
+    """Of each labelled trial, the share of the trials of its verdict that were labelled.
+
+    `graded` counts the trials that the judge failed, and those that it passed.
+    """
+    passed = int(np.count_nonzero(verdict))
+    shares = np.array([verdict.size - passed, passed]) / np.maximum(graded, 1)
+    found: NDArray[np.float64] = np.minimum(shares, 1.0)[verdict.astype(int)]
+    return found
 
 
 def kappa_of(pairs: Sequence[tuple[bool, bool]]) -> float | None:

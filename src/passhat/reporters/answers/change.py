@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from passhat.analysis.comparing.comparison import Comparison, Difference
+from passhat.analysis.comparing.comparison import Comparison, Difference, as_people_compare
 from passhat.analysis.gates.run_answer import ChangeReview
 from passhat.reporters.answer import (
     Answer,
@@ -101,7 +101,8 @@ def _edits_sentence(files: Sequence[str]) -> str:
     )
 
 
-def _before_and_after(comparison: Comparison) -> list[Block]:
+def _before_and_after(compared: Comparison) -> list[Block]:
+    comparison = as_people_compare(compared)
     rows = tuple(
         _difference_row(one) for one in comparison.differences.values() if one.value is not None
     )

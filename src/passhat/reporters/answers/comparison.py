@@ -9,7 +9,13 @@ from itertools import groupby
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 
-from passhat.analysis.comparing.comparison import Comparison, Difference, TaskDifference
+from passhat.analysis.comparing.comparison import (
+    Comparison,
+    Difference,
+    TaskDifference,
+    as_people_compare,
+)
+from passhat.analysis.reports.judged import CorrectedDifference
 from passhat.dataclass import replace
 from passhat.messages import listed, plural
 from passhat.records.trial import NaturalKey, natural_key
@@ -33,8 +39,12 @@ from passhat.reporters.answer import (
     paragraphs,
 )
 from passhat.reporters.data import (
+    IntervalObject,
     JsonShape,
+    NumberObject,
     UnavailableObject,
+    interval_object,
+    number_object,
     to_json,
 )
 from passhat.reporters.formatting import (
@@ -92,19 +102,24 @@ class ComparisonAnswer(Answer[Comparison]):
 
     name = "comparison"
 
+    @property
+    def shown(self) -> Comparison:
+        """What people read: corrected differences first, where both agents have labels."""
+        return as_people_compare(self.result)
+
     def title(self) -> str:
         first, second = called(self.result)
         return f"{self.chip().words}: {first} against {second}"
 
     def chip(self) -> StatusLabel:
         """The verdict on the first of the two systems."""
-        comparison = self.result
+        comparison = self.shown
         answer = comparison.headline.answer(THIS_SUITE, comparison.margin)
         return _CHIPS.get(answer or "", StatusLabel("No clear difference", "open"))
 
     def facts(self) -> Facts:
         """The difference, and how many tasks flipped each way."""
-        comparison = self.result
+        comparison = self.shown
         lead = comparison.headline
         flips = [task.flip for task in comparison.tasks]
         facts = []
@@ -120,7 +135,7 @@ class ComparisonAnswer(Answer[Comparison]):
 
     def caption(self) -> str:
         """Who is compared on what, and what the brackets are."""
-        comparison = self.result
+        comparison = self.shown
         first, second = called(comparison)
         level = f"{100 * comparison.provenance.options.confidence:g}%"
         return (
@@ -131,7 +146,7 @@ class ComparisonAnswer(Answer[Comparison]):
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """The verdict, both scopes, the tasks that differ, and what would settle it."""
-        comparison = self.result
+        comparison = self.shown
         said = verdict(comparison, scope=options.scope)
         blocks: list[Block] = [Headline(said), _difference_table(comparison)]
         blocks += paragraphs("Starred", _partial_note(comparison))
@@ -156,7 +171,7 @@ class ComparisonAnswer(Answer[Comparison]):
 
     def screen(self, options: DisplayOptions) -> list[Block]:
         """The verdict, the difference at a few k, and which tasks changed."""
-        comparison = self.result
+        comparison = self.shown
         names = called(comparison)
         every = _distinct(comparison)
         middle = [one for one in every[1:-1] if one.name == "pass^3"] or every[-2:-1]
@@ -473,16 +488,38 @@ class DifferenceObject(TypedDict):
     value: float | None
     this_suite: ScopedDifference | UnavailableObject
     tasks_like_these: ScopedDifference | UnavailableObject
+    corrected: NotRequired[CorrectedDifferenceObject]
+
+
+class CorrectedDifferenceObject(TypedDict):
+    """The same as people would have graded both, from so many labels of each."""
+
+    first: float | None
+    second: float | None
+    value: float | None
+    this_suite: IntervalObject | None
+    tasks_like_these: IntervalObject | None
+    labels: list[int]
+    method: NotRequired[str]
+    reason: NotRequired[str]
 
 
 def verdict(comparison: Comparison, *, scope: Scope | None = None) -> str:
     """Which of the two is better, in one sentence, by what was asked for."""
+    corrected = comparison.headline.corrected
+    if corrected is not None and comparison.headline.this_suite is corrected.this_suite:
+        labels = plural(sum(corrected.labels), "label")
+        return f"{_verdict(comparison, scope)} Corrected with {labels} of people."
+    return _verdict(comparison, scope)
+
+
+def _verdict(comparison: Comparison, scope: Scope | None) -> str:
     if scope == TASKS_LIKE_THESE:
         similar = {
             name: replace(one, this_suite=one.tasks_like_these)
             for name, one in comparison.differences.items()
         }
-        return f"For similar tasks: {verdict(replace(comparison, differences=similar))}"
+        return f"For similar tasks: {_verdict(replace(comparison, differences=similar), None)}"
     first, second = called(comparison)
     asked = comparison.headline
     name = metric_word(comparison, asked)
@@ -573,16 +610,43 @@ def _where_they_differ(first: str, second: str) -> tuple[str, str]:
 
 
 def _differences(comparison: Comparison) -> dict[str, DifferenceObject]:
-    return {
-        name: {
+    found: dict[str, DifferenceObject] = {}
+    for name, difference in comparison.differences.items():
+        found[name] = {
             "first": difference.first,
             "second": difference.second,
             "value": difference.value,
             "this_suite": _scoped(difference, THIS_SUITE, comparison.margin),
             "tasks_like_these": _scoped(difference, TASKS_LIKE_THESE, comparison.margin),
         }
-        for name, difference in comparison.differences.items()
+        if difference.corrected is not None:
+            found[name]["corrected"] = _corrected_object(difference.corrected)
+    return found
+
+
+def _corrected_verdict(comparison: Comparison) -> str:
+    return verdict(as_people_compare(comparison))
+
+
+def _leniency(comparison: Comparison) -> NumberObject | None:
+    return None if comparison.leniency is None else number_object(comparison.leniency)
+
+
+def _corrected_object(corrected: CorrectedDifference) -> CorrectedDifferenceObject:
+    number = corrected.this_suite
+    found: CorrectedDifferenceObject = {
+        "first": corrected.first,
+        "second": corrected.second,
+        "value": number.value if isinstance(number, Estimate) else None,
+        "this_suite": interval_object(interval_of(number)),
+        "tasks_like_these": interval_object(interval_of(corrected.tasks_like_these)),
+        "labels": list(corrected.labels),
     }
+    if isinstance(number, Estimate):
+        found["method"] = number.method
+    else:
+        found["reason"] = number.reason
+    return found
 
 
 def _noise_of_two(noise: NoiseSources) -> str:
@@ -607,10 +671,11 @@ COMPARISON = JsonShape(
     "comparison",
     Comparison,
     "Two systems on the tasks that both ran.",
-    "schema verdict first second margin differences seeded noise tasks only_first only_second "
-    "provenance notes",
-    verdict=verdict,
+    "schema verdict first second margin differences leniency seeded noise tasks only_first "
+    "only_second provenance notes",
+    verdict=_corrected_verdict,
     differences=_differences,
+    leniency=_leniency,
     parts=[noise_shape(_noise_of_two)],
 )
 
@@ -703,6 +768,7 @@ def change_tile(comparison: Comparison, *, tagged: bool, day: str, link: str = "
 
     The second is the run that is `tagged` as the baseline, else the one before; it began on `day`.
     """
+    comparison = as_people_compare(comparison)
     title = f"{'Against baseline' if tagged else 'Against the run before'}, {day}"
     lead = comparison.headline
     if lead.value is None or lead.first is None or lead.second is None:
