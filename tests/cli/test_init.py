@@ -102,7 +102,7 @@ def test_validate_says_valid_or_tells_every_fault(here: Path) -> None:
     (here / "bad.yml").write_text('agents: [{name: a, model: o3}]\nruns: "\\e[31m"\n')
     bad = call(validate, "passhat.yml", "bad.yml")
     assert bad.exit_code == 2
-    assert "bad.yml:1:10: agents[0]: needs either prompt or steps" in bad.stdout
+    assert "bad.yml:1:10: agents[0]: needs either prompt, steps or user" in bad.stdout
     assert "bad.yml:2:1: runs:" in bad.stdout
     assert "\x1b" not in bad.stdout
 

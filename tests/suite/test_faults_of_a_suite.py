@@ -63,13 +63,15 @@ def test_all_faults_are_told_at_once_with_line_column_path_value_and_hint(proble
         (
             ':21:1: colour: "colour" is not a key of a suite. Known: agents, budget, cassette, '
             "concurrency, confidence, defaults, description, gates, judge, k, name, quarantine, "
-            "rate_limits, resources, retries, seed, seeds, servers, shares, systems, tasks"
+            "rate_limits, resources, retries, seed, seeds, servers, shares, systems, tasks, users"
         ),
     ]
 
 
 EXPECT = "agents: [{name: a, model: o3, prompt: hi, expect: [{%s}]}]"
 AGENT = "agents: [{name: a, model: o3, prompt: hi}]\n"
+TALK = "agents: [{name: a, model: o3, user: x}]\nusers: {ana: {%s}}"
+SCENARIO = "users: {ana: {say: hi}}\nagents: [{name: a, model: o3, user: {goal: x, %s}}]"
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,22 @@ AGENT = "agents: [{name: a, model: o3, prompt: hi}]\n"
         ("name: x", "has nothing to run: add agents, or systems and tasks"),
         ("systems: [{name: s, model: o3}]", "needs both systems: and tasks:, or agents: alone"),
         ("agents: [{name: a, prompt: hi}]", "needs a model: write model, models or defaults.model"),
-        ("agents: [{name: a, model: o3}]", "needs either prompt or steps"),
+        ("agents: [{name: a, model: o3}]", "needs either prompt, steps or user"),
+        (TALK.replace("user:", "prompt: hi, user:") % "say: hi", "needs either prompt, steps or"),
+        ("agents: [{name: a, model: o3, user: x}]", "nobody plays it: add users: to the suite"),
+        (AGENT + "users: {ana: {say: hi}}", "talks to nobody: no task has user:"),
+        (TALK % "say: hi, model: o3", "needs exactly one of model, say, python; got model, say"),
+        (TALK % "say: hi, persona: polite", "persona has no meaning with say"),
+        (TALK % "model: scripted", "the model scripted needs a script"),
+        (TALK % "model: nonsense", 'no model is called "nonsense"'),
+        (SCENARIO % "if_asked: email", "has no fact email, which if_asked names"),
+        (SCENARIO % "facts: {order: 7}, if_asked: order, opens: It is 7", "has order in opens"),
+        (SCENARIO % "done: {judge: Is it kind?}", "judge needs a model: add judge: to the suite"),
+        (
+            SCENARIO % "done: {called: x}" + "\nquarantine: [{task: a, until: 2030-01-31}, "
+            "{task: 'a [user=ben]', until: 2030-01-31}]",
+            '"a [user=ben]" is not the name of a task',
+        ),
         ("agents: [{model: o3, prompt: hi}]", '"name" is missing'),
         ("agents: [{name: a, model: o3, models: [o1], prompt: hi}]", "has both model and models"),
         ("agents: [{name: a, model: scripted, prompt: hi}]", "the model scripted needs a script"),

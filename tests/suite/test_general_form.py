@@ -12,6 +12,7 @@ from passhat.records import (
     PythonSystem,
     Resources,
 )
+from passhat.suite import load_suite
 
 GENERAL = """
 name: refunds
@@ -246,3 +247,32 @@ tasks:
 """
     weights = {one.task.name: one.task.weight for one in load(text).pairings}
     assert weights == pytest.approx({"refund": 0.3, "charge": 0.6, "find": 0.1})
+
+
+def test_each_user_talks_in_each_task_that_has_one_and_the_first_keeps_its_name(tmp_path):
+    (tmp_path / "orders.csv").write_text("id\n7\n8\n")
+    (tmp_path / "suite.yml").write_text(
+        "users: {ana: {say: hi}, ben: {model: o3, persona: Annoyed.}}\n"
+        "systems: [{name: s, model: o3}]\n"
+        "tasks:\n"
+        "  - {name: plain, prompt: hi}\n"
+        "  - name: refund {id}\n"
+        "    dataset: orders.csv\n"
+        "    user:\n"
+        "      goal: Refund {id}\n"
+        "      facts: {order: '{id}'}\n"
+        "      done: {called_with: {tool: refund, arguments: {order: '{id}'}}}\n"
+    )
+    tasks = load_suite(tmp_path / "suite.yml", env={}).tasks
+    assert {task.name: task.user and task.user.name for task in tasks} == {
+        "plain": None,
+        "refund 7": "ana",
+        "refund 7 [user=ben]": "ben",
+        "refund 8": "ana",
+        "refund 8 [user=ben]": "ben",
+    }
+    last = tasks[-1]
+    assert (last.scenario.goal, last.scenario.facts) == ("Refund 8", {"order": "8"})
+    assert last.expect == (last.scenario.done,)
+    assert last.scenario.done.options["arguments"] == {"order": "8"}
+    assert (last.base, last.at, tasks[0].base) == ("refund 8", ("user=ben",), None)

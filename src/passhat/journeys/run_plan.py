@@ -18,7 +18,7 @@ from passhat.suite import refuse_unknown_models
 
 if TYPE_CHECKING:
     from passhat.journeys.running import RunJob
-    from passhat.records import Model, ModelSystem, Pairing, Server, Suite, TokenUsage
+    from passhat.records import Model, ModelSystem, Pairing, Server, Suite, Task, TokenUsage
     from passhat.records.redaction import Redactor
 
 CHARACTERS_PER_TOKEN = 4
@@ -158,6 +158,9 @@ def _by_rule_of_thumb(suite: Suite) -> tuple[float, float | None, str]:
             return 0.0, None, f"no price is known for {pairing.system.model.name}"
         low += pairing.runs * least
         high += pairing.runs * most
+        if (talking := _user_cost(pairing.task)) is None:
+            return 0.0, None, "no price is known for the model of its user"
+        high += pairing.runs * talking
     return low, high, "from one short turn a trial to every turn at full length"
 
 
@@ -169,6 +172,7 @@ def _trial_cost(pairing: Pairing, system: ModelSystem) -> tuple[float | None, fl
     text = task.prompt + "".join(step.prompt for step in task.steps) + (system.system_prompt or "")
     first = len(text) // CHARACTERS_PER_TOKEN + TOKENS_OF_A_SERVER * len(system.servers)
     turns = task.max_turns or system.max_turns if system.servers else max(1, len(task.steps))
+    turns *= 1 if task.scenario is None else task.scenario.max_turns
     answer = system.model.parameters.max_tokens or TOKENS_OF_AN_ANSWER
     grown = (answer + TOKENS_OF_A_RESULT) * turns * (turns - 1) // 2
     price = _pricing(system.model)
@@ -176,6 +180,19 @@ def _trial_cost(pairing: Pairing, system: ModelSystem) -> tuple[float | None, fl
         price(TokenUsage(tokens_in=first, tokens_out=TOKENS_OF_A_SHORT_ANSWER)),
         price(TokenUsage(tokens_in=first * turns + grown, tokens_out=answer * turns)),
     )
+
+
+def _user_cost(task: Task) -> float | None:
+    """What the user of a task may cost in one trial; None if nobody knows."""
+    from passhat.records import TokenUsage
+
+    if task.scenario is None or task.user is None or task.user.model is None:
+        return 0.0
+    turns, model = task.scenario.max_turns, task.user.model
+    said = model.parameters.max_tokens or TOKENS_OF_AN_ANSWER
+    first = len(task.scenario.goal + task.user.persona) // CHARACTERS_PER_TOKEN
+    grown = (said + TOKENS_OF_AN_ANSWER) * turns * (turns - 1) // 2
+    return _pricing(model)(TokenUsage(tokens_in=first * turns + grown, tokens_out=said * turns))
 
 
 def _pricing(model: Model) -> Callable[[TokenUsage], float | None]:

@@ -658,10 +658,13 @@ def build_answer(
     reasons = _trial_reasons(suite, result, opened)
     unread = _not_passed(result)[MOST_TRIALS:]
     judged = _judged(suite, result, opened)
-    bill = _judge_bill(judged)
+    bill = _bill(judged, "judge")
     doubts = (
-        *_perhaps_paid(result), *_passed_limits(suite, result), *_judge_notes(suite, judged, bill)
-    )  # fmt: skip
+        *_perhaps_paid(result),
+        *_passed_limits(suite, result),
+        *_judge_notes(suite, judged, bill),
+        *_user_notes(_bill(judged, "user")),
+    )
     # Where nothing could be judged there is neither a PASS nor a FAIL of anything.
     nothing_ran = all(trial.outcome is Outcome.ERRORED for trial in result.trials)
     coverage = None if nothing_ran else _coverage(result, coverage_threshold)
@@ -804,20 +807,22 @@ def _passed_limits(suite: Suite, result: RunResult) -> Iterator[str]:
 
 
 def _judged(suite: Suite, result: RunResult, opened: OpenRun) -> list[dict[str, Any]]:
-    """What is stored of the trials that a judge may have graded; of a long run, of the first."""
+    """What is stored of the trials with a judge or a user; of a long run, of the first."""
     judged = {
         task.name
         for task in suite.tasks
-        if any(expectation.matcher == "judge" for expectation in task.expectations())
+        if task.user is not None
+        or any(expectation.matcher == "judge" for expectation in task.expectations())
     }
     trials = tuple(trial for trial in result.trials if trial.task in judged)
     return [json.loads(text) for text in opened.transcripts(trials[:MOST_TRIALS]).values()]
 
 
-def _judge_bill(judged: Sequence[Mapping[str, Any]]) -> JudgeBill | None:
+def _bill(judged: Sequence[Mapping[str, Any]], who: str) -> JudgeBill | None:
+    """What the judge or the users took; None if none of them was asked."""
     from passhat.analysis.gates.run_answer import JudgeBill
 
-    bills = [one["judge"] for one in judged if one.get("judge")]
+    bills = [one[who] for one in judged if one.get(who, {}).get("calls")]
     if not bills:
         return None
     costs, tokens = ([bill[name] for bill in bills] for name in ("cost", "tokens"))
@@ -856,11 +861,21 @@ def _judge_notes(
             f"readings of {split:,} of {plural(len(shares), 'answer')} were split"
         )
     if bill is not None:
-        most = f" for the first {MOST_TRIALS:,} trials" if bill.trials >= MOST_TRIALS else ""
-        yield (
-            f"{bill.sentence}{most}, beside what the agents took: the budget counts it, the "
-            "figures of the trials do not"
-        )
+        yield _beside_agents(bill, "the judge")
+
+
+def _user_notes(bill: JudgeBill | None) -> Iterator[str]:
+    """What the simulated users took."""
+    if bill is not None:
+        yield _beside_agents(bill, "the simulated users")
+
+
+def _beside_agents(bill: JudgeBill, who: str) -> str:
+    most = f" for the first {MOST_TRIALS:,} trials" if bill.trials >= MOST_TRIALS else ""
+    return (
+        f"{bill.took(who)}{most}, beside what the agents took: the budget counts it, the figures "
+        "of the trials do not"
+    )
 
 
 def _trial_reasons(suite: Suite, result: RunResult, opened: OpenRun) -> Reasons:

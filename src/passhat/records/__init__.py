@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from passhat.records.suite import Quarantine as Quarantine
     from passhat.records.suite import RateLimit as RateLimit
     from passhat.records.suite import Resources as Resources
+    from passhat.records.suite import Scenario as Scenario
     from passhat.records.suite import ScriptedCall as ScriptedCall
     from passhat.records.suite import Server as Server
     from passhat.records.suite import ServerPrompt as ServerPrompt
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from passhat.records.suite import System as System
     from passhat.records.suite import Task as Task
     from passhat.records.suite import ToolSelection as ToolSelection
+    from passhat.records.suite import User as User
     from passhat.records.suite import WireFormat as WireFormat
     from passhat.records.suite import Workspace as Workspace
     from passhat.records.tally import Categorical as Categorical

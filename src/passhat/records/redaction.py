@@ -181,7 +181,9 @@ def _referred(suite: Suite) -> Iterator[tuple[str, str, bool]]:
     """Name and value of each secret of the suite, and whether it surely is one."""
     systems = {id(p.system): p.system for p in suite.pairings}.values()
     judges = [suite.judge] if suite.judge else []
+    talking = [user.model for user in suite.users if user.model is not None]
     models = [one.model for one in (*systems, *judges) if isinstance(one, ModelSystem | Judge)]
+    models += talking
     for holder in (*suite.servers.values(), *systems, *models):
         yield from _values(getattr(holder, "env", {}), certain=False)
         yield from _values(getattr(holder, "headers", {}), certain=True)
@@ -206,6 +208,12 @@ def _prompts(suite: Suite) -> Iterator[str]:
         yield task.system_prompt or ""
         yield from (step.prompt for step in task.steps)
         yield from (value for value in task.values.values() if isinstance(value, str))
+        if task.scenario is not None:
+            yield from (
+                task.scenario.goal,
+                task.scenario.opens or "",
+                *task.scenario.facts.values(),
+            )
         yield from task.server_prompt.arguments.values() if task.server_prompt else ()
         if isinstance(pairing.system, ModelSystem):
             yield pairing.system.system_prompt or ""

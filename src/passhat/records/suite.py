@@ -178,9 +178,15 @@ class Suite:
 
     @property
     def models(self) -> tuple[Model, ...]:
-        """The model of each pairing that has one, and that of the judge."""
+        """The model of each pairing that has one, of each user, and that of the judge."""
         judging = () if self.judge is None else (self.judge.model,)
-        return (*(system.model for system in self.model_systems), *judging)
+        talking = (user.model for user in self.users if user.model is not None)
+        return (*(system.model for system in self.model_systems), *talking, *judging)
+
+    @property
+    def users(self) -> tuple[User, ...]:
+        """The simulated users that talk to the agents, each once."""
+        return tuple({t.user.name: t.user for t in self.tasks if t.user is not None}.values())
 
     @property
     def used_servers(self) -> tuple[Server, ...]:
@@ -334,13 +340,49 @@ class Workspace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    """Who talks to the agent: a model that plays a `persona`, a script, or a function.
+
+    A script says its texts in turn; a function `module:name` is given the messages so far.
+    """
+
+    name: str
+    model: Model | None = None
+    persona: str = ""
+    say: tuple[str, ...] = ()
+    function: str | None = None
+
+
+DEFAULT_USER_TURNS = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """What a user wants of the agent in one task, and what it knows.
+
+    It may state the `facts` and nothing else, those of `if_asked` only when it is asked for them;
+    it accepts nothing of `never`. The conversation is over as soon as `done` holds.
+    """
+
+    goal: str
+    facts: Mapping[str, str] = field(default_factory=dict)
+    if_asked: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+    opens: str | None = None
+    done: Expectation | None = None
+    max_turns: int = DEFAULT_USER_TURNS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     """What is asked, what is expected, and what the task may take.
 
-    A task has a `prompt`, a `server_prompt` or `steps`; the text of `resources` comes before the
-    prompt. `expected_tool` is the one that a good run calls. `values` are the columns of the
-    dataset row that the task came from. None in `timeout` (seconds), `max_turns` or
-    `system_prompt` leaves it to the system. The shell script `setup` prepares the `workspace`.
+    A task has a `prompt`, a `server_prompt`, `steps`, or a `scenario` that a `user` talks about;
+    the text of `resources` comes before the prompt. `expected_tool` is the one that a good run
+    calls. `values` are the columns of the dataset row that the task came from. None in `timeout`
+    (seconds), `max_turns` or `system_prompt` leaves it to the system. The shell script `setup`
+    prepares the `workspace`. `at` are the conditions of its trials (`user=terse`), and `base` the
+    task that it is without them.
     """
 
     name: str
@@ -365,6 +407,10 @@ class Task:
     resources: tuple[ServerResource, ...] = ()
     workspace: Workspace | None = None
     setup: str | None = None
+    scenario: Scenario | None = None
+    user: User | None = None
+    base: str | None = None
+    at: tuple[str, ...] = ()
 
     def expectations(self) -> Iterator[Expectation]:
         """What is expected of the task and of each of its steps."""

@@ -73,6 +73,12 @@ Facts = tuple[tuple[str, str], ...]
 STEP_PASSED, STEP_FAILED = "step-passed:", "step-failed:"
 """What tags of a run begin with that say how the steps of its task ended."""
 
+USER_FLAGS = tuple(f"user:{rule}" for rule in ("made-up", "leaked", "gave-in", "left", "agent"))
+"""Tags of a run that say which rules its simulated user broke."""
+
+USER_MARKS = (*USER_FLAGS, "user:silent", "user:max-turns")
+"""The same, with how a conversation may end for which no user is blamed."""
+
 LEFT_OUT = "left out"
 """The fact that names what a reader saw and did not use."""
 

@@ -20,7 +20,7 @@ from passhat.records import data_frames
 from passhat.records.data_frames import columns_of_records, is_frame, refuse_frame
 from passhat.records.labels import Label, TrialKey, checked_human_labels, read_labels
 from passhat.records.tally import Categorical, Tally, count_trials, joined_labels, joined_numbers
-from passhat.records.trial import FEATURES, Duplicates, Outcome, Source, Trial
+from passhat.records.trial import FEATURES, USER_FLAGS, Duplicates, Outcome, Source, Trial
 
 Floats = NDArray[np.float64]
 
@@ -326,6 +326,12 @@ class Trials(Displayed):
         own = np.array([place.get(name, -2) for name in self.base.names] + [-2])
         rows = (self.base.codes < 0) | (own[self.base.codes] == self.task.codes)
         return self if rows.all() or not rows.any() else self.take(rows)
+
+    def flagged(self) -> NDArray[np.bool_]:
+        """Which rows passed or failed while their simulated user broke a rule."""
+        broken = [self.has_word("tags", flag) for flag in USER_FLAGS if self.tags is not None]
+        rows = np.any(broken, axis=0) if broken else np.zeros(len(self), dtype=bool)
+        return np.asarray(rows & (self.outcome != Outcome.ERRORED))
 
     def duplicates(self) -> list[tuple[str, str, int]]:
         """The (system, task, trial) that occur more than once."""

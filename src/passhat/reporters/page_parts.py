@@ -611,7 +611,7 @@ def _newest_change() -> int:
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
-_PARTS = frozenset({part.name for part in fields(Transcript)} | {"judge", "workspace"})
+_PARTS = frozenset({part.name for part in fields(Transcript)} | {"judge", "user", "workspace"})
 """What is kept of a trial; a text with other parts is shown as it is."""
 
 

@@ -58,6 +58,7 @@ from passhat.runner.resources import ResponseCaches, RunResources, reaction, wit
 from passhat.runner.spending import RunSpending
 
 if TYPE_CHECKING:
+    from passhat.runner.users import SimulatedUser
     from passhat.runner.workspaces import TrialWorkspace
 
 
@@ -166,8 +167,11 @@ class Attempts:
     ) -> Result:
         """Let an agent that is no model work on the task, and grade what it did."""
         workspace = result.workspace = request.workspace
-        grader = self._grader(request, self._resources.caches(request, answers), result)
+        caches = self._resources.caches(request, answers)
+        grader = self._grader(request, caches, result)
         try:
+            if pairing.task.scenario is not None:
+                result.user = await self._resources.user(pairing.task, request, caches)
             await self._work(pairing, request, result, grader)
         except TimeoutError:
             result.seen = replace(result.seen, stop_reason="timeout", score=0.0)
@@ -176,6 +180,8 @@ class Attempts:
         # The agent's own figure is under `reported`: it is judged by what was measured.
         ending = self._resources.cassettes.ending(request)
         took = time.perf_counter() - clock if ending is None else ending["seconds"]
+        if result.user is not None and ending is None:
+            took -= result.user.seconds
         seen = replace(result.seen, seconds=took)
         if workspace is not None:
             await workspace.freeze()
@@ -197,30 +203,46 @@ class Attempts:
     async def _work(
         self, pairing: Pairing, request: AttemptRequest, result: Result, grader: Grader
     ) -> None:
-        """Ask the agent once, or once for each step until one fails."""
-        agent = self._resources.agent(pairing.system, request)
+        """Ask the agent once, for each step until one fails, or for each message of a user."""
+        agent, user = self._resources.agent(pairing.system, request), result.user
         steps = pairing.task.steps
-        if not steps:
+        if not steps and user is None:
             result.seen = await agent.attempt(request)
             return
         history: list[dict[str, str]] = []
         until = None if request.timeout is None else time.monotonic() + request.timeout
-        for number, step in enumerate(steps):
-            left = None if until is None else max(0.0, until - time.monotonic())
+
+        async def say(number: int, text: str) -> Observation:
+            waited = 0.0 if user is None else user.seconds
+            left = None if until is None else max(0.0, until + waited - time.monotonic())
             clock = time.perf_counter()
-            seen = await agent.attempt(request.for_step(number, history=history, timeout=left))
+            asked = request.for_step(number, said=text, history=history, timeout=left)
+            seen = await agent.attempt(asked)
             seen = replace(seen, seconds=time.perf_counter() - clock)
             result.seen = joined(result.seen, seen) if number else seen
-            if seen.error is not None:
-                return
+            result.turns.append(seen)
+            history.append({"role": "user", "content": text})
+            history.append({"role": "assistant", "content": seen.answer})
             if seen.files is None and request.workdir.exists():
                 seen = replace(seen, files=request.workdir)
+            return seen
+
+        async def answer(number: int, text: str) -> tuple[str, str]:
+            seen = await say(number, text)
+            whole = replace(result.seen, files=seen.files)
+            return seen.answer, await _over(pairing.task, whole, grader)
+
+        if user is not None:
+            await user.talk(answer)
+            return
+        for number, step in enumerate(steps):
+            seen = await say(number, step.prompt)
+            if seen.error is not None:
+                return
             held = await judge_step(pairing, step, seen, grader)
             result.steps.append((step.name, held))
             if not held.passed:
                 return
-            history.append({"role": "user", "content": step.prompt})
-            history.append({"role": "assistant", "content": seen.answer})
 
     async def _conversed(
         self,
@@ -242,6 +264,8 @@ class Attempts:
             result = Result(conversation=conversation)
             grader = self._grader(request, caches, result)
             try:
+                if pairing.task.scenario is not None:
+                    result.user = await self._resources.user(pairing.task, request, caches)
                 await self._converse(pairing, system, request, result, grader)
                 seen = conversation.observe()
                 # Only servers are given the directory.
@@ -266,7 +290,7 @@ class Attempts:
         deadline = Deadline(request.timeout)
         try:
             async with deadline:
-                await self._say_all(pairing, system, result, grader)
+                await self._say_all(pairing, system, request, result, grader)
         except TimeoutError:
             assert result.conversation is not None
             if deadline.was_silence:
@@ -281,9 +305,14 @@ class Attempts:
                 ) from None
 
     async def _say_all(
-        self, pairing: Pairing, system: ModelSystem, result: Result, grader: Grader
+        self,
+        pairing: Pairing,
+        system: ModelSystem,
+        request: AttemptRequest,
+        result: Result,
+        grader: Grader,
     ) -> None:
-        """Say the prompt, or the steps one after the other until one fails."""
+        """Say the prompt, the steps until one fails, or what a user says."""
         task, conversation = pairing.task, result.conversation
         assert conversation is not None
         max_turns = task.max_turns or system.max_turns
@@ -291,6 +320,18 @@ class Attempts:
         before = [await conversation.read(resource) for resource in task.resources]
         if task.images:
             before.append(Said(text="", attachments=tuple(map(attached, task.images))))
+        if result.user is not None:
+
+            async def answer(number: int, text: str) -> tuple[str, str]:
+                said = _joined([] if number else before, Said(text=text))
+                await conversation.say(said, max_turns=max_turns)
+                seen = conversation.observe()
+                if system.servers and request.workdir.exists():
+                    seen = replace(seen, files=request.workdir)
+                return conversation.answer, await _over(task, seen, grader)
+
+            await result.user.talk(answer)
+            return
         if not task.steps:
             asked = Said(text=task.prompt)
             if task.server_prompt is not None:
@@ -327,6 +368,19 @@ class Attempts:
         return grader
 
 
+async def _over(task: Task, seen: Observation, grader: Grader) -> str:
+    """Why a conversation with a user is over after an answer of the agent; empty if it is not."""
+    assert task.scenario is not None
+    if seen.error is not None or seen.stop_reason in (*CUT_SHORT, "max_turns"):
+        return seen.stop_reason if seen.error is None else "error"
+    if task.scenario.done is not None:
+        with paused():
+            held = await grader(replace(task, expect=(task.scenario.done,), pass_score=1.0), seen)
+        if held.passed:
+            return "done"
+    return "closed" if seen.reported.get("closes") is True else ""
+
+
 def _looks_at_files(task: Task) -> bool:
     """Whether a grader reads what the agent left in its workspace, and not its changes alone."""
     return any(
@@ -349,6 +403,8 @@ def _asked(task: Task, conversation: Conversation | None) -> str:
     """The question, for a judge; that of a server's prompt is known from the conversation."""
     if task.server_prompt is not None and conversation is not None:
         return "\n\n".join(m.text for m in conversation.messages if m.role == "user")
+    if task.scenario is not None:
+        return task.scenario.goal
     return task.prompt or "\n\n".join(step.prompt for step in task.steps)
 
 
@@ -423,6 +479,8 @@ class Result:
     workspace: TrialWorkspace | None = None
     left: dict[str, Any] | None = None
     judged: list[Amount] = field(default_factory=list)
+    user: SimulatedUser | None = None
+    turns: list[Observation] = field(default_factory=list)
 
     def row(
         self, pairing: Pairing, ticket: Ticket, *, seed: int, started: str | None = None
@@ -453,6 +511,8 @@ class Result:
             level=pairing.task.level,
             family=pairing.task.family,
             weight=pairing.task.weight,
+            base=pairing.task.base,
+            at=pairing.task.at,
             tags=(*pairing.task.tags, *self._marks()),
             error=self.error,
             started=started,
@@ -469,6 +529,7 @@ class Result:
             "exit_code": seen.exit_code,
             "checks": self.grade.details if self.grade else None,
             "judge": self._judge_bill(),
+            "user": None if self.user is None else self.user.describe(),
             "faults": self.conversation.faults if self.conversation else None,
             "workspace": self.left,
             "error": self.error,
@@ -492,6 +553,8 @@ class Result:
         """The conversation: ours, or as the agent reports it, or put together from its calls."""
         if self.conversation is not None:
             return transcript(self.conversation.messages)
+        if self.user is not None:
+            return list(_dialogue(self.user, self.turns))
         seen = self.seen
         said = [{k: v for k, v in m.items() if k != "call_id"} for m in seen.messages]
         if not said and not seen.tool_calls:
@@ -508,6 +571,8 @@ class Result:
         """Tags: the steps that passed, the faults injected, and what the agent did next."""
         ends = {True: STEP_PASSED, False: STEP_FAILED}
         marks = [f"{ends[grade.passed]}{name}" for name, grade in self.steps]
+        if self.user is not None:
+            marks += [f"user:{flag.rule}" for flag in self.user.flags]
         if self.conversation is not None:
             marks += [f"fault:{fault.partition(':')[2]}" for fault in self.conversation.faults]
             marks += [
@@ -631,6 +696,16 @@ def _failed_check(target: str, message: str) -> CheckResult:
 
 def _speaks_of_exit(target: str) -> bool:
     return target.removeprefix("conversation.") == "exit_code"
+
+
+def _dialogue(user: SimulatedUser, turns: Sequence[Observation]) -> Iterator[dict[str, Any]]:
+    """What a user and an agent said, with the agent's calls before each answer."""
+    answers = iter(turns)
+    for role, text in user.spoken:
+        if role == "assistant":
+            for call in next(answers, Observation()).tool_calls:
+                yield from _call_turns(call)
+        yield {"role": role, "text": text[-LONGEST_TEXT:]}
 
 
 def _call_turns(call: ToolCall) -> Iterator[dict[str, Any]]:

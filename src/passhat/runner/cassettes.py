@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, field
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Any, Literal, NotRequired, TypedDict
 
@@ -20,13 +20,16 @@ from passhat.messages import plural, short
 from passhat.records import (
     CommandSystem,
     HttpSystem,
+    ModelParameters,
     ModelSystem,
     Observation,
     Pairing,
     PythonSystem,
+    Scenario,
     Suite,
     Task,
     Trial,
+    User,
 )
 from passhat.records.ledger import CallKey, TrialKey
 from passhat.records.redaction import Redactor, suite_redactor
@@ -637,6 +640,8 @@ def setup_of(pairing: Pairing, suite: Suite) -> dict[str, Any]:
         "server_prompt": task.server_prompt,
         "resources": task.resources,
         "values": dict(task.values),
+        "scenario": task.scenario and _asked_of_user(task.scenario),
+        "user": task.user and _user_setup(task.user),
     }
     asked: dict[str, Any] = {name: part for name, part in parts.items() if part}
     match system:
@@ -694,15 +699,36 @@ def _digest(path: Path) -> str:
     return f"{path.name} {found}"
 
 
+def _asked_of_user(scenario: Scenario) -> dict[str, Any]:
+    """What shapes the messages of a user: all but what ends the conversation."""
+    parts = asdict(replace(scenario, done=None))
+    return {name: part for name, part in parts.items() if part}
+
+
+def _user_setup(user: User) -> dict[str, Any]:
+    parts: dict[str, Any] = {
+        "name": user.name, "persona": user.persona, "say": user.say, "python": user.function
+    }  # fmt: skip
+    if user.model is not None:
+        parts |= {
+            "model": user.model.name,
+            "parameters": _given(user.model.parameters),
+            "script": [asdict(behaviour) for behaviour in user.model.script],
+        }
+    return {name: part for name, part in parts.items() if part}
+
+
+def _given(parameters: ModelParameters) -> dict[str, Any]:
+    return {key: value for key, value in asdict(parameters).items() if value not in (None, (), {})}
+
+
 def _model_setup(task: Task, system: ModelSystem, suite: Suite) -> dict[str, Any]:
-    parameters = asdict(system.model.parameters)
-    given = {key: value for key, value in parameters.items() if value not in (None, (), {})}
     setup = {"model": system.model.name, "max_turns": task.max_turns or system.max_turns}
     faults = [asdict(fault) for fault in system.model.faults]
     faults += [asdict(fault) for name in system.servers for fault in suite.servers[name].faults]
     optional = {
         "system_prompt": task.system_prompt or system.system_prompt,
-        "parameters": given,
+        "parameters": _given(system.model.parameters),
         "servers": list(system.servers),
         "script": [asdict(behaviour) for behaviour in system.model.script],
         "faults": faults,

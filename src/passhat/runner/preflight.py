@@ -26,7 +26,7 @@ from passhat.records import (
 class MissingProgram:
     """Something that a system or server of a suite needs and does not have, by its key."""
 
-    section: Literal["systems", "servers"]
+    section: Literal["systems", "servers", "users"]
     name: str
     key: str
     reason: str
@@ -63,18 +63,29 @@ def absent_functions(suite: Suite) -> Iterator[MissingProgram]:
             continue
         if reason := lacks_function(system):
             yield MissingProgram(section="systems", name=system.name, key="python", reason=reason)
+    for user in suite.users:
+        if user.function is not None and (reason := _lacks(user.function, suite.directory)):
+            yield MissingProgram(section="users", name=user.name, key="python", reason=reason)
 
 
 def absent_modules(suite: Suite) -> Iterator[MissingProgram]:
     """Each module of a function that is not here; nothing is imported, so nothing of it runs."""
-    for system in _systems(suite):
-        if not isinstance(system, PythonSystem):
-            continue
-        module = system.function.partition(":")[0]
-        if not _can_find(module, system.search):
-            where = f"neither in {system.search or Path()} nor among the installed packages"
+    named: list[tuple[Literal["systems", "users"], str, str, Path | None]] = [
+        ("systems", system.name, system.function, system.search)
+        for system in _systems(suite)
+        if isinstance(system, PythonSystem)
+    ]
+    named += [
+        ("users", user.name, user.function, suite.directory)
+        for user in suite.users
+        if user.function is not None
+    ]
+    for section, name, function, search in named:
+        module = function.partition(":")[0]
+        if not _can_find(module, search):
+            where = f"neither in {search or Path()} nor among the installed packages"
             reason = f'there is no module "{module}", {where}'
-            yield MissingProgram(section="systems", name=system.name, key="python", reason=reason)
+            yield MissingProgram(section=section, name=name, key="python", reason=reason)
 
 
 def _can_find(module: str, folder: Path | None) -> bool:
@@ -96,6 +107,16 @@ def lacks_function(system: PythonSystem) -> str | None:
 
     try:
         wanted_by(load_agent(system.function, search=system.search), about=system.function)
+    except SuiteError as error:
+        return str(error)
+    return None
+
+
+def _lacks(function: str, directory: Path) -> str | None:
+    from passhat.runner.agents.python import load_function
+
+    try:
+        load_function(function, search=directory)
     except SuiteError as error:
         return str(error)
     return None

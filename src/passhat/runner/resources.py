@@ -30,6 +30,7 @@ from passhat.records import (
     RateLimit,
     Suite,
     System,
+    Task,
     ToolCall,
 )
 from passhat.records.providers import LOCAL
@@ -72,6 +73,7 @@ from passhat.runner.spending import (
 if TYPE_CHECKING:
     from passhat.runner.grading import Ask
     from passhat.runner.mcp_servers import ServerPool
+    from passhat.runner.users import SimulatedUser
     from passhat.runner.workspaces import Workspaces
 
 
@@ -142,9 +144,10 @@ class RunResources:
         self._scratch = Scratch()
         if any(isinstance(p.system, CommandSystem) for p in self._suite.pairings):
             self._for_the_run.enter_context(hidden_memory())
-        # Functions of users run in this process: agents or graders.
+        # Functions of users run in this process: agents, graders or simulated users.
         if not any(
             (isinstance(p.system, PythonSystem) and not p.system.workers)
+            or (p.task.user is not None and p.task.user.function is not None)
             or any(e.matcher == "python" for e in p.task.expectations())
             for p in self._suite.pairings
         ):
@@ -251,6 +254,35 @@ class RunResources:
             if caches.cassette is not None and not self._cassettes.holds(request):
                 tools = CachedTools(tools, caches.cassette)
             yield tools
+
+    async def user(
+        self, task: Task, request: AttemptRequest, caches: ResponseCaches
+    ) -> SimulatedUser:
+        """The user who talks to the agent in one trial; what it says is kept and recalled."""
+        from passhat.runner.users import FunctionUser, ScriptedUser, SimulatedUser
+
+        user, scenario = task.user, task.scenario
+        assert user is not None, "a task has both or neither"
+        assert scenario is not None
+        model: ChatModel
+        if user.model is not None:
+            held = self._cassettes.holds(request)
+            live = _NeverAsked() if held else await self._live(user.model, (), request)
+            model = caches.around(live)
+        elif user.function is not None:
+            # Called again on a resume: it costs nothing, and the journal counts what is paid.
+            live = FunctionUser(user.function, task, directory=self._suite.directory)
+            model = live if caches.cassette is None else CachedModel(live, caches.cassette)
+        else:
+            model = ScriptedUser(user.say, opened=scenario.opens is not None)
+        return SimulatedUser(
+            user=user,
+            scenario=scenario,
+            model=model,
+            place=request.place,
+            seed=request.seed,
+            patience=request.timeout,
+        )
 
     def ask(
         self, request: AttemptRequest, caches: ResponseCaches, paid: Callable[[Amount], None]

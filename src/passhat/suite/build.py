@@ -8,7 +8,7 @@ import itertools
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from passhat.records import (
     Quarantine,
     RateLimit,
     Resources,
+    Scenario,
     ScriptedCall,
     Secret,
     Server,
@@ -46,6 +47,7 @@ from passhat.records import (
     System,
     Task,
     ToolSelection,
+    User,
     Workspace,
 )
 from passhat.records.suite import (
@@ -64,12 +66,14 @@ from passhat.suite.schema import (
     ServerPart,
     SuitePart,
     SystemPart,
+    UserPart,
 )
 from passhat.suite.task_schema import (
     BudgetPart,
     ExpectPart,
     Part,
     PromptPart,
+    ScenarioPart,
     TaskFields,
 )
 from passhat.suite.yaml_tree import KeyPath, did_you_mean, secret, shown
@@ -140,19 +144,20 @@ def build_suite(
 
 def _pairings(suite: SuitePart, around: _Surroundings, judge: Judge | None) -> Iterator[Pairing]:
     systems: list[System]
+    users = [_build_user(name, entry, around) for name, entry in suite.users.items()]
     for index, agent in enumerate(suite.agents):
         models = agent.models or [str(agent.model or around.defaults.model)]
         systems = [_model_system(agent, model, model, around) for model in models]
         if agent.workspace is not None:
             message = "is for commands: an agent that is a model has no program to run in it"
             raise BuildError(("agents", index, "workspace"), message)
-        for task in _tasks(("agents", index), agent, around, judge):
+        for task in _with_users(_tasks(("agents", index), agent, around, judge), users):
             for system in systems:
                 yield _pairing(system, task, agent, suite, several=len(systems) > 1)
     systems = [_build_system(entry, around) for entry in suite.systems]
     unhurried = [around.choose(entry, "timeout") is None for entry in suite.systems]
     for index, entry in enumerate(suite.tasks):
-        for task in _tasks(("tasks", index), entry, around, judge):
+        for task in _with_users(_tasks(("tasks", index), entry, around, judge), users):
             for place, system in enumerate(systems):
                 if entry.systems is None or system.name in entry.systems:
                     if entry.workspace is not None:
@@ -160,6 +165,18 @@ def _pairings(suite: SuitePart, around: _Surroundings, judge: Judge | None) -> I
                     slow = entry.workspace is not None and task.timeout is None and unhurried[place]
                     timed = replace(task, timeout=WORKSPACE_TIMEOUT) if slow else task
                     yield _pairing(system, timed, entry, suite, several=len(systems) > 1)
+
+
+def _with_users(tasks: Iterable[Task], users: Sequence[User]) -> Iterator[Task]:
+    """Each task with each user who plays its scenario; with the first it keeps its name."""
+    for task in tasks:
+        if task.scenario is None:
+            yield task
+            continue
+        for place, user in enumerate(users):
+            at = f"user={user.name}"
+            name = task.name if place == 0 else f"{task.name} [{at}]"
+            yield replace(task, name=name, user=user, base=task.name, at=(at,))
 
 
 def _weighed(pairings: tuple[Pairing, ...], shares: Mapping[str, float]) -> tuple[Pairing, ...]:
@@ -238,12 +255,14 @@ def _refuse_unknown_quarantine(suite: SuitePart, pairings: tuple[Pairing, ...]) 
 def _task(entry: TaskFields, around: _Surroundings, judge: Judge | None) -> Task:
     floor, asked = entry.tool_selection, entry.prompt
     expect = [*entry.expect, *around.defaults.expect]
+    scenario = _scenario(entry.user, judge)
+    done = () if scenario is None or scenario.done is None else (scenario.done,)
     return Task(
         name=entry.name,
         prompt=(asked and asked.text) or "",
         server_prompt=_server_prompt(asked),
         resources=tuple(ServerResource(**one.values()) for one in entry.resources),
-        expect=_expectations(expect, judge),
+        expect=(*done, *_expectations(expect, judge)),
         steps=tuple(
             Step(name=step.name, prompt=step.prompt, expect=_expectations(step.expect, judge))
             for step in entry.steps
@@ -263,6 +282,21 @@ def _task(entry: TaskFields, around: _Surroundings, judge: Judge | None) -> Task
         images=tuple(_existing(around.directory / name) for name in entry.images),
         workspace=_workspace(entry, around),
         setup=entry.setup,
+        scenario=scenario,
+    )
+
+
+def _scenario(given: ScenarioPart | None, judge: Judge | None) -> Scenario | None:
+    if given is None:
+        return None
+    return Scenario(
+        goal=given.goal,
+        facts={name: str(value) for name, value in given.facts.items()},
+        if_asked=tuple(given.if_asked),
+        never=tuple(given.never),
+        opens=given.opens,
+        done=None if given.done is None else _expectation(given.done, judge),
+        max_turns=given.max_turns,
     )
 
 
@@ -443,6 +477,18 @@ def _build_system(entry: SystemPart, around: _Surroundings) -> System:
     return _model_system(entry, entry.name, str(entry.model), around)
 
 
+def _build_user(name: str, entry: UserPart, around: _Surroundings) -> User:
+    """A user; the defaults are for agents, so it is as the file describes it."""
+    alone = replace(around, defaults=DefaultsPart())
+    return User(
+        name=name,
+        model=None if entry.model is None else _build_model(entry.model, entry, alone),
+        persona=entry.persona,
+        say=tuple(entry.say or ()),
+        function=entry.python,
+    )
+
+
 def _build_model(name: str, entry: ModelFields, around: _Surroundings) -> Model:
     """A model by name, with the entry's settings over the defaults."""
     settings = {field: around.choose(entry, field) for field in ModelFields.field_types()}
@@ -572,7 +618,20 @@ def fill_task(task: Task, row: Row, number: int) -> Task:
         resources=tuple(replace(one, uri=fill_text(one.uri, row)) for one in task.resources),
         expected_tool=task.expected_tool and fill_text(task.expected_tool, row),
         server_prompt=asked,
+        scenario=task.scenario and _fill_scenario(task.scenario, row),
         values=dict(row),
+    )
+
+
+def _fill_scenario(scenario: Scenario, row: Row) -> Scenario:
+    done = () if scenario.done is None else _fill_expectations([scenario.done], row)
+    return replace(
+        scenario,
+        goal=fill_text(scenario.goal, row),
+        facts={name: fill_text(value, row) for name, value in scenario.facts.items()},
+        never=tuple(fill_text(one, row) for one in scenario.never),
+        opens=scenario.opens and fill_text(scenario.opens, row),
+        done=next(iter(done), None),
     )
 
 

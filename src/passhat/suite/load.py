@@ -44,6 +44,7 @@ from passhat.suite.yaml_tree import (
     section,
     shown,
     texts,
+    users,
 )
 
 SUITE_FILES = ("passhat.yml", "passhat.yaml", "suite.yml", "suite.yaml")
@@ -199,6 +200,8 @@ EVERY_TASK = "every task"
 SYSTEM_WORDS = set(SYSTEM_KINDS) - {"model"}
 """What an agent that is not a model is written with, under `systems:`."""
 JUDGES = MatcherPart.spellings()["judge"]
+WORKSPACE_CHECKS = {"tests", "command", "python"}
+"""Matchers that look at what an agent left in its workspace."""
 
 
 def inconsistencies(tree: Tree) -> Iterator[Problem]:
@@ -209,6 +212,7 @@ def inconsistencies(tree: Tree) -> Iterator[Problem]:
     yield from _unknown_names(tree)
     yield from _server_contents(tree)
     yield from _models(tree)
+    yield from _conversations(tree)
     yield from _answer_paths(tree)
     yield from _rubrics_without_judge(tree)
     yield from _gates(tree)
@@ -279,6 +283,8 @@ def _unknown_names(tree: Tree) -> Iterator[Problem]:
     if any("dataset" in entry for _, entry in tasks):
         return  # the names are known only when the rows are read
     known = [str(entry.get("name")) for _, entry in tasks]
+    others = [path[1] for path, _ in users(tree)][1:]
+    known += [f"{e.get('name')} [user={name}]" for _, e in tasks if "user" in e for name in others]
     for path, entry in entries(tree, "quarantine"):
         yield from _unknown(tree, path, entry, "task", known)
     for path, entry in owners:
@@ -319,6 +325,28 @@ def _models(tree: Tree) -> Iterator[Problem]:
         yield from _script(tree, path, entry, defaults, models)
     for path, entry in entries(tree, "systems"):
         yield from _script(tree, path, entry, defaults, texts(entry.get("model")))
+    for path, entry in users(tree):
+        yield from _script(tree, path, entry, {}, texts(entry.get("model")))
+
+
+def _conversations(tree: Tree) -> Iterator[Problem]:
+    """A task with a user has somebody who plays it, and a user has a task to talk about."""
+    scenarios = [
+        (path, entry)
+        for path, entry in [*entries(tree, "agents"), *entries(tree, "tasks")]
+        if "user" in entry
+    ]
+    for path, _ in scenarios if not tree.value.get("users") else ():
+        message = "nobody plays it: add users: to the suite, with a model, say or python"
+        yield tree.problem((*path, "user"), message)
+    for path, entry in scenarios:
+        done = entry["user"].get("done") if is_map(entry["user"]) else None
+        if is_map(done) and "workspace" in entry and WORKSPACE_CHECKS & done.keys():
+            message = "looks at a workspace, which is graded only when the conversation is over"
+            yield tree.problem((*path, "user", "done"), message)
+    if not scenarios:
+        for path, _ in users(tree):
+            yield tree.problem(path, "talks to nobody: no task has user:")
 
 
 def _script(
@@ -393,6 +421,9 @@ def _named(tree: Tree) -> Iterator[tuple[KeyPath, str, str | None]]:
     for path, entry in section(tree, "judge"):
         for place, name in _names(path, entry, {}):
             yield place, name, entry.get("base_url")
+    for path, entry in users(tree):
+        for place, name in _names(path, entry, {}):
+            yield place, name, entry.get("base_url")
     for path, expectation in expectations(tree):
         for place, _, rubric in _rubrics(path, expectation):
             if is_map(rubric) and is_text(judge := rubric.get("model")):
@@ -439,7 +470,7 @@ def holds_secrets(path: KeyPath) -> bool:
         return path[2] in HOLDERS
     # Where the settings of a system, agent, judge or the defaults begin.
     owner = str(path[0]) if path else ""
-    begin = {"agents": 2, "systems": 2, "judge": 1, "defaults": 1}.get(owner, len(path))
+    begin = {"agents": 2, "systems": 2, "users": 2, "judge": 1, "defaults": 1}.get(owner, len(path))
     settings = path[begin:]
     return settings[:1] == ("api_key",) or (len(settings) > 1 and settings[0] in HOLDERS)
 

@@ -49,6 +49,8 @@ PARTS: tuple[tuple[str, type[Part]], ...] = (
     ("`prompt:` of a server", task_schema.PromptPart),
     ("`resources:` of a server", task_schema.ResourcePart),
     ("`steps:` of a task", task_schema.StepPart),
+    ("`user:` of a task", task_schema.ScenarioPart),
+    ("`users:`", schema.UserPart),
     ("`expect:`", task_schema.ExpectPart),
     ("`number:`", task_schema.NumberPart),
     ("`range:`", task_schema.BoundsPart),

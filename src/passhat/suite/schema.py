@@ -264,6 +264,22 @@ class JudgePart(ModelFields):
     """How often it reads each answer; how far it disagrees with itself is reported."""
 
 
+class UserPart(ModelFields):
+    """Who talks to the agent: `model`, `say` or `python`."""
+
+    model: str | None = None
+    """A model's name: it plays the user."""
+    persona: str = ""
+    """How a model is to speak: `At most five words. Annoyed.`"""
+    say: Texts | None = None
+    """Its messages, one after the other."""
+    python: FunctionName | None = None
+    """A function `module:name` of the messages so far; None ends the conversation."""
+
+    def broken_rule(self) -> str | None:
+        return _broken_choice(self, USER_KINDS)
+
+
 class GatePart(Part):
     """What the results must show, in the long form."""
 
@@ -444,6 +460,8 @@ class SuitePart(Part):
     """Agents under test: every one runs every task."""
     tasks: Sequence[TaskPart] = ()
     """Tasks for every system."""
+    users: Mapping[Name, UserPart] = {}
+    """Simulated users, by name: each talks to the agent in every task that has `user:`."""
     shares: Mapping[Name, Positive] = {}
     """The traffic share of each tag, level or family of tasks; each task is in one of them."""
     defaults: DefaultsPart = DefaultsPart()
@@ -496,6 +514,14 @@ SYSTEM_KINDS = {
     "http": ("http", "headers", "request", "response"),
 }
 """The same for a system."""
+
+
+USER_KINDS = {
+    "model": ("model", "persona", *ModelFields.field_types()),
+    "say": ("say",),
+    "python": ("python",),
+}
+"""The same for a user."""
 
 
 def _broken_choice(part: Part, keys: Mapping[str, Sequence[str]]) -> str | None:

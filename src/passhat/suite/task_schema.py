@@ -19,7 +19,7 @@ from msgspec import Meta
 
 from passhat.errors import MissingExtra
 from passhat.records import Level
-from passhat.records.suite import TARGETS, target_root
+from passhat.records.suite import DEFAULT_USER_TURNS, TARGETS, target_root
 from passhat.suite.yaml_tree import did_you_mean
 
 
@@ -513,6 +513,33 @@ class WorkspacePart(Part):
         return None
 
 
+class ScenarioPart(Part):
+    """What a simulated user wants of the agent, and what it knows."""
+
+    goal: Annotated[str, Meta(min_length=1)]
+    """What the user wants, in words to the user."""
+    opens: Annotated[str, Meta(min_length=1)] | None = None
+    """Its first message, word for word; by default the user writes it."""
+    facts: Mapping[Name, str | int | float] = {}
+    """All that it may state; asked for anything else, it does not know."""
+    if_asked: Texts = ()
+    """The facts that it states only when it is asked for them."""
+    never: Texts = ()
+    """What it does not accept."""
+    done: ExpectPart | None = None
+    """What ends the conversation as soon as it holds, looked at after each answer."""
+    max_turns: Count = DEFAULT_USER_TURNS
+    """The most messages of the user."""
+
+    def broken_rule(self) -> str | None:
+        unknown = [name for name in self.if_asked if name not in self.facts]
+        if unknown:
+            return f"has no fact {unknown[0]}, which if_asked names"
+        opening = (self.opens or "").lower()
+        told = [name for name in self.if_asked if str(self.facts[name]).lower() in opening]
+        return f"has {told[0]} in opens, which if_asked holds back" if told else None
+
+
 class TaskFields(Part):
     """What is asked and what is expected."""
 
@@ -526,6 +553,8 @@ class TaskFields(Part):
     """Pictures or sounds that go with the prompt: files beside the suite."""
     steps: Sequence[StepPart] = ()
     """Several prompts in one conversation, in place of `prompt`."""
+    user: Annotated[ScenarioPart, Short("goal")] | None = None
+    """A conversation with the simulated users of the suite, in place of `prompt`."""
     expect: Sequence[ExpectPart] = ()
     """What must hold in the end."""
     dataset: str | None = None
@@ -563,8 +592,8 @@ class TaskFields(Part):
     """A shell script that prepares the workspace, once for all trials."""
 
     def broken_rule(self) -> str | None:
-        either = bool(self.steps) != (self.prompt is not None)
-        return None if either else "needs either prompt or steps"
+        given = bool(self.steps) + (self.prompt is not None) + (self.user is not None)
+        return None if given == 1 else "needs either prompt, steps or user"
 
 
 class TaskPart(TaskFields):

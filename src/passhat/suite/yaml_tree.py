@@ -139,6 +139,13 @@ def section(tree: Tree, key: str) -> list[tuple[KeyPath, Mapping[str, Any]]]:
     return [((key,), found)] if is_map(found) else []
 
 
+def users(tree: Tree) -> list[tuple[KeyPath, Mapping[str, Any]]]:
+    """The simulated users of the suite, with their paths."""
+    found = tree.value.get("users")
+    listed = found.items() if is_map(found) else ()
+    return [(("users", name), entry) for name, entry in listed if is_map(entry)]
+
+
 def expectations(tree: Tree) -> Iterator[tuple[KeyPath, Mapping[str, Any]]]:
     """Every expectation of the suite with its path."""
     owners = [*entries(tree, "agents"), *entries(tree, "tasks"), *section(tree, "defaults")]
@@ -152,6 +159,9 @@ def expectations(tree: Tree) -> Iterator[tuple[KeyPath, Mapping[str, Any]]]:
             for index, expectation in enumerate(as_list(owner.get("expect"))):
                 if is_map(expectation):
                     yield (*place, "expect", index), expectation
+        scenario = entry.get("user")
+        if is_map(scenario) and is_map(done := scenario.get("done")):
+            yield (*path, "user", "done"), done
 
 
 def texts(value: Any) -> list[str]:

@@ -194,7 +194,33 @@ def _judge_one(gate: Gate, trials: Trials, around: _JudgeContext) -> Verdict:
         verdict = _without_error_rates(verdict)
     included = bounded and isinstance(demand, ThresholdRequirement) and demand.target.is_metric
     verdict = _with_disturbances(verdict, trials, subject.disturbances, included=included)
-    return _with_quarantine(verdict, around)
+    return _with_quarantine(_beside_users(verdict, trials, around), around)
+
+
+def _beside_users(verdict: Verdict, trials: Trials, around: _JudgeContext) -> Verdict:
+    """The verdict, UNDECIDED where it rests on trials whose simulated user broke a rule.
+
+    Sequential evidence is left as it was run: what came later was chosen by what came before.
+    """
+    flagged = trials.flagged()
+    if not flagged.any() or flagged.all() or verdict.evidence == "sequential":
+        return verdict
+    kept = trials.take(~flagged)
+    without = _judge_one(verdict.gate, kept, replace(around, planned={}, quarantined=()))
+    if without.word == verdict.word or verdict.word == "UNDECIDED":
+        return verdict
+    note = (
+        f"without the {plural(int(flagged.sum()), 'trial')} in which the user broke a rule it is "
+        f"{without.word}, as run {verdict.word}"
+    )
+    return replace(
+        verdict,
+        word="UNDECIDED",
+        sentence=f"{verdict.sentence} UNDECIDED: {note}.",
+        alpha=None,
+        beta=None,
+        notes=(*verdict.notes, note),
+    )
 
 
 def _stopped_by_gates(gate: Gate, trials: Trials, around: _JudgeContext) -> bool:

@@ -87,7 +87,7 @@ class ToolCoverage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeBill:
-    """What the judge took for so many trials, beside what the agents took.
+    """What the judge (or the simulated users) took for so many trials, beside the agents.
 
     Budgets count it, the figures of trials do not. None is what nobody knows.
 
@@ -102,9 +102,13 @@ class JudgeBill:
 
     @property
     def sentence(self) -> str:
+        return self.took("the judge")
+
+    def took(self, who: str) -> str:
+        """The bill in words."""
         cost = "a cost that nobody knows" if self.cost is None else f"${self.cost:,.4f}"
         used = "" if self.tokens is None else f" and {self.tokens:,} tokens"
-        return f"the judge took {cost}{used} in {plural(self.calls, 'call')}"
+        return f"{who} took {cost}{used} in {plural(self.calls, 'call')}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ from passhat.analysis.reports.metrics import (
     measure_metrics,
     rank_subjects,
     split_errors,
+    user_notes,
 )
 from passhat.analysis.reports.parts import (
     CurvePoint,
@@ -50,7 +51,7 @@ from passhat.dataclass import LazyMapping, dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import listed, plural
 from passhat.records import FEATURES, ErrorPolicy, FeatureSums, Outcome, Tally, Trials
-from passhat.records.trial import STEP_FAILED, STEP_PASSED, families_by_prefix
+from passhat.records.trial import STEP_FAILED, STEP_PASSED, USER_MARKS, families_by_prefix
 from passhat.records.trials import framed_trials, refuse_file
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.decay import (
@@ -204,7 +205,11 @@ def _measure_system(subject: SystemTrials, options: ReportOptions, *, parts: boo
         excluded=_exclusions(evidence, ks),
         levels=_parts(subject, options, "level") if parts else {},
         tags=_parts(subject, options, "tag") if parts else {},
-        notes=_group_notes(subject, metrics["mean_score"], level) if parts else (),
+        notes=(
+            (*_group_notes(subject, metrics["mean_score"], level), *user_notes(trials, options))
+            if parts
+            else ()
+        ),
         steps=None if trials is None else _steps(trials, level),
     )
 
@@ -350,7 +355,9 @@ def _parts(subject: SystemTrials, options: ReportOptions, kind: str) -> Mapping[
     if kind == "tag":
         # Runs that passed the last step passed: such a tag says nothing about them.
         words = [
-            word for word in trials.words("tags") if not word.startswith((STEP_PASSED, STEP_FAILED))
+            word
+            for word in trials.words("tags")
+            if not word.startswith((STEP_PASSED, STEP_FAILED)) and word not in USER_MARKS
         ]
         sizes = {word: np.count_nonzero(trials.has_word("tags", word)) for word in words}
     elif trials.level is not None:

@@ -26,8 +26,9 @@ from passhat.analysis.reports.parts import BarCount, ErrorSplit, Metric
 from passhat.arguments import CONFIDENCE, HEADLINE_K, KS, probability
 from passhat.dataclass import dataclass, lazy_field, replace
 from passhat.errors import ArgumentError
-from passhat.messages import typo_hint
+from passhat.messages import plural, typo_hint
 from passhat.records import ErrorPolicy, Outcome, Tally, Trials
+from passhat.records.trial import USER_FLAGS
 from passhat.stats.dependent_runs import (
     GroupedRuns,
     Margins,
@@ -131,6 +132,41 @@ def split_errors(
         if count
         else {},
     )
+
+
+def user_notes(trials: Trials | None, options: ReportOptions) -> tuple[str, ...]:
+    """Of trials in which the simulated user broke a rule: pass@1 as run, without, and at most.
+
+    A leak that helps is as bad as a lie that hinders, so passes and failures count alike.
+    """
+    if trials is None or not (flagged := trials.flagged()).any():
+        return ()
+    rules = {
+        flag.partition(":")[2]: int((trials.has_word("tags", flag) & flagged).sum())
+        for flag in USER_FLAGS
+    }
+    which = ", ".join(f"{rule} {count:,}" for rule, count in rules.items() if count)
+    failed = trials.outcome == Outcome.FAILED
+    ends = []
+    for outcome in (Outcome.FAILED, Outcome.PASSED):
+        outcomes = np.where(flagged, np.int8(outcome), trials.outcome)
+        scores = np.where(flagged, float(outcome), trials.score)
+        ends.append(_rate(replace(trials, outcome=outcomes, score=scores), options))
+    without = "none is left" if flagged.all() else _rate(trials.take(~flagged), options)
+    note = (
+        f"in {flagged.sum():,} of {plural(len(trials), 'trial')} the user broke a rule ({which}); "
+        f"{(flagged & failed).sum():,} of {plural(int(failed.sum()), 'failure')} are among them. "
+        f"pass@1 is {_rate(trials, options)} as run, {without} without these trials, and between "
+        f"{ends[0]} and {ends[1]} whatever they would have shown with a better user"
+    )
+    return (note,)
+
+
+def _rate(trials: Trials, options: ReportOptions) -> str:
+    evidence = count_evidence(trials.tally(), options.errors)
+    metrics = measure_metrics(evidence, (1,), confidence=options.confidence)
+    value = metrics["pass@1"].value
+    return "unknown" if value is None else f"{100 * value:.1f}%"
 
 
 def _in_order(metrics: Sequence[Metric]) -> list[Metric]:

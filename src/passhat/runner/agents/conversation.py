@@ -264,13 +264,18 @@ class AttemptRequest:
         return self.task.prompt if self.said is None else self.said
 
     def for_step(
-        self, number: int, *, history: Sequence[Mapping[str, str]], timeout: float | None
+        self,
+        number: int,
+        *,
+        said: str,
+        history: Sequence[Mapping[str, str]],
+        timeout: float | None,
     ) -> AttemptRequest:
-        """The request for one step of the task, with the messages before it."""
+        """The request for one step or message, with the messages before it."""
         return replace(
             self,
             place=self.place._replace(step=number),
-            said=self.task.steps[number].prompt,
+            said=said,
             history=tuple(history),
             timeout=timeout,
         )

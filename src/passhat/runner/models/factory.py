@@ -190,6 +190,8 @@ def _asked(suite: Suite, systems: Collection[str]) -> Iterator[Model]:
             continue
         if isinstance(pairing.system, ModelSystem):
             yield pairing.system.model
+        if pairing.task.user is not None and pairing.task.user.model is not None:
+            yield pairing.task.user.model
         for expectation in pairing.task.expectations():
             if expectation.matcher == "judge":
                 yield expectation.options["model"]
