@@ -51,6 +51,7 @@ def here(tmp_path, monkeypatch):
         "run-your-agent",
         "record-and-replay",
         "faults",
+        "talk-with-simulated-users",
         pytest.param(
             "run-with-a-local-model", marks=pytest.mark.slow("a real model answers on this machine")
         ),

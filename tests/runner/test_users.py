@@ -415,3 +415,23 @@ def test_a_real_model_plays_a_user(suite_of, scripted):
     assert 1 <= len(said) <= 3
     assert all(said)
     assert transcript["user"]["tokens"] > 50
+
+
+def test_gates_of_a_run_are_about_the_first_user_and_miss_no_trials_of_others(tmp_path):
+    from passhat import run
+
+    (tmp_path / "suite.yml").write_text(
+        "users: {kind: {say: hi}, terse: {say: bye}}\n"
+        "agents:\n"
+        "  - name: greeting\n"
+        "    model: scripted\n"
+        "    script: [{answer: hello}]\n"
+        "    runs: 40\n"
+        "    user: {goal: Be greeted., done: {contains: hello}}\n"
+        "gates: [pass@1 >= 0.8]\n"
+    )
+    answer = run(tmp_path / "suite.yml", store=None)
+    (verdict,) = answer.verdicts
+    assert (verdict.word, verdict.runs) == ("PASS", 40)
+    assert answer.trials.tasks == ("greeting", "greeting [user=terse]")
+    assert set(answer.trials.base.names) == {"greeting"}

@@ -589,7 +589,7 @@ def verdicts_on(
         gates,
         bars=bars_beside(None, suite.bars, trials),
         baseline=baselines or None,
-        planned={(p.system.name, p.task.name): p.runs for p in suite.pairings},
+        planned={(p.system.name, p.task.name): p.runs for p in plain_pairings(suite)},
         quarantined=sorted(quarantined(suite)),
         seed=suite.seed,
         days=days,

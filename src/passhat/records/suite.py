@@ -729,9 +729,13 @@ def variants(suite: Suite) -> dict[str, str]:
 
 
 def plain_pairings(suite: Suite) -> tuple[Pairing, ...]:
-    """What gates and floors are about: agents as they are, not their copies under faults."""
+    """What gates and floors are about: agents and tasks as they are, under no other condition."""
     shadowed = set(variants(suite).values())
-    return tuple(p for p in suite.pairings if p.system.name not in shadowed)
+    return tuple(
+        p
+        for p in suite.pairings
+        if p.system.name not in shadowed and p.task.base in (None, p.task.name)
+    )
 
 
 def without_faults(suite: Suite) -> Suite:
