@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from passhat import render_json, render_markdown, render_terminal
-from passhat.analysis.comparing.trends import CountedRun, trends
+from passhat.analysis.comparing.trends import NOTABLE, CountedRun, trends
 from passhat.analysis.reports.measure import measure
 from passhat.errors import ArgumentError
 from passhat.records import Tally
@@ -77,9 +77,11 @@ def test_between_two_falls_there_is_one_level_in_words_and_numbers():
     assert first.after == second.before
     levels = [point.metrics["pass^5"].value for point in trend.points[5:9]]
     assert min(levels) < first.after < max(levels)
+    level = f"{100 * np.mean(levels):.0f}%"
     told = [s for s in sentences(trend) if s.startswith("pass^5")]
-    assert f"to {100 * first.after:.0f}%" in told[0]
-    assert f"from {100 * first.after:.0f}%" in told[1]
+    assert f"to {level}" in told[0]
+    assert f"from {level}" in told[1]
+    assert f"from {level} to" in trend.plot().text  # one level in words, on screens and pictures
 
 
 def test_a_fall_of_both_numbers_at_once_is_marked_with_both():
@@ -204,3 +206,27 @@ def test_one_run_is_no_line():
     shown = render_terminal(trends([moment(0, [5, 5], [4, 5])]))
     assert "One run so far" in shown
     assert "oldest first" not in shown
+
+
+def test_where_no_change_is_shown_it_says_after_how_many_runs_one_would_be():
+    rng = np.random.default_rng(1)
+    rates = rng.beta(4, 1, 50)
+    history = [moment(i, [5] * 50, rng.binomial(5, rates)) for i in range(10)]
+    (trend,) = trends(history, k=1)
+    needed = trend.runs_to_show
+    assert 1 <= needed <= 3
+    assert f"would show after {needed} more run" in render_terminal(trends(history, k=1))
+    lower = rates * (1 - NOTABLE / rates.mean())
+    shown = 0
+    for _ in range(20):
+        fallen = [moment(10 + i, [5] * 50, rng.binomial(5, lower)) for i in range(needed)]
+        shown += bool(trends([*history, *fallen], k=1)[0].newest_change)
+    # Luck decides where a change just shows: about half of the time, 20 draws within 3 sigma.
+    assert shown >= 4
+
+
+def test_a_history_too_short_for_any_change_says_so():
+    short = [moment(i, [5] * 4, [3] * 4) for i in range(2)]
+    (trend,) = trends(short, k=1)
+    assert trend.runs_to_show is None
+    assert "would not show yet: more runs" in " ".join(render_terminal(trends(short, k=1)).split())

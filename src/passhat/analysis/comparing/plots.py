@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from passhat.analysis.comparing.comparison import Comparison, TaskDifference
@@ -113,10 +115,11 @@ def plot_trend(
                 changed.setdefault((change.position, change.direction), []).append(name)
     now = ", ".join(f"{name} {100 * points[-1].value:.0f}%" for name, points in metrics.items())
     lines = "" if newest is None else " Level lines: before and since a change."
+    levels = _levels(moves, [estimate.value for estimate in metrics[lead]])
     draw = partial(
         line_chart,
         [_series(name, points) for name, points in metrics.items()],
-        title=f"{system}: {_trend_words(lead, newest, runs)}",
+        title=f"{system}: {_trend_words(lead, newest, levels, runs)}",
         finding=f"Newest run: {now}. Bands: these tasks.{lines}",
         x_label="run, oldest first",
         y_label="chance",
@@ -128,7 +131,7 @@ def plot_trend(
             Marker(name=f"{' and '.join(names)} {direction}", x=position)
             for (position, direction), names in changed.items()
         ],
-        levels=list(_levels(moves, len(runs))),
+        levels=levels,
     )
     return replace(draw(width=_TREND_WIDTH), narrow=draw())
 
@@ -206,21 +209,29 @@ def _signed(difference: float, interval: Interval | None) -> str:
     return f"{100 * difference:+.0f}{bounds}"
 
 
-def _trend_words(name: str, newest: ChangePoint | None, runs: Sequence[tuple[str, str]]) -> str:
+def _trend_words(
+    name: str,
+    newest: ChangePoint | None,
+    levels: Sequence[Level],
+    runs: Sequence[tuple[str, str]],
+) -> str:
     if newest is None:
         return f"no change of {name} shown over {plural(len(runs), 'run')}"
     moved = "fell" if newest.direction == "down" else "rose"
-    levels = f"from {100 * newest.before:.0f}% to {100 * newest.after:.0f}%"
-    return f"{name} {moved} {levels} on {runs[newest.position][0][:10]}"
+    before, after = levels[-2].name, levels[-1].name
+    return f"{name} {moved} from {before} to {after} on {runs[newest.position][0][:10]}"
 
 
-def _levels(changes: Sequence[ChangePoint], runs: int) -> Iterator[Level]:
-    """The level before and after each change, as the sentences have them."""
-    starts = [0, *(change.position for change in changes)]
-    stops = [*(change.position - 1 for change in changes), runs - 1]
-    values = [change.before for change in changes[:1]] + [change.after for change in changes]
-    for value, start, stop in zip(values, starts, stops, strict=False):
-        yield Level(name=f"{100 * value:.0f}%", y=value, start=start, stop=max(start, stop))
+def _levels(changes: Sequence[ChangePoint], values: Sequence[float]) -> list[Level]:
+    """The mean of the runs before and after each change, as the sentences have them."""
+    if not changes:
+        return []
+    places = sorted(change.position for change in changes)
+    return [
+        Level(name=f"{100 * level:.0f}%", y=level, start=start, stop=end - 1)
+        for start, end in pairwise([0, *places, len(values)])
+        for level in [fmean(values[start:end])]
+    ]
 
 
 def _series(name: str, estimates: Sequence[Estimate]) -> Series:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from functools import partial
+from statistics import fmean
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -11,7 +13,7 @@ import numpy as np
 from passhat.analysis.reports.evidence import Evidence, count_evidence
 from passhat.analysis.reports.metrics import RunGroups, measure_metrics
 from passhat.arguments import CONFIDENCE, HEADLINE_K, whole_number
-from passhat.dataclass import Displayed, dataclass, result_dataclass
+from passhat.dataclass import Displayed, dataclass, lazy_field, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural, short_repr
 from passhat.records import ErrorPolicy, Tally
@@ -32,6 +34,9 @@ from passhat.stats.trend import (
 if TYPE_CHECKING:
     from passhat.drawing import Figure
 
+
+NOTABLE, MOST_AWAITED = 0.2, 8
+"""Where no change is shown: a move that people would want to know of, and runs to wait for it."""
 
 Turn = Literal["became flaky", "got fixed", "broke"]
 
@@ -111,7 +116,9 @@ class SystemTrend(Displayed):
     """One system over history, oldest run first.
 
     `moved` are its tasks before and after the newest change of pass^k, the largest move in the
-    direction of that change first; without a change there are none.
+    direction of that change first; without a change there are none. `runs_to_show` is how many
+    further runs would show that trials pass `NOTABLE` less (or more) often than in all runs so
+    far; None if there is a change, or if more than `MOST_AWAITED` would be needed.
     """
 
     name: str
@@ -120,7 +127,8 @@ class SystemTrend(Displayed):
     changes: Mapping[str, Changes]
     divergence: DivergingTrend | Unavailable
     turns: tuple[LabelChange, ...]
-    moved: tuple[RateChange, ...] = ()
+    moved: tuple[RateChange, ...]
+    runs_to_show: lazy_field[int | None] = lazy_field()
 
     @property
     def newest_change(self) -> ChangePoint | None:
@@ -131,6 +139,15 @@ class SystemTrend(Displayed):
     @property
     def metrics(self) -> tuple[str, ...]:
         return tuple(self.changes)
+
+    def levels(self, metric: str, change: ChangePoint) -> tuple[float, float]:
+        """The means of the runs since the change before this one, and until the next."""
+        places = sorted(one.position for one in self.changes[metric].points)
+        at = places.index(change.position)
+        start = places[at - 1] if at else 0
+        end = places[at + 1] if at + 1 < len(places) else len(self.points)
+        values = [point.metrics[metric].value for point in self.points]
+        return fmean(values[start : change.position]), fmean(values[change.position : end])
 
     def plot(self) -> Figure:
         """pass@k and pass^k over the runs, with intervals and change points."""
@@ -234,6 +251,7 @@ def _system_trend(
         ),
         turns=_turns(snapshots),
         moved=_moved(snapshots, changes[names[0]].points),
+        runs_to_show=None if changes[names[0]].points else partial(_runs_to_show, series[names[0]]),
     )
 
 
@@ -300,6 +318,30 @@ def _task_series(snapshots: Sequence[_Snapshot], metric: str, k: int) -> TaskSer
         for task, pair in snapshot.fresh.items():
             counts[:, row, place[task]] = pair
     return TaskSeries(counts[0], counts[1], k=k, metric="pass^k" if "^" in metric else "pass@k")
+
+
+def _runs_to_show(series: TaskSeries) -> int | None:
+    """How many further runs like the newest one would show that trials pass `NOTABLE` less often.
+
+    Where they pass more rarely than that already, more often.
+    """
+    runs, passes = series.n, series.rate.c
+    rates = passes.sum(axis=0) / np.maximum(runs.sum(axis=0), 1)
+    newest = runs[-1]
+    rate = float(newest @ rates) / newest.sum()
+    # Each task passes less often by the same share of its rate (or fails less often).
+    if rate >= NOTABLE:
+        rates *= 1 - NOTABLE / rate
+    else:
+        rates = 1 - (1 - rates) * (1 - NOTABLE / (1 - rate))
+    sums = np.floor(np.cumsum(newest * rates) + 0.5).astype(np.int64)
+    moved = np.clip(np.diff(sums, prepend=0), 0, newest)
+    for more in range(1, MOST_AWAITED + 1):
+        n = np.vstack((runs, np.tile(newest, (more, 1))))
+        c = np.vstack((passes, np.tile(moved, (more, 1))))
+        if change_points(TaskSeries(n, c)).points:
+            return more
+    return None
 
 
 def _moved(

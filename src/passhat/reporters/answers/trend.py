@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date
-from statistics import fmean
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from passhat.analysis.comparing.trends import (
+    NOTABLE,
     FlakyTask,
     FlakyTasks,
     LabelChange,
@@ -206,8 +206,9 @@ def headline(trends: Sequence[SystemTrend]) -> str:
         if runs == 1:
             return "One run so far: a change takes two to be seen."
         last = percent(trend.points[-1].metrics[trend.metrics[0]].value, digits=1)
-        return f"No change in {_metric(trend)} over {runs} runs ({last} in the last)."
-    before, after = _levels(trend, change)
+        said = f"No change in {_metric(trend)} over {runs} runs ({last} in the last)."
+        return f"{said} {_would_show(trend)}"
+    before, after = trend.levels(trend.metrics[0], change)
     word = "fell" if change.direction == "down" else "rose"
     bounds = f"{signed_points(change.interval.low)} to {signed_points(change.interval.high)} points"
     point = trend.points[change.position]
@@ -215,17 +216,6 @@ def headline(trends: Sequence[SystemTrend]) -> str:
         f"{whose}{_metric(trend)} {word} on {_day(point.started)} (run {safe_text(point.label)}): "
         f"{percent(before)} before, {percent(after)} since, {bounds}."
     )
-
-
-def _levels(trend: SystemTrend, change: ChangePoint) -> tuple[float, float]:
-    """The means of the runs since the change before this one, and until the next."""
-    name = trend.metrics[0]
-    places = sorted(one.position for one in trend.changes[name].points)
-    at = places.index(change.position)
-    start = places[at - 1] if at else 0
-    end = places[at + 1] if at + 1 < len(places) else len(trend.points)
-    values = [point.metrics[name].value for point in trend.points]
-    return fmean(values[start : change.position]), fmean(values[change.position : end])
 
 
 def _metric(trend: SystemTrend) -> str:
@@ -327,7 +317,7 @@ def sentences(trend: SystemTrend, *, turns: bool = True) -> list[str]:
             f"{_moved(trend, 'pass^')})."
         )
     for name, changes in trend.changes.items():
-        texts += [_change(name, change, trend.points) for change in changes.points]
+        texts += [_change(trend, name, change) for change in changes.points]
     if turns:
         texts += [
             f"{safe_text(turn.task)} {turn.turn} at {safe_text(turn.label)} (was {turn.before})."
@@ -351,11 +341,20 @@ def _no_change(trend: SystemTrend) -> str:
     return f"{name}: no change shown over {count} runs (a false alarm has a chance of {rate})."
 
 
-def _change(name: str, change: ChangePoint, moments: Sequence[TrendPoint]) -> str:
-    where = safe_text(moments[change.position].label)
+def _would_show(trend: SystemTrend) -> str:
+    """How many runs a change takes to be seen."""
+    moved = f"A move of {points(NOTABLE)} points in how often trials pass would"
+    if trend.runs_to_show is None:
+        return f"{moved} not show yet: more runs, or more trials in each, are needed."
+    return f"{moved} show after {plural(trend.runs_to_show, 'more run')}."
+
+
+def _change(trend: SystemTrend, name: str, change: ChangePoint) -> str:
+    where = safe_text(trend.points[change.position].label)
+    before, after = trend.levels(name, change)
     return (
-        f"{name} went {change.direction} at {where}: from {percent(change.before)} to "
-        f"{percent(change.after)} ({signed_points(change.interval.low)} to "
+        f"{name} went {change.direction} at {where}: from {percent(before)} to "
+        f"{percent(after)} ({signed_points(change.interval.low)} to "
         f"{signed_points(change.interval.high)} points)."
     )
 
