@@ -28,7 +28,7 @@ from passhat.journeys.results import (
     trials_of,
     trials_or_results,
 )
-from passhat.journeys.stored_runs import days_between, run_groupings
+from passhat.journeys.stored_runs import days_between, run_groupings, run_labels
 from passhat.messages import listed, one_of_rule
 from passhat.records.trial import first_number
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from passhat.analysis.gates.gate_plan import GatePlan
     from passhat.analysis.planning.budgets import Spending
     from passhat.analysis.planning.plan import Plan
+    from passhat.analysis.reports.judged import LabelEvidence
     from passhat.analysis.reports.metrics import RunGroups
     from passhat.analysis.reports.report import Report
     from passhat.history import History, Run
@@ -605,7 +606,12 @@ def _read_runs(
         systems = dict.fromkeys(tally.system for _, tallies in counted for tally in tallies)
         wanted = chosen_names(only, list(systems))
         return [
-            counted_run(run, [t for t in counts if t.system in wanted], run_groupings(history, run))
+            counted_run(
+                run,
+                [t for t in counts if t.system in wanted],
+                run_groupings(history, run),
+                run_labels(history, run),
+            )
             for run, counts in counted
         ]
 
@@ -653,7 +659,10 @@ def _suites(history: History) -> list[str]:
 
 
 def counted_run(
-    run: Run, tallies: Sequence[Tally], groupings: Mapping[str, Sequence[RunGroups]]
+    run: Run,
+    tallies: Sequence[Tally],
+    groupings: Mapping[str, Sequence[RunGroups]],
+    labels: Mapping[str, LabelEvidence],
 ) -> CountedRun:
     """A stored run as a point of a trend."""
     from passhat.analysis.comparing.trends import CountedRun
@@ -665,4 +674,5 @@ def counted_run(
         started=run.started,
         tallies=tallies,
         groupings=groupings,
+        labels=labels,
     )

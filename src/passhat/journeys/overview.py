@@ -28,6 +28,7 @@ from passhat.journeys.stored_runs import (
     change_since,
     explain_run,
     run_groupings,
+    run_labels,
     stored_gates,
 )
 from passhat.messages import first_few, plural
@@ -290,7 +291,12 @@ class ReportCache:
         """How the systems of some runs (oldest first) moved."""
         marks = tuple(map(_mark, runs))
         counted = (
-            counted_run(run, self.tallies(history, run), self.groupings(history, run))
+            counted_run(
+                run,
+                self.tallies(history, run),
+                self.groupings(history, run),
+                run_labels(history, run),
+            )
             for run in runs
         )
         return self._trends.get(marks, lambda: trends(list(counted)))

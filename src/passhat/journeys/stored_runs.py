@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Comparison, Days
     from passhat.analysis.explaining.explain import Explanation
     from passhat.analysis.explaining.run_diff import RunDiff
+    from passhat.analysis.reports.judged import LabelEvidence
     from passhat.analysis.reports.metrics import RunGroups
     from passhat.drawing import Figure
     from passhat.history import History, Run
@@ -136,6 +137,17 @@ def run_groupings(history: History, run: Run) -> Mapping[str, Sequence[RunGroups
     if not 0 < run.trials < COUNTED_IN_STORE:
         return {}
     return groupings_by_system(history.trials(run, columns=ROUND_COLUMNS))
+
+
+def run_labels(history: History, run: Run) -> Mapping[str, LabelEvidence]:
+    """What people say of the trials of each system of a stored run, where they labelled any."""
+    if not history.labels(run):
+        return {}
+    from passhat.analysis.reports.metrics import SystemTrials
+
+    trials = history.trials(run)
+    sides = {name: SystemTrials.of(trials.where(system=name)) for name in trials.systems}
+    return {name: found for name, side in sides.items() if (found := side.labels) is not None}
 
 
 def explain_run(history: History, run: Run) -> Explanation:

@@ -122,14 +122,12 @@ def rank_systems(
     means = np.average(table, axis=0, weights=None if kept is None else kept.weight)
     every = all_pairs(table, kept, 1 - confidence, generator)
     pairs = _pairs(every)
-    better = _better(pairs, table.shape[1])
-    order = np.argsort(-means, kind="stable").tolist()
-    best, worst = 1 + better.sum(axis=0), len(better) - better.sum(axis=1)
+    ranks = rank_sets(means, _better(pairs, table.shape[1]))
     return Ranking(
         means=tuple(means.tolist()),
-        order=tuple(order),
-        rank_sets=tuple(zip(best.tolist(), worst.tolist(), strict=True)),
-        tie_bands=_tie_bands(order, better),
+        order=ranks.order,
+        rank_sets=ranks.sets,
+        tie_bands=ranks.tie_bands,
         pairs=pairs,
         pair_level=every.level,
         method=every.method,
@@ -138,6 +136,26 @@ def rank_systems(
         excluded=excluded,
         seed=seed,
         notes=(*_notes(len(excluded), len(table), every.level), *few_families_note(kept)),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankSets:
+    """What differences of all pairs say of ranks; as the fields of `Ranking` of these names."""
+
+    order: tuple[int, ...]
+    sets: tuple[tuple[int, int], ...]
+    tie_bands: tuple[tuple[int, ...], ...]
+
+
+def rank_sets(means: ArrayLike, better: Mask) -> RankSets:
+    """The ranks that each system may have, where better[i, j] says that i is shown above j."""
+    order = np.argsort(-np.asarray(means), kind="stable").tolist()
+    best, worst = 1 + better.sum(axis=0), len(better) - better.sum(axis=1)
+    return RankSets(
+        order=tuple(order),
+        sets=tuple(zip(best.tolist(), worst.tolist(), strict=True)),
+        tie_bands=_tie_bands(order, better),
     )
 
 

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 from passhat import check_judge, compare, gate, measure, render
+from passhat.analysis.comparing.ranking import rank
+from passhat.analysis.comparing.trends import CountedRun, trends
+from passhat.analysis.reports.metrics import SystemTrials
 from passhat.errors import InputError
 from passhat.records import Trials
 from passhat.records.labels import Label
@@ -223,3 +226,47 @@ def test_a_gate_on_a_change_is_decided_by_the_corrected_difference():
     assert verdict.more_runs is None
     assert "more labels of both would decide it" in verdict.sentence
     assert any("corrected with 160 labels of people" in note for note in verdict.notes)
+
+
+def test_a_ranking_goes_by_what_people_would_have_graded():
+    """The judge puts the agent that it likes alone at the top; people see no difference."""
+    _, trials = two_agents(each=80, specificity=(0.2, 0.95))
+    found = rank(trials)
+    assert [one.name for one in found.systems] == ["new", "old"]
+    assert [one.ranks for one in found.systems] == [(1, 1), (2, 2)]
+    assert {one.ranks for one in found.corrected.systems} == {(1, 2)}
+    assert found.corrected.tie_bands[0] == tuple(one.name for one in found.corrected.systems)
+    text = " ".join(render(found).split())
+    assert text.startswith("All 2 are tied")
+    assert f"Corrected with {found.corrected.labels} labels of people." in text
+    assert "by the judge's verdicts new is first" in text
+
+
+def test_a_ranking_of_agents_with_too_few_labels_stays_and_says_so():
+    _, trials = two_agents(each=4)
+    found = rank(trials)
+    assert found.corrected is None
+    assert "labels of people do not correct the ranking yet: label 6 more trials" in " ".join(
+        render(found).split()
+    )
+
+
+def test_a_point_of_a_trend_has_the_corrected_number_of_its_own_trials():
+    truth, trials = judged()
+    side = SystemTrials.of(trials)
+    runs = [
+        CountedRun(
+            key=key, label=key, started=f"2026-11-{day}", tallies=[trials.tally()], labels=own
+        )
+        for key, day, own in (("a", 10, {}), ("b", 11, {trials.systems[0]: side.labels}))
+    ]
+    (trend,) = trends(runs, k=1)
+    before, after = trend.points
+    assert before.corrected == {}
+    assert after.labels == 60
+    assert truth.mean() in after.corrected["pass^1"].interval
+    assert after.metrics["pass^1"] == before.metrics["pass^1"]
+    text = " ".join(render(trend).split())
+    assert f"{100 * after.corrected['pass^1'].value:.1f}%" in text
+    assert f"{100 * before.metrics['pass^1'].value:.1f}%" in text
+    assert "(60 labels). Changes are of the judge's verdicts." in text

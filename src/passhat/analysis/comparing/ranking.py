@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from passhat.analysis.reports.evidence import (
     make_provenance,
     too_few_runs,
 )
+from passhat.analysis.reports.judged import corrected_differences, label_evidence
 from passhat.analysis.reports.metrics import SystemTrials, rank_subjects
 from passhat.analysis.reports.parts import Metric
 from passhat.arguments import CONFIDENCE, PROFILE_KS, instance, several, whole_number
@@ -31,6 +34,7 @@ from passhat.stats.estimate import (
     Number,
     Scope,
     Unavailable,
+    at_least_as_wide,
 )
 from passhat.stats.passk import pass_hat_k
 from passhat.stats.proportions import proportion_interval
@@ -57,13 +61,16 @@ class RankedSystem:
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
 class PairDifference:
-    """The first system minus the second, with an interval that holds for all pairs at once."""
+    """The first system minus the second, with an interval that holds for all pairs at once.
+
+    A difference that rests on labels of people has no `p_value`.
+    """
 
     first: str
     second: str
     value: float
     interval: Interval
-    p_value: float
+    p_value: float | None
 
     @property
     def told_apart(self) -> bool:
@@ -86,7 +93,8 @@ class RankReport(Displayed):
     are the systems without the runs that the metric needs. `here` is the first system where, on
     these very tasks, it is ahead of all others that may be first for tasks like these.
     `all_or_nothing`: every score is 0 or 1, so that the mean score is the pass rate.
-    `fewest_runs` is what every task has of every system that is ranked.
+    `fewest_runs` is what every task has of every system that is ranked. `corrected` is the ranking
+    as people would have graded the trials, from so many `labels`, where all systems have enough.
     """
 
     metric: str
@@ -104,6 +112,8 @@ class RankReport(Displayed):
     here: str | None = None
     all_or_nothing: bool = False
     fewest_runs: int = 1
+    labels: int = 0
+    corrected: RankReport | None = None
 
     def __repr__(self) -> str:
         shown = first_few(f"{quoted(one.name)} {rounded(one.value)}" for one in self.systems)
@@ -148,7 +158,7 @@ def rank(
     names = [side.name for side in able]
     metrics = [ranked.metric_of(i, confidence=options.confidence) for i in range(len(able))]
     ahead = ranked.ahead_here(ranking)
-    return RankReport(
+    report = RankReport(
         metric=metric,
         systems=tuple(
             RankedSystem(
@@ -189,6 +199,81 @@ def rank(
         all_or_nothing=all(side.evidence.all_or_nothing for side in able),
         fewest_runs=min(int(side.evidence.runs.min()) for side in able),
     )
+    return _with_correction(report, able, ranked.shared, k)
+
+
+def _with_correction(
+    report: RankReport, subjects: Sequence[SystemTrials], shared: Sequence[str], k: int
+) -> RankReport:
+    """The report, with the ranking that labels of people give where all systems have them.
+
+    Each pair is compared as `compare` does it, at a level at which all hold at once (Bonferroni).
+    """
+    from passhat.stats.ranking import rank_sets
+
+    streak = report.metric.startswith("pass^") or k == 1
+    if not streak or (report.metric == "mean_score" and not report.all_or_nothing):
+        return report
+    sides = [
+        label_evidence(side.trials, side.tally, side.evidence.only(shared), side.errors)
+        for side in subjects
+    ]
+    known = [side for side in sides if side is not None]
+    if len(known) < len(sides):
+        return report
+    names = [side.name for side in subjects]
+    places = list(combinations(range(len(known)), 2))
+    level = 1 - (1 - report.confidence) / len(places)
+    better = np.zeros((len(known), len(known)), dtype=bool)
+    pairs = []
+    for i, j in places:
+        found = corrected_differences(known[i], known[j], (k,), confidence=level)[k]
+        number = found.tasks_like_these
+        if isinstance(number, Unavailable) or number.interval is None:
+            reason = number.reason if isinstance(number, Unavailable) else "there is no interval"
+            note = f"labels of people do not correct the ranking yet: {reason}"
+            return replace(report, notes=(*report.notes, note))
+        better[i, j], better[j, i] = number.interval.low > 0, number.interval.high < 0
+        pairs.append(
+            PairDifference(
+                first=names[i],
+                second=names[j],
+                value=number.value,
+                interval=number.interval,
+                p_value=None,
+            )
+        )
+    numbers = [
+        [side.number(k, scope, report.confidence) for scope in (THIS_SUITE, TASKS_LIKE_THESE)]
+        for side in known
+    ]
+    values = [both[0].value for both in numbers if isinstance(both[0], Estimate)]
+    ranks = rank_sets(values, better)
+    judged = {one.name: one for one in report.systems}
+    best = report.systems[0]
+    corrected = replace(
+        report,
+        systems=tuple(
+            RankedSystem(
+                name=names[i],
+                value=values[i],
+                ranks=ranks.sets[i],
+                metric=replace(
+                    judged[names[i]].metric,
+                    this_suite=numbers[i][0],
+                    tasks_like_these=at_least_as_wide(numbers[i][1], numbers[i][0]),
+                ),
+            )
+            for i in ranks.order
+        ),
+        tie_bands=tuple(tuple(names[i] for i in band) for band in ranks.tie_bands),
+        pairs=tuple(pairs),
+        method="labels of people, all pairs at once (Bonferroni)",
+        notes=(f"by the judge's verdicts {best.name} is first with {100 * best.value:.1f}%",),
+        here=None,
+        labels=sum(side.used for side in known),
+    )
+    return replace(report, corrected=corrected)
 
 
 def _systems(trials: object) -> list[Trials] | list[Tally]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from passhat.analysis.reports.evidence import Evidence, count_evidence
+from passhat.analysis.reports.judged import LabelEvidence
 from passhat.analysis.reports.metrics import RunGroups, measure_metrics
 from passhat.arguments import CONFIDENCE, HEADLINE_K, whole_number
 from passhat.dataclass import Displayed, dataclass, lazy_field, result_dataclass
@@ -18,7 +19,7 @@ from passhat.errors import ArgumentError
 from passhat.messages import plural, short_repr
 from passhat.records import ErrorPolicy, Tally
 from passhat.stats.arguments import Counts
-from passhat.stats.estimate import Estimate, Interval, Unavailable
+from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable
 from passhat.stats.proportions import proportion_interval
 from passhat.stats.task_labels import UNDECIDED, label_tasks
 from passhat.stats.trend import (
@@ -55,7 +56,8 @@ class CountedRun:
     """One run in history: its key, what people call it (commit, tag, day), and its counts.
 
     `groupings` are, for each system, what moved its runs together (`groupings_by_system`): with
-    them the intervals of a trend are those of the run's own report.
+    them the intervals of a trend are those of the run's own report. `labels` are what people say of
+    the trials of each system, where they labelled any.
     """
 
     key: str
@@ -63,6 +65,7 @@ class CountedRun:
     started: str
     tallies: Sequence[Tally]
     groupings: Mapping[str, Sequence[RunGroups]] = field(default_factory=dict)
+    labels: Mapping[str, LabelEvidence] = field(default_factory=dict)
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +73,8 @@ class TrendPoint:
     """The rates in one run; `tasks` and `runs` count what was run then.
 
     `carried` names tasks that were not: their last counts are used in the rates, so that a run
-    with fewer tasks can be compared with one with more.
+    with fewer tasks can be compared with one with more. `corrected` has pass^1 and pass^k as people
+    would have graded this run's own trials, from so many `labels`, where there are enough.
     """
 
     key: str
@@ -80,6 +84,8 @@ class TrendPoint:
     tasks: int
     runs: int
     carried: tuple[str, ...]
+    corrected: Mapping[str, Estimate] = field(default_factory=dict)
+    labels: int = 0
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,6 +305,12 @@ def _point(
             rule = f"must be possible at every run; at {run.label}: {estimate.reason}"
             raise ArgumentError("k", rule, k)
         metrics[name] = estimate
+    labels = run.labels.get(system)
+    found = {
+        f"pass^{one}": labels.number(one, THIS_SUITE, confidence)
+        for one in dict.fromkeys((1, k))
+        if labels is not None
+    }
     return TrendPoint(
         key=run.key,
         label=run.label,
@@ -307,6 +319,8 @@ def _point(
         tasks=len(snapshot.fresh),
         runs=sum(n for n, _ in snapshot.fresh.values()),
         carried=tuple(task for task in snapshot.counts if task not in snapshot.fresh),
+        corrected={name: one for name, one in found.items() if isinstance(one, Estimate)},
+        labels=0 if labels is None else labels.used,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from passhat.analysis.comparing.ranking import (
     Norm,
@@ -29,7 +29,7 @@ from passhat.reporters.answer import (
     Steps,
     Table,
 )
-from passhat.reporters.data import JsonShape
+from passhat.reporters.data import IntervalObject, JsonShape, interval_object
 from passhat.reporters.formatting import (
     LONGEST_NAME,
     both_intervals,
@@ -60,21 +60,26 @@ class RankingAnswer(Answer[RankReport]):
 
     name = "ranking"
 
+    @property
+    def shown(self) -> RankReport:
+        """What people read: the ranking as they would have graded, where there are labels."""
+        return self.result.corrected or self.result
+
     def title(self) -> str:
-        report = self.result
+        report = self.shown
         first = len(_may_be_first(report))
         best = _called(report)[report.systems[0].name]
         return f"{best} leads" if first == 1 else f"{first} tied at the top"
 
     def chip(self) -> StatusLabel:
-        first = len(_may_be_first(self.result))
+        first = len(_may_be_first(self.shown))
         if first == 1:
             return StatusLabel("One leads", "good")
         return StatusLabel(f"{first} tied at the top", "open")
 
     def facts(self) -> Facts:
         """The highest value, how many may be first, and what the ranking is from."""
-        report = self.result
+        report = self.shown
         best, name = report.systems[0], report.metric.replace("_", " ")
         return [
             (percent(best.value, digits=1), f"the highest {name}, {best.name}"),
@@ -84,7 +89,7 @@ class RankingAnswer(Answer[RankReport]):
 
     def caption(self) -> str:
         """What is ranked by what, and how far that is known."""
-        report = self.result
+        report = self.shown
         level = f"{points(report.confidence)}%"
         return (
             f"{_word(report)} of {plural(len(report.systems), 'agent')} on "
@@ -95,7 +100,7 @@ class RankingAnswer(Answer[RankReport]):
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """Who leads, the table, the ties, and how to look closer."""
-        report = self.result
+        report = self.shown
         blocks: list[Block] = [Headline(verdict(report)), _table(report)]
         called = _called(report)
         ties = [[called[name] for name in band] for band in report.tie_bands if len(band) > 1]
@@ -120,6 +125,7 @@ class RankingAnswer(Answer[RankReport]):
                 f"{plural(report.tasks, 'shared task')}).",
             )
         )
+        blocks += [Paragraph("Note", f"{text}.") for text in _of_labels(report)]
         if options.results is not None:
             why = "Look at the two at the top by themselves, on these tasks and on others like them"
             blocks.append(Steps("Next", (advise(why, _comparing(report, options.results)),)))
@@ -127,7 +133,7 @@ class RankingAnswer(Answer[RankReport]):
 
     def screen(self, options: DisplayOptions) -> list[Block]:
         """Who leads and who is tied, and a row each."""
-        report = self.result
+        report = self.shown
         called = _called(report)
         level = points(report.confidence)
         left_out = [f"{short(one.name)} has {one.reason}" for one in report.unranked[:1]]
@@ -158,6 +164,7 @@ class RankingAnswer(Answer[RankReport]):
             *([Remark(f"{more:,} more: -v")] if more else []),
             Remark(f"{level}% CI; the ranks hold together with {level}% confidence."),
             *(Remark(f"Left out: {text}.") for text in left_out),
+            *(Remark(f"Note: {text}.") for text in _of_labels(report)),
         ]
         if options.results is not None:
             blocks.append(Hints((_next_look(report, options.results, narrowed=options.narrowed),)))
@@ -197,6 +204,17 @@ _PLACES = ("first", "second", "third", "fourth", "fifth")
 
 def verdict(report: RankReport) -> str:
     """Who is ahead and who is tied, in one sentence."""
+    if not report.labels:
+        return _verdict(report)
+    return f"{_verdict(report)} Corrected with {plural(report.labels, 'label')} of people."
+
+
+def _of_labels(report: RankReport) -> list[str]:
+    """What the judge says where labels correct it, or why they do not."""
+    return [note for note in report.notes if report.labels or note.startswith("labels of people")]
+
+
+def _verdict(report: RankReport) -> str:
     called, name = _called(report), _word(report)
     where = f"({name}, on {scope_words(report.scope)})"
     first = [called[system.name] for system in _may_be_first(report)]
@@ -404,13 +422,58 @@ def _field(norm: Norm) -> dict[str, float]:
     return dict(norm.field)
 
 
+class CorrectedRank(TypedDict):
+    """An agent as people would have graded it, and the ranks that it may then have."""
+
+    name: str
+    value: float
+    this_suite: IntervalObject | None
+    tasks_like_these: IntervalObject | None
+    ranks: list[int]
+
+
+class CorrectedRanking(TypedDict):
+    """The ranking as people would have graded the trials, from so many of their labels."""
+
+    systems: list[CorrectedRank]
+    tie_bands: list[list[str]]
+    labels: int
+    method: str
+
+
+def _shown_verdict(report: RankReport) -> str:
+    return verdict(report.corrected or report)
+
+
+def _corrected(report: RankReport) -> CorrectedRanking | None:
+    found = report.corrected
+    if found is None:
+        return None
+    return {
+        "systems": [
+            {
+                "name": one.name,
+                "value": one.value,
+                "this_suite": interval_object(interval_of(one.metric.this_suite)),
+                "tasks_like_these": interval_object(interval_of(one.metric.tasks_like_these)),
+                "ranks": list(one.ranks),
+            }
+            for one in found.systems
+        ],
+        "tie_bands": [list(band) for band in found.tie_bands],
+        "labels": found.labels,
+        "method": found.method,
+    }
+
+
 RANKING = JsonShape(
     "ranking",
     RankReport,
     "Systems from best to worst, bands of ties, and every pairwise difference.",
     "schema verdict metric systems tie_bands pairs tasks unshared unranked scope method confidence "
-    "provenance notes",
-    verdict=verdict,
+    "provenance notes corrected",
+    verdict=_shown_verdict,
+    corrected=_corrected,
 )
 PROFILE = JsonShape(
     "profile",

@@ -15,7 +15,7 @@ from passhat.analysis.comparing.trends import (
     SystemTrend,
     TrendPoint,
 )
-from passhat.dataclass import dataclass
+from passhat.dataclass import dataclass, replace
 from passhat.messages import listed, plural
 from passhat.reporters.answer import (
     Answer,
@@ -32,6 +32,7 @@ from passhat.reporters.answer import (
     Section,
     StatusLabel,
     Table,
+    paragraphs,
 )
 from passhat.reporters.data import JsonShape, to_json
 from passhat.reporters.formatting import (
@@ -46,6 +47,7 @@ from passhat.reporters.formatting import (
     wrap,
 )
 from passhat.reporters.next_steps import advise, only
+from passhat.stats.estimate import Estimate
 from passhat.stats.trend import ChangePoint, Changes, DivergingTrend
 
 if TYPE_CHECKING:
@@ -102,6 +104,7 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
             if any(point.carried for point in trend.points):
                 texts = "Not every task was run: the last result of the others is carried forward."
                 blocks.append(Paragraph("Starred", f"* {texts}"))
+            blocks += paragraphs("Labels", _of_labels(trend))
             if len(trend.points) > 1:
                 blocks.append(Picture(trend.plot()))
         return blocks
@@ -117,6 +120,8 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
             blocks.append(Remark(f"{rose}: more able, less reliable."))
         if any(point.carried for point in trend.points[-MOST_RUNS:]):
             blocks.append(Remark("* Not every task was run: the last result of the others counts."))
+        if (corrected := _of_labels(trend)) is not None:
+            blocks.append(Remark(corrected))
         others = [one.name for one in trends[1:]]
         if others:
             blocks.append(Remark(f"Also in these runs: {listed(others, 5, show=short)} (-v)."))
@@ -243,8 +248,8 @@ def _rows_screen(trend: SystemTrend, most: int) -> list[Block]:
         (
             _day(point.started),
             safe_text(point.label) + "*" * bool(point.carried),
-            percent(point.metrics[name].value, digits=1),
-            "#" * round(point.metrics[name].value / _CELL),
+            percent(shown(point, name).value, digits=1),
+            "#" * round(shown(point, name).value / _CELL),
             marks.get(i, ""),
         )
         for i, point in enumerate(trend.points)
@@ -258,6 +263,30 @@ def _rows_screen(trend: SystemTrend, most: int) -> list[Block]:
     )
     earlier = [Remark(f"{plural(first, 'earlier run')}: -v")] if first else []
     return [table, *earlier]
+
+
+_MOST_LABELLED = 2
+"""Runs whose corrected number a remark states: the newest."""
+
+
+def shown(point: TrendPoint, name: str) -> Estimate:
+    """The number of a run that people read: the corrected one, where there is one."""
+    return point.corrected.get(name, point.metrics[name])
+
+
+def _of_labels(trend: SystemTrend) -> str | None:
+    """What labels make of the runs that have any, and what the changes rest on."""
+    said = [
+        f"{percent(rate.value, digits=1)} {span(rate.interval)} on {_day(point.started)} "
+        f"({plural(point.labels, 'label')})"
+        for point in trend.points
+        if (rate := point.corrected.get("pass^1")) is not None
+    ]
+    if not said:
+        return None
+    some = [f"{len(said) - _MOST_LABELLED:,} more before", *said[-_MOST_LABELLED:]]
+    named = ", ".join(some if len(said) > _MOST_LABELLED else said)
+    return f"pass@1 corrected with labels of people: {named}. Changes are of the judge's verdicts."
 
 
 def _newest_change_first(trends: Sequence[SystemTrend]) -> list[SystemTrend]:
@@ -374,7 +403,7 @@ def runs_table(trend: SystemTrend) -> Table:
 def _row(point: TrendPoint) -> tuple[str, ...]:
     numbers = [
         cell
-        for estimate in point.metrics.values()
+        for estimate in (shown(point, name) for name in point.metrics)
         for cell in (points(estimate.value, digits=1), span(estimate.interval))
     ]
     tasks = f"{point.tasks}{'*' if point.carried else ''}"
@@ -503,6 +532,11 @@ def _rates(point: TrendPoint) -> dict[str, RateObject]:
     }
 
 
+def _corrected_rates(point: TrendPoint) -> dict[str, RateObject]:
+    """As people would have graded the run's own trials, where they labelled enough."""
+    return _rates(replace(point, metrics=point.corrected))
+
+
 def _diverging(trend: SystemTrend) -> bool:
     return isinstance(trend.divergence, DivergingTrend) and trend.divergence.diverging
 
@@ -515,8 +549,9 @@ _POINT = JsonShape(
     "point",
     TrendPoint,
     "The rates at one moment; `carried` names tasks whose earlier counts are used.",
-    "run=key label started tasks runs carried metrics",
+    "run=key label started tasks runs carried metrics corrected labels",
     metrics=_rates,
+    corrected=_corrected_rates,
 )
 _CHANGES = JsonShape(
     "changes",
