@@ -62,8 +62,9 @@ def test_all_faults_are_told_at_once_with_line_column_path_value_and_hint(proble
         ":20:5: agents[1].max_turns: should be at least 1, got 0",
         (
             ':21:1: colour: "colour" is not a key of a suite. Known: agents, budget, cassette, '
-            "concurrency, confidence, defaults, description, gates, judge, k, name, quarantine, "
-            "rate_limits, resources, retries, seed, seeds, servers, shares, systems, tasks, users"
+            "concurrency, confidence, defaults, description, gates, judge, k, name, network, "
+            "quarantine, rate_limits, resources, retries, seed, seeds, servers, shares, systems, "
+            "tasks, users"
         ),
     ]
 
@@ -121,8 +122,8 @@ SCENARIO = "users: {ana: {say: hi}}\nagents: [{name: a, model: o3, user: {goal: 
         (AGENT + "shares: {easy: 0}", "should be greater than 0, got 0"),
         (AGENT + "confidence: 1.5", "should be less than 1, got 1.5"),
         (
-            "systems: [{name: s, command: x, model: o3}]\ntasks: [{name: t, prompt: hi}]",
-            "needs exactly one of model, command, python, http; got model, command",
+            "systems: [{name: s, python: 'x:y', model: o3}]\ntasks: [{name: t, prompt: hi}]",
+            "needs exactly one of model, command, python, http; got model, python",
         ),
         (
             "systems: [{name: s, command: x, temperature: 1}]\ntasks: [{name: t, prompt: hi}]",

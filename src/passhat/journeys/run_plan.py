@@ -14,6 +14,7 @@ from passhat.journeys.run_request import RunRequest, RunTerms, choose_source
 from passhat.journeys.running import load, prepare
 from passhat.messages import quoted, short_repr
 from passhat.records.secrets import bare_address
+from passhat.records.suite import model_of
 from passhat.suite import refuse_unknown_models
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ def plan_run(
         # The most it may ask for, at the mean price of a trial; the least is one trial.
         low, high = low / suite.trials, high * rule.planned / suite.trials
     limits = ("max_cost", "max_tokens", "max_minutes", "max_calls")
+    systems = [pairing.system for pairing in suite.pairings]
     budget = {name: getattr(suite.budget, name) for name in limits}
     return RunPlan(
         suite=suite.name,
@@ -98,7 +100,7 @@ def plan_run(
         trials_by_task={pairing.task.name: pairing.planned for pairing in suite.pairings},
         sequential=rule is not None,
         concurrency=suite.concurrency,
-        models=tuple(sorted({system.model.name for system in suite.model_systems})),
+        models=tuple(sorted({model.name for model in map(model_of, systems) if model})),
         servers={server.name: _server(server, redactor) for server in suite.used_servers},
         gates=tuple(gate.require for gate in job.gates),
         budget={name: value for name, value in budget.items() if value is not None},
@@ -152,7 +154,9 @@ def _by_rule_of_thumb(suite: Suite) -> tuple[float, float | None, str]:
     low = high = 0.0
     for pairing in suite.pairings:
         if not isinstance(pairing.system, ModelSystem):
-            return 0.0, None, "passhat cannot see what this agent spends"
+            counted = model_of(pairing.system) is not None
+            why = "nobody knows how often a program asks; `--max-cost` limits it"
+            return 0.0, None, why if counted else "passhat cannot see what this agent spends"
         least, most = _trial_cost(pairing, pairing.system)
         if least is None or most is None:
             return 0.0, None, f"no price is known for {pairing.system.model.name}"

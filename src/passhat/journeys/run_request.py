@@ -14,7 +14,7 @@ from passhat import arguments
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import one_of_rule
-from passhat.records.suite import vary
+from passhat.records.suite import model_of, vary
 from passhat.runner.schedule import Event
 
 if TYPE_CHECKING:
@@ -336,7 +336,8 @@ def _by_circumstances(suite: Suite, *, resumed: bool) -> AnswerSource:
     """
     if not all(_path(suite, name) for name in suite.systems):
         return AnswerSource(mode=None)
-    reasons = (_why_not_live(system.model, suite.directory) for system in suite.model_systems)
+    models = filter(None, (model_of(pairing.system) for pairing in suite.pairings))
+    reasons = (_why_not_live(model, suite.directory) for model in models)
     if reason := next(filter(None, reasons), None):
         return AnswerSource(mode="replay", why=reason)
     if resumed:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from passhat.dataclass import dataclass
 from passhat.records.secrets import Secret, shapes_near
-from passhat.records.suite import Judge, ModelSystem, Suite
+from passhat.records.suite import ModelSystem, Suite, model_of
 from passhat.records.transcript import clean_strings, clean_text
 
 NAMED = "[redacted:"
@@ -182,8 +182,7 @@ def _referred(suite: Suite) -> Iterator[tuple[str, str, bool]]:
     systems = {id(p.system): p.system for p in suite.pairings}.values()
     judges = [suite.judge] if suite.judge else []
     talking = [user.model for user in suite.users if user.model is not None]
-    models = [one.model for one in (*systems, *judges) if isinstance(one, ModelSystem | Judge)]
-    models += talking
+    models = [*filter(None, map(model_of, systems)), *(judge.model for judge in judges), *talking]
     for holder in (*suite.servers.values(), *systems, *models):
         yield from _values(getattr(holder, "env", {}), certain=False)
         yield from _values(getattr(holder, "headers", {}), certain=True)

@@ -130,7 +130,8 @@ class Resources:
 class Suite:
     """Everything a suite file says. `gates` are sentences or long forms, as they were written.
 
-    `directory` is where relative paths start; `digest` is the hash of the file.
+    `directory` is where relative paths start; `digest` is the hash of the file. `network` has the
+    hosts that a sandbox may reach beside its model.
     """
 
     name: str
@@ -143,6 +144,7 @@ class Suite:
     trial_budget: Budget = field(default_factory=Budget)
     concurrency: int = DEFAULT_CONCURRENCY
     resources: Resources = field(default_factory=Resources)
+    network: tuple[str, ...] = ()
     rate_limits: Mapping[str, RateLimit] = field(default_factory=dict)
     retries: int = DEFAULT_RETRIES
     cassette: CassetteSettings = CassetteSettings()
@@ -181,7 +183,8 @@ class Suite:
         """The model of each pairing that has one, of each user, and that of the judge."""
         judging = () if self.judge is None else (self.judge.model,)
         talking = (user.model for user in self.users if user.model is not None)
-        return (*(system.model for system in self.model_systems), *talking, *judging)
+        asked = (model_of(pairing.system) for pairing in self.pairings)
+        return (*(model for model in asked if model is not None), *talking, *judging)
 
     @property
     def users(self) -> tuple[User, ...]:
@@ -614,10 +617,14 @@ class CommandSystem:
 
     In a task with a workspace it runs in a `sandbox` (`auto` is bubblewrap), where it sees the
     files and folders of `show` and finds `add_files` in the workspace.
+
+    Its `model` is asked through passhat, which has the key and counts the calls. Without one, its
+    calls are its own, and what it says about them is believed.
     """
 
     name: str
     argv: tuple[str, ...]
+    model: Model | None = None
     cwd: Path | None = None
     env: Mapping[str, Secret] = field(default_factory=dict)
     inherit_env: bool = False
@@ -664,6 +671,11 @@ class HttpSystem:
 
 Server = StdioServer | HttpServer
 System = ModelSystem | CommandSystem | PythonSystem | HttpSystem
+
+
+def model_of(system: System) -> Model | None:
+    """The model whose calls passhat makes for a system; None where the system makes its own."""
+    return system.model if isinstance(system, ModelSystem | CommandSystem) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

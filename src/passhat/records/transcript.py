@@ -131,7 +131,7 @@ class Transcript:
             faults=tuple(map(_text, faults)) if isinstance(faults, list) else (),
             expected_tool=_text(parts.get("expected_tool")),
             diff=_text(left.get("diff")),
-            remarks=tuple(_workspace_remarks(left)),
+            remarks=(*_workspace_remarks(left), *_gateway_remarks(parts.get("gateway"))),
         )
 
     def __bool__(self) -> bool:
@@ -205,6 +205,13 @@ def _workspace_remarks(left: dict[str, Any]) -> Iterator[str]:
         yield "NOT ISOLATED: it ran without a sandbox"
     flags = left.get("flags")
     yield from map(_text, flags if isinstance(flags, list) else ())
+
+
+def _gateway_remarks(gateways: object) -> Iterator[str]:
+    """What an agent asked of its models through us, and what it was refused, as sentences."""
+    for gateway in _objects(gateways):
+        said = gateway.get("said")
+        yield from map(_text, said if isinstance(said, list) else ())
 
 
 class _Room:

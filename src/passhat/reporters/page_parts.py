@@ -611,7 +611,8 @@ def _newest_change() -> int:
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
-_PARTS = frozenset({part.name for part in fields(Transcript)} | {"judge", "user", "workspace"})
+_KEPT_BESIDE = {"gateway", "judge", "user", "workspace"}
+_PARTS = frozenset({part.name for part in fields(Transcript)} | _KEPT_BESIDE)
 """What is kept of a trial; a text with other parts is shown as it is."""
 
 

@@ -17,7 +17,6 @@ from passhat.errors import ModelError, RunError, ServerError, ServerNeverStarted
 from passhat.records import (
     Amount,
     Answer,
-    Budget,
     CheckResult,
     CommandSystem,
     Expectation,
@@ -42,8 +41,8 @@ from passhat.records.suite import TARGETS, target_root
 from passhat.records.trial import STEP_FAILED, STEP_PASSED
 from passhat.runner.agents.agent_output import ANSWERS, TELLING, is_amount
 from passhat.runner.agents.conversation import (
+    Agent,
     AttemptRequest,
-    Charge,
     Conversation,
     Said,
     transcript,
@@ -51,13 +50,14 @@ from passhat.runner.agents.conversation import (
 from passhat.runner.grading import Grading, grade
 from passhat.runner.journal import json_bytes
 from passhat.runner.matchers import VALUE_MATCHERS
-from passhat.runner.models.exchange import Attachment, Reply
+from passhat.runner.models.exchange import Attachment
 from passhat.runner.models.retrying import Deadline, paused
 from passhat.runner.processes import exit_sentence, remove_folder
 from passhat.runner.resources import ResponseCaches, RunResources, reaction, with_seed
-from passhat.runner.spending import RunSpending
+from passhat.runner.spending import charging, trial_budget
 
 if TYPE_CHECKING:
+    from passhat.runner.gateway import Gateway
     from passhat.runner.users import SimulatedUser
     from passhat.runner.workspaces import TrialWorkspace
 
@@ -72,7 +72,7 @@ class Attempts:
         self._resources = resources
         self._grading = Grading.of(suite, grading)
         self._pairings = {(p.system.name, p.task.name): p for p in suite.pairings}
-        self._budgets = {key: _budget(p.task, suite) for key, p in self._pairings.items()}
+        self._budgets = {key: trial_budget(p.task, suite) for key, p in self._pairings.items()}
 
     @property
     def changed_files(self) -> tuple[str, ...]:
@@ -169,10 +169,11 @@ class Attempts:
         workspace = result.workspace = request.workspace
         caches = self._resources.caches(request, answers)
         grader = self._grader(request, caches, result)
+        agent = self._resources.agent(pairing.system, request, caches, result.gateways.append)
         try:
             if pairing.task.scenario is not None:
                 result.user = await self._resources.user(pairing.task, request, caches)
-            await self._work(pairing, request, result, grader)
+            await self._work(pairing, request, result, agent, grader)
         except TimeoutError:
             result.seen = replace(result.seen, stop_reason="timeout", score=0.0)
         except RunError as error:
@@ -201,10 +202,15 @@ class Attempts:
         return result
 
     async def _work(
-        self, pairing: Pairing, request: AttemptRequest, result: Result, grader: Grader
+        self,
+        pairing: Pairing,
+        request: AttemptRequest,
+        result: Result,
+        agent: Agent,
+        grader: Grader,
     ) -> None:
         """Ask the agent once, for each step until one fails, or for each message of a user."""
-        agent, user = self._resources.agent(pairing.system, request), result.user
+        user = result.user
         steps = pairing.task.steps
         if not steps and user is None:
             result.seen = await agent.attempt(request)
@@ -259,7 +265,7 @@ class Attempts:
                 place=request.place,
                 system=pairing.task.system_prompt or system.system_prompt or "",
                 parameters=with_seed(system.model.parameters, request.seed),
-                charge=_charge(self._budgets[system.name, pairing.task.name]),
+                charge=charging(self._budgets[system.name, pairing.task.name]),
             )
             result = Result(conversation=conversation)
             grader = self._grader(request, caches, result)
@@ -429,31 +435,6 @@ def _cleaned(row: Trial, clean: Callable[[str], str]) -> Trial:
     )
 
 
-def _budget(task: Task, suite: Suite) -> Budget:
-    """What one trial may spend: the task's own limits before those of the suite."""
-    own, common = task.budget, suite.trial_budget
-    return Budget(
-        max_cost=common.max_cost if own.max_cost is None else own.max_cost,
-        max_tokens=common.max_tokens if own.max_tokens is None else own.max_tokens,
-        max_minutes=common.max_minutes if own.max_minutes is None else own.max_minutes,
-    )
-
-
-def _charge(budget: Budget) -> Charge:
-    """Adds up what the replies of one trial cost; True when its budget is used up."""
-    if not budget.limited:
-        return lambda reply: False
-    spending = RunSpending(budget)
-
-    def charge(reply: Reply) -> bool:
-        spending.take(reply.spent, reply.model or "the model")
-        if spending.uncounted is not None:
-            raise ModelError(f"the trial's {spending.uncounted.limit} {spending.uncounted.rule}")
-        return spending.over() is not None
-
-    return charge
-
-
 # From what was observed of an attempt to its row in the table of trials.
 
 Grader = Callable[[Task, Observation], Awaitable[Grade]]
@@ -481,6 +462,7 @@ class Result:
     judged: list[Amount] = field(default_factory=list)
     user: SimulatedUser | None = None
     turns: list[Observation] = field(default_factory=list)
+    gateways: list[Gateway] = field(default_factory=list)
 
     def row(
         self, pairing: Pairing, ticket: Ticket, *, seed: int, started: str | None = None
@@ -532,6 +514,7 @@ class Result:
             "user": None if self.user is None else self.user.describe(),
             "faults": self.conversation.faults if self.conversation else None,
             "workspace": self.left,
+            "gateway": [kept for one in self.gateways if (kept := one.record()) is not None],
             "error": self.error,
             "expected_tool": task.right_tool,
         }

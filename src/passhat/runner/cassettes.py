@@ -266,6 +266,10 @@ class _Playing:
 
     def recall(self, kind: Kind, place: CallKey, fingerprint: str, /) -> bytes | None:
         line = self._recorded.exchanges.get(place.step)
+        if kind == "wire":
+            # Programs ask several things at once: what is alike belongs together, not the order.
+            asked = (one for one in self._recorded.exchanges.values() if one["kind"] == kind)
+            line = next((one for one in asked if one["request"] == fingerprint), None)
         if line is not None and line["kind"] == kind:
             # A judge must have answered the same question: its rubric may have changed.
             if place.step < JUDGE_STEP or line["request"] == fingerprint:
@@ -281,6 +285,9 @@ class _Playing:
             return None
         judged = place.step >= JUDGE_STEP
         what = f"nothing is recorded at step {place.step}"
+        what = (
+            f"nothing is recorded of a call like this ({fingerprint})" if kind == "wire" else what
+        )
         what = "the judge was asked something else" if judged else what
         raise CassetteError(
             f"{place.system}, {place.task!r}, trial {place.trial}: {what}; replay with recorded "
@@ -555,6 +562,16 @@ class _AgentLine(_ExchangeLine):
     reply: Observation
 
 
+class _Answered(TypedDict):
+    type: str
+    body: str
+    cost: NotRequired[float]
+
+
+class _WireLine(_ExchangeLine):
+    reply: _Answered
+
+
 _SHAPES: Mapping[object, Any] = {
     "setup": _SetupLine,
     "tools": _ToolsLine,
@@ -562,6 +579,7 @@ _SHAPES: Mapping[object, Any] = {
     "model": _ModelLine,
     "tool": _ToolLine,
     "agent": _AgentLine,
+    "wire": _WireLine,
 }
 """What a line of each kind must hold. A person may have written it, and made its sum fit."""
 
@@ -649,6 +667,9 @@ def setup_of(pairing: Pairing, suite: Suite) -> dict[str, Any]:
             asked |= _model_setup(task, system, suite)
         case CommandSystem():
             asked["command"] = list(system.argv)
+            if system.model is not None:
+                asked["model"] = system.model.name
+                asked["add_files"] = {name: _digest(f) for name, f in system.add_files.items()}
         case PythonSystem():
             asked["python"] = system.function
         case HttpSystem():
@@ -695,8 +716,14 @@ def _sorted_json(value: Any) -> str:
 
 
 def _digest(path: Path) -> str:
-    found = hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest() if path.exists() else ""
-    return f"{path.name} {found}"
+    """A name, and a hash of the file, or of all files of the folder."""
+    whole = hashlib.blake2b(digest_size=8)
+    if path.is_dir():
+        for file in sorted(one for one in path.rglob("*") if one.is_file()):
+            whole.update(f"{file.relative_to(path)}\0".encode() + file.read_bytes())
+    elif path.exists():
+        whole.update(path.read_bytes())
+    return f"{path.name} {whole.hexdigest() if path.exists() else ''}"
 
 
 def _asked_of_user(scenario: Scenario) -> dict[str, Any]:

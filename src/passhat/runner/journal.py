@@ -36,7 +36,7 @@ from passhat.runner.models.exchange import (
     ToolSpec,
 )
 
-Kind = Literal["model", "tool", "agent"]
+Kind = Literal["model", "tool", "agent", "wire"]
 
 JUDGE_STEP = 1_000_000
 """The step of a trial's first exchange with its judge."""
@@ -195,6 +195,11 @@ class JournalCache:
         self._answers = answers or {}
         self._restore = redactor.restore
         self.clean = redactor.clean_reply
+
+    @property
+    def next_step(self) -> int:
+        """The first step after all that an earlier start of the trial has answers of."""
+        return max((step for step in self._answers if step < JUDGE_STEP), default=-1) + 1
 
     def recall(self, kind: Kind, place: CallKey, fingerprint: str, /) -> bytes | None:
         answer = self._answers.get(place.step)

@@ -106,12 +106,18 @@ _starting: set[str] = set()
 
 
 async def start_group(
-    argv: Sequence[str], *, env: Mapping[str, str], cwd: Path | None, limit: int = 2**16
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: Path | None,
+    limit: int = 2**16,
+    pass_fds: Sequence[int] = (),
 ) -> asyncio.subprocess.Process:
     """Start a process at the head of a new group, with all three streams piped."""
     mark = secrets.token_hex(8)
     _starting.add(mark)
-    starting = asyncio.ensure_future(_start(mark, argv, env=env, cwd=cwd, limit=limit))
+    going = _start(mark, argv, env=env, cwd=cwd, limit=limit, pass_fds=pass_fds)
+    starting = asyncio.ensure_future(going)
     try:
         process = await asyncio.shield(starting)
         _note_started(process, mark)
@@ -134,7 +140,13 @@ def _note_started(process: asyncio.subprocess.Process, mark: str) -> None:
 
 
 async def _start(
-    mark: str, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path | None, limit: int
+    mark: str,
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: Path | None,
+    limit: int,
+    pass_fds: Sequence[int],
 ) -> asyncio.subprocess.Process:
     starting = asyncio.create_subprocess_exec(
         *argv,
@@ -145,6 +157,7 @@ async def _start(
         cwd=cwd,
         limit=limit,
         start_new_session=True,
+        pass_fds=pass_fds,
     )
     return await _first_step_tagged(mark, starting)
 

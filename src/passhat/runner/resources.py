@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import itertools
 import os
 import random
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext
 from dataclasses import replace
@@ -15,7 +17,14 @@ from typing import TYPE_CHECKING, Literal, NoReturn, Self
 import msgspec
 
 from passhat.dataclass import dataclass
-from passhat.errors import CassetteError, ModelBusy, ModelError, RunError, ServerError
+from passhat.errors import (
+    CassetteError,
+    ModelBusy,
+    ModelError,
+    RunError,
+    ServerError,
+    SuiteError,
+)
 from passhat.records import (
     SCRIPTED,
     Amount,
@@ -51,6 +60,7 @@ from passhat.runner.models.exchange import (
     ChatModel,
     Message,
     NoTools,
+    Pricing,
     Reply,
     Request,
     ToolRequest,
@@ -67,10 +77,13 @@ from passhat.runner.spending import (
     CacheFirstModel,
     MeteredAgent,
     RunSpending,
+    charging,
     most_of,
+    trial_budget,
 )
 
 if TYPE_CHECKING:
+    from passhat.runner.gateway import Gateway, Upstream
     from passhat.runner.grading import Ask
     from passhat.runner.mcp_servers import ServerPool
     from passhat.runner.users import SimulatedUser
@@ -81,7 +94,7 @@ if TYPE_CHECKING:
 class ResponseCaches:
     """The caches of one trial: the journal of the run, and a cassette if there is one."""
 
-    journal: ResponseCache | None
+    journal: JournalCache | None
     cassette: ResponseCache | None
 
     def around(self, model: ChatModel) -> ChatModel:
@@ -135,6 +148,7 @@ class RunResources:
         self._count_free = count_free
         self._throttles: dict[str, tuple[Throttle, RetryBudget]] = {}
         self._agents: dict[str, Agent] = {}
+        self._upstreams: dict[str, Upstream] = {}
         self._without_tools: set[str] = set()
         self.tools_offered: set[str] = set()
         self._for_the_run = ExitStack()
@@ -181,7 +195,12 @@ class RunResources:
         from passhat.runner.sandbox import Limits
         from passhat.runner.workspaces import Workspaces
 
-        return Workspaces(self.scratch, Limits.of(self._suite.resources))
+        limits, hosts = Limits.of(self._suite.resources), self._suite.network
+        if not hosts:
+            return Workspaces(self.scratch, limits)
+        from passhat.runner.gateway import Gateway
+
+        return Workspaces(self.scratch, limits, way_out=lambda: Gateway(network=hosts))
 
     @property
     def cassettes(self) -> Cassettes:
@@ -203,18 +222,102 @@ class RunResources:
         live = await self._live(system.model, system.model.faults, request)
         return caches.around(live)
 
-    def agent(self, system: System, request: AttemptRequest) -> Agent:
-        """The agent of a system that is not a model."""
-        cassette = self._cassettes.cache(request)
+    def agent(
+        self,
+        system: System,
+        request: AttemptRequest,
+        caches: ResponseCaches,
+        opened: Callable[[Gateway], None],
+    ) -> Agent:
+        """The agent of a system that is not a model; `opened` is called with its gateways."""
+        cassette = caches.cassette
+        if isinstance(system, CommandSystem):
+            from passhat.runner.agents.command import CommandAgent
+
+            gateways = self._gateways(system, request.task, caches, opened)
+            made: Agent = CommandAgent(system, gateways)
+            if system.model is not None:
+                return made
         if cassette is not None and request.workspace is not None:
-            raise RunError("what an agent changes in a workspace is in no cassette: run it live")
+            raise RunError(
+                "what an agent changes in a workspace is in no cassette: name the `model:` that "
+                "it asks, whose answers are recorded, or run it live"
+            )
         if cassette is not None and self._cassettes.holds(request):
             return CachedAgent(_NeverAsked(), cassette)
-        if system.name not in self._agents:
-            self._agents[system.name] = self._make_agent(system)
-        made = self._agents[system.name]
+        if not isinstance(system, CommandSystem):
+            if system.name not in self._agents:
+                self._agents[system.name] = self._make_agent(system)
+            made = self._agents[system.name]
         agent = MeteredAgent(made, self._spending, self._writer, self._count_free)
         return agent if cassette is None else CachedAgent(agent, cassette)
+
+    def _gateways(
+        self,
+        system: CommandSystem,
+        task: Task,
+        caches: ResponseCaches,
+        opened: Callable[[Gateway], None],
+    ) -> Callable[[AttemptRequest], Gateway] | None:
+        """What opens the gateway of a program for each attempt of a trial, where it has one."""
+        if system.model is None and not self._suite.network:
+            return None
+        from passhat.runner.gateway import Gateway
+
+        upstream = None
+        if system.model is not None and caches.journal is not None:
+            upstream = self._upstream(system.name, system.model)
+
+        steps = itertools.count(0 if caches.journal is None else caches.journal.next_step)
+        alike = Counter[str]()
+        charge = charging(trial_budget(task, self._suite))
+
+        def gateway(request: AttemptRequest) -> Gateway:
+            made = Gateway(
+                network=self._suite.network,
+                model=system.model,
+                place=request.place,
+                steps=steps,
+                alike=alike,
+                upstream=upstream,
+                journal=caches.journal,
+                cassette=caches.cassette,
+                charge=charge,
+            )
+            opened(made)
+            return made
+
+        return gateway
+
+    def _upstream(self, system: str, model: Model) -> Upstream:
+        """Where the calls of a program go; made once for each system."""
+        if system not in self._upstreams:
+            from passhat.runner.gateway import SPOKEN, Upstream
+            from passhat.runner.models.catalog import locate
+            from passhat.runner.models.exchange import pricing
+
+            at = locate(model, self._environment)
+            if at.wire_format.name not in SPOKEN:
+                raise SuiteError(
+                    f'model "{model.name}" is asked in the wire format {at.wire_format.name}, '
+                    "which passhat does not pass on: take a model of another provider"
+                )
+
+            def price(name: str) -> Pricing | None:
+                if name in (model.name, at.model):
+                    return self._models.price(model)
+                return pricing(name, provider=at.prices)
+
+            self._models.refuse_unpriced(model)
+            self._upstreams[system] = Upstream(
+                at=at,
+                client=self._models.client,
+                price=price,
+                spending=self._spending,
+                writer=self._writer,
+                headers={name: secret.reveal() for name, secret in model.headers.items()},
+            )
+        return self._upstreams[system]
 
     def tools(
         self, system: ModelSystem, request: AttemptRequest, caches: ResponseCaches
@@ -407,15 +510,11 @@ class RunResources:
             )
 
     def _make_agent(self, system: System) -> Agent:
-        if isinstance(system, CommandSystem):
-            from passhat.runner.agents.command import CommandAgent
-
-            return CommandAgent(system)
         if isinstance(system, HttpSystem):
             from passhat.runner.agents.http import HttpAgent
 
             return HttpAgent(system, self._models.client)
-        assert not isinstance(system, ModelSystem), "models converse"
+        assert isinstance(system, PythonSystem), "models converse, and commands are made anew"
         if system.workers:
             from passhat.runner.agents.python import WorkerAgent
 

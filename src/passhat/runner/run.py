@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural, short_repr
-from passhat.records import Budget, ModelSystem, Outcome, Suite, Ticket, Trial, UnansweredCalls
+from passhat.records import Budget, Outcome, Suite, Ticket, Trial, UnansweredCalls
 from passhat.records.ledger import NO_CALLS
+from passhat.records.suite import model_of
 from passhat.runner.attempt import Attempts
 from passhat.runner.journal import Cassettes, Journal, JournalWriter, MemoryJournal, reply_spent
 from passhat.runner.processes import signals_to
@@ -240,7 +241,7 @@ class _Run:
         """Continue where an earlier start was interrupted."""
         restored = self._restored
         systems = {pairing.system.name: pairing.system for pairing in self._suite.pairings}
-        agents = {name for name, each in systems.items() if not isinstance(each, ModelSystem)}
+        agents = {name for name, each in systems.items() if model_of(each) is None}
         self._rule.restore(restored.launched)
         for entry in restored.finished:
             self._evidence.add(entry.ticket, entry.trial)

@@ -14,6 +14,7 @@ import re
 import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 from passhat.dataclass import dataclass
 from passhat.errors import RunError
@@ -45,6 +47,9 @@ USER = 1000
 
 OWN_USERS = 2_000_000_000
 """Where the users of runs begin, far from those of people and services."""
+
+GATEWAY_PORT = 8731
+"""Where a gateway listens, on the sandbox's own loopback."""
 
 TMP, SHARED = "/tmp", "/dev/shm"  # noqa: S108 - in the sandbox, each is its own
 
@@ -99,6 +104,16 @@ class Ending:
     limit: str | None = None
 
 
+class WayOut(Protocol):
+    """What serves the one socket that leads out of a sandbox; variables say where that is."""
+
+    def variables(self) -> dict[str, str]: ...
+
+    async def serve(self, listening: socket.socket) -> None: ...
+
+    async def close(self) -> None: ...
+
+
 class Sandbox:
     """Starts programs in bubblewrap. One for a run: its user, its tools, its limits."""
 
@@ -135,26 +150,38 @@ class Sandbox:
         stderr: Tail,
         shown: Mapping[str, Path] | None = None,
         writable: Mapping[str, Path] | None = None,
+        gateway: WayOut | None = None,
     ) -> Ending:
         """Run a program until it ends or reaches a limit; a cancelled one is killed.
 
-        `shown` and `writable` are further places in the sandbox, and what is there.
+        `shown` and `writable` are further places in the sandbox, and what is there. A `gateway`
+        serves a socket on its loopback: no process of ours is in there.
         """
         cgroup = Cgroup(self._limits)
         stage = self._home / f"stage-{secrets.token_hex(6)}"
         stage.mkdir()
         told = self._told(argv, view, env, stage, cgroup, {**(shown or {})}, {**(writable or {})})
+        ours, theirs = socket.socketpair()
+        told["listen"] = None if gateway is None else [GATEWAY_PORT, theirs.fileno()]
         program = [sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(told)]
-        process = await start_group(program, env=inherited_environment(), cwd=self._home)
-        watcher = asyncio.create_task(self._watch(process, view.top, cgroup))
-        try:
-            code = await talk(process, stdin, stdout, stderr)
-        finally:
-            watcher.cancel()
-            await end_group(process, grace=0.0)
-            await asyncio.to_thread(cgroup.close)
-            with suppress(OSError):
-                stage.rmdir()
+        passed = () if gateway is None else (theirs.fileno(),)
+        with ours, theirs:
+            process = await start_group(
+                program, env=inherited_environment(), cwd=self._home, pass_fds=passed
+            )
+            theirs.close()  # so that a launcher that fails is the end of the conversation
+            watcher = asyncio.create_task(self._watch(process, view.top, cgroup))
+            try:
+                if gateway is not None:
+                    for listening in await asyncio.to_thread(_received, ours):
+                        await gateway.serve(listening)
+                code = await talk(process, stdin, stdout, stderr)
+            finally:
+                watcher.cancel()
+                await end_group(process, grace=0.0)
+                await asyncio.to_thread(cgroup.close)
+                with suppress(OSError):
+                    stage.rmdir()
         limit = watcher.result() if watcher.done() and not watcher.cancelled() else None
         if code and stderr.text.startswith(("passhat: sandbox:", "bwrap: ")) and limit is None:
             raise RunError(f"the sandbox cannot be started: {stderr.text[:300]}")
@@ -257,6 +284,11 @@ class Sandbox:
             # A folder of many files takes long to measure; then it is measured less often.
             pause = max(WATCH_SECONDS, 10 * (time.monotonic() - began))
         return None
+
+
+def _received(pair: socket.socket) -> list[socket.socket]:
+    """The socket that the launcher opened in the sandbox; none if it failed before that."""
+    return [socket.socket(fileno=handle) for handle in socket.recv_fds(pair, 1, 1)[1]]
 
 
 def _others(user: int) -> int:

@@ -10,19 +10,21 @@ from dataclasses import field
 import msgspec
 
 from passhat.dataclass import dataclass
-from passhat.errors import ArgumentError, RunError
+from passhat.errors import ArgumentError, ModelError, RunError
 from passhat.records import (
     Amount,
     Budget,
     CallIntent,
     Observation,
     Refused,
+    Suite,
+    Task,
     TokenUsage,
     Trial,
     UnansweredCalls,
 )
 from passhat.records.ledger import NO_CALLS, CallKey
-from passhat.runner.agents.conversation import Agent, AttemptRequest
+from passhat.runner.agents.conversation import Agent, AttemptRequest, Charge
 from passhat.runner.journal import BudgetRefused, JournalWriter
 from passhat.runner.models.exchange import ChatModel, Reply, Request
 from passhat.runner.models.retrying import paused
@@ -322,6 +324,31 @@ def _bytes(request: Request) -> int:
     """The size of a request: no more of its tokens than bytes are its own."""
     asked = (request.messages, request.system, request.tools)
     return len(msgspec.json.encode(asked, enc_hook=str))
+
+
+def trial_budget(task: Task, suite: Suite) -> Budget:
+    """What one trial may spend: the task's own limits before those of the suite."""
+    own, common = task.budget, suite.trial_budget
+    return Budget(
+        max_cost=common.max_cost if own.max_cost is None else own.max_cost,
+        max_tokens=common.max_tokens if own.max_tokens is None else own.max_tokens,
+        max_minutes=common.max_minutes if own.max_minutes is None else own.max_minutes,
+    )
+
+
+def charging(budget: Budget) -> Charge:
+    """Adds up what the replies of one trial cost; True when its budget is used up."""
+    if not budget.limited:
+        return lambda reply: False
+    spending = RunSpending(budget)
+
+    def charge(reply: Reply) -> bool:
+        spending.take(reply.spent, reply.model or "the model")
+        if spending.uncounted is not None:
+            raise ModelError(f"the trial's {spending.uncounted.limit} {spending.uncounted.rule}")
+        return spending.over() is not None
+
+    return charge
 
 
 class CacheFirstModel:

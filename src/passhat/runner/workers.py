@@ -13,8 +13,9 @@ from typing import Protocol, TypeVar
 
 from passhat.dataclass import dataclass
 from passhat.errors import LostRun
-from passhat.records import Budget, ModelSystem, Outcome, Suite, Ticket, Trial, UnansweredCalls
+from passhat.records import Budget, Outcome, Suite, Ticket, Trial, UnansweredCalls
 from passhat.records.ledger import CallKey, Claim, Entry, QueueState, TrialKey
+from passhat.records.suite import model_of
 from passhat.runner.attempt import Attempts
 from passhat.runner.journal import Journal, JournalWriter
 from passhat.runner.processes import signals_to, signals_to_thread
@@ -226,7 +227,7 @@ class _Driver:
         self._stop.set()
 
     def _result(self, seconds: float) -> RunResult:
-        models = {p.system.name for p in self._suite.pairings if isinstance(p.system, ModelSystem)}
+        models = {p.system.name for p in self._suite.pairings if model_of(p.system) is not None}
         agents = sum(trial.system not in models for trial in self._evidence.trials())
         result = RunResult(
             trials=self._evidence.trials(),

@@ -15,7 +15,7 @@ import stat
 import subprocess
 import tarfile
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,7 +40,7 @@ from passhat.runner.processes import (
     start_group,
     talk,
 )
-from passhat.runner.sandbox import INSIDE, Ending, Limits, Sandbox, View
+from passhat.runner.sandbox import INSIDE, Ending, Limits, Sandbox, View, WayOut
 
 Stage = Literal["setup", "agent", "grader"]
 """How far a trial came."""
@@ -426,11 +426,17 @@ def _text(path: Path) -> str | None:
 
 
 class Workspaces:
-    """Makes the workspaces of a run's trials; each template is made and set up once."""
+    """Makes the workspaces of a run's trials; each template is made and set up once.
 
-    def __init__(self, home: Path, limits: Limits) -> None:
+    `way_out` makes the way to the hosts that a setup may reach, if there are any.
+    """
+
+    def __init__(
+        self, home: Path, limits: Limits, *, way_out: Callable[[], WayOut] | None = None
+    ) -> None:
         self._home = home / "workspaces"
         self._limits = limits
+        self._way_out = way_out
         self._sandbox: Sandbox | None = None
         self._templates: dict[object, asyncio.Task[Path]] = {}
 
@@ -499,11 +505,16 @@ class Workspaces:
                 system=system, sandbox=sandbox, template=folder, folder=folder,
                 view=View(top=folder),
             )  # fmt: skip
+            gateway = None if sandbox is None or self._way_out is None else self._way_out()
+            env = {} if gateway is None else gateway.variables()
             try:
                 async with asyncio.timeout(SETUP_SECONDS):
-                    ended = await made.start(words, {}, b"", stdout, stderr)
+                    ended = await made.start(words, env, b"", stdout, stderr, gateway=gateway)
             except TimeoutError:
                 raise RunError(f"setup took longer than {SETUP_SECONDS:g} s") from None
+            finally:
+                if gateway is not None:
+                    await gateway.close()
             if ended.limit is not None:
                 raise RunError(f"setup went over its {ended.limit} limit")
             if ended.code:
@@ -564,6 +575,7 @@ class TrialWorkspace:
         stderr: Tail,
         *,
         shown: Mapping[str, Path] | None = None,
+        gateway: WayOut | None = None,
     ) -> Ending:
         """Run a program in the workspace until it ends, or a limit ends it."""
         if self._sandbox is None:
@@ -571,7 +583,7 @@ class TrialWorkspace:
         own = {str(path): path for path in self._system.show}
         return await self._sandbox.run(
             argv, self._view, env=env, stdin=stdin, stdout=stdout, stderr=stderr,
-            shown={**own, **(shown or {})},
+            shown={**own, **(shown or {})}, gateway=gateway,
         )  # fmt: skip
 
     async def freeze(self) -> None:

@@ -17,6 +17,7 @@ from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, SuiteError
 from passhat.messages import plural
 from passhat.records import (
+    SCRIPTED,
     Behaviour,
     Budget,
     CassetteSettings,
@@ -50,6 +51,7 @@ from passhat.records import (
     User,
     Workspace,
 )
+from passhat.records.providers import PROVIDERS, is_local
 from passhat.records.suite import (
     DEFAULT_CONCURRENCY,
     DEFAULT_MAX_TURNS,
@@ -125,6 +127,7 @@ def build_suite(
         ),
         concurrency=suite.concurrency or DEFAULT_CONCURRENCY,
         resources=Resources(**suite.resources.values()),
+        network=_network(suite.network),
         rate_limits={name: RateLimit(**r.values()) for name, r in suite.rate_limits.items()},
         retries=DEFAULT_RETRIES if suite.retries is None else suite.retries,
         cassette=CassetteSettings(
@@ -155,6 +158,11 @@ def _pairings(suite: SuitePart, around: _Surroundings, judge: Judge | None) -> I
             for system in systems:
                 yield _pairing(system, task, agent, suite, several=len(systems) > 1)
     systems = [_build_system(entry, around) for entry in suite.systems]
+    for place, system in enumerate(systems):
+        model = system.model.name if isinstance(system, CommandSystem) and system.model else ""
+        if model == SCRIPTED or is_local(model):
+            message = f"{model} is no service that a command could ask: name a provider's model"
+            raise BuildError(("systems", place, "model"), message)
     unhurried = [around.choose(entry, "timeout") is None for entry in suite.systems]
     for index, entry in enumerate(suite.tasks):
         for task in _with_users(_tasks(("tasks", index), entry, around, judge), users):
@@ -236,6 +244,21 @@ def _pairing(
         runs=max(runs, 1) * max(len(suite.seeds), 1),
         label=f"{task.name} [{system.name}]" if several else task.name,
     )
+
+
+HOST = re.compile(r"(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9-]+)*(:\d{1,5})?", re.IGNORECASE)
+
+
+def _network(hosts: Iterable[str]) -> tuple[str, ...]:
+    """The hosts that a sandbox may reach; BuildError for what is none, or is all of them."""
+    for index, host in enumerate(hosts):
+        if not HOST.fullmatch(host):
+            message = (
+                f"{host!r} is not a host such as pypi.org, *.example.com or git.example.com:8443; "
+                "an agent that may reach every host is one with `sandbox: none`"
+            )
+            raise BuildError(("network", index), message)
+    return tuple(hosts)
 
 
 def _with_cents(budget: Budget, cents: float | None) -> Budget:
@@ -345,6 +368,12 @@ def _refuse_outside_workspace(path: KeyPath, system: System) -> None:
         raise BuildError(path, message)
     if system.cwd is not None:
         raise BuildError((*path, "cwd"), "has no meaning in a workspace: the command runs there")
+    if system.sandbox != "none" and (key := next(_keys(system.env), None)) is not None:
+        message = (
+            f"the key {key} would be in the sandbox, where the agent can read it and has no "
+            "network to use it: name the `model:` that the command asks, and passhat keeps the key"
+        )
+        raise BuildError((*path, "env"), message)
     for name, source in system.add_files.items():
         if Path(name).is_absolute() or ".." in Path(name).parts:
             raise BuildError((*path, "add_files", name), "must be a path inside the workspace")
@@ -353,6 +382,12 @@ def _refuse_outside_workspace(path: KeyPath, system: System) -> None:
     for shown_path in system.show:
         if not shown_path.exists():
             raise BuildError((*path, "show"), f"there is no {shown_path}")
+
+
+def _keys(env: Mapping[str, Secret]) -> Iterator[str]:
+    """The variables that hold keys of model providers."""
+    known = {name for provider in PROVIDERS.values() for name in provider.key_variables}
+    return (name for name in env if name in known)
 
 
 def _server_prompt(asked: PromptPart | None) -> ServerPrompt | None:
@@ -442,6 +477,7 @@ def _build_system(entry: SystemPart, around: _Surroundings) -> System:
         return CommandSystem(
             name=entry.name,
             argv=_argv(entry.command, beside=around.directory),
+            model=None if entry.model is None else _build_model(entry.model, entry, around),
             cwd=around.directory / entry.cwd if entry.cwd else None,
             env=_environment(entry.env, around),
             inherit_env=bool(entry.inherit_env),

@@ -395,12 +395,16 @@ class AnswerPart(Part):
 
 
 class SystemPart(ModelFields):
-    """An agent under test: `model`, `command`, `python` or `http`."""
+    """An agent under test: `model`, `command`, `python` or `http`.
+
+    A command may have a model too, which it asks through passhat.
+    """
 
     name: Name
     """Its name in every report."""
     model: str | None = None
-    """A model's name: it runs in passhat's own agent loop."""
+    """A model's name: it runs in passhat's own agent loop. Of a command: the model that it asks,
+    through passhat, which has the key and counts the calls."""
     command: Argv | None = None
     """A program; `{prompt}` is what the task asks."""
     python: FunctionName | None = None
@@ -442,6 +446,9 @@ class SystemPart(ModelFields):
     """Files and folders of this machine that a command in a sandbox may read."""
 
     def broken_rule(self) -> str | None:
+        if [kind for kind in SYSTEM_KINDS if getattr(self, kind) is not None] == BOTH:
+            asks = {**SYSTEM_KINDS, "command": (*SYSTEM_KINDS["command"], *ASKED_KEYS)}
+            return _meaningless(self, asks, "command")
         return _broken_choice(self, SYSTEM_KINDS)
 
 
@@ -478,6 +485,9 @@ class SuitePart(Part):
     """Trials at a time."""
     resources: ResourcesPart = ResourcesPart()
     """What one trial needs; a worker asks its cluster for this much times its concurrency."""
+    network: Texts = ()
+    """Hosts that an agent in a sandbox, and the setup of its workspace, may reach besides the
+    model: `pypi.org`, `*.example.com`, `git.example.com:8443`. By default none."""
     rate_limits: Mapping[str, RateLimitPart] = {}
     """The most load for each provider (anthropic, openai, or a host name)."""
     retries: CountOrZero | None = None
@@ -515,6 +525,11 @@ SYSTEM_KINDS = {
 }
 """The same for a system."""
 
+BOTH = ["model", "command"]
+
+ASKED_KEYS = ("model", "wire", "base_url", "api_key", "headers", "prices")
+"""What a command's own model has: how it is asked is the command's business."""
+
 
 USER_KINDS = {
     "model": ("model", "persona", *ModelFields.field_types()),
@@ -529,7 +544,11 @@ def _broken_choice(part: Part, keys: Mapping[str, Sequence[str]]) -> str | None:
     given = [kind for kind in keys if getattr(part, kind) is not None]
     if len(given) != 1:
         return f"needs exactly one of {', '.join(keys)}; got {', '.join(given) or 'none'}"
-    (kind,) = given
+    return _meaningless(part, keys, given[0])
+
+
+def _meaningless(part: Part, keys: Mapping[str, Sequence[str]], kind: str) -> str | None:
+    """Why a part of one kind has a key that belongs to another."""
     others = {key for group in keys.values() for key in group} - set(keys[kind])
     if meaningless := sorted(part.written & others):
         return f"{meaningless[0]} has no meaning with {kind}"

@@ -28,6 +28,7 @@ from passhat.runner.agents.conversation import AttemptRequest
 from passhat.runner.processes import Tail, end_group, inherited_environment, start_group, talk
 
 if TYPE_CHECKING:
+    from passhat.runner.gateway import Gateway
     from passhat.runner.workspaces import TrialWorkspace
 
 MOST_OUTPUT = 2**20
@@ -45,17 +46,32 @@ TASK_INSIDE = "/run/passhat/task.json"
 class CommandAgent:
     """Runs the command of a system and reads its outcome."""
 
-    def __init__(self, system: CommandSystem) -> None:
+    def __init__(
+        self,
+        system: CommandSystem,
+        gateway: Callable[[AttemptRequest], Gateway] | None = None,
+    ) -> None:
         self._system = system
+        self._open_gateway = gateway
 
     async def attempt(self, request: AttemptRequest, /) -> Observation:
+        isolated = request.workspace is not None and request.workspace.is_isolated
+        if self._open_gateway is None or (self._system.model is None and not isolated):
+            return await self._run(request, None)
+        gateway = self._open_gateway(request)
+        if not isolated:
+            await gateway.listen()
+        return await gateway.observe(self._run(request, gateway))
+
+    async def _run(self, request: AttemptRequest, gateway: Gateway | None) -> Observation:
         if request.workspace is not None:
-            return await self._in_workspace(request, request.workspace)
+            return await self._in_workspace(request, request.workspace, gateway)
         request.make_workdir()
         argv = _argv(self._system, request)
         cwd = self._system.cwd or request.workdir
+        env = _environment(self._system, request, gateway)
         try:
-            process = await start_group(argv, env=_environment(self._system, request), cwd=cwd)
+            process = await start_group(argv, env=env, cwd=cwd)
         except (OSError, ValueError) as error:
             raise RunError(_cannot_start(self._system.name, argv[0], error)) from error
         stdout, stderr = Tail(MOST_OUTPUT), Tail()
@@ -70,7 +86,7 @@ class CommandAgent:
         return await self._read(request, code, stdout, stderr, cwd)
 
     async def _in_workspace(
-        self, request: AttemptRequest, workspace: TrialWorkspace
+        self, request: AttemptRequest, workspace: TrialWorkspace, gateway: Gateway | None
     ) -> Observation:
         request.workdir.mkdir(parents=True, exist_ok=True)
         argv = _argv(self._system, request)
@@ -81,10 +97,11 @@ class CommandAgent:
             for word in named
             if word.startswith("/") and os.path.isfile(word)  # noqa: PTH113 - never raises
         }
-        env = _environment(self._system, request)
+        env = _environment(self._system, request, gateway)
         if workspace.is_isolated:
+            ours = {} if gateway is None else gateway.variables()
             env = {name: value for name, value in env.items() if name not in os.environ}
-            env |= {name: secret.reveal() for name, secret in self._system.env.items()}
+            env |= ours | {name: secret.reveal() for name, secret in self._system.env.items()}
             shown[TASK_INSIDE] = _task_file(request)
             env |= {"PASSHAT_TASK_FILE": TASK_INSIDE, "PASSHAT_WORKDIR": workspace.inside}
         stdout, stderr = Tail(MOST_OUTPUT), Tail()
@@ -92,7 +109,9 @@ class CommandAgent:
         stdin = b"" if in_argv else request.prompt.encode()
         try:
             async with asyncio.timeout(request.timeout):
-                ended = await workspace.start(argv, env, stdin, stdout, stderr, shown=shown)
+                ended = await workspace.start(
+                    argv, env, stdin, stdout, stderr, shown=shown, gateway=gateway
+                )
         except TimeoutError:
             raise
         except (OSError, ValueError) as error:
@@ -191,7 +210,9 @@ def _argv(system: CommandSystem, request: AttemptRequest) -> list[str]:
     return [part.replace("{prompt}", request.prompt) for part in argv]
 
 
-def _environment(system: CommandSystem, request: AttemptRequest) -> dict[str, str]:
+def _environment(
+    system: CommandSystem, request: AttemptRequest, gateway: Gateway | None
+) -> dict[str, str]:
     prompt = request.prompt.replace("\0", "").encode("utf-8", "replace")[:LONGEST_VARIABLE]
     _task_file(request).write_bytes(msgspec.json.encode(request.describe(), enc_hook=str))
     return {
@@ -203,6 +224,7 @@ def _environment(system: CommandSystem, request: AttemptRequest) -> dict[str, st
         "PASSHAT_SEED": str(request.seed),
         "PASSHAT_WORKDIR": str(request.workdir),
         "PASSHAT_STEP": str(request.place.step + 1),
+        **({} if gateway is None else gateway.variables()),
         **{name: secret.reveal() for name, secret in system.env.items()},
     }
 

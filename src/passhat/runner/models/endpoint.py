@@ -122,7 +122,7 @@ class Endpoint:
         self._log = log
         # Some providers name the model in the address; its colons and slashes are escaped there.
         path = (self._assemble and at.wire_format.stream_path) or at.wire_format.path
-        self._url = _join(at.base_url, path.replace("{model}", quote(at.model, safe="")))
+        self._url = join_address(at.base_url, path.replace("{model}", quote(at.model, safe="")))
         host = urlsplit(at.base_url).hostname or ""
         given = {
             **at.wire_format.headers(at.key),
@@ -268,7 +268,11 @@ class Endpoint:
     def _read(self, content: bytes) -> Reply:
         wire_format = self._at.wire_format
         try:
-            body = _object(content) if self._assemble is None else self._assemble(_events(content))
+            body = (
+                _object(content)
+                if self._assemble is None
+                else self._assemble(server_events(content))
+            )
             return _checked(wire_format.decode(body))
         except ModelBusy as error:
             raise self._busy(str(error), perhaps_paid=True) from error
@@ -296,7 +300,9 @@ class Endpoint:
         import httpx2
 
         try:
-            listing = await self._get(_join(self._at.base_url, self._at.wire_format.list_path))
+            listing = await self._get(
+                join_address(self._at.base_url, self._at.wire_format.list_path)
+            )
             names = sorted(str(entry["id"]) for entry in listing["data"])
         except (httpx2.HTTPError, msgspec.DecodeError, KeyError, TypeError):
             return ""
@@ -349,7 +355,8 @@ printable ASCII can): check MY_KEY
     return headers
 
 
-def _events(content: bytes) -> Iterator[Body]:
+def server_events(content: bytes) -> Iterator[Body]:
+    """The objects in a stream of server-sent events."""
     # Lines of bytes: those of a text also end at U+2028 and U+0085, which may be in an answer.
     for line in content.decode("utf-8", "replace").encode().splitlines():
         if line.startswith(b"data:") and (data := line[5:].strip()) not in (b"", b"[DONE]"):
@@ -395,12 +402,12 @@ def _said(content: bytes) -> str:
     return line[:SHOWN] or "without a word"
 
 
-def _join(base_url: str, path: str) -> str:
+def join_address(base_url: str, path: str) -> str:
     """The address under a base, which may carry a query (as Azure's api-version does).
 
-    >>> _join("https://host/openai/deployments/x?api-version=1", "/chat/completions")
+    >>> join_address("https://host/openai/deployments/x?api-version=1", "/chat/completions")
     'https://host/openai/deployments/x/chat/completions?api-version=1'
-    >>> _join("https://api.anthropic.com/v1", "/v1/messages")
+    >>> join_address("https://api.anthropic.com/v1", "/v1/messages")
     'https://api.anthropic.com/v1/messages'
     """
     parts = urlsplit(base_url)

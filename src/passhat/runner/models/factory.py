@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from passhat.errors import PasshatError, SuiteError
-from passhat.records import SCRIPTED, Behaviour, Model, ModelSystem, Suite, TokenUsage
+from passhat.records import SCRIPTED, Behaviour, Model, Suite, TokenUsage
 from passhat.records.providers import is_local
+from passhat.records.suite import model_of
 from passhat.runner.models.exchange import (
     CallRequest,
     ChatModel,
@@ -108,6 +109,15 @@ class ModelFactory:
             self._prices[id(model)] = price
         return self._prices[id(model)]
 
+    def refuse_unpriced(self, model: Model) -> None:
+        """Raise if money is limited and nobody knows what the model costs."""
+        price = self.price(model)
+        if self._must_price and price is not None and price(TokenUsage(tokens_in=1)) is None:
+            raise SuiteError(
+                f'max_cost needs the price of "{model.name}", which no table has: give the model '
+                "`prices: {input: ..., output: ...}`, or limit max_tokens instead"
+            )
+
     async def close(self) -> None:
         if self._client is not None:
             await self._client.aclose()
@@ -143,11 +153,7 @@ class ModelFactory:
         from passhat.runner.models.endpoint import Endpoint
 
         at, client, price = locate(model, self._environment), self.client, self.price(model)
-        if self._must_price and price is not None and price(TokenUsage(tokens_in=1)) is None:
-            raise SuiteError(
-                f'max_cost needs the price of "{model.name}", which no table has: give the model '
-                "`prices: {input: ..., output: ...}`, or limit max_tokens instead"
-            )
+        self.refuse_unpriced(model)
         return Endpoint(
             at,
             client=client,
@@ -188,8 +194,8 @@ def _asked(suite: Suite, systems: Collection[str]) -> Iterator[Model]:
     for pairing in suite.pairings:
         if pairing.system.name not in systems:
             continue
-        if isinstance(pairing.system, ModelSystem):
-            yield pairing.system.model
+        if (model := model_of(pairing.system)) is not None:
+            yield model
         if pairing.task.user is not None and pairing.task.user.model is not None:
             yield pairing.task.user.model
         for expectation in pairing.task.expectations():
