@@ -38,6 +38,9 @@ from passhat.runner.models.exchange import (
 
 Kind = Literal["model", "tool", "agent", "wire"]
 
+USER_STEP = 500_000
+"""The step of a trial's first exchange with its user: between those of the agent and the judge."""
+
 JUDGE_STEP = 1_000_000
 """The step of a trial's first exchange with its judge."""
 
@@ -198,8 +201,8 @@ class JournalCache:
 
     @property
     def next_step(self) -> int:
-        """The first step after all that an earlier start of the trial has answers of."""
-        return max((step for step in self._answers if step < JUDGE_STEP), default=-1) + 1
+        """The agent's first step after all that an earlier start of the trial has answers of."""
+        return max((step for step in self._answers if step < USER_STEP), default=-1) + 1
 
     def recall(self, kind: Kind, place: CallKey, fingerprint: str, /) -> bytes | None:
         answer = self._answers.get(place.step)

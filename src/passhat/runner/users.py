@@ -21,11 +21,9 @@ from passhat.errors import ModelError, RunError
 from passhat.messages import short
 from passhat.records import Amount, ModelParameters, Scenario, Task, TokenUsage, User
 from passhat.records.ledger import CallKey
+from passhat.runner.journal import USER_STEP
 from passhat.runner.models.exchange import ChatModel, Message, Reply, Request
 from passhat.runner.models.retrying import paused
-
-USER_STEP = 500_000
-"""The step of a trial's first exchange with its user: between those of the agent and the judge."""
 
 FINISHED = "[END]"
 """What a model writes that plays a user and is finished."""
