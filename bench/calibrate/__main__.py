@@ -16,6 +16,7 @@ from bench.pages import write_part
 STUDIES = (
     "coverage",
     "families",
+    "factors",
     "variance",
     "labels",
     "judges",

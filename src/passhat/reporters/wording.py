@@ -94,7 +94,19 @@ def design(system: SystemReport) -> str:
         if shape.equal_runs
         else f"{shape.fewest_runs} to {shape.most_runs} trials"
     )
+    if shape.conditions > 1:
+        tasks = plural(shape.tasks // shape.conditions, "task")
+        return f"{tasks} x {shape.conditions} conditions x {runs}"
     return f"{plural(shape.tasks, 'task')} x {runs}"
+
+
+def p_value(p: float) -> str:
+    """A p-value in words.
+
+    >>> p_value(0.0004), p_value(0.004), p_value(0.0312)
+    ('p < 0.001', 'p = 0.004', 'p = 0.031')
+    """
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p >= 0.0095 else f"p = {p:.1g}"
 
 
 def common_design(systems: Sequence[SystemReport]) -> str | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 
 from passhat.analysis.reports.dependence import LETTERS, SeedSpread, lay_out_seeds, seeded_runs
 from passhat.analysis.reports.evidence import Evidence, ReportOptions, make_provenance, sources_of
+from passhat.analysis.reports.factors import measure_factors
 from passhat.analysis.reports.judged import with_corrections
 from passhat.analysis.reports.metrics import (
     Bars,
@@ -178,6 +181,7 @@ def _measure_system(subject: SystemTrials, options: ReportOptions, *, parts: boo
             fewest_runs=int(evidence.runs.min()) if evidence.tasks else 0,
             typical_runs=evidence.typical_runs,
             most_runs=int(evidence.runs.max(initial=0)),
+            conditions=_conditions(evidence),
         ),
         metrics=metrics,
         variance=variance,
@@ -203,6 +207,7 @@ def _measure_system(subject: SystemTrials, options: ReportOptions, *, parts: boo
             disturbances=subject.disturbances,
         ),
         excluded=_exclusions(evidence, ks),
+        factors=partial(measure_factors, subject.every, options) if parts else (),
         levels=_parts(subject, options, "level") if parts else {},
         tags=_parts(subject, options, "tag") if parts else {},
         notes=(
@@ -212,6 +217,14 @@ def _measure_system(subject: SystemTrials, options: ReportOptions, *, parts: boo
         ),
         steps=None if trials is None else _steps(trials, level),
     )
+
+
+def _conditions(evidence: Evidence) -> int:
+    """How many conditions each task was tried under, if they are as many for all."""
+    if not evidence.crossed:
+        return 1
+    sizes = Counter(evidence.family)
+    return next(iter(sizes.values())) if len(set(sizes.values())) == 1 else 1
 
 
 def _leaders(
@@ -260,9 +273,12 @@ def _noise(
     """Runs and tasks are the only two sources where runs are independent."""
     if groupings:
         return Unavailable(f"the interval also {groupings[0].note}")
-    return noise_sources(
+    found = noise_sources(
         evidence.scores, family=evidence.family, weight=evidence.weight, confidence=confidence
     )
+    if evidence.crossed and isinstance(found, NoiseSources):
+        return replace(found, unit="tasks")
+    return found
 
 
 def _seeds(trials: Trials | None, options: ReportOptions) -> SeedSpread | Unavailable:

@@ -331,6 +331,7 @@ Together = tuple[tuple[Disturbance, ...], tuple[RunGroups, ...]]
 class SystemTrials:
     """One system: its counts, its trials if they were read one by one, and the error policy.
 
+    `every` are its trials with those under other conditions than these.
     What moved its runs `together` is looked for on first use, which takes many permutations.
     """
 
@@ -338,6 +339,7 @@ class SystemTrials:
     trials: Trials | None
     errors: ErrorPolicy = "fail"
     bars: Bars = None
+    every: Trials | None = None
     together: lazy_field[Together] = lazy_field()
 
     @classmethod
@@ -348,15 +350,17 @@ class SystemTrials:
 
         Where tasks were tried as they are and under conditions, these are the first.
         """
-        given = given.at_reference()
         if isinstance(given, Tally):
-            return cls(tally=given, trials=None, errors=errors, bars=bars, together=((), ()))
+            tally = given.at_reference()
+            return cls(tally=tally, trials=None, errors=errors, bars=bars, together=((), ()))
+        trials = given.at_reference()
         return cls(
-            tally=given.tally(),
-            trials=given,
+            tally=trials.tally(),
+            trials=trials,
             errors=errors,
             bars=bars,
-            together=partial(_found_together, given, errors),
+            every=given,
+            together=partial(_found_together, trials, errors),
         )
 
     @property

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from passhat.analysis.reports.dependence import Disturbance, SeedSpread
 from passhat.analysis.reports.evidence import Counts, Evidence, Floats
+from passhat.analysis.reports.factors import Factor
 from passhat.arguments import HEADLINE_K, probability
 from passhat.dataclass import dataclass, lazy_field, result_dataclass
 from passhat.errors import ArgumentError
@@ -95,7 +96,10 @@ class Metric:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Design:
-    """How much was run: tasks, trials, and how evenly the runs fall on the tasks."""
+    """How much was run: tasks, trials, and how evenly the runs fall on the tasks.
+
+    `conditions` is how many of the tasks each task without its conditions is.
+    """
 
     tasks: int
     trials: int
@@ -103,6 +107,7 @@ class Design:
     fewest_runs: int
     typical_runs: int
     most_runs: int
+    conditions: int = 1
 
     @property
     def equal_runs(self) -> bool:
@@ -312,8 +317,8 @@ class SystemReport:
     Parts that few people look at (lazy fields, levels, tags) are measured on first use: `noise` is
     how much of the mean's interval comes from runs and how much from tasks, `decay` what more
     attempts at every task would show and in what order the runs came, `unsettled` what the trials
-    do not decide and how many more runs would. `asked_k` is the k that a gate asked about: every
-    sentence speaks of it.
+    do not decide and how many more runs would, `factors` what moves the result. `asked_k` is the k
+    that a gate asked about: every sentence speaks of it.
     """
 
     name: str
@@ -332,6 +337,7 @@ class SystemReport:
     tools: Mapping[str, Estimate]
     unsettled: lazy_field[tuple[Unsettled, ...]] = lazy_field()
     excluded: tuple[Exclusion, ...]
+    factors: lazy_field[tuple[Factor, ...]] = lazy_field()
     levels: Mapping[str, SystemReport] = field(default_factory=dict)
     tags: Mapping[str, SystemReport] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

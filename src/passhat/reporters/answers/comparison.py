@@ -63,7 +63,7 @@ from passhat.reporters.formatting import (
 )
 from passhat.reporters.headline import not_for_others, scope_words
 from passhat.reporters.next_steps import advise
-from passhat.reporters.wording import noise_sentence, noise_shape
+from passhat.reporters.wording import noise_sentence, noise_shape, p_value
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
     THIS_SUITE,
@@ -564,7 +564,7 @@ def _p_beside(number: PairedDifference | Estimate) -> str:
     p, limit = number.p_value, 1 - number.confidence
     if (p < limit) != (0 not in number.interval):
         return ""
-    return " (p < 0.001)" if p < 0.001 else f" (p = {p:.3f})" if p >= 0.0095 else f" (p = {p:.1g})"
+    return f" ({p_value(p)})"
 
 
 def stated(difference: Difference) -> PairedDifference | Estimate | Unavailable:

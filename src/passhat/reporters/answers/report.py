@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 
 from passhat.analysis.reports.dependence import Disturbance
 from passhat.analysis.reports.evidence import Provenance
+from passhat.analysis.reports.factors import Factor, FactorLevel
 from passhat.analysis.reports.judged import as_people_grade
 from passhat.analysis.reports.parts import (
     LABELS,
@@ -33,6 +34,7 @@ from passhat.reporters.data import (
     MetricObject,
     NumberObject,
     UnavailableObject,
+    interval_object,
     metric_object,
     number_object,
 )
@@ -328,6 +330,38 @@ def _feature(feature: ResourceUse) -> FeatureObject:
     return found
 
 
+def _difference(level: FactorLevel) -> NumberObject | None:
+    found = level.difference
+    if found is None or isinstance(found, Unavailable):
+        return None if found is None else {"value": None, "reason": found.reason}
+    return {
+        "value": found.value,
+        "interval": interval_object(found.interval),
+        "method": found.method,
+        "confidence": found.confidence,
+        "scope": found.scope,
+        "tasks": found.tasks,
+    }
+
+
+def _luck(factor: Factor) -> NumberObject:
+    return number_object(
+        factor.effect if isinstance(factor.effect, Unavailable) else factor.effect.luck
+    )
+
+
+def _moved(factor: Factor) -> NumberObject:
+    return number_object(
+        factor.effect if isinstance(factor.effect, Unavailable) else factor.effect.moved
+    )
+
+
+def _share(factor: Factor) -> NumberObject:
+    return number_object(
+        factor.effect if isinstance(factor.effect, Unavailable) else factor.effect.share
+    )
+
+
 _RUN_COUNTS = JsonShape(
     "run_counts",
     Design,
@@ -346,6 +380,24 @@ _DISTURBANCE = JsonShape(
     Disturbance,
     "What moved trials together, so that they are not independent; rounds are counted from 1.",
     "kind rounds failed runs tasks p_value began ended change",
+)
+_LEVEL = JsonShape(
+    "factor_level",
+    FactorLevel,
+    "A level of a factor: its rate, its difference from the first and its share of that rate.",
+    "name tasks runs rate difference p_value kept",
+    difference=_difference,
+)
+_FACTOR = JsonShape(
+    "factor",
+    Factor,
+    "What a condition of trials moves: how often two trials of a task differ, and its levels.",
+    "name luck moved share p_value worst_level worst k with_one with_others like_these levels "
+    "apart",
+    luck=_luck,
+    moved=_moved,
+    share=_share,
+    parts=[_LEVEL],
 )
 _TASK = JsonShape(
     "task",
@@ -373,7 +425,7 @@ SYSTEM = JsonShape(
     "Everything measured about one system; reliability@k is the suite's mean pass^k.",
     "name verdict tasks=design.tasks trials=design.trials errors=design.errors runs=design metrics "
     "variance noise seeds rounds disturbances decay task_table labels bars error_policy=errors "
-    "features tools unsettled excluded levels tags steps notes",
+    "features tools unsettled excluded factors levels tags steps notes",
     verdict=_verdict,
     metrics=_metrics,
     seeds=_seeds,
@@ -382,7 +434,16 @@ SYSTEM = JsonShape(
     labels=_labels,
     features=_features,
     tools=_tools,
-    parts=[_RUN_COUNTS, _VARIANCE, noise_shape(noise_sentence), _DISTURBANCE, _TASK, _BAR, _STEPS],
+    parts=[
+        _RUN_COUNTS,
+        _VARIANCE,
+        noise_shape(noise_sentence),
+        _DISTURBANCE,
+        _TASK,
+        _BAR,
+        _FACTOR,
+        _STEPS,
+    ],
 )
 _LEADERS = JsonShape(
     "leaders",

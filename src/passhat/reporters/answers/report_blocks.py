@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from passhat.analysis.reports.dependence import disturbance_advice
+from passhat.analysis.reports.factors import Factor, FactorLevel
 from passhat.analysis.reports.parts import (
     LABELS,
     Metric,
@@ -52,10 +53,13 @@ from passhat.reporters.formatting import (
     decimals,
     metric_label,
     percent,
+    percent_range,
     points,
     safe_text,
     short,
     shorten_apart,
+    signed_points,
+    signed_span,
     span,
     value_of,
     wrap,
@@ -70,6 +74,7 @@ from passhat.reporters.wording import (
     noise_sentence,
 )
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Number, Unavailable
+from passhat.stats.paired import PairedDifference
 
 if TYPE_CHECKING:
     from passhat.analysis.reports.targets import Value
@@ -171,6 +176,7 @@ def _screen_remarks(system: SystemReport, metrics: Sequence[Metric]) -> list[Blo
         wording.screen_errors(system),
         *map(disturbance_advice, system.disturbances[:1]),
         wording.headline_bars(system),
+        *(_moved_sentence(one) for one in system.factors[:1] if one.matters),
         *wording.exclusions([one for one in system.excluded if one.what == "all metrics"]),
     )
     return [Remark(text) for text in texts if text]
@@ -324,6 +330,7 @@ def system_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
         *_every_number(system),
         *_explanations(system),
         *_task_blocks(system, options),
+        *factor_blocks(system),
         *_effort_blocks(system),
         *(
             systems_table(group, title)
@@ -482,6 +489,126 @@ def _unlisted(count: int, some: bool, options: DisplayOptions) -> list[Block]:
     command = options.command or f"passhat report {options.results}"
     way = f"{command} --tasks" if options.results != RESULTS else "`all_tasks=True`"
     return [Paragraph("", f"{more}: {way} lists every task.")]
+
+
+# What moves the result: luck, and each factor that trials were crossed with.
+
+
+def factor_blocks(system: SystemReport) -> list[Block]:
+    """How often two trials of a task differ, by luck and by each factor; then its levels."""
+    if not system.factors:
+        return []
+    luck = next((one.effect.luck for one in system.factors if one.effect), None)
+    known = [("luck alone", "", _differing(luck, ""), "", "")] if luck else []
+    rows = [
+        (
+            f"another {short(one.name)}",
+            str(len(one.levels)),
+            _differing(one.effect.moved, "+") if one.effect else "-",
+            "-" if one.p_value is None else wording.p_value(one.p_value),
+            _worst_level(one),
+        )
+        for one in system.factors
+    ]
+    header = ("two trials differ by", "levels", "in %", "matters?", "worst level")
+    blocks: list[Block] = [
+        Section("What moves the result", "how often two trials of a task differ"),
+        Table(header=header, rows=(*known, *rows), left=(0, 2, 3, 4), spare=(4,)),
+    ]
+    for one in system.factors:
+        blocks += [
+            _level_table(one),
+            *paragraphs(short(one.name).capitalize(), " ".join(_factor_sentences(one))),
+        ]
+    return blocks
+
+
+def _differing(number: Number, sign: str) -> str:
+    if isinstance(number, Unavailable):
+        return "-"
+    return f"{sign}{points(number.value, digits=1)} {span(number.interval, digits=0)}"
+
+
+def _worst_level(factor: Factor) -> str:
+    if isinstance(factor.worst, Unavailable):
+        return "-"
+    rate = f"{percent(factor.worst.value)} {span(factor.worst.interval, digits=0)}"
+    return f"{short(factor.worst_level)}, {rate}"
+
+
+def _moved_sentence(factor: Factor) -> str | None:
+    """The one line of the first screen on a factor that matters."""
+    if isinstance(factor.effect, Unavailable) or isinstance(factor.effect.luck, Unavailable):
+        return f"It depends on the {short(factor.name)}: worst with {_worst_level(factor)}."
+    luck, moved = factor.effect.luck.value, value_of(factor.effect.moved) or 0.0
+    return (
+        f"It depends on the {short(factor.name)}: two trials of a task differ {percent(luck)} of "
+        f"the time, {percent(luck + moved)} with another. Worst: {_worst_level(factor)}."
+    )
+
+
+def _level_table(factor: Factor) -> Table:
+    name, first = short(factor.name), short(factor.levels[0].name)
+    return Table(
+        header=(name, "trials", "pass@1", "these tasks", f"against {first}", "", "keeps"),
+        rows=tuple(_level_row(level) for level in factor.levels),
+        left=(0, 3, 4, 5, 6),
+        spare=(6, 5),
+    )
+
+
+def _level_row(level: FactorLevel) -> tuple[str, ...]:
+    rate, apart = level.rate, level.difference
+    shown = ("-", "-")
+    if isinstance(rate, Estimate):
+        shown = percent(rate.value, digits=1), span(rate.interval)
+    cells = (short(level.name), f"{level.runs:,}", *shown)
+    if not isinstance(apart, PairedDifference) or level.p_value is None:
+        return (*cells, "", "", "")
+    kept = level.kept
+    share = "-"
+    if isinstance(kept, Estimate):
+        share = f"{percent(kept.value)} {span(kept.interval, digits=0)}"
+    difference = f"{signed_points(apart.value)} {signed_span(apart.interval, digits=0)}"
+    return (*cells, difference, wording.p_value(level.p_value), share)
+
+
+def _factor_sentences(factor: Factor) -> list[str]:
+    """What the table does not say: whose share it is, streaks with one level and several, tasks."""
+    effect, said = factor.effect, []
+    if isinstance(effect, Unavailable):
+        said.append(f"No size: {effect.reason}.")
+    elif isinstance(effect.share, Estimate) and effect.share.interval is not None:
+        share, most = effect.share, effect.share.interval.high
+        said.append(
+            f"Of the differences between trials with different levels, {percent(share.value)} "
+            f"({percent_range(share.interval)}) come from the level."
+            if factor.matters
+            else f"At most {percent(most)} of the differences between trials with "
+            "different levels come from the level."
+        )
+    if isinstance(factor.test, Unavailable):
+        said.append(f"No test: {factor.test.reason}.")
+    one, others = factor.with_one, factor.with_others
+    if factor.k > 1 and isinstance(one, Estimate) and isinstance(others, Estimate):
+        said.append(
+            f"{factor.k} trials in a row pass {percent(one.value)} {span(one.interval, digits=0)} "
+            f"with one level and {percent(others.value)} {span(others.interval, digits=0)} with "
+            "another each time."
+        )
+    if factor.sampled or isinstance(factor.like_these, Estimate):
+        like = factor.like_these
+        said.append(
+            f"No number for levels like these: {like.reason}."
+            if isinstance(like, Unavailable)
+            else f"For levels like these, pass^{factor.k} of these tasks is {percent(like.value)} "
+            f"{span(like.interval, digits=0)}."
+        )
+    if factor.matters and factor.apart:
+        task, rates = next(iter(factor.apart.items()))
+        shown = ", ".join(f"{short(name)} {percent(rate)}" for name, rate in rates.items())
+        said.append(f"Levels are furthest apart in {short(task)}: {shown}.")
+    return said
 
 
 def _effort_blocks(system: SystemReport) -> list[Block]:

@@ -20,6 +20,7 @@ from passhat.reporters import headline, wording
 from passhat.reporters.answer import Block, DisplayOptions, Judged, Paragraph, StatusLabel, Table
 from passhat.reporters.answers.explanation import category_text, why_section
 from passhat.reporters.answers.report_blocks import (
+    factor_blocks,
     most_reliable_first,
     origin,
     report_figures,
@@ -190,7 +191,12 @@ def page_sentences(system: SystemReport, *, among: bool = False) -> list[Paragra
     `among` several systems, rules and the meaning of terms are not repeated for each.
     """
     blocks = system_blocks(system, DisplayOptions(results=None, verbose=True))
-    found = [block for block in blocks if isinstance(block, Paragraph) and block.label]
+    apart = factor_blocks(system)  # which the page shows beside their tables
+    found = [
+        block
+        for block in blocks
+        if isinstance(block, Paragraph) and block.label and block not in apart
+    ]
     if not among:
         return found
     kept = [_without_meanings(one) for one in found if one.label not in _RULES]

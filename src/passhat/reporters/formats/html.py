@@ -35,7 +35,12 @@ from passhat.reporters.answer import (
     Table,
     reading_lines,
 )
-from passhat.reporters.answers.report_blocks import correlation, most_reliable_first, systems_table
+from passhat.reporters.answers.report_blocks import (
+    correlation,
+    factor_blocks,
+    most_reliable_first,
+    systems_table,
+)
 from passhat.reporters.formatting import (
     amount,
     metric_label,
@@ -146,6 +151,7 @@ def templates() -> Environment:
         "scored": lambda tasks: bool((abs(tasks.mean_score - tasks.rate) > 1e-9).any()),
         "signed_points": signed_points,
         "span": span,
+        "factor_blocks": lambda system: factor_blocks(system)[1:],
         "systems_table": lambda systems, asked=None: systems_table(
             {system.name: system for system in systems}, "in %", asked=asked
         ),

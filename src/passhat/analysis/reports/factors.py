@@ -1,0 +1,360 @@
+"""What moves the result: the factors that trials were crossed with, and their levels.
+
+A factor is a named condition (user, wording, fault, seed, day, judge). Trials of a task at one
+level differ by luck; trials at two levels by luck and by the level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from passhat.analysis.reports.evidence import Counts, ReportOptions
+from passhat.arguments import HEADLINE_K
+from passhat.dataclass import dataclass, result_dataclass
+from passhat.messages import plural
+from passhat.records import Outcome, Trials
+from passhat.records.tally import Categorical
+from passhat.stats.dependent_runs import widened
+from passhat.stats.estimate import (
+    THIS_SUITE,
+    Estimate,
+    Interval,
+    Number,
+    Unavailable,
+    hull,
+    ratio_of,
+)
+from passhat.stats.factors import (
+    FEWEST_LEVELS,
+    FactorEffect,
+    LevelTest,
+    factor_effect,
+    level_test,
+    pass_hat_of_levels,
+    spread_of_levels,
+)
+from passhat.stats.multiple_testing import holm
+from passhat.stats.paired import PairedDifference, paired_difference
+from passhat.stats.sufficient_statistics import TaskSums
+from passhat.stats.suite_mean import suite_estimate
+from passhat.stats.usage import ratio_of_totals
+
+REFERENCE = "as it is"
+"""The level of trials that do not name one."""
+
+MOST_LEVELS = 100
+"""A factor with more levels is an identity of trials, not a condition."""
+
+SAMPLED = ("seed", "day", "date", "week", "hour")
+"""Factors whose levels stand for others like them; those of all others are what matters."""
+
+SIGNIFICANT = 0.05
+
+
+@result_dataclass(frozen=True, slots=True, kw_only=True)
+class FactorLevel:
+    """One level of a factor: its pass rate on these tasks, and how it compares with the first.
+
+    `p_value` is corrected for the number of levels (Holm). `kept` is the rate as a share of the
+    first level's, for similar tasks and never cut off at 1.
+    """
+
+    name: str
+    tasks: int
+    runs: int
+    rate: Number
+    difference: PairedDifference | Unavailable | None = None
+    p_value: float | None = None
+    kept: Number = Unavailable("it is the level that others are compared with")
+
+
+@result_dataclass(frozen=True, slots=True, kw_only=True)
+class Factor:
+    """A factor, what it moves, whether its levels matter, and its levels, the reference first.
+
+    `test` is exact for these tasks; `p_value` is corrected for the number of factors (Holm).
+    `worst` is the rate of the level that is truly worst. `with_one` and `with_others` are pass^k of
+    k trials at one level and each at another. `like_these` is pass^k for levels like these.
+    `apart` are the tasks whose levels differ most, with the rate at each level.
+    """
+
+    name: str
+    effect: FactorEffect | Unavailable
+    test: LevelTest | Unavailable
+    p_value: float | None
+    levels: tuple[FactorLevel, ...]
+    worst_level: str
+    worst: Number
+    k: int
+    with_one: Number
+    with_others: Number
+    like_these: Number
+    sampled: bool
+    apart: Mapping[str, Mapping[str, float]]
+
+    @property
+    def matters(self) -> bool:
+        """Whether its levels are shown to matter, with all factors taken together."""
+        return self.p_value is not None and self.p_value <= SIGNIFICANT
+
+
+def measure_factors(trials: Trials | None, options: ReportOptions) -> tuple[Factor, ...]:
+    """The factors of one system's trials that have several levels; those that matter most first."""
+    if trials is None or trials.at is None:
+        return ()
+    found = [
+        _measured(name, table, options)
+        for name, table in _tables(trials, options)
+        if len(table.levels) > 1 and table.runs.size
+    ]
+    known = [one.test.p_value for one in found if isinstance(one.test, LevelTest)]
+    corrected = iter(holm(known).tolist() if known else ())
+    found = [
+        replace(one, p_value=next(corrected)) if isinstance(one.test, LevelTest) else one
+        for one in found
+    ]
+    return tuple(sorted(found, key=lambda one: 2.0 if one.p_value is None else one.p_value))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LevelTable:
+    """Trials and passes of each task (row) at each level (column) of one factor.
+
+    A row is a task with all other factors held fixed, so a task (`unit`) may have several.
+    """
+
+    levels: tuple[str, ...]
+    names: tuple[str, ...]
+    unit: NDArray[np.intp]
+    runs: Counts
+    passes: Counts
+
+
+def _tables(trials: Trials, options: ReportOptions) -> list[tuple[str, LevelTable]]:
+    kept = trials.outcome != Outcome.ERRORED if options.errors == "exclude" else slice(None)
+    trials = trials.take(np.arange(len(trials))[kept])
+    if trials.at is None or not len(trials):
+        return []
+    conditions = [
+        dict(word.partition("=")[::2] for word in name.split("\0")) for name in trials.at.names
+    ]
+    conditions.append({})  # of trials that name none
+    factors = dict.fromkeys(name for one in conditions for name in one)
+    base = _bases(trials)
+    own = np.asarray(base.codes == _codes_in(trials.task, base))
+    return [
+        (name, table)
+        for name in factors
+        if (table := _table(name, trials, conditions, base, own)) is not None
+    ]
+
+
+def _bases(trials: Trials) -> Categorical:
+    """The task of each trial without its conditions."""
+    if trials.base is None:
+        return trials.task
+    named = zip(trials.base.texts(), trials.task.texts(), strict=True)
+    return Categorical.of(base or task for base, task in named)
+
+
+def _codes_in(column: Categorical, other: Categorical) -> NDArray[np.intp]:
+    """The code that each row's name has in another column; -2 if it does not occur there."""
+    place = {name: code for code, name in enumerate(other.names)}
+    return np.array([place.get(name, -2) for name in column.names], dtype=np.intp)[column.codes]
+
+
+def _table(
+    factor: str,
+    trials: Trials,
+    conditions: Sequence[Mapping[str, str]],
+    base: Categorical,
+    own: NDArray[np.bool_],
+) -> LevelTable | None:
+    assert trials.at is not None, "the caller looked"
+    level_of = [one.get(factor, REFERENCE) for one in conditions]
+    others = [
+        "\0".join(f"{name}={level}" for name, level in sorted(one.items()) if name != factor)
+        for one in conditions
+    ]
+    # The reference first: the level of tasks as they are, else the first that occurs.
+    codes = trials.at.codes
+    first = codes[own] if own.any() and not own.all() else codes
+    order = dict.fromkeys(level_of[code] for code in first[:1].tolist())
+    order |= dict.fromkeys(level_of[code] for code in dict.fromkeys(codes.tolist()))
+    levels = tuple(order)
+    if not 1 < len(levels) <= MOST_LEVELS:
+        return None
+    place = {name: i for i, name in enumerate(levels)}
+    column = np.array([place.get(name, 0) for name in level_of])[codes]
+    settings = {name: i for i, name in enumerate(dict.fromkeys(others))}
+    setting = np.array([settings[name] for name in others])[codes]
+    key = base.codes.astype(np.int64) * len(settings) + setting
+    kinds, row = np.unique(key, return_inverse=True)
+    shape = len(kinds), len(levels)
+    cell = row * len(levels) + column
+    runs = np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
+    passed = trials.outcome == Outcome.PASSED
+    passes = np.bincount(cell[passed], minlength=shape[0] * shape[1]).reshape(shape)
+    several = (runs > 0).sum(axis=1) > 1
+    unit = (kinds // len(settings)).astype(np.intp)
+    return LevelTable(
+        levels=levels,
+        names=tuple(base.names[i] for i in unit[several].tolist()),
+        unit=unit[several],
+        runs=runs[several].astype(np.int64),
+        passes=passes[several].astype(np.int64),
+    )
+
+
+def _measured(name: str, table: LevelTable, options: ReportOptions) -> Factor:
+    level = options.confidence
+    runs, passes = table.runs, table.passes
+    levels = _levels(table, options)
+    lowest, worst = worst_level(table, level)
+    fewest = int(runs[runs > 0].min())
+    k = max(1, min(HEADLINE_K, fewest, len(levels)))
+    return Factor(
+        name=name,
+        effect=factor_effect(runs, passes, unit=table.unit, confidence=level),
+        test=level_test(runs, passes, rng=options.seed),
+        p_value=None,
+        levels=levels,
+        worst_level=lowest,
+        worst=worst,
+        k=k,
+        with_one=pass_hat_of_levels(runs, passes, k, other=False, confidence=level),
+        with_others=pass_hat_of_levels(runs, passes, k, other=True, confidence=level),
+        like_these=_like_these(table, k, level),
+        sampled=name.lower() in SAMPLED,
+        apart=_apart(table),
+    )
+
+
+def _levels(table: LevelTable, options: ReportOptions) -> tuple[FactorLevel, ...]:
+    """Each level on these tasks, and its difference from the first on the tasks of both."""
+    confidence = options.confidence
+    sides = [_sums(table, place) for place in range(len(table.levels))]
+    rates = [_rate(one, confidence) for one in sides]
+    found = [
+        FactorLevel(
+            name=name, tasks=int((side.runs > 0).sum()), runs=int(side.runs.sum()), rate=rate
+        )
+        for name, side, rate in zip(table.levels, sides, rates, strict=True)
+    ]
+    for place in range(1, len(found)):
+        difference = paired_difference(
+            sides[place], sides[0], scope=THIS_SUITE, confidence=confidence, rng=options.seed
+        )
+        both = (sides[place].runs > 0) & (sides[0].runs > 0)
+        found[place] = replace(
+            found[place],
+            difference=difference,
+            kept=_kept(sides[place], sides[0], both, confidence),
+        )
+    known = [
+        one.difference.p_value for one in found if isinstance(one.difference, PairedDifference)
+    ]
+    corrected = iter(holm(known).tolist() if known else ())
+    return tuple(
+        replace(one, p_value=next(corrected))
+        if isinstance(one.difference, PairedDifference)
+        else one
+        for one in found
+    )
+
+
+def _sums(table: LevelTable, place: int) -> TaskSums:
+    return TaskSums.of_passes(table.runs[:, place], table.passes[:, place])
+
+
+def _rate(side: TaskSums, confidence: float) -> Number:
+    ran = side.runs > 0
+    passes = side.total[ran].astype(np.int64)
+    return suite_estimate(side.runs[ran], passes, k=1, scope=THIS_SUITE, confidence=confidence)
+
+
+def _kept(side: TaskSums, first: TaskSums, both: NDArray[np.bool_], confidence: float) -> Number:
+    """The rate as a share of the first level's: the hull of what trials and tasks allow.
+
+    MOVER-R treats the tasks as fixed; the ratio of totals counts how it differs between tasks.
+    """
+    sides = [
+        TaskSums(runs=s.runs[both], total=s.total[both], squares=s.squares[both])
+        for s in (side, first)
+    ]
+    here = ratio_of(*(_rate(one, confidence) for one in sides))
+    alike = ratio_of_totals(*(one.total / one.runs for one in sides), confidence=confidence)
+    if not isinstance(here, Estimate) or not isinstance(alike, Estimate):
+        return here if isinstance(here, Unavailable) else alike
+    if here.interval is None or alike.interval is None:
+        return here
+    return replace(
+        alike,
+        interval=hull(here.interval, alike.interval),
+        method=f"{here.method}, and {alike.method}",
+    )
+
+
+def worst_level(table: LevelTable, confidence: float) -> tuple[str, Number]:
+    """The level that looks worst, and the rate of the one that truly is, whichever that is.
+
+    Its lower end needs no correction (the least of the lower ends lies below that of the truly
+    worst one; intersection-union, Berger 1982); the upper end does.
+    """
+    strict = 1 - (1 - confidence) / len(table.levels)
+    sides = [_sums(table, place) for place in range(len(table.levels))]
+    rates = [(_rate(one, confidence), _rate(one, strict)) for one in sides]
+    known = [
+        (rate.value, name, rate, rate.interval.low, upper.interval.high)
+        for name, (rate, upper) in zip(table.levels, rates, strict=True)
+        if isinstance(rate, Estimate) and isinstance(upper, Estimate)
+        if rate.interval is not None and upper.interval is not None
+    ]
+    if not known:
+        return table.levels[0], Unavailable("no level has a rate")
+    value, name, rate, _, _ = min(known, key=lambda one: one[0])
+    low, high = min(one[3] for one in known), min(one[4] for one in known)
+    return name, replace(
+        rate,
+        interval=Interval(min(low, value), max(high, value)),
+        method="the least of the levels, upper ends corrected for their number",
+    )
+
+
+def _like_these(table: LevelTable, k: int, confidence: float) -> Number:
+    """pass^k on these tasks for levels like these: the spread between levels counts."""
+    whole = (table.runs >= max(k, 1)).all(axis=1)
+    runs, passes = table.runs[whole], table.passes[whole]
+    if len(table.levels) < FEWEST_LEVELS or not whole.any():
+        levels = plural(len(table.levels), "level")
+        return Unavailable(f"levels like these need {FEWEST_LEVELS} levels, and there are {levels}")
+    variance = spread_of_levels(runs, passes, k)
+    estimate = suite_estimate(
+        runs.ravel(), passes.ravel(), k=k, scope=THIS_SUITE, confidence=confidence
+    )
+    if isinstance(variance, Unavailable) or isinstance(estimate, Unavailable):
+        return estimate if isinstance(estimate, Unavailable) else Unavailable(str(variance))
+    return widened(estimate, variance, len(table.levels), "includes the spread between levels")
+
+
+_MOST_APART = 5
+
+
+def _apart(table: LevelTable) -> dict[str, dict[str, float]]:
+    """The tasks whose levels differ most, the widest first."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rates = table.passes / table.runs
+    gap = np.nanmax(rates, axis=1) - np.nanmin(rates, axis=1) if len(rates) else np.zeros(0)
+    order = [i for i in np.argsort(-gap, kind="stable").tolist() if gap[i] > 0][:_MOST_APART]
+    return {
+        table.names[i]: {
+            name: float(rates[i, place])
+            for place, name in enumerate(table.levels)
+            if table.runs[i, place]
+        }
+        for i in order
+    }

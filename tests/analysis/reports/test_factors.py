@@ -1,0 +1,100 @@
+"""What moves the result: factors of trials in reports, on screens, in gates."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from passhat import render_json, render_terminal
+from passhat.analysis.gates.judge import judge
+from passhat.analysis.reports.measure import measure
+from passhat.records import Trials
+from passhat.stats.factors import factor_effect, level_test
+
+
+def crossed(rates, tasks=12, runs=5, seed=1, factor="user", more=()):
+    """Trials of tasks at each level, which passes so often."""
+    rng = np.random.default_rng(seed)
+    rows = [(t, name, r) for t in range(tasks) for name in rates for r in range(runs)]
+    return Trials.from_columns(
+        task=[f"t{t}" for t, _, _ in rows],
+        at=[(f"{factor}={name}", *more) for _, name, _ in rows],
+        trial=[r for _, _, r in rows],
+        passed=[bool(rng.random() < rates[name]) for _, name, _ in rows],
+    )
+
+
+def test_a_factor_is_what_its_statistics_say_of_the_table_of_levels():
+    table = crossed({"kind": 0.95, "terse": 0.5})
+    (found,) = measure(table).system().factors
+    runs = np.full((12, 2), 5)
+    passes = np.array(
+        [
+            [np.sum(table.where(task=f"t{t} [user={u}]").outcome == 1) for u in ("kind", "terse")]
+            for t in range(12)
+        ]
+    )
+    assert found.effect == factor_effect(runs, passes)
+    assert found.test == level_test(runs, passes)
+    assert (found.worst_level, found.levels[0].name) == ("terse", "kind")
+    assert found.levels[1].difference.value == pytest.approx(
+        (passes[:, 1] - passes[:, 0]).sum() / 60
+    )
+    assert found.matters
+
+
+def test_the_reference_is_the_level_of_tasks_as_they_are():
+    cells = crossed({"b": 0.4, "a": 0.9})
+    own = np.array(["user=a" in text for text in cells.at.texts()])
+    names = [
+        base if plain else task
+        for base, task, plain in zip(cells.base.texts(), cells.task.texts(), own, strict=True)
+    ]
+    columns = cells.to_columns() | {"task": names}
+    table = Trials.from_columns(columns)
+    report = measure(table)
+    (found,) = report.system().factors
+    assert [level.name for level in found.levels] == ["a", "b"]
+    rate = float((table.take(own).outcome == 1).mean())
+    assert report.pass_hat(1).value == pytest.approx(rate)
+    verdict = judge(table, ["pass@1 >= 0.6"])[0]
+    assert verdict.estimate.value == pytest.approx(rate)
+
+
+def test_factors_that_were_varied_one_at_a_time_are_each_compared_with_the_reference():
+    rng = np.random.default_rng(4)
+    cells = [("kind", "none", 0.9), ("terse", "none", 0.4), ("kind", "all", 0.85)]
+    rows = [(t, *cell, r) for t in range(10) for cell in cells for r in range(4)]
+    table = Trials.from_columns(
+        task=[f"t{t}" for t, *_ in rows],
+        at=[(f"user={u}", f"fault={f}") for _, u, f, *_ in rows],
+        passed=[bool(rng.random() < p) for *_, p, _ in rows],
+    )
+    found = {one.name: one for one in measure(table).system().factors}
+    assert {name: [level.runs for level in one.levels] for name, one in found.items()} == {
+        "user": [40, 40],
+        "fault": [40, 40],
+    }
+    assert found["user"].matters
+    assert not found["fault"].matters
+
+
+def test_one_level_is_no_factor_and_levels_like_these_need_five():
+    assert measure(crossed({"a": 0.5})).system().factors == ()
+    (two,) = measure(crossed({"1": 0.5, "2": 0.6}, factor="seed")).system().factors
+    assert "5 levels" in two.like_these.reason
+    (five,) = measure(crossed(dict.fromkeys("12345", 0.6), factor="seed")).system().factors
+    assert five.like_these.interval.width > 0
+    assert five.sampled
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=10)
+def test_the_first_screen_has_at_most_fifteen_lines_and_names_a_factor_that_matters(seed):
+    table = crossed({"kind": 0.97, "terse": 0.3, "angry": 0.6}, tasks=10, seed=seed)
+    report = measure(table)
+    text = render_terminal(report, verbose=False)
+    assert len(text.splitlines()) <= 15
+    assert "It depends on the user" in text
+    assert "What moves the result" in render_terminal(report, verbose=True)
+    assert '"factors":' in render_json(report).replace(" ", "")

@@ -1,0 +1,160 @@
+"""What a factor moves: against brute force over pairs and allotments, and in short simulation."""
+
+from itertools import combinations, permutations, product
+from math import comb
+
+import numpy as np
+import pytest
+from bench.calibrate.factors import tables
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from passhat.errors import ArgumentError
+from passhat.stats.estimate import Unavailable
+from passhat.stats.factors import (
+    disagreements,
+    factor_effect,
+    level_test,
+    pass_hat_of_levels,
+    spread_of_levels,
+)
+
+CELL = st.integers(1, 4).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n)))
+
+
+def outcomes(n, c):
+    return [1] * c + [0] * (n - c)
+
+
+@given(st.lists(CELL, min_size=2, max_size=4))
+def test_disagreement_is_the_share_of_pairs_of_trials_that_end_differently(cells):
+    n, c = np.array(cells).T
+    same, other = (one[0] for one in disagreements(n[None], c[None]))
+    by_level = [outcomes(*cell) for cell in cells]
+    within = [
+        np.mean([a != b for a, b in combinations(own, 2)]) for own in by_level if len(own) > 1
+    ]
+    across = [
+        np.mean([a != b for a, b in product(one, two)]) for one, two in combinations(by_level, 2)
+    ]
+    assert other == pytest.approx(np.mean(across))
+    assert np.isnan(same) if not within else same == pytest.approx(np.mean(within))
+
+
+@given(st.lists(CELL, min_size=2, max_size=4), st.integers(1, 3))
+def test_streaks_by_level_are_shares_of_sets_of_trials(cells, k):
+    n, c = np.array([cells, cells]).transpose(2, 0, 1)
+    by_level = [outcomes(*cell) for cell in cells]
+    one = pass_hat_of_levels(n, c, k, other=False)
+    if min(map(len, by_level)) >= k:
+        expected = np.mean([np.mean([all(s) for s in combinations(o, k)]) for o in by_level])
+        assert one.value == pytest.approx(expected)
+    else:
+        assert isinstance(one, Unavailable)
+    others = pass_hat_of_levels(n, c, k, other=True)
+    if k > len(cells):
+        assert "as many levels" in others.reason
+        return
+    sets = [
+        np.mean([all(trials) for trials in product(*levels)])
+        for levels in combinations(by_level, k)
+    ]
+    assert others.value == pytest.approx(np.mean(sets))
+
+
+def test_the_test_of_levels_agrees_with_all_allotments():
+    n, c = np.array([[2, 2], [2, 1], [1, 2]]), np.array([[2, 0], [2, 0], [1, 0]])
+    exact = _exact(n, c)
+    found = level_test(n, c, draws=20_000)
+    assert found.level_p == pytest.approx(exact[0], abs=0.015)
+    assert found.any_p == pytest.approx(exact[1], abs=0.015)
+    assert found.p_value == min(1.0, 2 * min(found.level_p, found.any_p))
+
+
+def _exact(n, c):
+    """The chance of statistics as large, over every order of each task's outcomes."""
+    ways = []
+    for runs, passes in zip(n, c, strict=True):
+        drawn = set()
+        for order in permutations(outcomes(runs.sum(), passes.sum())):
+            ends = np.split(np.array(order), np.cumsum(runs)[:-1])
+            drawn.add(tuple(int(end.sum()) for end in ends))
+        chance = {
+            counts: np.prod([comb(int(r), k) for r, k in zip(runs, counts, strict=True)])
+            / comb(int(runs.sum()), int(passes.sum()))
+            for counts in drawn
+        }
+        ways.append(chance)
+    share = c.sum(axis=1) / n.sum(axis=1)
+    spread = share * (1 - share) * n.sum(axis=1) / (n.sum(axis=1) - 1)
+    weight = (n * spread[:, None]).sum(axis=0)
+
+    def statistics(counts):
+        excess = np.array(counts) - n * share[:, None]
+        return (excess.sum(axis=0) ** 2 / weight).sum(), (excess**2 / n).sum()
+
+    own, beyond = statistics(c), np.zeros(2)
+    for combination in product(*ways):
+        chance = np.prod([way[counts] for way, counts in zip(ways, combination, strict=True)])
+        other = statistics(combination)
+        beyond += chance * (np.array(other) >= np.array(own) - 1e-9)
+    return beyond
+
+
+@given(st.integers(0, 1000))
+@settings(max_examples=20)
+def test_a_task_that_always_or_never_passes_does_not_change_the_test(seed):
+    rng = np.random.default_rng(seed)
+    n = np.full((6, 3), 3)
+    c = rng.binomial(n, 0.6)
+    if not ((c.sum(axis=1) > 0) & (c.sum(axis=1) < 9)).any():
+        return
+    more = np.vstack((n, n[:2])), np.vstack((c, n[:1], 0 * n[:1]))
+    assert level_test(n, c) == level_test(*more)
+
+
+@given(st.integers(0, 1000))
+@settings(max_examples=20)
+def test_the_names_of_levels_and_tasks_do_not_matter(seed):
+    rng = np.random.default_rng(seed)
+    n, c = np.full((10, 3), 4), rng.binomial(4, rng.uniform(size=(10, 3)))
+    rows, columns = rng.permutation(10), rng.permutation(3)
+    first, second = factor_effect(n, c), factor_effect(n, c[rows][:, columns])
+    for name in ("luck", "moved", "share"):
+        one, other = getattr(first, name), getattr(second, name)
+        assert one.value == pytest.approx(other.value)
+        assert one.interval.low == pytest.approx(other.interval.low, abs=1e-4)
+        assert one.interval.high == pytest.approx(other.interval.high, abs=1e-4)
+
+
+def test_values_of_rows_of_one_task_are_averaged():
+    n, c = np.full((16, 2), 4), np.tile([[4, 2], [3, 1]], (8, 1))
+    found = factor_effect(n, c, unit=np.repeat(np.arange(8), 2))
+    assert found.moved.tasks == 8
+    assert found.moved.value == pytest.approx(factor_effect(n, c).moved.value)
+    assert found.moved.interval.width > factor_effect(n, c).moved.interval.width
+
+
+def test_what_cannot_be_known_is_said():
+    few = factor_effect(np.full((3, 2), 5), np.full((3, 2), 3))
+    assert "8 tasks" in few.reason
+    assert "two trials" in factor_effect(np.ones((9, 2), int), np.ones((9, 2), int)).reason
+    assert "nothing moved" in factor_effect(np.full((9, 2), 5), np.full((9, 2), 5)).reason
+    assert "passed and failed" in level_test([[2, 2]], [[2, 2]]).reason
+    assert "5 levels" in spread_of_levels([[2, 2]], [[2, 2]], 1).reason
+    with pytest.raises(ArgumentError, match="between 0 and runs"):
+        disagreements([[1, 2]], [[2, 0]])
+
+
+@pytest.mark.slow("simulates factors")
+def test_intervals_of_what_a_factor_moves_cover_and_its_test_errs_as_promised():
+    moved, pooled = tables(quick=True)
+    for row in moved.rows:
+        cells = dict(zip(moved.header, row, strict=True))
+        for name in ("luck", "moved", "share", "worst level"):
+            assert float(cells[name].split(" / ")[0]) >= 0.85, (name, row)
+        if cells["levels differ by"] == "0, 0":
+            assert float(cells["p <= 0.05"]) <= 0.15
+    last = dict(zip(pooled.header, pooled.rows[-1], strict=True))
+    assert float(last["pooled, these tasks"].split(" / ")[0]) < 0.8
+    assert float(last["cells, these tasks"].split(" / ")[0]) >= 0.85
