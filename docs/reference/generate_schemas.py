@@ -36,7 +36,7 @@ from passhat.reporters.answers.diff import DIFF
 from passhat.reporters.answers.explanation import EXPLANATION
 from passhat.reporters.answers.judge import JUDGE
 from passhat.reporters.answers.listings import RUNS, SEARCH, VALIDATED, MatrixObject
-from passhat.reporters.answers.plan import GATE_PLANS, PlanHead
+from passhat.reporters.answers.plan import GATE_PLANS, LABEL_PLANS, PlanHead
 from passhat.reporters.answers.ranking import PROFILE, RANKING
 from passhat.reporters.answers.report import REPORT
 from passhat.reporters.answers.run import RUN
@@ -59,6 +59,7 @@ SHAPES = (
     EXPLANATION,
     FLAKY,
     GATE_PLANS,
+    LABEL_PLANS,
     JUDGE,
     PROFILE,
     RANKING,

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from passhat.journeys import merge_shards as merge_shards
     from passhat.journeys import plan as plan
     from passhat.journeys import plan_gates as plan_gates
+    from passhat.journeys import plan_labels as plan_labels
     from passhat.journeys import plan_run as plan_run
     from passhat.journeys import profile_results as profile_results
     from passhat.journeys import rank_results as rank_results

@@ -42,6 +42,9 @@ ASKED = {
     ),
     ("plan", PATH, "--only", "new"): lambda: passhat.plan(PATH, only="new"),
     ("plan", "--gate", "pass@1 >= 0.9"): lambda: passhat.plan_gates("pass@1 >= 0.9"),
+    ("plan", "--judge", "0.9,0.85", "--tasks", "30"): lambda: passhat.plan_labels(
+        "0.9,0.85", tasks=30
+    ),
     ("why", "sums"): lambda: passhat.why("sums"),
     ("diff", "sums", "sum", "1", "2"): lambda: passhat.diff_trials("sums", "sum", 1, 2),
     ("history", "list"): lambda: passhat.list_runs(),

@@ -87,6 +87,7 @@ COMMANDS = {
         ["plan", "--tasks", "1", "--gate", "pass^1 >= 0.8", "--indifference", "0.1"],
         ["plan", "--tasks", "3", "--gate", "every task: pass^1 >= 0.5"],
     ],
+    "label-plan": [["plan", "--judge", "0.9,0.85"], ["plan", "--judge", "0.7,0.6", "--k", "3"]],
     "profile": [["profile", "all.jsonl", "--only", "new"]],
     "verdicts": [
         ["gate", "new.jsonl", "-r", "pass^3 >= 0.5", "-r", "every task: pass^1 >= 0.1"],

@@ -10,7 +10,9 @@ import sys
 import time
 
 import pytest
+from click.testing import CliRunner
 
+from passhat.cli import main
 from passhat.errors import ArgumentError
 from passhat.history import History
 from passhat.journeys.labels import choose_trials
@@ -19,14 +21,33 @@ from passhat.records import Trials
 ROWS = 60
 
 
+class Folder:
+    """Commands called in this process, in an empty directory; terminals are processes."""
+
+    def __init__(self, directory):
+        self.directory = directory
+
+    def __call__(self, *arguments):
+        return CliRunner().invoke(main, list(arguments))
+
+    def write(self, name, text):
+        (self.directory / name).write_text(text, encoding="utf-8")
+
+
 @pytest.fixture
-def run(shell):
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return Folder(tmp_path)
+
+
+@pytest.fixture
+def run(folder):
     """A stored run of twelve tasks with five trials each, two of three passed by the judge."""
     rows = [f"t{i // 5:02},{i % 5},{int(i % 3 > 0)},said {i}" for i in range(ROWS)]
-    shell.write("log.csv", "\n".join(["task,trial,passed,output", *rows]))
-    done = shell("history", "add", "log.csv")
-    assert done.returncode == 0, done.stderr
-    return shell
+    folder.write("log.csv", "\n".join(["task,trial,passed,output", *rows]))
+    done = folder("history", "add", "log.csv")
+    assert done.exit_code == 0, done.stderr
+    return folder
 
 
 def labels_in(shell):
@@ -118,7 +139,7 @@ def test_a_session_that_is_killed_loses_nothing_and_goes_on_where_it_was(run):
 
 
 def test_a_table_of_trials_to_label_is_filled_in_elsewhere_and_kept_by_all_or_none(run):
-    assert run("label", "--by", "ann", "--budget", "30", "--export", "out.csv").returncode == 0
+    assert run("label", "--by", "ann", "--budget", "30", "--export", "out.csv").exit_code == 0
     with (run.directory / "out.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 30
@@ -134,7 +155,7 @@ def test_a_table_of_trials_to_label_is_filled_in_elsewhere_and_kept_by_all_or_no
 
     write([*rows[:-1], {**rows[-1], "passed": "perhaps"}])
     refused = run("label", "--import", "in.csv")
-    assert refused.returncode == 2
+    assert refused.exit_code == 2
     assert "in.csv, line 31" in refused.stderr
     assert "perhaps" in refused.stderr
     write([*rows[:-1], {**rows[-1], "trial": "99"}])
@@ -181,3 +202,30 @@ def test_for_pass_hat_k_whole_tasks_are_chosen_and_for_pass_at_1_both_verdicts()
 def test_a_number_that_labels_cannot_give_is_refused(wanted):
     with pytest.raises(ArgumentError, match=r"must be pass@1 or pass\^k"):
         choose_trials(Trials.from_columns(task=["a"], passed=[1]), wanted)
+
+
+def test_check_warns_of_such_a_gate_where_the_newest_labels_show_it(folder):
+    rows = [f"t{i // 5:02},{i % 5},{int(i % 10 > 0)}" for i in range(100)]
+    folder.write("log.csv", "\n".join(["task,trial,passed", *rows]))
+    suite = """
+        name: s
+        tasks: [{name: t00, prompt: Say hi., expect: [{contains: hi}]}]
+        systems: [{name: agent, model: local/smollm2}]
+        gates: ["pass@1 >= 0.97"]
+    """
+    folder.write("passhat.yml", "\n".join(line[8:] for line in suite.splitlines()))
+    assert folder("history", "add", "log.csv", "--suite", "s").exit_code == 0
+    assert "no number of trials" not in folder("check", "passhat.yml").stdout
+    assert folder("label", "--budget", "60", "--export", "read.csv").exit_code == 0
+    lines = (folder.directory / "read.csv").read_text().splitlines()
+    place = lines[0].split(",").index("passed")
+    filled = [lines[0]]
+    for number, line in enumerate(lines[1:]):
+        cells = line.split(",")
+        cells[place] = "fail" if number % 7 == 0 else "pass"
+        filled.append(",".join(cells))
+    folder.write("read.csv", "\n".join(filled))
+    assert folder("label", "--import", "read.csv").exit_code == 0
+    assert "no number of trials can pass pass@1 >= 0.97" in " ".join(
+        folder("check", "passhat.yml").stdout.split()
+    )

@@ -41,6 +41,7 @@ _COUNT = WholeNumber(min=1)
 _AMOUNT = Number(min=0, min_open=True)
 _budget = functools.partial(shared, "What a budget buys", type=_AMOUNT)
 _gate = functools.partial(shared, "What a gate costs")
+_judge = functools.partial(shared, "Where a judge grades")
 
 
 @click.command(
@@ -52,6 +53,7 @@ _gate = functools.partial(shared, "What a gate costs")
         "--difference SHARE   the difference between two agents to detect",
         "--gate GATE          what deciding this gate takes",
         "--k K                plan for pass^k instead of pass@1",
+        "--judge 0.9,0.85     labels to buy, where such a judge grades",
         "--max-cost DOLLARS   what this much buys",
         "--json  -v           print JSON; the assumptions and a chart",
     ],
@@ -89,6 +91,11 @@ _gate = functools.partial(shared, "What a gate costs")
 @_budget("--at-once", type=_COUNT, default=1, help="Trials at a time.")
 @_gate("--gate", "gates", metavar="GATE", multiple=True, help="Such as 'pass^3 >= 0.8'.")
 @_gate("--indifference", type=Share(), help=INDIFFERENCE)
+@_judge(
+    "--judge", metavar="SHARES",
+    help="Plan labels of people: how much the judge passes of what is right and fails of what is "
+    "wrong, such as 0.9,0.85; or `labels`, as those in RESULTS show it.",
+)  # fmt: skip
 @analysis_options
 @output_options("plan")
 @reading_options(required=False)
@@ -98,6 +105,7 @@ def plan(
     only: str | None,
     icc: float | None,
     indifference: float | None,
+    judge: str | None,
     max_cost: float | None,
     cost_per_run: float | None,
     max_minutes: float | None,
@@ -114,6 +122,7 @@ def plan(
       passhat plan --tasks 50 --half-width 0.03
       passhat plan pilot.eval --difference 0.05 --max-cost 20
       passhat plan --gate 'pass^3 >= 0.8'
+      passhat plan --judge 0.9,0.85 --rate 0.8 --half-width 0.05
 
     Without RESULTS the plan is based on your guesses; with RESULTS, on how much they vary. It is
     about the interval of pass@1, or with --k about that of pass^k for the largest k.
@@ -124,6 +133,25 @@ def plan(
     if indifference is not None and not gates:
         raise click.UsageError("--indifference is about a gate: give --gate 'pass^3 >= 0.8' too")
     results = reading.results() if reading.paths else None
+    if judge is not None:
+        output.write(
+            journeys.plan_labels(
+                judge,
+                results,
+                only=only,
+                gates=gates,
+                k=ks[-1] if ks else 1,
+                icc=icc,
+                seed=seed,
+                rate=terms["rate"],
+                tasks=terms["tasks"],
+                runs=terms["runs"],
+                half_width=terms["half_width"],
+                difference=terms["difference"],
+                confidence=terms["confidence"],
+            )
+        )
+        return
     if gates:
         plans = plan_gates(
             gates,

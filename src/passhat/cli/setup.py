@@ -475,6 +475,7 @@ SCHEMAS = {
     "ranking": "compare of three or more: --json",
     "plan": "plan --json",
     "gate-plan": "plan --gate --json",
+    "label-plan": "plan --judge --json",
     "profile": "profile --json",
     "verdicts": "gate --json",
     "explanation": "why --json",

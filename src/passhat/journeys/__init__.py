@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from passhat.journeys.analyses import flaky_tasks as flaky_tasks
     from passhat.journeys.analyses import plan as plan
     from passhat.journeys.analyses import plan_gates as plan_gates
+    from passhat.journeys.analyses import plan_labels as plan_labels
     from passhat.journeys.analyses import profile_results as profile_results
     from passhat.journeys.analyses import rank_results as rank_results
     from passhat.journeys.analyses import report as report

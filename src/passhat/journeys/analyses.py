@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from passhat.analysis.explaining.run_diff import RunDiff
     from passhat.analysis.gates.gate_plan import GatePlan
     from passhat.analysis.planning.budgets import Spending
+    from passhat.analysis.planning.label_plan import LabelPlan
     from passhat.analysis.planning.plan import Plan
     from passhat.analysis.reports.judged import LabelEvidence
     from passhat.analysis.reports.metrics import RunGroups
@@ -286,6 +288,79 @@ def plan_gates(
         )
         for demand in demands
     ]
+
+
+def plan_labels(
+    judge: str,
+    results: ResultsLike | None = None,
+    *,
+    only: Names = None,
+    rate: float | None = None,
+    tasks: int | None = None,
+    runs: int | None = None,
+    half_width: float | None = None,
+    gates: str | Sequence[str] = (),
+    difference: float | None = None,
+    k: int = 1,
+    icc: float | None = None,
+    confidence: float = CONFIDENCE,
+    seed: int = SEED,
+) -> list[LabelPlan]:
+    """How many labels and trials does a number take that rests on a judge?
+
+    `judge` is how much it passes of what is right, and fails of what is wrong, such as "0.9,0.85";
+    or "labels", as the labels in the results show it. For a width, a difference or each of `gates`.
+
+    >>> plan_labels("0.9,0.85", rate=0.8, tasks=50, runs=10)[0].rows[0].labels
+    152
+    """
+    from passhat.analysis.planning import label_plan
+    from passhat.analysis.reports.metrics import SystemTrials
+    from passhat.stats.sample_size import GUESSED_ICC
+
+    known = None if results is None else _one_agent(results, only)
+    side = None if known is None else SystemTrials.of(known)
+    if judge == "labels":
+        labels = None if side is None else side.labels
+        if labels is None:
+            rule = "must be two shares such as 0.9,0.85, as the results have no label"
+            raise ArgumentError("judge", rule, judge)
+        quality = label_plan.JudgeQuality.measured(labels)
+    else:
+        quality = label_plan.JudgeQuality.expected(
+            *_judge_shares(judge, DEFAULT_RATE if rate is None else rate)
+        )
+    evidence = None if side is None else side.evidence
+    demands = arguments.names("gates", gates, arguments.DEMANDS)
+    plan_for = partial(
+        label_plan.plan_labels,
+        quality,
+        tasks=tasks or (DEFAULT_TASKS if evidence is None else len(evidence.tasks)),
+        runs=runs or (DEFAULT_RUNS if evidence is None else evidence.typical_runs),
+        icc=GUESSED_ICC if icc is None else arguments.probability("icc", icc),
+        confidence=confidence,
+        seed=seed,
+    )
+    if demands:
+        return [plan_for(gate=demand) for demand in demands]
+    return [plan_for(half_width=half_width, difference=difference, k=k)]
+
+
+DEFAULT_RATE, DEFAULT_TASKS, DEFAULT_RUNS = 0.8, 20, 10
+"""What a plan of labels assumes where nobody says: pass@1, tasks, and trials of each."""
+
+
+def _judge_shares(judge: str, rate: float) -> tuple[float, float, float]:
+    parts = str(judge).split(",")
+    rule = 'must be two shares such as "0.9,0.85" (right passed, wrong failed), or "labels"'
+    try:
+        shares = [float(part) for part in parts]
+    except ValueError:
+        raise ArgumentError("judge", rule, judge) from None
+    if len(shares) != 2 or not all(0 <= share <= 1 for share in shares) or sum(shares) <= 1:
+        more = f"{rule}; together more than 1, or its verdicts say nothing"
+        raise ArgumentError("judge", more, judge)
+    return arguments.probability("rate", rate), shares[0], shares[1]
 
 
 def usual_metric(ks: int | Sequence[int] | None) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import importlib.util
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from passhat import arguments
-from passhat.arguments import path, several
+from passhat.arguments import STORE, path, several
 from passhat.dataclass import dataclass
 from passhat.errors import MissingExtra, PasshatError, SuiteError
 from passhat.journeys.run_request import AnswerSource, RunRequest, choose_source
@@ -21,6 +21,7 @@ from passhat.records.secrets import bare_address
 from passhat.records.suite import SuiteCheck, SuiteProblem
 
 if TYPE_CHECKING:
+    from passhat.analysis.reports.judged import LabelEvidence
     from passhat.records import Model, Server, Suite, System
     from passhat.runner.leak_scan import FoundSecret
 
@@ -36,6 +37,9 @@ EXTRAS = {
     "ray": ("ray",),
     "pytest": ("pytest",),
 }
+
+# The newest runs of a suite in which labels are looked for.
+_RUNS_WITH_LABELS = 20
 
 Part = Literal["system", "model", "server"]
 """What a live run needs."""
@@ -327,4 +331,25 @@ def _notes(suite: Suite) -> list[str]:
     # Models of a known family with an unknown name: they may be new, or mistyped.
     names = dict.fromkeys(model.name for model in suite.models if model.base_url is None)
     unlisted = filter(None, map(unlisted_model, names))
-    return [*ended, *once, *unlisted, *map(str, absent_programs(suite)), *open_graders(suite)]
+    programs = map(str, absent_programs(suite))
+    return [*ended, *once, *unlisted, *programs, *open_graders(suite), *_gates_out_of_reach(suite)]
+
+
+def _gates_out_of_reach(suite: Suite) -> Iterator[str]:
+    """Gates that no number of trials can pass at the judge's error, as the newest labels show."""
+    store = suite.directory / STORE
+    if not suite.gates or not store.is_file():
+        return
+    from passhat.analysis.gates.gate import parse_gate
+    from passhat.analysis.planning.label_plan import out_of_reach
+    from passhat.journeys.results import open_store
+    from passhat.journeys.stored_runs import run_labels
+
+    labels: Mapping[str, LabelEvidence] = {}
+    with suppress(PasshatError), open_store(store) as history:
+        runs = history.runs(suite=suite.name, limit=_RUNS_WITH_LABELS)
+        labels = next((found for run in runs if (found := run_labels(history, run))), {})
+    gates = [parse_gate(gate) for gate in suite.gates]
+    for system, own in labels.items():
+        whose = f"{system}: " if len(labels) > 1 else ""
+        yield from (f"{whose}{said}" for said in out_of_reach(gates, own))

@@ -72,6 +72,7 @@ ANSWERS: Mapping[str, AnswerKind] = {
     "ranking": AnswerKind("RankReport", "ranking:RankingAnswer", "blocks data rows figures"),
     "plan": AnswerKind("Plan", "plan:PlanAnswer", "blocks data rows figures"),
     "gate plan": AnswerKind("GatePlan", "plan:GatePlanAnswer", "blocks data rows figures"),
+    "label plan": AnswerKind("LabelPlan", "plan:LabelPlanAnswer", "blocks data rows"),
     "verdicts": AnswerKind("Verdicts", "verdicts:VerdictsAnswer", "blocks data rows figures cases"),
     "profile": AnswerKind("Profile", "ranking:ProfileAnswer", "blocks data rows figures"),
     "explanation": AnswerKind("Explanation", "explanation:ExplanationAnswer", "blocks data rows"),

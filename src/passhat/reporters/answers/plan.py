@@ -13,6 +13,7 @@ from passhat.analysis.gates.gate import (
 from passhat.analysis.gates.gate_plan import GatePlan, GatePlanRow
 from passhat.analysis.gates.plots import plan_figure, plan_finding
 from passhat.analysis.planning.budgets import BudgetPlan
+from passhat.analysis.planning.label_plan import LabelPlan
 from passhat.analysis.planning.plan import Assumptions, Assured, AssuredComparison, Plan
 from passhat.messages import capitalised, metric_label, plural
 from passhat.reporters.answer import (
@@ -640,4 +641,98 @@ GATE_PLANS = JsonShape(
     "schema plans",
     plans=_plans,
     parts=[_GATE_PLAN],
+)
+
+
+# Labels of people, for numbers that rest on a judge.
+
+
+class LabelPlanAnswer(Answer[Sequence[LabelPlan]]):
+    """How many labels to buy, and at how many trials."""
+
+    name = "label plan"
+    several = True
+
+    def title(self) -> str:
+        return "Labels for numbers that rest on a judge"
+
+    def blocks(self, options: DisplayOptions) -> list[Block]:
+        return [block for plan in self.result for block in _label_blocks(plan)]
+
+    def rows(self) -> Records:
+        return [
+            {"wanted": plan.wanted, "trials": row.trials, "labels": row.labels}
+            for plan in self.result
+            for row in plan.rows
+        ]
+
+    def data(self) -> dict[str, Any]:
+        return LABEL_PLANS(self.result)
+
+
+def label_sentence(plan: LabelPlan) -> str:
+    """What to buy, in one sentence."""
+    row = plan.rows[0]
+    made = plan.tasks * (row.trials or 0)
+    each = " of each agent" if plan.agents > 1 else ""
+    if row.labels is None:
+        other = next((one for one in plan.rows if one.labels is not None), None)
+        if other is None:
+            more = (
+                "more tasks" if plan.each is not None else "a better judge, or labels of all trials"
+            )
+            return f"No number of labels is enough for {plan.wanted}: it takes {more}."
+        at = "many more trials" if other.trials is None else f"{other.trials:,} trials of each task"
+        return f"{plural(made, 'trial')}{each} are too few for {plan.wanted}: it takes {at}."
+    if plan.each is not None:
+        whole = plural(row.labels // plan.each, "task")
+        labels = f"{plan.each} trials of each of {whole} ({row.labels:,} labels)"
+    else:
+        labels = f"about {row.labels:,} of {plural(made, 'trial')}"
+    return f"Label {labels}{each} for {plan.wanted}."
+
+
+def _label_blocks(plan: LabelPlan) -> list[Block]:
+    blocks: list[Block] = [Headline(label_sentence(plan))]
+    if plan.each is None:
+        cells = [
+            (
+                "many more" if row.trials is None else f"{row.trials:,}",
+                "too few trials" if row.labels is None else f"{row.labels:,}",
+            )
+            for row in plan.rows
+        ]
+        blocks.append(Table(header=("trials of each task", "labels"), rows=tuple(cells)))
+    quality = plan.quality
+    wrong = percent(1 - quality.right_passes), percent(quality.wrong_fails)
+    off = f"{percent(plan.judged, digits=1)} where people would say {percent(plan.rate, digits=1)}"
+    blocks += [
+        Remark(
+            f"Assumed: {wrong[0]} of what the judge passes is wrong, and {wrong[1]} of what it "
+            f"fails; {plural(plan.tasks, 'task')}."
+        ),
+        Remark(f"Its verdicts alone say that pass@1 is {off}: no number of trials mends that."),
+    ]
+    return blocks
+
+
+def _label_plans(plans: Sequence[LabelPlan]) -> list[LabelPlan]:
+    return list(plans)
+
+
+LABEL_PLANS = JsonShape(
+    "label-plan",
+    Sequence,
+    "How many labels of people numbers take that rest on a judge.",
+    "schema plans",
+    plans=_label_plans,
+    parts=[
+        JsonShape(
+            "label_plan",
+            LabelPlan,
+            "Labels at so many trials of each task; null: too few trials, or as many as one likes.",
+            "sentence number wanted tasks agents rate judged quality each confidence rows",
+            sentence=label_sentence,
+        )
+    ],
 )
