@@ -25,7 +25,9 @@ MOST_LOAD, MOST_PAINT, MOST_SORT = 1.0, 0.5, 0.2
 
 PAINTED = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN"
 SETTLED = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)))"
-SORT = "[data-tasks] thead button"
+SORT = "[data-tasks] :is([data-order], thead button)"
+BY_NAME = """control => control.matches("button") ? control.click()
+  : (control.value = "name", control.dispatchEvent(new Event("change")))"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +93,7 @@ def chromium() -> Iterator[Any]:
 
 
 def visit(browser: Any, path: Path) -> Visit:
-    """Open a page in a fresh context and sort its first table of tasks by name."""
+    """Open a page in a fresh context and sort its first list of tasks by name."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     page = context.new_page()
     session = context.new_cdp_session(page)
@@ -106,7 +108,7 @@ def visit(browser: Any, path: Path) -> Visit:
     )
     page.evaluate(SETTLED)
     before = _cpu(session)
-    page.locator(SORT).first.evaluate("button => button.click()")
+    page.locator(SORT).first.evaluate(BY_NAME)
     page.evaluate(SETTLED)
     sorted_ = _cpu(session)
     context.close()

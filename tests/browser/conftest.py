@@ -43,7 +43,7 @@ with History.open(path) as history:
     history.finish_run(run)
 """
 
-CONTROLS = "input,select,button.plain,nav,.tools,header.site,form.choose,details:not([open])"
+CONTROLS = "input,select,button.plain,nav,.tools,header.site,form.choose,details:not([open],.group)"
 VISIBLE = """selector => [...document.querySelectorAll(selector)]
   .filter(e => e.getClientRects().length).map(e => e.outerHTML.slice(0, 80))"""
 

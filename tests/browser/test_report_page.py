@@ -56,7 +56,7 @@ def test_several_systems_begin_with_a_table_of_all_that_leads_to_each(several, o
         table.get_by_role("link", name=name).click()
         box = page.locator(".system summary h2", has_text=name).bounding_box()
         assert abs(box["y"]) < 100, name
-        assert page.locator(f"section[data-system={name}] tr[data-row]").first.is_visible()
+        assert page.locator(f"section[data-system={name}] [data-row]").first.is_visible()
     page.get_by_role("link", name="All agents").last.click()
     assert abs(page.locator("h2#systems").bounding_box()["y"]) < 100
 
@@ -65,7 +65,7 @@ def test_several_systems_begin_with_a_table_of_all_that_leads_to_each(several, o
 def test_each_of_several_systems_opens_when_asked_for(several, open_page, scripts):
     page = open_page(several.as_uri(), java_script_enabled=scripts)
     seen = {
-        name: page.locator(f"section[data-system={name}] tr[data-row]")
+        name: page.locator(f"section[data-system={name}] [data-row]")
         for name in ("careful", "middling", "hasty")
     }
     assert {name: rows.count() for name, rows in seen.items()} == dict.fromkeys(seen, 24)
@@ -77,7 +77,7 @@ def test_each_of_several_systems_opens_when_asked_for(several, open_page, script
 
 def test_paper_shows_the_systems_that_were_opened(several, open_page, printed):
     page = open_page(several.as_uri())
-    row = re.compile(r"^ *task-\d\d +(?:flaky|solid|broken|undecided)", re.MULTILINE)
+    row = re.compile(r"^ *task-\d\d +[●○× ]+$", re.MULTILINE)
     closed = printed(page).pages()
     assert len(closed) <= 3
     assert not row.findall("".join(closed))
@@ -123,23 +123,28 @@ def test_the_labels_below_the_gauge_are_at_their_ticks(report, open_page, width)
 
 def test_a_link_to_a_task_opens_the_system_it_belongs_to(several, open_page):
     page = open_page(several.as_uri())
-    row = page.locator("section[data-system=hasty] tr[data-row]").first
+    row = page.locator("section[data-system=hasty] [data-row]").first
     page.goto(f"{several.as_uri()}#{row.get_attribute('id')}")
     page.reload()
-    assert page.locator("section[data-system=hasty] tr[data-row]").first.is_visible()
+    assert page.locator("section[data-system=hasty] [data-row]").first.is_visible()
 
 
-def test_what_was_found_and_sorted_stands_in_the_address(report, open_page):
+def test_k_and_what_was_found_and_sorted_stand_in_the_address(report, open_page):
     page = open_page(report.as_uri())
-    page.get_by_role("button", name="rate", exact=True).click()
-    page.get_by_role("button", name="rate", exact=True).click()
+    page.get_by_label("Order").select_option("name")
     page.get_by_label("Find").fill("task-1")
-    shown = page.locator("tr[data-row]:visible")
+    page.get_by_role("slider").fill("2")
+    shown = page.locator("[data-row]:visible")
     names = shown.evaluate_all("all => all.map(row => row.dataset.row)")
     assert 0 < len(names) < 12
+    assert names == sorted(names)
+    assert "k=3" in page.url
     again = open_page(page.url)
-    rows = again.locator("tr[data-row]:visible")
+    rows = again.locator("[data-row]:visible")
     assert rows.evaluate_all("all => all.map(row => row.dataset.row)") == names
+    value = again.locator("[data-value]").inner_text()
+    assert value == page.locator("[data-value]").inner_text()
+    assert again.locator("[data-name]").inner_text() == "3 in a row (pass^3)"
 
 
 def test_tables_and_pictures_can_be_saved(report, open_page):
@@ -214,7 +219,7 @@ def long_table(tmp_path_factory):
 
 def test_a_link_to_the_last_row_of_a_long_table_shows_it(long_table, open_page):
     page = open_page(long_table.as_uri())
-    last = page.locator("tr[data-row]").last.get_attribute("id")
+    last = page.locator("[data-row]").last.get_attribute("id")
     page.goto(f"{long_table.as_uri()}#{last}")
     page.reload()
     box = page.locator(f"[id='{last}'] .name").bounding_box()
@@ -222,35 +227,64 @@ def test_a_link_to_the_last_row_of_a_long_table_shows_it(long_table, open_page):
 
 
 @pytest.mark.slow("prints many pages to paper and reads them back")
-def test_paper_shows_every_row_of_a_long_table_under_its_heads(long_table, open_page, printed):
-    pages = printed(open_page(long_table.as_uri())).pages()
-    words = "\n".join(pages)
-    assert len(re.findall(r"^ *task-\d{3} +(?:flaky|solid|broken|undecided)", words, re.M)) == 400
-    assert sum("passed" in page and "interval" in page for page in pages) > 5
+def test_paper_shows_every_task_of_a_long_list_also_of_folded_groups(
+    long_table, open_page, printed
+):
+    page = open_page(long_table.as_uri())
+    assert page.locator("[data-row]:visible").count() == 0
+    words = "\n".join(printed(page).pages())
+    assert len(set(re.findall(r"^ *(task-\d{3})\b", words, re.M))) == 400
+    assert re.search(r"\d+ tasks passed 1 of 3", words)
 
 
 def test_a_narrow_window_stacks_a_task_and_shows_all_of_it(report, open_page):
     page = open_page(report.as_uri(), viewport={"width": 400, "height": 800})
-    cells = page.locator("tr[data-row]").first.locator("td")
+    cells = page.locator("[data-row]").first.locator("> div")
     boxes = [cell.bounding_box() for cell in cells.all()]
     assert all(box["x"] >= 0 and box["x"] + box["width"] <= 400 for box in boxes)
-    assert len({round(box["y"]) for box in boxes}) > 2
+    assert len({round(box["y"]) for box in boxes}) > 1
 
 
-def test_the_table_sorts_both_ways_and_filters_by_text_and_label(report, open_page):
+def test_tasks_are_put_in_order_and_found_by_text_and_label(report, open_page):
     page = open_page(report.as_uri())
-    names = page.locator("tbody tr:visible td.name")
-    page.get_by_role("button", name="task", exact=True).click()
-    ascending = names.all_inner_texts()
-    page.get_by_role("button", name="task", exact=True).click()
-    assert names.all_inner_texts() == ascending[::-1] == sorted(ascending, reverse=True)
-    page.get_by_role("searchbox").fill(ascending[0])
-    assert names.all_inner_texts() == [ascending[0]]
+    names = page.locator("[data-row]:visible .name")
+    by_passes = names.all_inner_texts()
+    page.get_by_label("Order").select_option("name")
+    assert names.all_inner_texts() == sorted(by_passes)
+    page.get_by_label("Order").select_option("")
+    assert names.all_inner_texts() == by_passes
+    page.get_by_role("searchbox").fill(by_passes[0])
+    assert names.all_inner_texts() == [by_passes[0]]
     page.get_by_role("searchbox").fill("")
-    page.get_by_role("combobox").select_option("flaky")
-    labels = page.locator("tr[data-row]:visible td:nth-child(2)").all_inner_texts()
+    page.get_by_label("Label").select_option("flaky")
+    labels = page.locator("[data-row]:visible .label").all_inner_texts()
     assert labels
     assert set(labels) == {"flaky"}
+
+
+def test_a_thousand_tasks_fold_into_a_page_of_a_screen_or_two_and_are_found(tmp_path, open_page):
+    path = page_of(simulate(tasks=1_000, runs=20, seed=3), tmp_path)
+    assert len(path.read_bytes()) <= 600_000
+    page = open_page(path.as_uri(), viewport={"width": 1280, "height": 800})
+    assert page.locator(".group").count() <= 6
+    assert page.evaluate("document.documentElement.scrollHeight") <= 1_500
+    page.get_by_role("searchbox").fill("task-0421")
+    assert page.locator("[data-row]:visible .name").all_inner_texts() == ["task-0421"]
+    page.get_by_role("searchbox").fill("")
+    assert page.locator("[data-row]:visible").count() == 0  # folded again
+
+
+def test_tasks_with_the_same_count_are_one_group_with_one_interval(tmp_path, open_page):
+    counts = {f"t{n}": n % 5 for n in range(40)}
+    passed = [run < passes for passes in counts.values() for run in range(4)]
+    trials = Trials.from_columns(task=[name for name in counts for _ in range(4)], passed=passed)
+    page = open_page(page_of(trials, tmp_path).as_uri(), viewport={"width": 1280, "height": 800})
+    assert page.locator(".group summary b").all_inner_texts() == [
+        f"8 tasks passed {passes} of 4" for passes in (1, 2, 3, 0, 4)
+    ]
+    assert page.locator(".group summary .reach").count() == 5
+    assert page.locator(".group[open]").count() == 1  # the one where eyes are needed
+    assert page.locator(".group li .bar").count() == 0
 
 
 def test_tasks_with_the_same_rate_stand_in_the_order_of_their_numbers(tmp_path, open_page):
@@ -258,7 +292,7 @@ def test_tasks_with_the_same_rate_stand_in_the_order_of_their_numbers(tmp_path, 
     trials = Trials.from_columns(task=names * 2, passed=[True] * 5 + [False] * 5)
     page = open_page(page_of(trials, tmp_path).as_uri())
     expected = ["0", "3", "10", "14", "20"]
-    assert page.locator("tbody td.name").all_inner_texts() == expected
+    assert page.locator("[data-row] .name").all_inner_texts() == expected
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -269,7 +303,7 @@ def test_no_accessibility_rule_is_broken(report, open_page, axe_violations, sche
 
 def test_everything_can_be_read_without_javascript(report, open_page):
     page = open_page(report.as_uri(), java_script_enabled=False)
-    assert page.locator("tbody tr[data-row]").count() == 12
+    assert page.locator("[data-row]:visible").count() == 12
     assert page.locator("svg").count() >= 4
     assert not page.get_by_role("searchbox").is_visible()
 
@@ -375,19 +409,98 @@ def test_a_button_switches_between_light_and_dark(report, open_page):
     assert page.evaluate(ground) == dark
 
 
-def test_the_marks_of_runs_open_their_transcripts_in_the_row_of_the_task(tmp_path, open_page):
-    trials = Trials.from_columns(task=["a", "a", "b"], passed=[True, False, True])
-    said = {("system", "a", 0): "one", ("system", "a", 1): "two"}
-    path = page_of(trials, tmp_path, transcripts=said)
-    page = open_page(path.as_uri(), viewport={"width": 1280, "height": 800})
-    row = page.locator("tr[data-row=a]").bounding_box()
-    marks = page.locator(".said summary")
-    for mark in marks.all():
-        box = mark.bounding_box()
-        assert row["y"] <= box["y"] + box["height"] / 2 <= row["y"] + row["height"]
-        assert min(box["width"], box["height"]) >= 24  # WCAG 2.2, target size
-    marks.last.click()
-    assert page.locator("pre:visible").inner_text() == "two"
+CHAT = {
+    name: json.dumps(
+        {
+            "messages": [
+                {"role": "user", "text": "Please cancel my flight"},
+                {"role": "assistant", "calls": [{"name": "find", "arguments": '{"id": 7}'}]},
+                {"role": "tool", "name": "find", "text": "found"},
+                {"role": "assistant", "calls": [{"name": name, "arguments": "{}"}]},
+                {"role": "assistant", "text": "Done"},
+            ],
+            "checks": [{"target": "answer", "score": score, "message": "no refund"}],
+        }
+    )
+    for name, score in (("cancel", 0.0), ("refuse", 1.0))
+}
+
+
+@pytest.fixture(scope="module")
+def chats(tmp_path_factory):
+    trials = Trials.from_columns(
+        task=[f"{n}" for n in range(20) for _ in range(4)],
+        passed=[n % 2 == run % 2 for n in range(20) for run in range(4)],
+    )
+    said = {
+        (row.system, row.task, row.trial): CHAT["refuse" if row.outcome else "cancel"]
+        for row in trials
+    }
+    return page_of(trials, tmp_path_factory.mktemp("chats"), transcripts=said)
+
+
+def test_the_mark_of_a_trial_opens_it_by_its_address_and_keys_walk_through(
+    chats, open_page, axe_violations
+):
+    page = open_page(chats.as_uri(), viewport={"width": 1280, "height": 800})
+    row = page.locator("[data-row='1']")
+    assert "Please cancel my flight" in row.inner_text()
+    marks = row.locator(".marks a")
+    assert [mark.get_attribute("aria-label") for mark in marks.all()] == [
+        "Trial #1, failed", "Trial #2, passed", "Trial #3, failed", "Trial #4, passed",
+    ]  # fmt: skip
+    assert all(min(box["width"], box["height"]) >= 24 for box in map(box_of, marks.all()))
+    marks.first.scroll_into_view_if_needed()
+    before = page.evaluate("scrollY")
+    marks.first.click()
+    assert page.url.endswith("#task-1-trial-1")
+    trial = page.locator(".trial:visible")
+    assert trial.count() == 1
+    assert trial.locator(".checks").inner_text().startswith("✕ failed answer")
+    assert page.evaluate("scrollY") == before
+    assert axe_violations(page) == []
+    page.keyboard.press("]")
+    assert page.url.endswith("#task-1-trial-2")
+    top = "document.querySelector('.drawer.on, .drawer:has(.trial:target)').scrollTop"
+    page.set_viewport_size({"width": 1280, "height": 300})
+    page.keyboard.press("j")
+    assert page.evaluate(top) > 0
+    page.keyboard.press("Escape")
+    page.locator(".trial:visible").wait_for(state="detached")
+    assert page.evaluate("document.activeElement.getAttribute('href')") == "#task-1-trial-1"
+    assert "#" not in page.url
+
+
+def box_of(place):
+    return place.bounding_box()
+
+
+def test_a_trial_that_failed_is_read_beside_one_that_passed(chats, open_page, axe_violations):
+    page = open_page(chats.as_uri() + "#task-1-trial-1")
+    page.get_by_role("link", name="Beside #2, which passed").click()
+    banner = page.locator(".fork:visible")
+    assert banner.all_inner_texts() == ["≠ Here they part"]
+    columns = page.locator(".sides > div")
+    assert box_of(columns.nth(0))["x"] < box_of(columns.nth(1))["x"]
+    assert "cancel" in columns.nth(2).inner_text()
+    assert "refuse" in columns.nth(3).inner_text()
+    assert "find" in columns.nth(0).inner_text()
+    assert axe_violations(page) == []
+    again = open_page(page.url)
+    assert again.locator(".fork:visible").count() == 1
+
+
+def test_without_a_script_a_trial_opens_and_closes_and_no_dead_button_is_shown(chats, open_page):
+    page = open_page(chats.as_uri(), java_script_enabled=False)
+    assert page.locator("button:visible, input:visible, select:visible").count() == 0
+    page.locator("[data-row='0'] .marks a").nth(1).click()
+    assert page.locator(".trial:visible .checks").inner_text().startswith("✕ failed")
+    assert page.locator(".beside-link:visible").count() == 0
+    page.locator(".drawer:visible .close").click()
+    assert page.locator(".drawer:visible").count() == 0
+    for fold in page.locator(".group:not([open]) > summary").all():
+        fold.click()
+    assert page.locator("[data-row]:visible").count() == 20
 
 
 def test_the_page_does_not_scroll_sideways_on_a_telephone(report, open_page):
@@ -400,9 +513,9 @@ def test_a_transcript_is_rendered_as_text_when_it_is_opened(tmp_path, open_page)
     said = "</script><script>window.hit=1</script>\n<b>bold</b>"
     path = page_of(trials, tmp_path, transcripts={("system", "a", 1): said})
     page = open_page(path.as_uri())
-    assert page.locator("pre").inner_text() == ""
-    page.get_by_text("#2").click()
-    assert page.locator("pre:not(:empty)").inner_text() == said
+    assert not page.locator("pre").is_visible()
+    page.get_by_label("Trial #2").first.click()
+    assert page.locator("pre:visible").inner_text() == said
     assert page.evaluate("window.hit") is None
 
 
@@ -411,7 +524,7 @@ def test_paper_is_white_and_has_no_controls(tmp_path, open_page, printed, scheme
     said = {("agent", "task-01", 0): "user: hello", ("agent", "task-02", 0): "user: bye"}
     path = page_of(simulate(tasks=60, runs=8, seed=4), tmp_path, transcripts=said)
     page = open_page(path.as_uri(), color_scheme=scheme)
-    page.locator("tr[data-row=task-02] + tr summary").click()
+    page.locator("[data-row=task-02] .marks a").evaluate("link => link.click()")
     paper = printed(page)
     assert paper.controls == []
     assert paper.ground == "rgb(255, 255, 255)"
@@ -419,17 +532,6 @@ def test_paper_is_white_and_has_no_controls(tmp_path, open_page, printed, scheme
     text = "".join(paper.pages())
     assert "user: bye" in text  # what was opened is printed
     assert "user: hello" not in text
-
-
-@pytest.mark.slow("prints many pages to paper and reads them back")
-def test_a_long_table_prints_its_header_on_every_page(tmp_path, open_page, printed):
-    path = page_of(simulate(tasks=90, runs=8, seed=4), tmp_path)
-    pages = printed(open_page(path.as_uri())).pages()
-    assert 4 <= len(pages) <= 9
-    row, header = r"^ *task-\d\d +(flaky|solid|broken|undecided)", r"^ *task +label +passed +rate"
-    listing = [page for page in pages if re.search(row, page, re.MULTILINE)]
-    assert len(listing) >= 2
-    assert all(re.search(header, page, re.MULTILINE) for page in listing)
 
 
 @pytest.mark.slow("prints many pages to paper and reads them back")
@@ -448,26 +550,22 @@ def test_an_opened_transcript_can_be_read_at_any_width(tmp_path, open_page, widt
     said = json.dumps({"messages": [{"role": "user", "text": "one two three four " * 40}]})
     path = page_of(trials, tmp_path, transcripts={("system", "a", 1): said})
     page = open_page(path.as_uri(), viewport={"width": width, "height": 800})
-    page.get_by_text("#2").click()
+    page.get_by_label("Trial #2").first.click()
     assert page.locator(".card").bounding_box()["width"] > 300
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-UNREACHABLE = """() => [...document.querySelectorAll(".said summary")].filter(summary => {
-  const box = summary.closest(".scroll").getBoundingClientRect();
-  return summary.getBoundingClientRect().right > box.right;
-}).map(summary => summary.textContent)"""
-
-
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_transcript_of_many_runs_can_be_reached(tmp_path, open_page, width):
-    """They stand still while the table scrolls below them: what does not fit is out of reach."""
     trials = Trials.from_columns(task=["a"] * 60, passed=[True, False] * 30)
     said = {("system", "a", run): "words" for run in range(60)}
     path = page_of(trials, tmp_path, transcripts=said)
     page = open_page(path.as_uri(), viewport={"width": width, "height": 800})
-    assert page.locator(".said summary").count() == 60
-    assert page.evaluate(UNREACHABLE) == []
+    marks = page.locator("[data-row=a] .marks a")
+    assert marks.count() == 60
+    assert all(
+        box["x"] >= 0 and box["x"] + box["width"] <= width for box in map(box_of, marks.all())
+    )
 
 
 # The words away, a picture of the right edge of what scrolls; its colours, column by column.
@@ -531,7 +629,7 @@ LONG_NAMES = [
     "weather selection of the second kind", "gpt-5-2-high", "a selection of tools that misleads",
 ]  # fmt: skip
 
-PIECES = """() => [...document.querySelectorAll("td.name")].map(cell => {
+PIECES = """() => [...document.querySelectorAll("[data-row] .name")].map(cell => {
   const range = document.createRange(), lines = [];
   const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
   for (let node; (node = walker.nextNode());) {
@@ -553,7 +651,7 @@ def test_names_break_at_their_seams_also_beside_an_opened_transcript(tmp_path, o
     path = page_of(trials, tmp_path, transcripts=said)
     page = open_page(path.as_uri(), viewport={"width": width, "height": 800})
     before = page.evaluate(PIECES)
-    page.locator("summary").first.click()
+    page.locator(".marks a").first.click()
     lines = page.evaluate(PIECES)
     assert sorted("".join(pieces) for pieces in lines) == sorted(LONG_NAMES)
     assert lines == before  # what is opened takes no room from the names
@@ -562,29 +660,11 @@ def test_names_break_at_their_seams_also_beside_an_opened_transcript(tmp_path, o
     assert max(map(len, lines)) <= 4
 
 
-def test_what_was_said_goes_with_its_task_when_rows_are_sorted_or_found(tmp_path, open_page):
-    trials = Trials.from_columns(task=["b", "a", "c"] * 2, passed=[True, False] * 3)
-    said = {("system", name, 0): f"words of {name}" for name in "abc"}
-    page = open_page(page_of(trials, tmp_path, transcripts=said).as_uri())
-    page.get_by_role("button", name="task", exact=True).click()
-    page.get_by_role("button", name="task", exact=True).click()
-    rows = page.locator("tbody tr:visible").evaluate_all(
-        "rows => rows.map(row => row.dataset.row ?? row.className)"
-    )
-    assert [row for row in rows if len(row) == 1 or row == "said"][-6:] == [
-        "c", "said", "b", "said", "a", "said",
-    ]  # fmt: skip
-    page.get_by_role("searchbox").fill("b")
-    assert page.locator("tr.said:visible").count() == 1
-    page.locator("tr.said:visible summary").click()
-    assert page.locator("tr.said:visible pre:not(:empty)").inner_text() == "words of b"
-
-
 def test_a_long_transcript_is_cut_on_the_page_and_the_page_says_where(tmp_path, open_page):
     trials = Trials.from_columns(task=["a"], passed=[True])
     path = page_of(trials, tmp_path, transcripts={("system", "a", 0): "x" * 150_000})
     page = open_page(path.as_uri())
-    page.get_by_text("#1").click()
+    page.get_by_label("Trial #1").first.click()
     assert page.locator("pre").inner_text().endswith("x [cut here: 50,000 more characters]")
     assert "cut after 100,000 characters" in page.locator("main").inner_text()
 
@@ -603,7 +683,7 @@ def test_turns_are_shown_as_cards_with_what_failed_on_top(tmp_path, open_page, a
     trials = Trials.from_columns(task=["a", "a"], passed=[True, False])
     path = page_of(trials, tmp_path, transcripts={("system", "a", 1): json.dumps(said)})
     page = open_page(path.as_uri())
-    page.get_by_text("#2").click()
+    page.get_by_label("Trial #2").first.click()
     kinds = page.locator(".card").evaluate_all("those => those.map(one => one.className)")
     assert kinds == ["card user", "card agent", "card call", "card result broke"]
     assert page.locator(".card.call dl").inner_text().split() == ["a", "1"]
@@ -629,7 +709,7 @@ def test_pictures_of_a_transcript_are_shown_and_only_from_inside_the_page(
     trials, said = read_with_transcripts(json.dumps([row]).encode())
     path = page_of(trials, tmp_path, transcripts=said)
     page = open_page(path.as_uri(), java_script_enabled=scripts)
-    page.locator(".said summary").click()
+    page.locator("[data-row] .marks a").click()
     images = page.locator(".card img")
     assert images.count() == 1
     assert images.first.evaluate("image => image.naturalWidth") == 1 if scripts else True
@@ -642,13 +722,14 @@ def test_packed_transcripts_open_one_by_one(tmp_path, open_page):
     trials = simulate(tasks=40, runs=10, seed=2)
     words = {(t.system, t.task, t.trial): f"{t.task} {t.trial} " + "words " * 800 for t in trials}
     page = open_page(page_of(trials, tmp_path, transcripts=words).as_uri())
-    packed = page.locator("details[data-transcript]:not([data-transcript=''])")
-    assert packed.count() > 100
-    for place in (0, packed.count() - 1):
-        packed.nth(place).locator("summary").click()
-        packed.nth(place).locator("pre").wait_for()
-        row = packed.nth(place).evaluate("e => e.closest('tr').previousElementSibling.dataset.row")
-        assert packed.nth(place).locator("pre").inner_text().startswith(row)
+    packed = page.locator(".trial[data-transcript]:not([data-transcript=''])")
+    addresses = packed.evaluate_all("all => all.map(one => one.id)")
+    assert len(addresses) > 100
+    for address in (addresses[0], addresses[-1]):
+        page.goto(page.url.split("#")[0] + "#" + address)
+        page.locator(".trial:visible pre").wait_for()
+        row = page.locator(".drawer:visible h2").inner_text()
+        assert page.locator(".trial:visible pre").inner_text().startswith(row)
 
 
 @pytest.mark.slow("hundreds of payloads, on three pages")
@@ -658,9 +739,8 @@ def test_no_payload_that_a_log_says_runs_on_its_page(tmp_path, open_page, corpus
         trials, said = read_with_transcripts(log)
         assert len(said) == len(corpus), number
         page = open_page(page_of(trials, tmp_path, transcripts=said).as_uri())
-        summaries = page.locator("details[data-transcript] summary")
-        summaries.evaluate_all("all => all.forEach(summary => summary.click())")
-        shown = "\n".join(page.locator("details[data-transcript]").all_text_contents())
+        page.evaluate("Promise.all([...document.querySelectorAll('.trial')].map(filled))")
+        shown = "\n".join(page.locator(".trial").all_text_contents())
         assert all(text in shown for text in corpus), number
         assert page.evaluate("window.hit") is None
         assert page.locator("img,iframe,object,embed,[onload],[onerror],[ontoggle]").count() == 0
@@ -711,7 +791,7 @@ def test_no_payload_in_any_text_runs_or_adds_an_element(tmp_path, open_page, cor
                 task=corpus, passed=[True] * len(corpus), system=[system] * len(corpus)
             )
         page = open_page(page_of(trials, tmp_path).as_uri())
-        for row in page.locator("tbody tr[data-row]").all()[:20]:
+        for row in page.locator("[data-row]:visible").all()[:20]:
             row.hover()
         assert page.evaluate("window.hit") is None
         foreign = "img,iframe,object,embed,svg script,body [onload],[onerror],[onmouseover]"
@@ -729,7 +809,7 @@ def test_no_payload_runs_in_the_table_of_many_systems(tmp_path, open_page, corpu
     )
     said = {(systems[0], task, 0): task for task in corpus[:3]}
     page = open_page(page_of(trials, tmp_path, transcripts=said).as_uri())
-    page.locator(".fold > summary").click()
+    page.locator("[data-tasks].fold > summary").click()
     assert page.locator(".together tr[data-row]:visible").count() == len(corpus)
     assert page.evaluate("window.hit") is None
     foreign = "img,iframe,object,embed,svg script,body [onload],[onerror],[onmouseover]"
@@ -756,15 +836,8 @@ def test_twelve_systems_keep_to_the_size_of_a_page_and_to_twelve_sheets(
     right = "all => Math.max(...all.map(pane => pane.getBoundingClientRect().right))"
     assert page.locator("main > .panes > .pane").evaluate_all(right) > 1200
     assert len(printed(page).pages()) <= 12
-    page.locator(".fold summary").click()
+    page.locator("[data-tasks].fold > summary").click()
     assert page.locator(".together tr[data-row]:visible").count() == 127
-
-
-def test_a_run_carries_the_mark_of_its_outcome(tmp_path, open_page):
-    trials = Trials.from_columns(task=["a", "a"], passed=[True, False])
-    said = {("system", "a", 0): "one", ("system", "a", 1): "two"}
-    page = open_page(page_of(trials, tmp_path, transcripts=said).as_uri())
-    assert page.locator(".said summary").all_inner_texts() == ["● #1", "○ #2"]
 
 
 @pytest.mark.parametrize(
@@ -775,9 +848,10 @@ def test_a_transcript_survives_the_journey_written_out_or_packed(tmp_path, open_
     trials = Trials.from_columns(task=["a"] * count, passed=[True] * count)
     words = {("system", "a", n): said + " " * n + "x" * 2_000 * (n > 0) for n in range(count)}
     page = open_page(page_of(trials, tmp_path, transcripts=words).as_uri())
-    last = page.locator("details[data-transcript]").last
-    last.locator("summary").click()
-    last.locator("pre").wait_for()
-    shown = last.locator("pre").evaluate("pre => pre.textContent")
+    last = page.locator(".trial").last
+    packed = last.get_attribute("data-transcript") != ""
+    page.locator("[data-row] .marks a").last.click()
+    page.locator(".trial:visible pre").wait_for()
+    shown = page.locator(".trial:visible pre").evaluate("pre => pre.textContent")
     assert shown.startswith(said.replace("\u2028", "\\u2028"))
-    assert (last.get_attribute("data-transcript") == "") == (count == 1)
+    assert packed == (count > 1)

@@ -36,7 +36,7 @@ def store(here):
 def written(path):
     """The transcripts that are written out on a page, as words."""
     runs = re.findall(
-        r'<details data-transcript="">.*?<div class="run">(.*?)</div></details>',
+        r'<article [^>]* data-transcript="">.*?<div class="said">(.*?)</div></article>',
         path.read_text(),
         re.DOTALL,
     )

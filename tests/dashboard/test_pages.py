@@ -67,7 +67,7 @@ def test_a_run_page_holds_the_report_of_the_run(site, store, runs):
     status, _, text = site.get(f"/run/{runs[0].key}")
     assert status == 200
     assert overview(report) in words(text)
-    assert text.count("<tr data-row=") == 24
+    assert text.count("<li data-row=") == 24
     for reference in ("baseline", "latest", "main", "2" * 40):
         assert overview(report) in words(site.get(f"/run/{reference}")[2])
 

@@ -86,7 +86,7 @@ def test_a_page_is_never_bigger_than_its_frame_and_the_room_for_transcripts(
     fitted = fit_transcripts(report, spoken(text), trials=trials, limits=limits)
     page = render_html(report, transcripts=fitted)
     assert len(page.encode()) <= bare + most + FRAME
-    shown = page.count("<details data-transcript=")
+    shown = page.count('<article class="trial"')
     assert shown == len(fitted.texts)
     assert shown + fitted.left_out == len(trials)
     told = re.search(r"Of ([\d,]+) transcripts this page leaves out ([\d,]+)", page)

@@ -340,7 +340,7 @@ def _text(
     series: Sequence[Series], title: str, y: Scale, x: Scale, guides: Sequence[Guide], axis: str
 ) -> str:
     rows = [[" "] * TEXT_WIDTH for _ in range(TEXT_HEIGHT)]
-    column = Scale(low=x.low, high=x.high, start=0, stop=TEXT_WIDTH - 1)
+    column = Scale(low=x.low, high=x.high, start=0, stop=TEXT_WIDTH - 1, kind=x.kind)
     row = Scale(low=y.low, high=y.high, start=TEXT_HEIGHT - 1, stop=0, kind=y.kind)
     for guide in guides:
         rows[round(row(guide.y))] = ["-"] * TEXT_WIDTH
@@ -382,7 +382,7 @@ def sparkline(values: Sequence[float], *, title: str, finding: str) -> Figure:
 
 # From values to places on an axis, and the ticks a person expects there.
 
-Kind = Literal["number", "whole", "percent", "log"]
+Kind = Literal["number", "whole", "percent", "log", "doublings"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -408,6 +408,8 @@ class Scale:
         """Round values inside the range, at most about `most` of them."""
         if self.high <= self.low:
             return [self.low]
+        if self.kind == "doublings":
+            return [2.0**n for n in range(math.floor(math.log2(self.high)) + 1) if 2**n >= self.low]
         if self.kind == "log":
             first, last = math.floor(math.log10(self.low)), math.floor(math.log10(self.high))
             decades = [10.0**d for d in range(first, last + 1) if self.low <= 10.0**d <= self.high]
@@ -441,7 +443,7 @@ class Scale:
         return f"{value:,.0f}"
 
     def _place(self, value: float) -> float:
-        return math.log10(max(value, 1e-300)) if self.kind == "log" else value
+        return math.log10(max(value, 1e-300)) if self.kind in ("log", "doublings") else value
 
 
 def spread(values: list[float], *, pad: float = 0.05) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, fields
 from functools import cache
+from html import escape
 from importlib.util import cache_from_source
 from itertools import chain, islice
 from pathlib import Path
@@ -23,7 +24,7 @@ from passhat.analysis.reports.parts import TaskRow
 from passhat.analysis.reports.report import Report
 from passhat.arguments import whole_number
 from passhat.dataclass import dataclass
-from passhat.messages import plural, safe_text
+from passhat.messages import plural, safe_text, shorten
 from passhat.records import Outcome
 from passhat.records.transcript import (
     CUT,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 5_000
 """Tasks in the table of a page; the lowest ones, if there are more."""
 
-LONG_TABLE = 300
+LONG_LIST = 300
 """Tasks from which a browser lays out only the rows that are in sight."""
 
 SHORTEST = 2_000
@@ -65,15 +66,15 @@ They can be read without JavaScript. The others are packed, which takes a fifth 
 MOST_WRITTEN = 1_000_000
 """Bytes of transcripts that are written out, at most: more would delay the first paint."""
 
+LONGEST_REQUEST = 160
+"""Characters of the first request that stand below the name of a task."""
+
 _BLOCK = 200_000  # bytes that are packed together: opened in a moment, and packed well
-_MARKUP = 160  # bytes that the page takes for each, beside its words
+_MARKUP, _ADDRESSES = 460, 5  # bytes of markup for each beside its words, and names of its task
 _LETTERS = {"P": Outcome.PASSED, "F": Outcome.FAILED, "E": Outcome.ERRORED}
 
 # Readers open transcripts of flaky tasks first; those of tasks that always pass last.
 _INTEREST = {"flaky": 0, "undecided": 1, "broken": 2, "solid": 3}
-
-LETTERS: Mapping[Outcome | None, str] = {outcome: letter for letter, outcome in _LETTERS.items()}
-"""The letter of each outcome in the sequence of a task's runs."""
 
 Outcomes = Mapping[TranscriptKey, Outcome]
 
@@ -102,7 +103,8 @@ class PageTranscripts:
     """The transcripts of a page as HTML, cut after `cut_at` characters; `left_out` did not fit.
 
     `written` are in the page as they are. The others are in `blocks`, packed (deflate, base64);
-    `places` says in which block, and where in it.
+    `places` says in which block, and where in it. `requests` are the first words that were said to
+    the agent, by system and task.
     """
 
     texts: Mapping[TranscriptKey, str]
@@ -112,6 +114,7 @@ class PageTranscripts:
     blocks: tuple[str, ...] = ()
     places: Mapping[TranscriptKey, tuple[int, int]] = field(default_factory=dict)
     limits: PageLimits = field(default_factory=PageLimits)
+    requests: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     @property
     def cut_note(self) -> str | None:
@@ -160,6 +163,7 @@ def fit_transcripts(
     rest = _Packer(room=limits.max_bytes - room, text=limits.max_text)
     rest.fill(chain(first, pages))
     kept = written | rest.kept
+    first_of = {key[:2]: key for key in sorted(kept, reverse=True)}
     return PageTranscripts(
         texts={key: kept[key] for key in asked if key in kept},
         cut_at=longest,
@@ -168,22 +172,40 @@ def fit_transcripts(
         blocks=tuple(rest.blocks),
         places=rest.places,
         limits=limits,
+        requests={
+            task: said
+            for task, key in first_of.items()
+            if (said := _first_request(_to_show(transcripts, key, longest)[0]))
+        },
     )
 
 
 def _page_of(transcripts: Transcripts, key: TranscriptKey, longest: int) -> str:
-    """One transcript as HTML.
+    """One transcript as HTML."""
+    return transcript_page(*_to_show(transcripts, key, longest))
+
+
+def _to_show(transcripts: Transcripts, key: TranscriptKey, longest: int) -> tuple[str, int]:
+    """One transcript, and after how many characters a page cuts it.
 
     Of another tool's log only what is shown is searched for keys: that takes a while.
     """
     if not isinstance(transcripts, CleanTexts):
-        return transcript_page(transcripts[key], longest)
+        return transcripts[key], longest
     kept = transcripts.kept(key)
     if len(kept) <= 2 * longest or not is_in_turns(kept):
-        return transcript_page(transcripts[key], longest)
+        return transcripts[key], longest
     cut = Transcript.from_json(kept).cut(longest).to_json()
     # It is cut already: what its marks add must not have it cut again.
-    return transcript_page(CleanTexts({key: cut})[key], 2 * longest)
+    return CleanTexts({key: cut})[key], 2 * longest
+
+
+def _first_request(kept: str) -> str:
+    """The first words of a user in a transcript, in one line."""
+    if not is_in_turns(kept):
+        return ""
+    said = (turn.text for turn in Transcript.from_json(kept).messages if turn.role == "user")
+    return shorten(" ".join(next(filter(None, said), "").split()), LONGEST_REQUEST)
 
 
 _Pages = Iterator[tuple[TranscriptKey, str]]
@@ -193,7 +215,7 @@ def _written_out(pages: _Pages, room: int) -> tuple[dict[TranscriptKey, str], _P
     """The first pages, as long as there is room; and the one that had none any more."""
     written: dict[TranscriptKey, str] = {}
     for key, text in pages:
-        room -= _MARKUP + len(text.encode())
+        room -= _markup(key) + len(text.encode())
         if room < 0:
             return written, iter([(key, text)])
         written[key] = text
@@ -250,7 +272,12 @@ def _packed(block: Sequence[tuple[TranscriptKey, str]]) -> tuple[str, int]:
     words = json.dumps([page for _, page in block], ensure_ascii=False)
     deflate = zlib.compressobj(wbits=-zlib.MAX_WBITS)  # raw, as browsers unpack it
     packed = base64.b64encode(deflate.compress(words.encode()) + deflate.flush()).decode()
-    return packed, len(packed) + 4 + _MARKUP * len(block)
+    return packed, len(packed) + 4 + sum(_markup(key) for key, _ in block)
+
+
+def _markup(key: TranscriptKey) -> int:
+    """Bytes that a page takes for a transcript beside its words: its marks, title and address."""
+    return _MARKUP + _ADDRESSES * len(escape(safe_text(key[1])).encode())
 
 
 def outcomes_of(report: Report, keys: Sequence[TranscriptKey], trials: Trials | None) -> Outcomes:
@@ -259,6 +286,16 @@ def outcomes_of(report: Report, keys: Sequence[TranscriptKey], trials: Trials | 
         return _outcomes(trials)
     rows = {(s.name, row.name): (0, row) for s in report.systems for row in s.tasks}
     return _from_rows(rows, [key for key in keys if key[:2] in rows])
+
+
+def task_anchor(system: str, task: str) -> str:
+    """The id of a task on its page; of several systems, with enough of its system's name.
+
+    >>> task_anchor("", "refund twice"), task_anchor("gpt", "41")
+    ('task-refund_twice', 'task-41-053e')
+    """
+    mark = f"-{hashlib.sha256(system.encode(errors='replace')).hexdigest()[:4]}" if system else ""
+    return "task-" + "_".join(safe_text(task).split()) + mark
 
 
 def page_rows(tasks: Sequence[TaskRow]) -> list[TaskRow]:

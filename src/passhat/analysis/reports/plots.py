@@ -78,8 +78,7 @@ class Plots:
         measured = [p for p in decay.pass_hat if isinstance(p.estimate, Estimate)]
         if len(measured) < 2:
             return Unavailable("a curve over k needs at least two trials of every task")
-        reach = 2 * measured[-1].k  # farther out, the measured part is squeezed
-        modelled = [p for p in decay.beyond if p.k <= reach and isinstance(p.estimate, Estimate)]
+        modelled = [p for p in decay.beyond if isinstance(p.estimate, Estimate)]
         last = measured[-1].k if modelled else None
         hat = _series("pass^k", [*measured, *modelled], model_from=last)
         at = replace(_series("pass@k", decay.pass_at), colour="n")
@@ -91,6 +90,7 @@ class Plots:
             y_label="chance",
             y_range=(0, 1),
             y_kind="percent",
+            x_kind="doublings",
             markers=[Marker(name="model beyond", x=last)] if last is not None else [],
         )
 

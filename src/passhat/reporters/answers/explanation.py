@@ -433,12 +433,6 @@ FEW_RUNS = (
 """By simulation: docs/explanation/calibration.md."""
 
 
-def why_section(explanation: Explanation) -> list[Block]:
-    """The same findings as a part of another answer."""
-    short_answer = Paragraph("In short", verdict(explanation))
-    return [Section("Why trials fail"), short_answer, *_findings(explanation)]
-
-
 def place(key: TranscriptKey, explanation: Explanation) -> str:
     """A run by its task and number, and its system if there are several."""
     system, task, trial = key

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -371,14 +372,19 @@ def worst_tasks(table: TaskTable, most: int) -> list[TaskRow]:
     return found[:most] or table.failing(most)
 
 
-def origin(report: Report) -> str:
-    """What the report was made from: enough to make it again."""
+def origin(report: Report, *, folders: bool = True) -> str:
+    """What the report was made from: enough to make it again.
+
+    A page is passed around: it names files without their `folders`.
+    """
     origin = report.provenance
-    names = ", ".join(source.name for source in origin.sources) or "counts"
+    names = [source.name for source in origin.sources]
+    if not folders:
+        names = [re.split(r"[/\\]", name.rstrip("/"))[-1] for name in names]
     return (
-        f"{names}; passhat {origin.versions['passhat']}, confidence {origin.options.confidence:g}, "
-        f"errors {origin.options.errors}, seed {origin.options.seed}, "
-        f"fingerprint of the trials {origin.input_sha256[:12]}."
+        f"{', '.join(names) or 'counts'}; passhat {origin.versions['passhat']}, "
+        f"confidence {origin.options.confidence:g}, errors {origin.options.errors}, "
+        f"seed {origin.options.seed}, fingerprint of the trials {origin.input_sha256[:12]}."
     )
 
 

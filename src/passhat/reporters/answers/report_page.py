@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from passhat.analysis.reports.parts import SystemReport, TaskRow, common_k, is_judged
@@ -14,11 +16,18 @@ from passhat.dataclass import dataclass
 from passhat.drawing import lines
 from passhat.drawing.figure import WIDTH
 from passhat.drawing.lines import Scale
-from passhat.messages import plural
+from passhat.messages import capitalised, plural
+from passhat.records.transcript import TranscriptKey
 from passhat.records.trial import natural_key, run_number
 from passhat.reporters import headline, wording
 from passhat.reporters.answer import Block, DisplayOptions, Judged, Paragraph, StatusLabel, Table
-from passhat.reporters.answers.explanation import category_text, why_section
+from passhat.reporters.answers.explanation import (
+    category_text,
+    caution,
+    compared_text,
+    place,
+)
+from passhat.reporters.answers.explanation import verdict as why_verdict
 from passhat.reporters.answers.report_blocks import (
     factor_blocks,
     most_reliable_first,
@@ -37,15 +46,16 @@ from passhat.reporters.formatting import (
 )
 from passhat.reporters.next_steps import next_steps, results_of
 from passhat.reporters.page_parts import (
-    LETTERS,
     MOST_ROWS,
     PageTranscripts,
     fit_transcripts,
     headline_parts,
     outcomes_of,
+    page_rows,
+    task_anchor,
 )
 from passhat.reporters.wording import meaning
-from passhat.stats.estimate import Estimate, Unavailable
+from passhat.stats.estimate import Estimate, Interval, Unavailable
 
 if TYPE_CHECKING:
     from passhat.analysis.explaining.explain import Explanation
@@ -70,14 +80,15 @@ def page_of(
     if not isinstance(transcripts, PageTranscripts):
         transcripts = fit_transcripts(report, transcripts or {}, trials=options.trials)
     many, why = len(report.systems) > 1, options.explanation
-    shown = _by_task(transcripts, report, options)
+    shown = transcript_links(transcripts, report, options)
     return {
-        "subject": "reliability report",
+        "subject": page_subject(report),
         "chip": headline.overview_chip(report) if many else headline.chip(report.systems[0]),
         "hero": None if many else key_numbers(report.systems[0]),
         "facts": system_facts(report) if many else [],
         "at_k": at_each_k(report) if many else None,
         "change": options.change,
+        "counts": "" if many else hero_counts(report.systems[0]),
         "reasons": {} if why is None else reasons_by_task(why),
         "figures": report_figures(report) if many else {},
         "by_tag": tag_table(report) if many else None,
@@ -92,7 +103,8 @@ def page_of(
         "many": many,
         "answer": headline.opening(report),
         "gates": gates,
-        "after": [*after, *([] if why is None else why_section(why))],
+        "why": None if why is None else why_view(why, shown),
+        "after": after,
         "effort": effort_table(report) if many else None,
         "sentences": {s.name: page_sentences(s, among=many) for s in report.systems},
         "transcripts": shown,
@@ -100,8 +112,26 @@ def page_of(
         "packed": len(transcripts.places),
         "cut": transcripts.cut_note,
         "left_out": transcripts.left_out_note,
-        "origin": origin(report),
+        "origin": origin(report, folders=False),
     }
+
+
+def page_subject(report: Report) -> str:
+    """What the page is about, beside the name of the tool."""
+    if len(report.systems) > 1:
+        return f"report on {len(report.systems)} agents"
+    system = report.systems[0]
+    return f"report on {system.name}, {wording.design(system)}"
+
+
+def hero_counts(system: SystemReport) -> str:
+    """What the answer rests on, and how much of the spread is luck, in one line."""
+    errors = system.design.errors
+    errored = f"{errors:,} errored" if errors else "none errored"
+    counts = f"{capitalised(wording.design(system))}, {errored}."
+    if isinstance(system.variance, Unavailable):
+        return counts
+    return f"{counts} {wording.luck(system.variance)}"
 
 
 def key_numbers(system: SystemReport) -> dict[str, Any] | None:
@@ -131,8 +161,14 @@ def _place_on_curve(system: SystemReport, k: int) -> dict[str, float]:
     shown = [p.k for p in system.decay.pass_hat if isinstance(p.estimate, Estimate)]
     if len(shown) < 2:
         return {}
-    shown += [p.k for p in system.decay.beyond if p.k <= 2 * shown[-1]]
-    scale = Scale(low=shown[0], high=max(shown), start=lines.LEFT, stop=WIDTH - lines.RIGHT)
+    shown += [p.k for p in system.decay.beyond if isinstance(p.estimate, Estimate)]
+    scale = Scale(
+        low=shown[0],
+        high=max(shown),
+        start=lines.LEFT,
+        stop=WIDTH - lines.RIGHT,
+        kind="doublings",
+    )
     return {"x": round(scale(k), 1)} if shown[0] <= k <= max(shown) else {}
 
 
@@ -175,6 +211,81 @@ def _shown_chip(chip: StatusLabel) -> list[str]:
     return [chip.tone, f"{chip.sign} {chip.words}"]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureGroup:
+    """Trials that failed in the same way; `width` is the length of its bar, from 0 to 100."""
+
+    title: str
+    trials: int
+    tasks: int
+    width: float
+    example: tuple[str, str]
+    runs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """Why trials fail, as the page of a report shows it; runs are names and addresses."""
+
+    title: str
+    compared: str
+    groups: tuple[FailureGroup, ...]
+    others: str
+    causes: tuple[tuple[str, str, str, str], ...]
+    caution: str
+
+
+def why_view(explanation: Explanation, links: TranscriptLinks) -> Why | None:
+    """Groups of failures, the largest first, and what goes together with failing."""
+    if not explanation.categories:
+        return None
+    addresses = {
+        (*task, run.number): run.address for task, found in links.items() for run in found.runs
+    }
+
+    def named(key: TranscriptKey) -> tuple[str, str]:
+        system, task, trial = key
+        number = run_number(trial, explanation.first_trial)
+        return place(key, explanation).removeprefix("task "), addresses.get(
+            (system, task, number), ""
+        )
+
+    shown, rest = explanation.categories[:MOST_BARS], explanation.categories[MOST_BARS:]
+    others = sum(one.count for one in rest)
+    return Why(
+        title=why_verdict(explanation),
+        compared=compared_text(explanation),
+        groups=tuple(
+            FailureGroup(
+                title=capitalised(category_text(one)),
+                trials=one.count,
+                tasks=len(one.tasks),
+                width=round(100 * one.count / shown[0].count, 1),
+                example=named(one.example),
+                runs=tuple(map(named, one.runs[:MOST_RUNS_NAMED])),
+            )
+            for one in shown
+        ),
+        others=f"{plural(others, 'trial')} in {plural(len(rest), 'other group')}" if rest else "",
+        causes=tuple(
+            (
+                cause.sentence,
+                f"p = {cause.p:.2g}. {cause.detail}".strip(),
+                *named(cause.example.failing),
+            )
+            for cause in explanation.causes
+        ),
+        caution=caution(explanation),
+    )
+
+
+MOST_BARS = 8
+"""Groups of failures that have a bar; the page of `passhat why` has them all."""
+
+MOST_RUNS_NAMED = 40
+"""Trials of a group that are named below its bar."""
+
+
 def reasons_by_task(explanation: Explanation) -> dict[tuple[str, str], str]:
     """What went wrong in most failed runs of each task, in the words of the categories."""
     counts: dict[tuple[str, str], Counter[str]] = {}
@@ -211,23 +322,191 @@ def _without_meanings(one: Paragraph) -> Paragraph:
     return replace(one, text=" ".join(text.split()))
 
 
-def _by_task(transcripts: PageTranscripts, report: Report, options: DisplayOptions) -> RunLinks:
-    """The transcripts of each task: the number and the mark of a run, and where its words are."""
-    outcomes = (
-        outcomes_of(report, list(transcripts.texts), options.trials) if transcripts.texts else {}
-    )
-    found: dict[tuple[str, str], list[RunLink]] = {}
-    for key, page in transcripts.texts.items():
-        system, task, trial = key
-        block, place = transcripts.places.get(key, (0, 0))
-        link = RunLink(
-            title=run_number(trial, options.first_trial),
-            mark=LETTERS.get(outcomes.get(key), ""),
-            place="" if key in transcripts.written else f"{block}.{place}",
-            page=page if key in transcripts.written else "",
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLink:
+    """A trial of a task as its mark; `address` is empty if the page has no transcript of it.
+
+    Else its `page` is the transcript, or `place` says where that is packed.
+    """
+
+    number: str
+    outcome: str
+    address: str = ""
+    place: str = ""
+    page: str = ""
+
+    @property
+    def mark(self) -> str:
+        return {"passed": "P", "failed": "F", "errored": "E"}.get(self.outcome, "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRuns:
+    """The trials of a task that has transcripts on the page, and what was asked of the agent."""
+
+    address: str
+    request: str
+    runs: tuple[RunLink, ...]
+
+    @property
+    def shown(self) -> list[RunLink]:
+        """Those whose transcript is on the page."""
+        return [run for run in self.runs if run.address]
+
+    @property
+    def marks(self) -> Iterator[RunLink | str]:
+        """The trials in order: those on the page, and between them the letters of others."""
+        for linked, runs in groupby(self.runs, key=lambda run: bool(run.address)):
+            if linked:
+                yield from runs
+            else:
+                yield "".join(run.mark for run in runs)
+
+    @property
+    def first(self) -> RunLink:
+        """The one to read first: the first that did not pass, else the first of all."""
+        return next((run for run in self.shown if run.outcome != "passed"), self.shown[0])
+
+    @property
+    def passed(self) -> RunLink | None:
+        """One that passed, to read beside one that did not."""
+        return next((run for run in self.shown if run.outcome == "passed"), None)
+
+
+TranscriptLinks = Mapping[tuple[str, str], TaskRuns]
+"""What can be opened, by system and task."""
+
+
+def transcript_links(
+    transcripts: PageTranscripts, report: Report, options: DisplayOptions
+) -> TranscriptLinks:
+    """The transcripts of each task, with the marks of all its trials where these are known."""
+    if not transcripts.texts:
+        return {}
+    outcomes = outcomes_of(report, list(transcripts.texts), options.trials)
+    several = len(report.systems) > 1
+    by_task: dict[tuple[str, str], set[int]] = {}
+    for system, task, trial in transcripts.texts:
+        by_task.setdefault((system, task), set()).add(trial)
+    for system, task, trial in outcomes:
+        if (system, task) in by_task:
+            by_task[system, task].add(trial)
+    found = {}
+    for (system, task), trials in by_task.items():
+        address = task_anchor(system if several else "", task)
+        links = []
+        for trial in sorted(trials):
+            key = system, task, trial
+            ended = outcomes.get(key)
+            number, outcome = (
+                run_number(trial, options.first_trial),
+                ended.name.lower() if ended is not None else "",
+            )
+            if key not in transcripts.texts:
+                links.append(RunLink(number=number, outcome=outcome))
+                continue
+            block, place = transcripts.places.get(key, (0, 0))
+            written = key in transcripts.written
+            links.append(
+                RunLink(
+                    number=number,
+                    outcome=outcome,
+                    address=f"{address}-trial-{number.removeprefix('#')}",
+                    place="" if written else f"{block}.{place}",
+                    page=transcripts.texts[key] if written else "",
+                )
+            )
+        found[system, task] = TaskRuns(
+            address=address, request=transcripts.requests.get((system, task), ""), runs=tuple(links)
         )
-        found.setdefault((system, task), []).append(link)
     return found
+
+
+# Tasks in groups that fold: those with the same count share one interval.
+
+MOST_GROUPS = 8
+"""Different counts of passes up to which each is a group; more are put together by quarters."""
+
+MOST_UNGROUPED = 12
+"""Tasks up to which there are no groups: all of them are seen at once."""
+
+_QUARTERS = (0.25, 0.5, 0.75, 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskGroup:
+    """Tasks that passed equally often; `label` and `interval` where they share one."""
+
+    title: str
+    rows: Sequence[TaskRow]
+    is_open: bool
+
+    @property
+    def label(self) -> str:
+        labels = {row.label for row in self.rows}
+        return labels.pop() if len(labels) == 1 else ""
+
+    @property
+    def interval(self) -> Interval | None:
+        intervals = {row.rate.interval for row in self.rows}
+        return intervals.pop() if len(intervals) == 1 else None
+
+    @property
+    def reach(self) -> Interval:
+        """From the lowest to the highest end of their intervals."""
+        ends = [end for row in self.rows if (end := row.rate.interval) is not None]
+        return Interval(min(end.low for end in ends), max(end.high for end in ends))
+
+    @property
+    def value(self) -> float:
+        """Their mean rate."""
+        return sum(row.rate.value for row in self.rows) / len(self.rows)
+
+
+def task_groups(tasks: Sequence[TaskRow]) -> list[TaskGroup]:
+    """The tasks of a page: those that pass sometimes first, then never, then always.
+
+    A few tasks are one group. Else those with one count are; if there are more than a few counts,
+    those within a quarter of the rate.
+    """
+    rows = page_rows(tasks)
+    if len(rows) <= MOST_UNGROUPED:
+        return [TaskGroup(title="", rows=rows, is_open=True)] if rows else []
+    counts = {(row.passed, row.runs) for row in rows}
+    by_count = len(counts) <= MOST_GROUPS
+    groups: dict[tuple[float, ...], list[TaskRow]] = {}
+    for row in rows:
+        if row.passed in (0, row.runs):
+            key: tuple[float, ...] = (1 if row.passed == 0 else 2,)
+        elif by_count:
+            key = (0, row.passed / row.runs, row.runs)
+        else:
+            key = (0, bisect_right(_QUARTERS, row.passed / row.runs))
+        groups.setdefault(key, []).append(row)
+    found = [groups[key] for key in sorted(groups)]
+    return [
+        TaskGroup(
+            title=f"{plural(len(group), 'task')} passed {_how_often(group)}",
+            rows=group,
+            is_open=place == 0 and (len(group) <= MOST_UNGROUPED or len(found) == 1),
+        )
+        for place, group in enumerate(found)
+    ]
+
+
+def _how_often(group: Sequence[TaskRow]) -> str:
+    """How often the tasks of a group passed, in words: "2 of 4", "1 to 4 of 20", "26% to 49%"."""
+    passed, runs = [row.passed for row in group], {row.runs for row in group}
+    if len(runs) == 1:
+        low, high = min(passed), max(passed)
+        return f"{low if low == high else f'{low} to {high}'} of {runs.pop()}"
+    rates = [row.passed / row.runs for row in group]
+    if max(rates) == 0:
+        return "never"
+    if min(rates) == 1:
+        return "every time"
+    least, greatest = (percent(rate) for rate in (min(rates), max(rates)))
+    return least if least == greatest else f"{least} to {greatest}"
 
 
 # What the page of several systems shows: the answer at each k, facts, all tasks in one table.
@@ -238,19 +517,6 @@ MOST_OWN_ROWS = 150
 A row takes about 650 bytes: 150 of them leave a page within 150 KB and 1 KB a task.
 """
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunLink:
-    """A transcript of a task: its run, how that ended, and its `page` or the place it is packed."""
-
-    title: str
-    mark: str
-    place: str
-    page: str
-
-
-RunLinks = Mapping[tuple[str, str], Sequence[RunLink]]
-"""The transcripts of each system and task."""
 
 _MOST_ROWS_AT_K = 24  # systems times k: a row of a picture and a table takes a kilobyte
 _MOST_TAGS = 8  # more columns do not fit beside a picture
@@ -382,7 +648,7 @@ def effort_table(report: Report) -> Table | None:
     return Table(header=("per trial", *heads), rows=rows)
 
 
-def tasks_together(report: Report, transcripts: RunLinks) -> Together | None:
+def tasks_together(report: Report, transcripts: TranscriptLinks) -> Together | None:
     """All tasks in one table, where a table for each system would take too much of the page."""
     rates = _rates(report)
     if len(rates) * len(report.systems) <= MOST_OWN_ROWS:

@@ -41,6 +41,7 @@ from passhat.reporters.answers.report_blocks import (
     most_reliable_first,
     systems_table,
 )
+from passhat.reporters.answers.report_page import task_groups
 from passhat.reporters.formatting import (
     amount,
     metric_label,
@@ -53,11 +54,11 @@ from passhat.reporters.formatting import (
 )
 from passhat.reporters.next_steps import next_steps
 from passhat.reporters.page_parts import (
-    LONG_TABLE,
+    LONG_LIST,
     MOST_ROWS,
     headline_parts,
-    page_rows,
     page_templates,
+    task_anchor,
 )
 from passhat.reporters.wording import GLOSSARY
 
@@ -71,7 +72,6 @@ WIDEST = 76
 """Characters of a table up to which it fits into seven of the page's twelve columns."""
 
 _MARK_TAGS = {"P": "b", "F": "i", "E": "u"}
-_MARK_CLASSES = {"P": "good", "F": "bad", "E": "none"}
 
 _SHORT_NAME, _LONGEST_PIECE = 16, 24
 _OPTIONS = re.compile(r"((?<!\S)--[a-z][a-z-]*)")
@@ -115,13 +115,13 @@ def templates() -> Environment:
     environment.globals |= {
         "reading_lines": reading_lines,
         "labels": LABELS,
-        "long_table": LONG_TABLE,
+        "long_list": LONG_LIST,
         "most_rows": MOST_ROWS,
         "glossary": GLOSSARY,
     }
     environment.filters |= {
         "amount": amount,
-        "anchor": _anchor,
+        "anchor": lambda names: task_anchor(*names),
         "coloured_marks": coloured_marks,
         "design": wording.design,
         "errors_note": wording.errors_note,
@@ -133,7 +133,6 @@ def templates() -> Environment:
         "lay_out": lay_out,
         "lead": _lead,
         "marks": lambda sequence: run_marks(sequence or ""),
-        "mark_class": lambda letter: _MARK_CLASSES[letter],
         "meaning": _meaning,
         "metric_label": metric_label,
         "metric_name": wording.metric_name,
@@ -155,7 +154,7 @@ def templates() -> Environment:
         "systems_table": lambda systems, asked=None: systems_table(
             {system.name: system for system in systems}, "in %", asked=asked
         ),
-        "table_rows": page_rows,
+        "task_groups": task_groups,
         "section_link": lambda place: f"#system-{place}",
         "shown_metrics": wording.shown_metrics,
         "verdict": headline.verdict,
@@ -295,13 +294,6 @@ def _asset(name: str) -> str:
 def source_hash(text: str) -> str:
     """What a policy calls an inline script or style by."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _anchor(names: tuple[str, str]) -> str:
-    """The id of a task's row: its name, and enough of the system's that no two are alike."""
-    system, task = names
-    mark = hashlib.sha256(system.encode(errors="replace")).hexdigest()[:4]
-    return "t-" + "_".join(f"{safe_text(task)}-{mark}".split())
 
 
 def _meaning(metric: str) -> str:

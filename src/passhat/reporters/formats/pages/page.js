@@ -7,49 +7,75 @@ document.querySelector("[data-theme-switch]")?.addEventListener("click", () => {
   root.dataset.theme = now === "dark" ? "light" : "dark";
 });
 
-// The search, the choice and the order are in the address, so that a link to them can be sent.
-const state = new URLSearchParams(location.hash.startsWith("#?") ? location.hash.slice(2) : "");
+// The search, the choice, the order and k are in the address, so that a link to them can be sent.
+const state = new URLSearchParams(location.search);
 const remember = (key, value) => {
   if (value) state.set(key, value);
   else state.delete(key);
   const kept = state.toString();
-  history.replaceState(null, "", location.pathname + location.search + (kept && `#?${kept}`));
+  history.replaceState(history.state, "", location.pathname + (kept && `?${kept}`) + location.hash);
 };
 
 const order = new Intl.Collator(undefined, { numeric: true });
 for (const [place, section] of document.querySelectorAll("[data-tasks]").entries()) {
-  const table = section.querySelector("table");
-  const body = section.querySelector("tbody");
-  const rows = [...body.rows].filter((row) => !row.classList.contains("said"));
-  // The transcripts of a task are in the row below it, and move with it.
-  const said = new Map([...body.querySelectorAll(".said")].map((row) => [row.previousElementSibling, row]));
+  const named = (key) => key + (place || "");
+  const rows = [...section.querySelectorAll("[data-row]")];
+  const groups = [...section.querySelectorAll(".group")];
+  const opened = new Map(groups.map((group) => [group, group.open]));
   const text = section.querySelector("input[type=search]");
-  const label = section.querySelector("select");
+  const label = section.querySelector("select:not([data-order])");
+  const arranged = section.querySelector("select[data-order]");
   const count = section.querySelector("output");
+  const words = new Map(rows.map((row) => [row, (row.querySelector(".name") ?? row).textContent.toLowerCase()]));
 
   const filter = () => {
     const wanted = text.value.toLowerCase();
+    const fits = (row) => words.get(row).includes(wanted) && (!label?.value || row.dataset.label === label.value);
     let shown = 0;
     for (const row of rows) {
-      const fits = row.cells[0].textContent.toLowerCase().includes(wanted) &&
-        (!label?.value || row.dataset.label === label.value);
-      row.hidden = !fits;
-      if (said.has(row)) said.get(row).hidden = !fits;
-      shown += fits;
+      row.hidden = !fits(row);
+      shown += !row.hidden;
+    }
+    // What was found is shown, whatever it is folded into; afterwards folds are as they were.
+    for (const group of groups) {
+      const found = group.querySelector("[data-row]:not([hidden])");
+      group.hidden = !found;
+      group.open = wanted ? !!found : opened.get(group);
     }
     count.value = `${shown} of ${rows.length} task${rows.length === 1 ? "" : "s"}`;
   };
-  text.value = state.get(`find${place}`) ?? "";
-  if (label) label.value = state.get(`label${place}`) ?? "";
-  text.addEventListener("input", () => (filter(), remember(`find${place}`, text.value)));
-  label?.addEventListener("change", () => (filter(), remember(`label${place}`, label.value)));
+  text.value = state.get(named("find")) ?? "";
+  if (label) label.value = state.get(named("label")) ?? "";
+  text.addEventListener("input", () => (filter(), remember(named("find"), text.value)));
+  label?.addEventListener("change", () => (filter(), remember(named("label"), label.value)));
+
+  // In another order than by passes, all rows are one list.
+  if (arranged) {
+    const homes = new Map(rows.map((row) => [row, row.parentElement]));
+    const flat = Object.assign(document.createElement("ul"), { className: "rows", hidden: true });
+    section.querySelector(".groups").append(flat);
+    const keys = { name: (row) => row.dataset.row, score: (row) => row.dataset.score };
+    const arrange = () => {
+      const key = keys[arranged.value];
+      const sorted = key ? rows.toSorted((a, b) => order.compare(key(a), key(b))) : rows;
+      for (const row of sorted) (key ? flat : homes.get(row)).append(row);
+      flat.hidden = !key;
+      filter();
+    };
+    arranged.value = state.get(named("sort")) ?? "";
+    if (arranged.selectedIndex < 0) arranged.value = "";
+    arranged.addEventListener("change", () => (arrange(), remember(named("sort"), arranged.value)));
+    if (arranged.value) arrange();
+  }
   filter();
 
+  const table = section.querySelector("table");
   const heads = [...section.querySelectorAll("thead th")];
   heads.forEach((head, column) => {
     const button = head.querySelector("button");
     if (!button) return;
     const sort = () => {
+      const body = table.tBodies[0];
       const down = head.getAttribute("aria-sort") === "ascending";
       heads.forEach((other) => other.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
@@ -62,12 +88,12 @@ for (const [place, section] of document.querySelectorAll("[data-tasks]").entries
       rows.sort((a, b) => (down ? compare(b, a) : compare(a, b)));
       // Out of the page while rows move: it is laid out once, when they are back.
       body.remove();
-      body.append(...rows.flatMap((row) => (said.has(row) ? [row, said.get(row)] : [row])));
+      body.append(...rows);
       table.append(body);
-      remember(`sort${place}`, (down ? "-" : "") + button.textContent);
+      remember(named("sort"), (down ? "-" : "") + button.textContent);
     };
     button.addEventListener("click", sort);
-    const wanted = state.get(`sort${place}`);
+    const wanted = state.get(named("sort"));
     if (wanted && wanted.replace(/^-/, "") === button.textContent) {
       sort();
       if (wanted.startsWith("-")) sort();
@@ -108,7 +134,7 @@ if (slider) {
   const show = () => {
     const one = ks[+slider.value];
     document.querySelector("[data-k-shown]").value = one.k;
-    document.querySelector("[data-k-note]").textContent = one.model ? "beyond the runs: a model, not measured" : "measured";
+    document.querySelector("[data-k-note]").textContent = one.model ? "a model, not measured" : "measured";
     slider.setAttribute("aria-valuetext", one.k === 1 ? "once" : `${one.k} times in a row`);
     if (hero) showOne(one);
     for (const part of several) part.hidden = +part.dataset.atK !== one.k;
@@ -120,14 +146,18 @@ if (slider) {
     const found = curve.querySelector(`circle[data-x="${k}"]`);
     return found ? found.getAttribute("cx") : ks.find((one) => one.k === k).x ?? null;
   };
-  slider.addEventListener("input", show);
+  slider.addEventListener("input", () => (show(), remember("k", String(ks[+slider.value].k))));
+  const asked = ks.findIndex((one) => String(one.k) === state.get("k"));
+  if (asked >= 0) slider.value = asked;
   show();
 }
 
+const named = (hash) => (hash ? document.getElementById(decodeURIComponent(hash.slice(1))) : null);
+
 // A link to a task or a system opens what it is folded into.
 const reveal = () => {
-  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  if (!target) return;
+  const target = named(location.hash);
+  if (!target || target.matches(".trial")) return;
   for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
   // On a reload the browser would go back to where it was, which may be another place.
   history.scrollRestoration = "manual";
@@ -191,8 +221,13 @@ const saved = {
     save(fileName(figure) + ".csv", asCsv(JSON.parse(figure.dataset.rows)), "text/csv");
   },
   csv(button) {
-    const rows = [...button.closest("[data-tasks]").querySelectorAll("thead tr, tbody tr[data-row]:not([hidden])")];
-    save("tasks.csv", asCsv(rows.map((row) => [...row.cells].map((cell) => cell.textContent.trim()))), "text/csv");
+    const section = button.closest("[data-tasks]");
+    const rows = [...section.querySelectorAll("thead tr, tbody tr[data-row]:not([hidden])")];
+    const lines = rows.map((row) => [...row.cells].map((cell) => cell.textContent.trim()));
+    const listed = [...section.querySelectorAll("li[data-row]:not([hidden])")];
+    const said = (row, part) => row.querySelector(part)?.textContent.trim() ?? "";
+    if (listed.length) lines.push(["task", "label", "passed", "score", "trials"], ...listed.map((row) => [row.dataset.row, row.dataset.label, said(row, ".n"), row.dataset.score ?? "", said(row, ".runs")]));
+    save("tasks.csv", asCsv(lines), "text/csv");
   },
 };
 document.addEventListener("click", (event) => {
@@ -203,21 +238,109 @@ document.addEventListener("click", (event) => {
 // Transcripts that are not written out stay packed until one of them is opened. A block holds
 // pieces of this very page, escaped when it was made.
 const stored = document.getElementById("transcripts");
-if (stored) {
-  const blocks = JSON.parse(stored.textContent);
-  const opened = new Map();
-  const unpack = async (packed) => {
-    const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
-    return JSON.parse(await new Response(stream).text());
-  };
-  for (const details of document.querySelectorAll("details[data-transcript]:not([data-transcript=''])")) {
-    details.addEventListener("toggle", async () => {
-      const place = details.lastElementChild;
-      if (!details.open || place.childElementCount) return;
-      const [block, number] = details.dataset.transcript.split(".").map(Number);
-      if (!opened.has(block)) opened.set(block, unpack(blocks[block]));
-      place.innerHTML = (await opened.get(block))[number];
-    });
+const blocks = stored && JSON.parse(stored.textContent);
+const unpacked = new Map();
+const unpack = async (packed) => {
+  const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  return JSON.parse(await new Response(stream).text());
+};
+const filled = async (trial) => {
+  const said = trial.querySelector(".said");
+  if (trial.dataset.transcript) {
+    const [block, number] = trial.dataset.transcript.split(".").map(Number);
+    trial.dataset.transcript = "";
+    if (!unpacked.has(block)) unpacked.set(block, unpack(blocks[block]));
+    said.innerHTML = (await unpacked.get(block))[number];
   }
+  return said;
+};
+
+// The address of a trial opens it in the drawer, also without a script. With one, focus moves there
+// and back, the page stays where it was, and keys walk through trials and messages.
+if (document.querySelector(".drawer")) {
+  let opener = null, scrolled = 0;
+  const shown = () => document.querySelector(".drawer:has(.trial:target), .drawer.on");
+  // Beside another trial: both in two columns, with a mark where their calls part.
+  const beside = async (trial, other) => {
+    const sides = await Promise.all([trial, other].map(filled));
+    const calls = sides.map((side) => [...side.querySelectorAll(".card.call")]);
+    const words = (card) => card && ["code", "dl", ".words"].map((part) => card.querySelector(part)?.textContent).join();
+    const most = Math.max(...calls.map((all) => all.length));
+    let at = 0;
+    while (at < most && words(calls[0][at]) === words(calls[1][at])) at++;
+    const both = Object.assign(document.createElement("div"), { className: "sides" });
+    const halves = sides.map((side, i) => {
+      const cards = [...side.children].map((card) => card.cloneNode(true));
+      const cut = calls[i][at] ? [...side.children].indexOf(calls[i][at]) : cards.length;
+      return [cards.slice(0, cut), cards.slice(cut)];
+    });
+    const column = (...parts) => {
+      const box = document.createElement("div");
+      box.append(...parts);
+      return box;
+    };
+    const heading = (one) => Object.assign(document.createElement("h4"), { textContent: one.querySelector("h3").firstChild.textContent + one.querySelector(".chip").textContent });
+    both.append(...[trial, other].map((one, i) => column(heading(one), ...halves[i][0])));
+    both.append(Object.assign(document.createElement("p"), { className: "fork", textContent: at < most ? "≠ Here they part" : "Their calls are the same" }));
+    both.append(...halves.map((half) => column(...half[1])));
+    trial.append(both);
+  };
+  const turn = async () => {
+    for (const one of document.querySelectorAll(".drawer .on, .drawer.on, .pair-view")) one.classList.remove("on", "pair-view");
+    for (const one of document.querySelectorAll(".drawer .sides")) one.remove();
+    for (const one of document.querySelectorAll(".said[hidden]")) one.hidden = false;
+    const pair = location.hash && [...document.querySelectorAll(".beside-link")].find((one) => one.hash === location.hash);
+    const trial = pair ? pair.closest(".trial") : named(location.hash);
+    for (const one of document.querySelectorAll(".drawer [aria-current]")) one.removeAttribute("aria-current");
+    if (!trial?.matches(".trial")) return;
+    const drawer = trial.closest(".drawer");
+    [...drawer.querySelectorAll(".others a")].find((one) => one.getAttribute("href") === `#${trial.id}`)?.setAttribute("aria-current", "true");
+    scrollTo(0, scrolled);
+    if (pair) {
+      drawer.classList.add("on", "pair-view");
+      trial.classList.add("on");
+      trial.querySelector(".said").hidden = true;
+      await beside(trial, document.getElementById(trial.id.replace(/\d+$/, /\d+$/.exec(pair.hash))));
+    } else await filled(trial);
+    drawer.scrollTop = 0;
+    trial.querySelector("h3").focus({ preventScroll: true });
+  };
+  const close = () => {
+    if (!shown()) return;
+    // The target changes with an address that is gone to, not with one that is set.
+    location.hash = "";
+    history.replaceState(null, "", location.pathname + location.search);
+    turn();
+    scrollTo(0, scrolled);
+    opener?.focus({ preventScroll: true });
+  };
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href^='#']");
+    if (!link) return;
+    if (link.matches(".close")) {
+      event.preventDefault();
+      close();
+    } else if (!link.closest(".drawer")) {
+      [opener, scrolled] = [link, scrollY];
+    }
+  });
+  addEventListener("hashchange", turn);
+  document.addEventListener("keydown", (event) => {
+    const drawer = shown();
+    if (!drawer || event.target.closest("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "Escape") close();
+    const rail = [...drawer.querySelectorAll(".others a")];
+    const way = { "]": 1, "[": -1 }[event.key];
+    const now = rail.findIndex((one) => one.hasAttribute("aria-current"));
+    if (way && rail[now + way]) location.hash = rail[now + way].getAttribute("href");
+    const step = { j: 1, k: -1 }[event.key];
+    if (!step) return;
+    const cards = [...drawer.querySelectorAll(".card, .checks")].filter((card) => card.getClientRects().length);
+    const edge = drawer.querySelector("header").getBoundingClientRect().bottom + 12;
+    const tops = cards.map((card) => card.getBoundingClientRect().top - edge);
+    const next = step > 0 ? tops.find((top) => top > 4) : tops.findLast((top) => top < -4);
+    if (next !== undefined) drawer.scrollBy(0, next);
+  });
+  turn();
 }
