@@ -30,6 +30,7 @@ STUDIES = (
     "sequential_comparisons",
     "peers",
     "pull_requests",
+    "overview",
     "whole_runner",
     "why",
 )

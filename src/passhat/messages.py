@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from datetime import date
 from typing import Any, TypeVar
 from zlib import crc32
 
@@ -25,6 +26,7 @@ _FIRST_COMBINING = 0x300
 _OWN_MARKS = frozenset("●○━─█▒░…")
 # Digits of a mark on names that are cut alike: four nearly always suffice.
 _MARKS = (4, 6, 8)
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 def short_repr(head: str, *parts: str, see: str = "") -> str:
@@ -118,6 +120,19 @@ def short_commit(commit: str | None) -> str:
     ('8ce6027', '')
     """
     return (commit or "")[:7]
+
+
+def short_day(started: str | None) -> str:
+    """The day of a time as people write it; as it stands if it is none.
+
+    >>> short_day("2026-11-06T09:00:00.000+00:00")
+    '6 Nov'
+    """
+    try:
+        day = date.fromisoformat((started or "")[:10])
+    except ValueError:
+        return safe_text((started or "")[:10])
+    return f"{day.day} {_MONTHS[day.month - 1]}"
 
 
 def metric_label(name: str) -> str:
@@ -342,7 +357,7 @@ def _shown(content: Any) -> str:
         return content.name
     if isinstance(content, bool | int):
         return str(content)
-    if isinstance(content, float) or hasattr(content, "interval") or hasattr(content, "reason"):
+    if isinstance(content, float) or hasattr(content, "value") or hasattr(content, "reason"):
         return rounded(content)
     if hasattr(content, "low") and hasattr(content, "high"):
         return f"[{content.low:.3g}, {content.high:.3g}]"

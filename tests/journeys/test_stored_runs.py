@@ -8,8 +8,7 @@ from passhat.errors import ArgumentError, InputError
 from passhat.history import History
 from passhat.journeys import Results
 from passhat.journeys.gating import FALSE_ALARMS, review_change
-from passhat.journeys.overview import judge_run
-from passhat.journeys.stored_runs import change_of_results, stored_gates
+from passhat.journeys.stored_runs import change_of_results, judge_run, stored_gates
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from passhat.dataclass import dataclass
 from passhat.errors import PasshatError
 from passhat.history.queries import run_label
-from passhat.messages import plural, short_commit
+from passhat.messages import plural, short_commit, short_day
 from passhat.reporters.formats import html
 from passhat.reporters.formats.html import page_script, page_style, source_hash
 
@@ -97,6 +97,7 @@ def _templates() -> Environment:
         "plural": plural,
         "short_commit": short_commit,
         "suite_anchor": _suite_anchor,
+        "day": short_day,
         "when": lambda text: (text or "")[:16].replace("T", " "),
     }
     return environment

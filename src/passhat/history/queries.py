@@ -165,6 +165,57 @@ def page_of_runs(
     return [history.run_by_id(run_id) for (run_id,) in rows]
 
 
+def runs_until(history: History, run: Run, *, limit: int) -> list[Run]:
+    """A run and the newest finished runs of its suite before it, oldest first; `limit` in all."""
+    return [*(history.run_by_id(number) for number, *_ in _before(history, run, limit - 1)), run]
+
+
+def state_until(history: History, run: Run, *, limit: int) -> tuple[Row, ...]:
+    """What changes when any of these runs does, or the tag of one: cheap to ask for."""
+    return (*_before(history, run, limit - 1), (run.id, run.status, run.trials, run.tags))
+
+
+def _before(history: History, run: Run, limit: int) -> list[Row]:
+    """The finished runs of a suite before one: number, checksum and tags, oldest first."""
+    rows = history.database.execute(
+        f"SELECT id, sealed, (SELECT {history.database.joined}(name, ' ') FROM tags "  # noqa: S608
+        "WHERE run = runs.id) FROM runs WHERE suite = ?1 AND id <> ?2 AND status = 'finished' "
+        "AND (started < ?3 OR (started = ?3 AND id < ?2)) AND EXISTS (SELECT 1 FROM trials "
+        "WHERE run = runs.id) ORDER BY started DESC, id DESC LIMIT ?4",
+        (run.suite, run.id, run.started, limit),
+    )
+    return rows.fetchall()[::-1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialMark:
+    """One trial of a task: its number, counted from one, the number it is stored under, its end."""
+
+    place: int
+    trial: int
+    outcome: Outcome
+
+
+def marks_of_tasks(
+    history: History, run: Run, system: str, tasks: Sequence[str]
+) -> dict[str, list[TrialMark]]:
+    """How each trial of some tasks ended, by number."""
+    first = first_trial(history, run)
+    found: dict[str, list[TrialMark]] = {}
+    for task in tasks:
+        rows = history.database.execute(
+            "SELECT trial, outcome FROM trials WHERE run = ? "
+            "AND system = (SELECT id FROM names WHERE text = ?) "
+            "AND task = (SELECT id FROM names WHERE text = ?) ORDER BY trial",
+            (run.id, system, task),
+        )
+        found[task] = [
+            TrialMark(place=trial - first + 1, trial=trial, outcome=Outcome(outcome))
+            for trial, outcome in rows
+        ]
+    return found
+
+
 def each_run(history: History, *, batch: int = 50) -> Iterator[Run]:
     """Every run, newest first, a few at a time."""
     offset = 0

@@ -26,7 +26,7 @@ from passhat.journeys.results import (
     store_is_there,
     trials_or_results,
 )
-from passhat.journeys.stored_runs import days_around, stored_days
+from passhat.journeys.stored_runs import days_around, looks_at, stored_days
 from passhat.messages import few, plural
 from passhat.records.suite import plain_pairings, variants
 
@@ -381,11 +381,6 @@ class JudgedResults:
                 seed=suite.seed,
             )
             return replay_run(rule, tickets, journal.finished())
-
-
-def looks_at(run: Run) -> tuple[int, ...]:
-    """After how many trials a stored run was judged, the last being all that it has."""
-    return (*run.options.get("judged_at", ()), run.trials)
 
 
 def _loaded(suite: Suite | str | Path | None) -> Suite | None:

@@ -4,70 +4,82 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from passhat.analysis.comparing.trends import SystemTrend, trends
+from passhat.analysis.comparing.trends import HORIZON, SystemTrend, trends
 from passhat.analysis.reports.metrics import HeadlineNumber, headline_number, mean_pass_hat
 from passhat.analysis.reports.parts import headline_k
 from passhat.analysis.reports.report import Report
 from passhat.dataclass import dataclass
 from passhat.drawing import Figure, sparkline
-from passhat.errors import PasshatError
 from passhat.history import History, Run
-from passhat.history.queries import SuiteLine, list_suites, suite_spending
+from passhat.history.queries import (
+    SuiteLine,
+    TrialMark,
+    list_suites,
+    marks_of_tasks,
+    state_until,
+    suite_spending,
+)
 from passhat.journeys.analyses import counted_run, report
-from passhat.journeys.gating import looks_at
 from passhat.journeys.results import bars_of_run
 from passhat.journeys.stored_runs import (
     BaselineChange,
+    RunVerdict,
     baseline_of,
     change_since,
     explain_run,
     run_groupings,
     run_labels,
-    stored_gates,
+    verdict_on,
 )
-from passhat.messages import first_few, plural
 from passhat.records import Tally
-from passhat.stats.estimate import Unavailable
 
 if TYPE_CHECKING:
+    from passhat.analysis.comparing.trends import AgentVerdict
     from passhat.analysis.explaining.explain import Explanation
-    from passhat.analysis.gates.gate import Verdicts
     from passhat.analysis.reports.metrics import RunGroups
 
 SPENDING_DAYS = 30
 SUITES_A_PAGE = 20
-CHANGES_BACK = 30
-"""Runs in which a change is looked for."""
-
 RUNS_BACK = 12
-"""Runs in the small trend of a system."""
+"""Runs in the small trend of an agent."""
+
+MOST_TASKS = 8
+"""Tasks of a fall that are listed with their trials."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemLine:
-    """One system of a suite: its newest run, its number there, and how it got there.
+    """One agent of a suite: its newest run, its number there, and how it got there.
 
-    `attention` says what got worse since the run before: one sentence each.
+    The verdict is on `judged`, its newest finished run; `marks` are the trials there of the tasks
+    that fell.
     """
 
     name: str
     run: Run
+    judged: Run | None
     tasks: int
     trials: int
     headline: HeadlineNumber
     spark: Figure
-    attention: tuple[str, ...] = ()
+    verdict: AgentVerdict | None = None
+    marks: Mapping[str, Sequence[TrialMark]] = field(default_factory=dict)
+
+    @property
+    def fell(self) -> bool:
+        """Whether it fell by more than noise."""
+        return self.verdict is not None and self.verdict.fell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteBlock:
-    """One suite with its systems; `gates` are those that its newest run failed or left undecided.
+    """One suite with its agents; `gates` are those that its newest run failed or left undecided.
 
     `spent` is what its runs of the last 30 days cost, in dollars.
     """
@@ -75,18 +87,28 @@ class SuiteBlock:
     suite: SuiteLine
     systems: tuple[SystemLine, ...]
     newest: Run
-    gates: tuple[str, ...] = ()
+    gates: tuple[tuple[str, str], ...] = ()
     spent: float | None = None
 
     @property
-    def needs_attention(self) -> bool:
-        """Whether anything got worse, or a gate failed or is undecided."""
-        return bool(self.gates or self.attention)
+    def fell(self) -> list[SystemLine]:
+        """The agents that fell by more than noise."""
+        return [line for line in self.systems if line.fell]
 
     @property
-    def attention(self) -> list[tuple[SystemLine, str]]:
-        """What got worse, by system."""
-        return [(line, sentence) for line in self.systems for sentence in line.attention]
+    def failed(self) -> list[str]:
+        """The gates that failed, as sentences."""
+        return [sentence for word, sentence in self.gates if word == "FAIL"]
+
+    @property
+    def undecided(self) -> list[str]:
+        """The gates that are neither passed nor failed: no alarm, but no all-clear."""
+        return [sentence for word, sentence in self.gates if word == "UNDECIDED"]
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether anything fell by more than noise, or a gate failed: what is shown in red."""
+        return bool(self.fell or self.failed)
 
 
 def suites_on_page(history: History, page: int) -> tuple[list[SuiteLine], int]:
@@ -97,118 +119,48 @@ def suites_on_page(history: History, page: int) -> tuple[list[SuiteLine], int]:
 
 
 def look_at_suite(reports: ReportCache, history: History, suite: SuiteLine) -> SuiteBlock:
-    """One suite: the newest number of each of its systems, and how it got there."""
-    every = history.runs(suite=suite.name, limit=CHANGES_BACK)
-    runs = every[:RUNS_BACK]
-    ended = [run for run in reversed(every) if run.trials and run.status == "finished"]
-    moved = reports.trends(history, ended) if len(ended) > 1 else ()
-    trends = {trend.name: trend for trend in moved}
-    systems: dict[str, list[_SystemInRun]] = {}
+    """One suite: the newest number of each of its agents, how it got there, and the verdict."""
+    runs = history.runs(suite=suite.name, limit=RUNS_BACK)
+    systems: dict[str, list[tuple[Run, Tally]]] = {}
     for run in runs:
-        groupings = partial(reports.groupings, history, run)
         for tally in reports.tallies(history, run) if run.trials else ():
-            in_run = _SystemInRun(run=run, tally=tally, groupings=groupings)
-            systems.setdefault(tally.system, []).append(in_run)
+            systems.setdefault(tally.system, []).append((run, tally))
     since = datetime.now(UTC) - timedelta(days=SPENDING_DAYS)
+    judged = next((run for run in runs if run.status == "finished" and run.trials), None)
+    gates = reports.verdict(history, judged).gates if judged is not None else ()
     return SuiteBlock(
         suite=suite,
-        systems=tuple(_line(name, own, trends.get(name)) for name, own in sorted(systems.items())),
+        systems=tuple(_line(reports, history, name, own) for name, own in sorted(systems.items())),
         newest=runs[0],
-        gates=tuple(_gates_not_passed(reports.verdicts(history, runs[0]))),
+        gates=tuple((word, sentence) for word, sentence in gates if word != "PASS"),
         spent=suite_spending(history, suite.name, since=since.isoformat()),
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _SystemInRun:
-    """One system in one run; `groupings` reads what moved trials together, if it is needed."""
-
-    run: Run
-    tally: Tally
-    groupings: Callable[[], Mapping[str, Sequence[RunGroups]]]
-
-    def headline(self, k: int | None = None) -> HeadlineNumber:
-        """Its number, with the interval that the report of the run has."""
-        groupings = self.groupings().get(self.tally.system, ())
-        return headline_number(self.tally, k=k, groupings=groupings)
-
-
-def _gates_not_passed(verdicts: Verdicts | None) -> Iterator[str]:
-    """The gates of the newest run that did not pass, those that failed first."""
-    if verdicts is None:  # verdicts that did not pass are false, as a condition
-        return
-    for word in ("FAIL", "UNDECIDED"):
-        yield from (one.sentence for one in verdicts if one.word == word)
-
-
-def _line(name: str, runs: Sequence[_SystemInRun], trend: SystemTrend | None) -> SystemLine:
-    """`runs` are newest first."""
-    newest = runs[0]
-    now = newest.headline()
+def _line(
+    reports: ReportCache, history: History, name: str, runs: Sequence[tuple[Run, Tally]]
+) -> SystemLine:
+    """`runs` are newest first; the verdict is on the newest that is finished."""
+    newest, tally = runs[0]
+    groupings = reports.groupings(history, newest).get(name, ())
+    now = headline_number(tally, groupings=groupings)
+    judged = next((run for run, _ in runs if run.status == "finished"), None)
+    verdict = None if judged is None else reports.verdict(history, judged).of(name)
+    marks: Mapping[str, Sequence[TrialMark]] = {}
+    if judged is not None and verdict is not None and verdict.fell:
+        shown = [move.task for move in (verdict.tasks or verdict.moved)[:MOST_TASKS]]
+        marks = marks_of_tasks(history, judged, name, shown)
     return SystemLine(
         name=name,
-        run=newest.run,
-        tasks=len(newest.tally.tasks),
-        trials=newest.tally.trials,
+        run=newest,
+        judged=judged,
+        tasks=len(tally.tasks),
+        trials=tally.trials,
         headline=now,
-        spark=_spark(name, now.k, [in_run.tally for in_run in reversed(runs)]),
-        attention=(*_fall(trend), *_attention(runs)),
+        spark=_spark(name, now.k, [one for _, one in reversed(runs)]),
+        verdict=verdict,
+        marks=marks,
     )
-
-
-def _fall(trend: SystemTrend | None) -> Iterator[str]:
-    """The newest fall, as long as the newest run still excludes the level before it."""
-    change = None if trend is None else trend.newest_change
-    if trend is None or change is None or change.direction != "down":
-        return
-    name = trend.metrics[0]
-    now = trend.points[-1].metrics[name].interval
-    if now is not None and now.high < change.before:
-        yield (
-            f"{name} fell from {100 * change.before:.0f}% to {100 * change.after:.0f}% on "
-            f"{trend.day(change)}, {trend.points[change.position].label}"
-        )
-
-
-def _attention(runs: Sequence[_SystemInRun]) -> Iterator[str]:
-    """What the two newest finished runs show; a run in progress is not judged."""
-    finished = [in_run for in_run in runs if in_run.run.status == "finished"]
-    if len(finished) < 2 or runs[0].run.status != "finished":
-        return
-    new, old = finished[:2]
-    if (drop := _drop(new, old)) is not None:
-        yield drop
-    if began := tasks_that_began_to_fail(new.tally, old.tally):
-        yield (
-            f"{plural(len(began), 'task')} passed every run before and not every run now: "
-            f"{', '.join(first_few(began))}"
-        )
-
-
-def _drop(new: _SystemInRun, old: _SystemInRun) -> str | None:
-    """A fall on the same tasks that is so large that the two intervals do not overlap."""
-    if new.tally.tasks != old.tally.tasks:
-        return None
-    k = min(headline_number(new.tally).k, headline_number(old.tally).k)
-    if (mean_pass_hat(new.tally, k) or 0.0) >= (mean_pass_hat(old.tally, k) or 0.0):
-        return None  # the common case, without the cost of two intervals
-    now, before = new.headline(k).number, old.headline(k).number
-    if isinstance(now, Unavailable) or isinstance(before, Unavailable):
-        return None
-    if now.interval is None or before.interval is None or now.interval.high >= before.interval.low:
-        return None
-    return f"pass^{k} dropped from {100 * before.value:.0f}% to {100 * now.value:.0f}%"
-
-
-def tasks_that_began_to_fail(new: Tally, old: Tally) -> list[str]:
-    """Tasks whose every trial passed in the old run, and not in the new one."""
-    solid = {task for task, runs, passed in _counts(old) if runs > 1 and passed == runs}
-    return [task for task, runs, passed in _counts(new) if task in solid and passed < runs]
-
-
-def _counts(tally: Tally) -> list[tuple[str, int, int]]:
-    runs = (tally.passed + tally.failed + tally.errored).tolist()
-    return list(zip(tally.tasks, runs, tally.passed.tolist(), strict=True))
 
 
 def _spark(name: str, k: int, tallies: Sequence[Tally]) -> Figure:
@@ -238,7 +190,7 @@ class ReportCache:
         self.title = title
         self._reports: _Cache[Report] = _Cache(MOST_REPORTS)
         self._trends: _Cache[tuple[SystemTrend, ...]] = _Cache(MOST_REPORTS)
-        self._verdicts: _Cache[Verdicts | None] = _Cache(MOST_TALLIES)
+        self._verdicts: _Cache[RunVerdict] = _Cache(MOST_TALLIES)
         self._changes: _Cache[BaselineChange | None] = _Cache(MOST_TALLIES)
         self._explanations: _Cache[Explanation] = _Cache(MOST_REPORTS)
         self._tallies: _Cache[list[Tally]] = _Cache(MOST_TALLIES)
@@ -271,9 +223,10 @@ class ReportCache:
             for tally in (self.tallies(history, run) if run.trials else ())
         ]
 
-    def verdicts(self, history: History, run: Run) -> Verdicts | None:
-        """The verdicts on a run by its own gates, if it has any."""
-        return self._verdicts.get(_mark(run), lambda: judge_run(history, run))
+    def verdict(self, history: History, run: Run) -> RunVerdict:
+        """What is said of a run."""
+        key = (_mark(run), state_until(history, run, limit=HORIZON))
+        return self._verdicts.get(key, lambda: verdict_on(history, run))
 
     def change(self, history: History, run: Run, report: Report) -> BaselineChange | None:
         """A run of one system against the baseline of its suite."""
@@ -331,16 +284,3 @@ class _Cache(Generic[Answer]):
 def _mark(run: Run) -> Hashable:
     """Identifies one state of a run: a resumed run grows and ends again."""
     return run.key, run.status, run.finished, run.trials, run.passed, run.errored
-
-
-def judge_run(history: History, run: Run) -> Verdicts | None:
-    """The verdicts on a stored run by its own gates; None without gates, or if they lack a run."""
-    from passhat.analysis.gates.judge import judge
-
-    require = stored_gates(run)
-    if not require or run.status != "finished":
-        return None
-    try:
-        return judge(history.trials(run), [one.terms for one in require], looks=looks_at(run))
-    except PasshatError:  # a gate against another run or file, which is not available here
-        return None

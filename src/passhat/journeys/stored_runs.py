@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import PasshatError
 from passhat.journeys.results import COUNTED_IN_STORE, Results, open_store, renamed
-from passhat.messages import short_commit
+from passhat.messages import safe_text, short, short_commit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from passhat.analysis.comparing.comparison import Comparison, Days
+    from passhat.analysis.comparing.trends import AgentVerdict, RunDifference
     from passhat.analysis.explaining.explain import Explanation
     from passhat.analysis.explaining.run_diff import RunDiff
+    from passhat.analysis.gates.gate import Verdicts
     from passhat.analysis.reports.judged import LabelEvidence
     from passhat.analysis.reports.metrics import RunGroups
     from passhat.drawing import Figure
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
 BASELINE = "baseline"
 """The tag of the run that others are compared with: `passhat history tag latest baseline`."""
 
-_BACK = 20  # runs that are searched for the one before
 _MOST_BESIDE = 50  # trials of a task that are read to find the nearest; a page shows all of them
 
 
@@ -42,18 +43,16 @@ class BaselineChange:
 
 def baseline_of(history: History, run: Run) -> Run | None:
     """The run of the same suite with the tag "baseline", else the finished run before this one."""
-    before = [
-        other
-        for other in history.runs(suite=run.suite, limit=_BACK)
-        if other.key != run.key and other.status == "finished" and other.started <= run.started
-    ]
+    from passhat.history.queries import runs_until
+
+    before = [one for one in runs_until(history, run, limit=2) if one.id != run.id]
     try:
         tagged = history.find_run(BASELINE)
     except PasshatError:
         tagged = None
     if tagged is not None and tagged.suite == run.suite and BASELINE in tagged.tags:
         return None if tagged.key == run.key else tagged
-    return before[0] if before else None
+    return before[-1] if before else None
 
 
 def change_since(
@@ -92,6 +91,112 @@ def change_of_results(results: Results, *, system: str | None = None) -> Baselin
             return None
         k = headline_number(tallies[0]).k
         return change_since(history, named.run, baseline, k=k, only=system)
+
+
+# The verdict on a run, which every screen, page and comment shows.
+
+
+@result_dataclass(frozen=True, slots=True, kw_only=True)
+class RunVerdict:
+    """What is said of a stored run: of each of its agents, and by its own gates.
+
+    It is derived from what is stored and not kept as text: a run that is added, deleted or tagged
+    as the baseline later changes what the others are compared with. `gates` are pairs of a word
+    (PASS, FAIL, UNDECIDED) and a sentence.
+    """
+
+    run: str
+    agents: tuple[AgentVerdict, ...]
+    gates: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def fell(self) -> bool:
+        """Whether any agent fell by more than noise."""
+        return any(agent.fell for agent in self.agents)
+
+    def of(self, system: str) -> AgentVerdict | None:
+        """The verdict on one agent."""
+        return next((agent for agent in self.agents if agent.system == system), None)
+
+    @property
+    def sentence(self) -> str:
+        """What is said of the run; where it has several agents, of each of them."""
+        if len(self.agents) == 1:
+            return self.agents[0].sentence
+        return " ".join(f"{safe_text(short(one.system))}: {one.sentence}" for one in self.agents)
+
+
+def verdict_on(history: History, run: Run) -> RunVerdict:
+    """The verdict on a run, against the finished runs of its suite before it.
+
+    A run that is not finished has none: which of its trials have ended is no chance (those that
+    fail may take longer).
+    """
+    from passhat.analysis.comparing.trends import HORIZON, CountedRun, judge_agents
+    from passhat.history.queries import run_label, runs_until
+
+    if run.status != "finished" or not run.trials:
+        return RunVerdict(run=run.key, agents=())
+    past = runs_until(history, run, limit=HORIZON)
+    counted = [
+        CountedRun(
+            key=one.key, label=run_label(one), started=one.started, tallies=history.tallies(one)
+        )
+        for one in past
+    ]
+    baseline = baseline_of(history, run)
+    gates = judge_run(history, run)
+    alone = {} if baseline is None else _alone(history, run, baseline)
+    return RunVerdict(
+        run=run.key,
+        agents=judge_agents(
+            counted,
+            accepted=[one.key for one in past if BASELINE in one.tags],
+            alone=alone,
+        ),
+        # verdicts that did not pass are false, as a condition
+        gates=() if gates is None else tuple((one.word, one.sentence) for one in gates),
+    )
+
+
+def _alone(history: History, run: Run, baseline: Run) -> dict[str, RunDifference]:
+    """Each agent of a run against one other run alone."""
+    from passhat.analysis.comparing.trends import RunDifference
+    from passhat.analysis.reports.metrics import headline_number
+    from passhat.stats.estimate import Unavailable
+
+    differences = {}
+    for tally in history.tallies(run):
+        k = headline_number(tally).k
+        change = change_since(history, run, baseline, k=k, only=tally.system)
+        if change is None:
+            continue
+        number = change.comparison.headline.this_suite
+        differences[tally.system] = RunDifference(
+            run=baseline.key,
+            started=baseline.started,
+            baseline=change.tagged,
+            interval=None if isinstance(number, Unavailable) else number.interval,
+        )
+    return differences
+
+
+def judge_run(history: History, run: Run) -> Verdicts | None:
+    """The verdicts on a stored run by its own gates; None without gates, or if they lack a run."""
+    from passhat.analysis.gates.judge import judge
+
+    require = stored_gates(run)
+    if not require or run.status != "finished":
+        return None
+    try:
+        return judge(history.trials(run), [one.terms for one in require], looks=looks_at(run))
+    except PasshatError:  # a gate against another run or file, which is not available here
+        return None
+
+
+def looks_at(run: Run) -> tuple[int, ...]:
+    """After how many trials a stored run was judged, the last being all that it has."""
+    return (*run.options.get("judged_at", ()), run.trials)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

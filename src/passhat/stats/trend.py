@@ -25,7 +25,7 @@ from passhat.stats.arguments import (
 from passhat.stats.beta_binomial import fit_cells
 from passhat.stats.dependent_runs import BetweenDayVariance, wider_margins
 from passhat.stats.estimate import Estimate, Interval, Unavailable, independent_difference
-from passhat.stats.numerics import log_probability, upper_tail
+from passhat.stats.numerics import find_root, log_probability, upper_tail
 from passhat.stats.passk import beta_moments, run_covariances, share_of_passing_subsets
 from passhat.stats.proportions import proportion_bounds
 from passhat.stats.special import ndtr, ndtri
@@ -790,3 +790,154 @@ def _division(n_old: int, n_new: int, passes: int, k: int) -> _Division:
     old = share_of_passing_subsets(np.full(x.size, n_old), passes - x, k)
     chance = np.exp(log_probability(x, n_new, n_old, passes))
     return _Division(chance=chance, moved=new - old, fewest=fewest)
+
+
+# A fall that is in some of the tasks only, which the mean over all tasks hides.
+
+WIDTHS = (1, 2, 4, 8)
+"""How many of the newest points are compared with all before them."""
+
+_SHARE = 0.2
+_ODDS = (-1.0, -2.0, -4.0)
+"""What the test is made for: a fifth of the tasks fall, by 1, 2 or 4 on the logit scale. Any other
+fall is found too, only less soon: the p-value holds whatever these are."""
+
+_WORST_DAY = -1.0
+"""How far a bad day may move every task alike, in logits: more than three times the spread between
+days that was seen (0.3)."""
+
+_STEEPEST = 60.0
+
+
+@result_dataclass(frozen=True, slots=True, kw_only=True)
+class TaskFall:
+    """Some tasks fell: the newest `points` points differ from those between `start` and them."""
+
+    start: int
+    points: int
+    p_value: float
+
+
+def task_fall(
+    series: TaskSeries,
+    start: int = 0,
+    *,
+    false_alarm: float = 0.025,
+    horizon: int = DEFAULT_HORIZON,
+) -> TaskFall | None:
+    """Whether the newest points show that some tasks fell, against all points from `start` on.
+
+    Each point is the newest once, and has one test for each of `WIDTHS`. The chance of an error is
+    spent on them evenly, so `horizon` points without a change raise an alarm with a chance of
+    `false_alarm` at most (Bonferroni), however the tests depend on one another.
+    """
+    series, line = series.rate, false_alarm / horizon / len(WIDTHS)
+    tests = [
+        TaskFall(start=start, points=width, p_value=_window_fall_p(series, start, width))
+        for width in WIDTHS
+        if start < len(series) - width
+    ]
+    clearest = min(tests, key=lambda test: test.p_value, default=None)
+    return clearest if clearest is not None and clearest.p_value <= line else None
+
+
+def _window_fall_p(series: TaskSeries, start: int, width: int) -> float:
+    end = len(series)
+    parts = (slice(start, end - width), slice(end - width, end))
+    (n_old, n_new), (c_old, c_new) = (
+        [side[part].sum(axis=0) for part in parts] for side in (series.n, series.c)
+    )
+    both = (n_old > 0) & (n_new > 0)
+    return concentrated_fall_p(n_old[both], c_old[both], n_new[both], c_new[both])
+
+
+def concentrated_fall_p(n_old: Counts, c_old: Counts, n_new: Counts, c_new: Counts) -> float:
+    """One-sided p of new runs against old ones, for a fall that is in some of the tasks only.
+
+    Given how many of a task's runs passed in all, the passes among the new ones are hypergeometric
+    if the task did not change. A bad day that moves all tasks alike multiplies their odds by one
+    factor, which is fitted to the passes of all tasks together: it explains no fall of a few. Each
+    task scores the log of a likelihood ratio, "it fell with a chance of 20%" against "it did not",
+    the statistic that is most powerful against such a mixture (Donoho and Jin 2004, section 1.1).
+    The tail of the sum is by the saddlepoint formula of Lugannani and Rice (1980).
+
+    >>> old, new = np.full(20, 180), np.full(20, 6)
+    >>> calm, fell = np.full(20, 6), np.array([0, 0, 0, 0] + [6] * 16)
+    >>> concentrated_fall_p(old, np.full(20, 171), new, calm)
+    1.0
+    >>> concentrated_fall_p(old, np.full(20, 171), new, fell) < 1e-9
+    True
+    """
+    if n_old.size == 0:
+        return 1.0
+    kinds, place, tasks = np.unique(
+        np.column_stack((n_old, n_new, c_old + c_new)),
+        axis=0,
+        return_inverse=True,
+        return_counts=True,
+    )
+    x = np.arange(n_new.max() + 1)
+    logs = log_probability(x, kinds[:, 1:2], kinds[:, :1], kinds[:, 2:])
+    total = int(c_new.sum())
+
+    def passes_beyond_expected(shift: Floats) -> Floats:
+        expected = [float(np.exp(_normalised(logs + one * x)) @ x @ tasks) for one in shift]
+        return total - np.array(expected)  # falls as the shift rises
+
+    shift = np.zeros(1)
+    if passes_beyond_expected(shift)[0] < 0:
+        worst = np.full(1, _WORST_DAY)
+        shift = worst if passes_beyond_expected(worst)[0] < 0 else find_root(
+            passes_beyond_expected, worst, shift
+        )  # fmt: skip
+    law = _normalised(logs + shift * x)
+    ratios = [np.exp(odds * x - _log_sum(law + odds * x)) for odds in _ODDS]
+    score = np.log1p(_SHARE * (np.mean(ratios, axis=0) - 1))
+    return _upper_tail_of_sum(score, law, tasks, float(score[place.ravel(), c_new].sum()))
+
+
+def _log_sum(logs: Floats) -> Floats:
+    """The logs of the sums over the last axis, which stays with length 1."""
+    top = logs.max(axis=-1, keepdims=True)
+    return np.asarray(top + np.log(np.exp(logs - top).sum(axis=-1, keepdims=True)))
+
+
+def _normalised(logs: Floats) -> Floats:
+    return np.asarray(logs - _log_sum(logs))
+
+
+def _upper_tail_of_sum(score: Floats, law: Floats, tasks: Counts, observed: float) -> float:
+    """The chance that independent scores sum to `observed` or more.
+
+    Rows of `score` and of its log chances `law` are kinds of tasks, `tasks` how many there are.
+    """
+    possible = np.where(np.isfinite(law), score, -np.inf)
+    highest = possible.max(axis=1)
+    if observed >= float(tasks @ highest) - 1e-9:  # every task has its highest score
+        at_top = np.where(possible >= highest[:, None] - 1e-12, law, -np.inf)
+        return float(np.exp(tasks @ _log_sum(at_top)[:, 0]))
+
+    def tilted(steepness: float) -> tuple[float, float, float]:
+        """The cumulant generating function of the sum, and its first two derivatives."""
+        logs = law + steepness * score
+        totals = _log_sum(logs)
+        weight = np.exp(logs - totals)
+        mean = (weight * score).sum(axis=1)
+        spread = (weight * (score - mean[:, None]) ** 2).sum(axis=1)
+        return float(tasks @ totals[:, 0]), float(tasks @ mean), float(tasks @ spread)
+
+    if observed <= tilted(0.0)[1]:
+        return 1.0
+
+    def short_of_it(steepness: Floats) -> Floats:
+        return np.array([observed - tilted(float(one))[1] for one in steepness])
+
+    (t,) = find_root(short_of_it, np.zeros(1), np.full(1, _STEEPEST))
+    cumulant, _, spread = tilted(float(t))
+    exponent = max(0.0, t * observed - cumulant)
+    signed, standard = np.sqrt(2 * exponent), t * np.sqrt(spread)
+    if signed < 1e-3 or standard < 1e-3:  # at the mean, where the formula divides by 0
+        return 1.0
+    density = np.exp(-exponent) / np.sqrt(2 * np.pi)
+    tail = float(ndtr(-signed)) + density * (1 / standard - 1 / signed)
+    return float(np.clip(tail, _ROUNDING, 1.0))

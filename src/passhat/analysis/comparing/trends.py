@@ -14,12 +14,21 @@ from passhat.analysis.reports.evidence import Evidence, count_evidence
 from passhat.analysis.reports.judged import LabelEvidence
 from passhat.analysis.reports.metrics import RunGroups, measure_metrics
 from passhat.arguments import CONFIDENCE, HEADLINE_K, whole_number
-from passhat.dataclass import Displayed, dataclass, lazy_field, result_dataclass
+from passhat.dataclass import Displayed, dataclass, lazy_field, replace, result_dataclass
 from passhat.errors import ArgumentError
-from passhat.messages import plural, short_repr
+from passhat.messages import (
+    first_few,
+    metric_label,
+    plural,
+    safe_text,
+    short,
+    short_day,
+    short_repr,
+)
 from passhat.records import ErrorPolicy, Tally
 from passhat.stats.arguments import Counts
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable
+from passhat.stats.passk import pass_hat_k
 from passhat.stats.proportions import proportion_interval
 from passhat.stats.task_labels import UNDECIDED, label_tasks
 from passhat.stats.trend import (
@@ -27,9 +36,11 @@ from passhat.stats.trend import (
     ChangePoint,
     Changes,
     DivergingTrend,
+    TaskFall,
     TaskSeries,
     change_points,
     divergence,
+    task_fall,
 )
 
 if TYPE_CHECKING:
@@ -40,6 +51,9 @@ NOTABLE, MOST_AWAITED = 0.2, 8
 """Where no change is shown: a move that people would want to know of, and runs to wait for it."""
 
 Turn = Literal["became flaky", "got fixed", "broke"]
+
+_SCREENED = 0.05
+"""The share of the named tasks that may be there by chance."""
 
 _TURNS: dict[tuple[str, str], Turn] = {
     ("solid", "flaky"): "became flaky",
@@ -102,14 +116,21 @@ class LabelChange:
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
 class RateChange:
-    """A task before and after the newest change: passed runs and all runs of each stretch.
+    """A task before and after a change: passed runs and all runs of each stretch.
 
-    These are plain counts. The change was shown for all tasks together, not for each of them.
+    `p_screening` is that of Fisher's exact test in the direction of the change, among all tasks
+    (Benjamini-Hochberg): of the tasks with at most 0.05 about 1 in 20 is there by chance.
     """
 
     task: str
     before: tuple[int, int]
     after: tuple[int, int]
+    p_screening: float = 1.0
+
+    @property
+    def shown(self) -> bool:
+        """Whether the task by itself moved by more than noise."""
+        return self.p_screening <= _SCREENED
 
     @property
     def moved(self) -> float:
@@ -135,6 +156,7 @@ class SystemTrend(Displayed):
     turns: tuple[LabelChange, ...]
     moved: tuple[RateChange, ...]
     runs_to_show: lazy_field[int | None] = lazy_field()
+    task_fall: TaskFall | None = None
 
     @property
     def newest_change(self) -> ChangePoint | None:
@@ -235,8 +257,7 @@ def _system_trend(
     horizon: int,
 ) -> SystemTrend:
     snapshots = _snapshots(name, history, errors)
-    fewest = min(int(snapshot.arrays()[0].min()) for snapshot in snapshots)
-    chosen = min(fewest, HEADLINE_K) if k is None else k
+    chosen = _usual_k(snapshots) if k is None else k
     names = ("pass^1",) if chosen == 1 else (f"pass^{chosen}", f"pass@{chosen}")
     points = [_point(name, snapshot, names, chosen, confidence) for snapshot in snapshots]
     series = {metric: _task_series(snapshots, metric, chosen) for metric in names}
@@ -258,7 +279,18 @@ def _system_trend(
         turns=_turns(snapshots),
         moved=_moved(snapshots, changes[names[0]].points),
         runs_to_show=None if changes[names[0]].points else partial(_runs_to_show, series[names[0]]),
+        task_fall=task_fall(series[names[0]], _stretch(changes[names[0]].points)),
     )
+
+
+def _usual_k(snapshots: Sequence[_Snapshot]) -> int:
+    """The largest k up to five that every task has runs for, at every point."""
+    return min(HEADLINE_K, *(int(snapshot.arrays()[0].min()) for snapshot in snapshots))
+
+
+def _stretch(changes: Sequence[ChangePoint]) -> int:
+    """Where the newest stretch without a change begins."""
+    return max((change.position for change in changes), default=0)
 
 
 def _snapshots(name: str, history: Sequence[CountedRun], errors: ErrorPolicy) -> list[_Snapshot]:
@@ -366,13 +398,28 @@ def _moved(
         return ()
     positions = sorted(change.position for change in changes)
     newest, previous = positions[-1], positions[-2] if len(positions) > 1 else 0
-    before, after = _pooled(snapshots[previous:newest]), _pooled(snapshots[newest:])
-    moves = [
-        RateChange(task=task, before=before[task], after=after[task])
-        for task in after
-        if task in before
-    ]
     down = max(changes, key=lambda change: change.position).direction == "down"
+    return _moved_between(snapshots[previous:newest], snapshots[newest:], down=down)
+
+
+def _moved_between(
+    old: Sequence[_Snapshot], new: Sequence[_Snapshot], *, down: bool
+) -> tuple[RateChange, ...]:
+    """The tasks that both stretches ran, the largest move in the direction of the change first."""
+    from passhat.stats.multiple_testing import task_tests
+
+    before, after = _pooled(old), _pooled(new)
+    shared = [task for task in after if task in before]
+    if not shared:
+        return ()
+    (c_new, n_new), (c_old, n_old) = (
+        np.array([side[task] for task in shared]).T for side in (after, before)
+    )
+    tests = task_tests(n_new, c_new, n_old, c_old, alternative="less" if down else "greater")
+    moves = [
+        RateChange(task=task, before=before[task], after=after[task], p_screening=float(p))
+        for task, p in zip(shared, tests.screening, strict=True)
+    ]
     return tuple(sorted(moves, key=lambda move: move.moved if down else -move.moved))
 
 
@@ -410,6 +457,209 @@ def _turns(snapshots: Sequence[_Snapshot]) -> tuple[LabelChange, ...]:
                     )
                 )
     return tuple(turns)
+
+
+# The verdict on a run: one sentence that every screen and page shows.
+
+FALSE_ALARM, HORIZON = 0.05, DEFAULT_HORIZON
+"""A fall is said of at most 5% of the histories of 100 runs in which nothing changed: half of that
+is the chance of `change_points` (which errs as often upwards), half that of `task_fall`."""
+
+MOST_NAMED = 3
+"""Tasks that a sentence names."""
+
+Movement = Literal["fell", "rose", "steady", "first"]
+
+
+@result_dataclass(frozen=True, slots=True, kw_only=True)
+class RunDifference:
+    """A run against one other: pass^k of this one minus the other, on the tasks of both.
+
+    The other is tagged as the `baseline`, else it is the run before. Without an interval the two
+    share too few trials.
+    """
+
+    run: str
+    started: str
+    baseline: bool
+    interval: Interval | None
+
+    @property
+    def sentence(self) -> str:
+        """The answer in a few words."""
+        which = "the baseline" if self.baseline else "the run"
+        return f"Against {which} of {short_day(self.started)} alone: {self._answer}."
+
+    @property
+    def _answer(self) -> str:
+        if self.interval is None:
+            return "they share too few trials to compare"
+        low, high = self.interval.low, self.interval.high
+        if low > 0 or high < 0:
+            word = "higher" if low > 0 else "lower"
+            near, far = sorted(abs(round(100 * end)) for end in (low, high))
+            return f"{near} to {far} points {word}"
+        return f"too few trials to tell ({100 * low:+.0f} to {100 * high:+.0f} points)"
+
+
+@result_dataclass(frozen=True, slots=True, kw_only=True)
+class AgentVerdict:
+    """What is said of one agent in one run, against the runs before it.
+
+    `runs_before` are those it was compared with: since the last change. A fall is said until
+    pass^k rises again, or a run since then is tagged as the baseline. `before` and `after` are the
+    levels of pass^k, and `interval` the size of the change; without one, the fall was shown in some
+    tasks and not in the mean. `since` is the first run after the change, `since_day` its day, and
+    `moved` are the tasks, those that moved most first.
+    """
+
+    system: str
+    k: int
+    movement: Movement
+    runs_before: int
+    value: float
+    since: str | None = None
+    since_day: str | None = None
+    before: float | None = None
+    after: float | None = None
+    interval: Interval | None = None
+    moved: tuple[RateChange, ...] = ()
+    alone: RunDifference | None = None
+
+    @property
+    def fell(self) -> bool:
+        """Whether it needs attention."""
+        return self.movement == "fell"
+
+    @property
+    def tasks(self) -> tuple[RateChange, ...]:
+        """The tasks that the change is in: those that moved by more than noise."""
+        return tuple(move for move in self.moved if move.shown)
+
+    @property
+    def words(self) -> str:
+        """The verdict in two to five words."""
+        day = short_day(self.since_day or "")
+        if self.movement == "fell" and self.interval is None and self.tasks:
+            return f"{plural(len(self.tasks), 'task')} fell on {day}"
+        return {
+            "fell": f"Fell on {day}",
+            "rose": f"Rose on {day}",
+            "steady": "No change shown",
+            "first": "First run",
+        }[self.movement]
+
+    @property
+    def sentence(self) -> str:
+        """The verdict, with the questions that it answers; made here and nowhere else."""
+        if self.movement == "first":
+            return "The first run: there is nothing to compare it with yet."
+        parts = [] if self._alone_says_it else [f"Against {self._earlier}: {self._answer}."]
+        if self.alone is not None and (self.runs_before > 1 or self._alone_says_it):
+            parts.append(self.alone.sentence)
+        return " ".join(parts)
+
+    @property
+    def _alone_says_it(self) -> bool:
+        """With one run before, "no change in the runs before" would say the same twice."""
+        return self.runs_before == 1 and self.movement == "steady" and self.alone is not None
+
+    @property
+    def _earlier(self) -> str:
+        return "the run before" if self.runs_before == 1 else f"the {self.runs_before} runs before"
+
+    @property
+    def _answer(self) -> str:
+        if self.movement == "steady":
+            return "no change shown"
+        on = f" on {short_day(self.since_day)}" if self.since_day else ""
+        if self.interval is None:
+            names = [safe_text(short(move.task)) for move in self.tasks]
+            if not names:
+                return f"some tasks fell{on}"
+            named = ", ".join(first_few(names, MOST_NAMED))
+            return f"{plural(len(names), 'task')} fell{on} ({named})"
+        name, ends = metric_label(f"pass^{self.k}"), (self.interval.low, self.interval.high)
+        before, after = (f"{100 * (level or 0.0):.0f}%" for level in (self.before, self.after))
+        near, far = sorted(abs(round(100 * end)) for end in ends)
+        return f"{name} {self.movement}{on} from {before} to {after}, by {near} to {far} points"
+
+
+def judge_agents(
+    history: Sequence[CountedRun],
+    *,
+    accepted: Sequence[str] = (),
+    alone: Mapping[str, RunDifference] | None = None,
+) -> tuple[AgentVerdict, ...]:
+    """The verdict on each agent of the last run in `history`, which has the oldest run first.
+
+    `accepted` are runs whose level is taken as it is, as that of a baseline: no fall before them is
+    said again. `alone` compares an agent with one other run.
+    """
+    names = [tally.system for tally in history[-1].tallies] if history else ()
+    return tuple(
+        _judged(name, _snapshots(name, history, "fail"), accepted, (alone or {}).get(name))
+        for name in names
+    )
+
+
+def _judged(
+    name: str,
+    snapshots: Sequence[_Snapshot],
+    accepted: Sequence[str],
+    alone: RunDifference | None,
+) -> AgentVerdict:
+    k = _usual_k(snapshots)
+    value = _level(snapshots[-1], k)
+    if len(snapshots) == 1:
+        return AgentVerdict(
+            system=name, k=k, movement="first", runs_before=0, value=value, alone=alone
+        )
+    series = _task_series(snapshots, f"pass^{k}", k)
+    changes = change_points(series, false_alarm=FALSE_ALARM, horizon=HORIZON).points
+    start, newest = _stretch(changes), len(snapshots) - 1
+    taken = [i for i, snapshot in enumerate(snapshots) if snapshot.run.key in accepted]
+    steady = AgentVerdict(
+        system=name, k=k, movement="steady", runs_before=newest - start, value=value, alone=alone
+    )
+    fall = task_fall(series, start, false_alarm=FALSE_ALARM / 2, horizon=HORIZON)
+    if fall is not None:
+        split = len(snapshots) - fall.points
+        return steady if split in taken else replace(
+            steady,
+            movement="fell",
+            runs_before=split - start,
+            since=snapshots[split].run.key,
+            since_day=snapshots[split].run.started,
+            moved=_moved_between(snapshots[start:split], snapshots[split:], down=True),
+        )  # fmt: skip
+    change = max(changes, key=lambda one: one.position, default=None)
+    if change is None or (change.direction == "up" and start < newest):
+        return steady if newest > start else replace(steady, runs_before=newest)
+    if change.direction == "down" and any(place >= start for place in taken):
+        return steady
+    previous = _stretch([one for one in changes if one.position < start])
+    levels = [_level(snapshot, k) for snapshot in snapshots]
+    return replace(
+        steady,
+        movement="fell" if change.direction == "down" else "rose",
+        runs_before=start - previous,
+        since=snapshots[start].run.key,
+        since_day=snapshots[start].run.started,
+        before=fmean(levels[previous:start]),
+        after=fmean(levels[start:]),
+        interval=change.interval,
+        moved=_moved_between(
+            snapshots[previous:start], snapshots[start:], down=change.direction == "down"
+        ),
+    )
+
+
+def _level(snapshot: _Snapshot, k: int) -> float:
+    """pass^k of one run, as its trend has it."""
+    evidence = snapshot.evidence
+    values = pass_hat_k(evidence.runs, evidence.passes, k)
+    return float(np.average(values, weights=evidence.weight))
 
 
 # Which tasks passed and failed over the last runs, and how often.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from passhat.analysis.comparing.trends import (
@@ -16,7 +15,7 @@ from passhat.analysis.comparing.trends import (
     TrendPoint,
 )
 from passhat.dataclass import dataclass, replace
-from passhat.messages import listed, plural
+from passhat.messages import listed, plural, short_day
 from passhat.reporters.answer import (
     Answer,
     Bar,
@@ -218,22 +217,14 @@ def headline(trends: Sequence[SystemTrend]) -> str:
     bounds = f"{signed_points(change.interval.low)} to {signed_points(change.interval.high)} points"
     point = trend.points[change.position]
     return (
-        f"{whose}{_metric(trend)} {word} on {_day(point.started)} (run {safe_text(point.label)}): "
+        f"{whose}{_metric(trend)} {word} on {short_day(point.started)} "
+        f"(run {safe_text(point.label)}): "
         f"{percent(before)} before, {percent(after)} since, {bounds}."
     )
 
 
 def _metric(trend: SystemTrend) -> str:
     return metric_label(f"pass^{trend.k}")
-
-
-def _day(started: str) -> str:
-    """A day as people write it: 6 Nov."""
-    try:
-        day = date.fromisoformat(started[:10])
-    except ValueError:
-        return safe_text(started[:10])
-    return f"{day.day} {day:%b}"
 
 
 def _rows_screen(trend: SystemTrend, most: int) -> list[Block]:
@@ -246,7 +237,7 @@ def _rows_screen(trend: SystemTrend, most: int) -> list[Block]:
     first = max(0, len(trend.points) - most)
     rows = tuple(
         (
-            _day(point.started),
+            short_day(point.started),
             safe_text(point.label) + "*" * bool(point.carried),
             percent(shown(point, name).value, digits=1),
             "#" * round(shown(point, name).value / _CELL),
