@@ -21,6 +21,7 @@ from passhat.dashboard import server as serving
 from passhat.dashboard.responses import Access
 from passhat.history import Checkout, History
 from passhat.journeys.overview import ReportCache
+from passhat.journeys.stored_runs import keep_answers
 
 PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN"
 LOADED = "performance.getEntriesByType('navigation')[0].loadEventEnd"
@@ -54,7 +55,7 @@ def build(path: Path, *, runs: int, tasks: int, trials: int) -> None:
             started = f"2026-{1 + i // 28:02d}-{1 + i % 28:02d}T09:00:00.000+00:00"
             run = history.start_run(f"suite-{i % 4}", checkout=at, started=started)
             history.add_trials(run, simulate(tasks=tasks, runs=trials, seed=i))
-            history.finish_run(run)
+            keep_answers(history, history.finish_run(run))  # as `passhat run` does
 
 
 def pages(path: Path) -> list[tuple[str, str]]:

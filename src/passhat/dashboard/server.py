@@ -316,7 +316,7 @@ class Pages:
 
     def _run_parts(self, request: Request, history: History, run: Run) -> Iterator[str]:
         with history:
-            standings = self.reports.headlines(history, run)
+            standings = self.reports.numbers(history, run) if run.trials else ()
             yield render(
                 "run_top.html", store=self.reports.title, run=run, standings=standings,
                 live=run.status == RUNNING,

@@ -52,6 +52,7 @@ class Database(Protocol):
     """
 
     name: str
+    read_only: bool
     clock: str
     """SQL for the time now, in seconds since 1970: always the database's clock, for leases."""
     joined: str
@@ -89,7 +90,7 @@ class Database(Protocol):
         """Raise HistoryError if the file, or a table, is damaged; a server looks after its own."""
         ...
 
-    def another(self) -> Database:
+    def another(self, *, read_only: bool) -> Database:
         """A second connection to the same store, for another thread."""
         ...
 
@@ -316,6 +317,18 @@ ALTER TABLE trials ADD COLUMN at TEXT;
 ALTER TABLE trials ADD COLUMN stated_confidence REAL;
 """
 
+# Answers about a run that take long to make, with a checksum of what they rest on and of
+# themselves: they can be made again at any time, so a store without them is as good.
+_VERSION_8 = """
+CREATE TABLE kept (
+  run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+  kind TEXT NOT NULL,
+  mark TEXT NOT NULL,
+  body BLOB NOT NULL,
+  PRIMARY KEY (run, kind)
+);
+"""
+
 # Only a store with many workers needs these: indices for tickets that are ready or claimed, and a
 # table of rates, which may be lost when the server crashes.
 _QUEUE_OF_POSTGRES = """
@@ -362,6 +375,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _same(_VERSION_5),
     _same(_VERSION_6),
     _same(_VERSION_7),
+    _same(_VERSION_8),
 )
 """Step i leads from version i to version i + 1. Never edit one that was released."""
 

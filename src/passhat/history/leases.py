@@ -388,7 +388,7 @@ class Lease:
         database: Database | None = None
         while not self._over.wait(LEASE_SECONDS / 3):
             try:
-                database = database or self._database.another()
+                database = database or self._database.another(read_only=False)
                 self.renew(database)
             except LostRun:
                 break  # the next write raises it again

@@ -42,7 +42,7 @@ class PostgresDatabase:
     ) -> None:
         self.name = shown_address(address)
         self._address = address
-        self._read_only = read_only
+        self.read_only = read_only
         self._connection = connection
 
     @classmethod
@@ -119,12 +119,12 @@ class PostgresDatabase:
     def check(self, table: str | None = None) -> None:
         """Nothing: the server checks its own pages."""
 
-    def another(self) -> PostgresDatabase:
-        return PostgresDatabase.open(self._address, read_only=self._read_only)
+    def another(self, *, read_only: bool) -> PostgresDatabase:
+        return PostgresDatabase.open(self._address, read_only=read_only)
 
     def reconnect(self) -> None:
         self._connection.close()
-        self._connection = _connect(self._address, self._read_only)
+        self._connection = _connect(self._address, self.read_only)
 
     def close(self) -> None:
         self._connection.close()

@@ -172,7 +172,9 @@ def runs_until(history: History, run: Run, *, limit: int) -> list[Run]:
 
 def state_until(history: History, run: Run, *, limit: int) -> tuple[Row, ...]:
     """What changes when any of these runs does, or the tag of one: cheap to ask for."""
-    return (*_before(history, run, limit - 1), (run.id, run.status, run.trials, run.tags))
+    baseline = history.database.execute("SELECT name, run FROM tags WHERE name = 'baseline'")
+    itself = (run.id, run.status, run.finished, run.trials, run.tags)
+    return (*_before(history, run, limit - 1), itself, *baseline.fetchall())
 
 
 def _before(history: History, run: Run, limit: int) -> list[Row]:

@@ -33,7 +33,7 @@ class SqliteDatabase:
     def __init__(self, connection: sqlite3.Connection, *, path: Path, read_only: bool) -> None:
         self.name = str(path)
         self._path = path
-        self._read_only = read_only
+        self.read_only = read_only
         self._connection = connection
 
     @classmethod
@@ -124,13 +124,13 @@ class SqliteDatabase:
         if row is None or row[0] != "ok":
             raise damaged(self.name, row and str(row[0]).splitlines()[-1])
 
-    def another(self) -> SqliteDatabase:
-        return SqliteDatabase.open(self._path, read_only=self._read_only)
+    def another(self, *, read_only: bool) -> SqliteDatabase:
+        return SqliteDatabase.open(self._path, read_only=read_only)
 
     def reconnect(self) -> None:
         """A new connection in the place of one that broke."""
         self._connection.close()
-        self._connection = _connect(self._path, read_only=self._read_only)
+        self._connection = _connect(self._path, read_only=self.read_only)
         self._prepare()
 
     def close(self) -> None:
@@ -144,7 +144,7 @@ class SqliteDatabase:
 
     def _prepare(self) -> None:
         try:
-            if self._read_only:
+            if self.read_only:
                 self._connection.execute("PRAGMA query_only = 1")
                 self._check_readable()
                 return

@@ -6,7 +6,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
@@ -340,6 +340,28 @@ class History:
                 "ON CONFLICT (name) DO UPDATE SET run = excluded.run",
                 (name, run.id),
             )
+
+    def keep(self, run: Run, kind: str, basis: str, body: bytes) -> None:
+        """Keep an answer about a run that rests on `basis`, if the store can be written now."""
+        with suppress(StoreError), ExitStack() as stack:
+            history = self
+            if self.database.read_only:
+                history = stack.enter_context(History(self.database.another(read_only=False)))
+            with history.writing():
+                history.database.execute(
+                    "INSERT INTO kept (run, kind, mark, body) SELECT id, ?2, ?3, ?4 FROM runs "
+                    "WHERE id = ?1 ON CONFLICT (run, kind) DO UPDATE SET mark = excluded.mark, "
+                    "body = excluded.body",
+                    (run.id, kind, _digest((basis, body)), body),
+                )
+
+    def kept(self, run: Run, kind: str, basis: str) -> bytes | None:
+        """The answer that was kept about a run, if it rests on `basis` and is what was kept."""
+        row = self.database.execute(
+            "SELECT mark, body FROM kept WHERE run = ? AND kind = ?", (run.id, kind)
+        ).fetchone()
+        body = b"" if row is None else bytes(row[1])
+        return body if row is not None and row[0] == _digest((basis, body)) else None
 
     def delete(self, run: Run) -> None:
         """Delete a run, with its trials, transcripts, answers and tags."""

@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from passhat.analysis.comparing.trends import HORIZON, SystemTrend, trends
-from passhat.analysis.reports.metrics import HeadlineNumber, headline_number, mean_pass_hat
+from passhat.analysis.comparing.trends import SystemTrend, trends
+from passhat.analysis.reports.metrics import HeadlineNumber
 from passhat.analysis.reports.parts import headline_k
 from passhat.analysis.reports.report import Report
 from passhat.dataclass import dataclass
@@ -22,25 +22,26 @@ from passhat.history.queries import (
     TrialMark,
     list_suites,
     marks_of_tasks,
-    state_until,
     suite_spending,
 )
 from passhat.journeys.analyses import counted_run, report
 from passhat.journeys.results import bars_of_run
 from passhat.journeys.stored_runs import (
     BaselineChange,
-    RunVerdict,
     baseline_of,
     change_since,
     explain_run,
+    numbers_basis,
+    numbers_of,
     run_groupings,
     run_labels,
+    verdict_basis,
     verdict_on,
 )
 from passhat.records import Tally
 
 if TYPE_CHECKING:
-    from passhat.analysis.comparing.trends import AgentVerdict
+    from passhat.analysis.comparing.trends import AgentNumbers, AgentVerdict, RunVerdict
     from passhat.analysis.explaining.explain import Explanation
     from passhat.analysis.reports.metrics import RunGroups
 
@@ -121,16 +122,16 @@ def suites_on_page(history: History, page: int) -> tuple[list[SuiteLine], int]:
 def look_at_suite(reports: ReportCache, history: History, suite: SuiteLine) -> SuiteBlock:
     """One suite: the newest number of each of its agents, how it got there, and the verdict."""
     runs = history.runs(suite=suite.name, limit=RUNS_BACK)
-    systems: dict[str, list[tuple[Run, Tally]]] = {}
+    systems: dict[str, list[tuple[Run, AgentNumbers]]] = {}
     for run in runs:
-        for tally in reports.tallies(history, run) if run.trials else ():
-            systems.setdefault(tally.system, []).append((run, tally))
+        for numbers in reports.numbers(history, run) if run.trials else ():
+            systems.setdefault(numbers.system, []).append((run, numbers))
     since = datetime.now(UTC) - timedelta(days=SPENDING_DAYS)
     judged = next((run for run in runs if run.status == "finished" and run.trials), None)
     gates = reports.verdict(history, judged).gates if judged is not None else ()
     return SuiteBlock(
         suite=suite,
-        systems=tuple(_line(reports, history, name, own) for name, own in sorted(systems.items())),
+        systems=tuple(_line(reports, history, own) for _, own in sorted(systems.items())),
         newest=runs[0],
         gates=tuple((word, sentence) for word, sentence in gates if word != "PASS"),
         spent=suite_spending(history, suite.name, since=since.isoformat()),
@@ -138,12 +139,11 @@ def look_at_suite(reports: ReportCache, history: History, suite: SuiteLine) -> S
 
 
 def _line(
-    reports: ReportCache, history: History, name: str, runs: Sequence[tuple[Run, Tally]]
+    reports: ReportCache, history: History, runs: Sequence[tuple[Run, AgentNumbers]]
 ) -> SystemLine:
     """`runs` are newest first; the verdict is on the newest that is finished."""
-    newest, tally = runs[0]
-    groupings = reports.groupings(history, newest).get(name, ())
-    now = headline_number(tally, groupings=groupings)
+    newest, numbers = runs[0]
+    name = numbers.system
     judged = next((run for run, _ in runs if run.status == "finished"), None)
     verdict = None if judged is None else reports.verdict(history, judged).of(name)
     marks: Mapping[str, Sequence[TrialMark]] = {}
@@ -154,18 +154,18 @@ def _line(
         name=name,
         run=newest,
         judged=judged,
-        tasks=len(tally.tasks),
-        trials=tally.trials,
-        headline=now,
-        spark=_spark(name, now.k, [one for _, one in reversed(runs)]),
+        tasks=numbers.tasks,
+        trials=numbers.trials,
+        headline=numbers.headline,
+        spark=_spark(name, numbers.k, [one.levels for _, one in reversed(runs)]),
         verdict=verdict,
         marks=marks,
     )
 
 
-def _spark(name: str, k: int, tallies: Sequence[Tally]) -> Figure:
-    known = [mean_pass_hat(tally, k) for tally in tallies]
-    values = [value for value in known if value is not None]
+def _spark(name: str, k: int, levels: Sequence[Sequence[float | None]]) -> Figure:
+    """`levels` are pass^1, pass^2, ... of each run."""
+    values = [value for one in levels if (value := one[k - 1]) is not None]
     moved = (
         f"from {100 * values[0]:.0f}% to {100 * values[-1]:.0f}% over {len(values)} runs"
         if len(values) > 1
@@ -191,6 +191,7 @@ class ReportCache:
         self._reports: _Cache[Report] = _Cache(MOST_REPORTS)
         self._trends: _Cache[tuple[SystemTrend, ...]] = _Cache(MOST_REPORTS)
         self._verdicts: _Cache[RunVerdict] = _Cache(MOST_TALLIES)
+        self._numbers: _Cache[tuple[AgentNumbers, ...]] = _Cache(MOST_TALLIES)
         self._changes: _Cache[BaselineChange | None] = _Cache(MOST_TALLIES)
         self._explanations: _Cache[Explanation] = _Cache(MOST_REPORTS)
         self._tallies: _Cache[list[Tally]] = _Cache(MOST_TALLIES)
@@ -213,36 +214,32 @@ class ReportCache:
             trials = history.trials(run)
             return report(trials, bars=bars_of_run(run, trials))
 
-        return self._reports.get(_mark(run), measured)
-
-    def headlines(self, history: History, run: Run) -> list[tuple[Tally, HeadlineNumber]]:
-        """The counts of each system of a run, with the number of its headline."""
-        groups = self.groupings(history, run)
-        return [
-            (tally, headline_number(tally, groupings=groups.get(tally.system, ())))
-            for tally in (self.tallies(history, run) if run.trials else ())
-        ]
+        return self._reports.get(numbers_basis(run), measured)
 
     def verdict(self, history: History, run: Run) -> RunVerdict:
         """What is said of a run."""
-        key = (_mark(run), state_until(history, run, limit=HORIZON))
-        return self._verdicts.get(key, lambda: verdict_on(history, run))
+        basis = verdict_basis(history, run)
+        return self._verdicts.get(basis, lambda: verdict_on(history, run))
+
+    def numbers(self, history: History, run: Run) -> tuple[AgentNumbers, ...]:
+        """The numbers of each agent of a run."""
+        return self._numbers.get(numbers_basis(run), lambda: numbers_of(history, run))
 
     def change(self, history: History, run: Run, report: Report) -> BaselineChange | None:
         """A run of one system against the baseline of its suite."""
         if len(report.systems) != 1 or (baseline := baseline_of(history, run)) is None:
             return None
         k = headline_k(report.systems[0])
-        key = (_mark(run), _mark(baseline))
+        key = (numbers_basis(run), numbers_basis(baseline))
         return self._changes.get(key, lambda: change_since(history, run, baseline, k=k))
 
     def explanation(self, history: History, run: Run) -> Explanation:
         """Why runs of a run fail."""
-        return self._explanations.get(_mark(run), lambda: explain_run(history, run))
+        return self._explanations.get(numbers_basis(run), lambda: explain_run(history, run))
 
     def trends(self, history: History, runs: Sequence[Run]) -> tuple[SystemTrend, ...]:
         """How the systems of some runs (oldest first) moved."""
-        marks = tuple(map(_mark, runs))
+        marks = tuple(map(numbers_basis, runs))
         counted = (
             counted_run(
                 run,
@@ -256,11 +253,11 @@ class ReportCache:
 
     def tallies(self, history: History, run: Run) -> list[Tally]:
         """The counts of a run."""
-        return self._tallies.get(_mark(run), lambda: history.tallies(run))
+        return self._tallies.get(numbers_basis(run), lambda: history.tallies(run))
 
     def groupings(self, history: History, run: Run) -> Mapping[str, Sequence[RunGroups]]:
         """What moved the runs of each system together, as its report finds it."""
-        return self._groupings.get(_mark(run), lambda: run_groupings(history, run))
+        return self._groupings.get(numbers_basis(run), lambda: run_groupings(history, run))
 
 
 class _Cache(Generic[Answer]):
@@ -279,8 +276,3 @@ class _Cache(Generic[Answer]):
             while len(self._values) > self._most:
                 self._values.popitem(last=False)
             return self._values[key]
-
-
-def _mark(run: Run) -> Hashable:
-    """Identifies one state of a run: a resumed run grows and ends again."""
-    return run.key, run.status, run.finished, run.trials, run.passed, run.errored

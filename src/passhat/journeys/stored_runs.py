@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from passhat._version import __version__
 from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import PasshatError
 from passhat.journeys.results import COUNTED_IN_STORE, Results, open_store, renamed
-from passhat.messages import safe_text, short, short_commit
+from passhat.messages import short_commit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from passhat.analysis.comparing.comparison import Comparison, Days
-    from passhat.analysis.comparing.trends import AgentVerdict, RunDifference
+    from passhat.analysis.comparing.trends import AgentNumbers, RunDifference, RunVerdict
     from passhat.analysis.explaining.explain import Explanation
     from passhat.analysis.explaining.run_diff import RunDiff
     from passhat.analysis.gates.gate import Verdicts
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from passhat.history.queries import TaskInRun
     from passhat.records import ErrorPolicy, Tally, Trial, Trials
     from passhat.stats.estimate import Interval, Unavailable
+
+Answer = TypeVar("Answer")
 
 BASELINE = "baseline"
 """The tag of the run that others are compared with: `passhat history tag latest baseline`."""
@@ -96,43 +99,73 @@ def change_of_results(results: Results, *, system: str | None = None) -> Baselin
 # The verdict on a run, which every screen, page and comment shows.
 
 
-@result_dataclass(frozen=True, slots=True, kw_only=True)
-class RunVerdict:
-    """What is said of a stored run: of each of its agents, and by its own gates.
-
-    It is derived from what is stored and not kept as text: a run that is added, deleted or tagged
-    as the baseline later changes what the others are compared with. `gates` are pairs of a word
-    (PASS, FAIL, UNDECIDED) and a sentence.
-    """
-
-    run: str
-    agents: tuple[AgentVerdict, ...]
-    gates: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def fell(self) -> bool:
-        """Whether any agent fell by more than noise."""
-        return any(agent.fell for agent in self.agents)
-
-    def of(self, system: str) -> AgentVerdict | None:
-        """The verdict on one agent."""
-        return next((agent for agent in self.agents if agent.system == system), None)
-
-    @property
-    def sentence(self) -> str:
-        """What is said of the run; where it has several agents, of each of them."""
-        if len(self.agents) == 1:
-            return self.agents[0].sentence
-        return " ".join(f"{safe_text(short(one.system))}: {one.sentence}" for one in self.agents)
-
-
 def verdict_on(history: History, run: Run) -> RunVerdict:
-    """The verdict on a run, against the finished runs of its suite before it.
+    """What is said of a run, against the finished runs of its suite before it.
 
-    A run that is not finished has none: which of its trials have ended is no chance (those that
-    fail may take longer).
+    It is derived from what is stored: a run that is added, deleted or tagged as the baseline later
+    changes what the others are compared with. The answer is kept beside the run, for as long as
+    nothing changes that it rests on. A run that is not finished has no verdict: which of its trials
+    have ended is no chance (those that fail may take longer).
     """
-    from passhat.analysis.comparing.trends import HORIZON, CountedRun, judge_agents
+    return _kept_or_made(history, run, "verdict", verdict_basis(history, run), _judged)
+
+
+def numbers_of(history: History, run: Run) -> tuple[AgentNumbers, ...]:
+    """The numbers of each agent of a run, as the front page shows them."""
+    return _kept_or_made(history, run, "numbers", numbers_basis(run), _measured)
+
+
+def keep_answers(history: History, run: Run) -> None:
+    """Keep what pages show of a run that has ended, so that the first visit need not compute it."""
+    verdict_on(history, run)
+    numbers_of(history, run)
+
+
+def verdict_basis(history: History, run: Run) -> Hashable:
+    """What the verdict on a run rests on: it holds as long as this is the same."""
+    from passhat.analysis.comparing.trends import HORIZON
+    from passhat.history.queries import state_until
+
+    return __version__, *state_until(history, run, limit=HORIZON)
+
+
+def numbers_basis(run: Run) -> Hashable:
+    """What identifies one state of a run: a resumed run grows and ends again."""
+    return __version__, run.key, run.status, run.finished, run.trials, run.passed, run.errored
+
+
+def _kept_or_made(
+    history: History, run: Run, kind: str, basis: Hashable, make: Callable[[History, Run], Answer]
+) -> Answer:
+    """An answer that is kept in the store; it is made, and kept if possible, where it is not.
+
+    Runs in progress change too often to keep anything of them.
+    """
+    import msgspec
+
+    from passhat.analysis.comparing.trends import AgentNumbers, RunVerdict
+
+    kinds: dict[str, Any] = {"verdict": RunVerdict, "numbers": tuple[AgentNumbers, ...]}
+    if (body := history.kept(run, kind, repr(basis))) is not None:
+        kept: Answer = msgspec.json.decode(body, type=kinds[kind])
+        return kept
+    made = make(history, run)
+    if run.status == "finished":
+        history.keep(run, kind, repr(basis), msgspec.json.encode(made))
+    return made
+
+
+def _measured(history: History, run: Run) -> tuple[AgentNumbers, ...]:
+    from passhat.analysis.comparing.trends import agent_numbers
+
+    groupings = run_groupings(history, run)
+    return tuple(
+        agent_numbers(tally, groupings.get(tally.system, ())) for tally in history.tallies(run)
+    )
+
+
+def _judged(history: History, run: Run) -> RunVerdict:
+    from passhat.analysis.comparing.trends import HORIZON, CountedRun, RunVerdict, judge_agents
     from passhat.history.queries import run_label, runs_until
 
     if run.status != "finished" or not run.trials:
@@ -146,13 +179,12 @@ def verdict_on(history: History, run: Run) -> RunVerdict:
     ]
     baseline = baseline_of(history, run)
     gates = judge_run(history, run)
-    alone = {} if baseline is None else _alone(history, run, baseline)
     return RunVerdict(
         run=run.key,
         agents=judge_agents(
             counted,
             accepted=[one.key for one in past if BASELINE in one.tags],
-            alone=alone,
+            alone={} if baseline is None else _alone(history, run, baseline),
         ),
         # verdicts that did not pass are false, as a condition
         gates=() if gates is None else tuple((one.word, one.sentence) for one in gates),

@@ -12,7 +12,13 @@ import numpy as np
 
 from passhat.analysis.reports.evidence import Evidence, count_evidence
 from passhat.analysis.reports.judged import LabelEvidence
-from passhat.analysis.reports.metrics import RunGroups, measure_metrics
+from passhat.analysis.reports.metrics import (
+    HeadlineNumber,
+    RunGroups,
+    headline_number,
+    mean_pass_hat,
+    measure_metrics,
+)
 from passhat.arguments import CONFIDENCE, HEADLINE_K, whole_number
 from passhat.dataclass import Displayed, dataclass, lazy_field, replace, result_dataclass
 from passhat.errors import ArgumentError
@@ -465,8 +471,8 @@ FALSE_ALARM, HORIZON = 0.05, DEFAULT_HORIZON
 """A fall is said of at most 5% of the histories of 100 runs in which nothing changed: half of that
 is the chance of `change_points` (which errs as often upwards), half that of `task_fall`."""
 
-MOST_NAMED = 3
-"""Tasks that a sentence names."""
+MOST_NAMED, MOST_KEPT = 3, 50
+"""Tasks that a sentence names, and that a verdict holds."""
 
 Movement = Literal["fell", "rose", "steady", "first"]
 
@@ -585,6 +591,70 @@ class AgentVerdict:
         return f"{name} {self.movement}{on} from {before} to {after}, by {near} to {far} points"
 
 
+@result_dataclass(frozen=True, slots=True, kw_only=True)
+class RunVerdict:
+    """What is said of a run: of each of its agents, and by its own gates.
+
+    `gates` are pairs of a word (PASS, FAIL, UNDECIDED) and a sentence.
+    """
+
+    run: str
+    agents: tuple[AgentVerdict, ...]
+    gates: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def fell(self) -> bool:
+        """Whether any agent fell by more than noise."""
+        return any(agent.fell for agent in self.agents)
+
+    def of(self, system: str) -> AgentVerdict | None:
+        """The verdict on one agent."""
+        return next((agent for agent in self.agents if agent.system == system), None)
+
+    @property
+    def sentence(self) -> str:
+        """What is said of the run; where it has several agents, of each of them."""
+        if len(self.agents) == 1:
+            return self.agents[0].sentence
+        return " ".join(f"{safe_text(short(one.system))}: {one.sentence}" for one in self.agents)
+
+
+@result_dataclass(frozen=True, slots=True, kw_only=True)
+class AgentNumbers:
+    """One agent in one run: its counts, the number of its headline, and pass^1, pass^2, ....
+
+    Where that number cannot be known, `estimate` is None and `reason` says why.
+    """
+
+    system: str
+    tasks: int
+    trials: int
+    k: int
+    estimate: Estimate | None
+    reason: str = ""
+    levels: tuple[float | None, ...] = ()
+
+    @property
+    def headline(self) -> HeadlineNumber:
+        """The number with its interval for these tasks."""
+        return HeadlineNumber(k=self.k, number=self.estimate or Unavailable(self.reason))
+
+
+def agent_numbers(tally: Tally, groupings: Sequence[RunGroups] = ()) -> AgentNumbers:
+    """The numbers of one agent in one run, from its counts."""
+    headline = headline_number(tally, groupings=groupings)
+    number = headline.number
+    return AgentNumbers(
+        system=tally.system,
+        tasks=len(tally.tasks),
+        trials=tally.trials,
+        k=headline.k,
+        estimate=None if isinstance(number, Unavailable) else number,
+        reason=number.reason if isinstance(number, Unavailable) else "",
+        levels=tuple(mean_pass_hat(tally, k) for k in range(1, HEADLINE_K + 1)),
+    )
+
+
 def judge_agents(
     history: Sequence[CountedRun],
     *,
@@ -631,7 +701,7 @@ def _judged(
             runs_before=split - start,
             since=snapshots[split].run.key,
             since_day=snapshots[split].run.started,
-            moved=_moved_between(snapshots[start:split], snapshots[split:], down=True),
+            moved=_moved_between(snapshots[start:split], snapshots[split:], down=True)[:MOST_KEPT],
         )  # fmt: skip
     change = max(changes, key=lambda one: one.position, default=None)
     if change is None or (change.direction == "up" and start < newest):
@@ -651,7 +721,7 @@ def _judged(
         interval=change.interval,
         moved=_moved_between(
             snapshots[previous:start], snapshots[start:], down=change.direction == "down"
-        ),
+        )[:MOST_KEPT],
     )
 
 

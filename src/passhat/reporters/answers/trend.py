@@ -268,7 +268,7 @@ def shown(point: TrendPoint, name: str) -> Estimate:
 def _of_labels(trend: SystemTrend) -> str | None:
     """What labels make of the runs that have any, and what the changes rest on."""
     said = [
-        f"{percent(rate.value, digits=1)} {span(rate.interval)} on {_day(point.started)} "
+        f"{percent(rate.value, digits=1)} {span(rate.interval)} on {short_day(point.started)} "
         f"({plural(point.labels, 'label')})"
         for point in trend.points
         if (rate := point.corrected.get("pass^1")) is not None
