@@ -35,6 +35,18 @@ SPARSE = (
     (3, 10, 0.3, 40, 5),
     (5, 5, 0.25, 35, 5),
 )
+# Good tasks, their rate and runs; poor tasks, their rate and runs; k.
+LOPSIDED = (
+    (8, 0.9, 4, 2, 0.3, 40, 2),
+    (10, 0.95, 4, 5, 0.5, 40, 2),
+    (10, 0.95, 10, 5, 0.6, 40, 5),
+    (20, 0.97, 10, 5, 0.3, 100, 3),
+    (20, 0.97, 10, 5, 0.3, 100, 1),
+    (10, 0.95, 5, 10, 0.3, 20, 2),
+    (10, 0.9, 4, 10, 0.3, 12, 2),
+    (10, 0.9, 4, 30, 0.3, 40, 2),
+    (5, 0.95, 4, 45, 0.4, 40, 2),
+)
 _WIDTH_COLUMNS = ("width, pass^k", "width, pass@k")
 
 
@@ -47,6 +59,7 @@ def tables(*, quick: bool = False) -> list[Table]:
         (_unequal, 50, 2000),
         (_few_tasks, 50, 2000),
         (_sparse, 100, 2000),
+        (_lopsided, 100, 2000),
         (_scores, 5, 400),
         (_one_proportion, 0, 0),
         (_model, 2, 100),
@@ -286,6 +299,25 @@ def _sparse(repetitions: int, *, quick: bool) -> Table:
         "same. An interval reaches as far as the exact bound of each single task allows."
     )
     return Table("Suites that hang on a few tasks", header, rows, finding, repetitions, SEED)
+
+
+def _lopsided(repetitions: int) -> Table:
+    """Good tasks that ran far less often than poor ones, whose runs say little of them."""
+    rng = np.random.default_rng(SEED + 6)
+    rows = []
+    for many, rate, runs, others, poor, more, k in LOPSIDED:
+        rates, n = np.repeat((rate, poor), (many, others)), np.repeat((runs, more), (many, others))
+        truth, *shares = _sparse_cell(rates, n, k, repetitions, rng)
+        design = f"{many} at {rate} x {runs} runs, {others} at {poor} x {more}"
+        rows.append((design, str(k), f"{truth:.3f}", *(f"{share:.3f}" for share in shares)))
+    header = ("tasks", "k", "truth", "coverage", "interval above", "interval below")
+    finding = (
+        f"Nominal {NOMINAL}, pass^k of these tasks. Runs of a task count at most one and a half "
+        "times the typical number against a failure that nobody saw."
+    )
+    return Table(
+        "Good tasks that ran less often than poor ones", header, rows, finding, repetitions, SEED
+    )
 
 
 def _sparse_cell(
