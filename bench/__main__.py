@@ -12,7 +12,10 @@ import sys
 
 from bench.pages import write_part
 
-BENCHMARKS = ("estimates", "costs", "reading", "running", "dashboard", "browser", "packaging")
+BENCHMARKS = (
+    *("estimates", "costs", "reading", "running", "watching", "dashboard", "browser"),
+    "packaging",
+)
 LONG = ("kill_storm", "worker_storm", "workers", "billion")
 """Only by name: each takes many minutes, and some need PostgreSQL."""
 

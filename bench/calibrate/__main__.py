@@ -33,6 +33,7 @@ STUDIES = (
     "overview",
     "whole_runner",
     "why",
+    "watching",
 )
 
 OPENING = """# Calibration

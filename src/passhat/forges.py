@@ -498,3 +498,32 @@ def _message(data: bytes) -> str:
     except (ValueError, RecursionError):
         return ""
     return str(body.get("message", "") if isinstance(body, dict) else "")[:200]
+
+
+# Webhooks: somebody is told at once.
+
+WEBHOOK_TRIES = 3
+
+
+def post_webhook(url: str, event: Mapping[str, Any]) -> str | None:
+    """Post an event as JSON; what went wrong if nobody took it, after a few tries.
+
+    `text` is what Slack, Teams and Mattermost show. Nothing but the host of the address is told:
+    the rest of it is what lets one post there.
+    """
+    if urlsplit(url).scheme not in ("http", "https"):
+        return "the address of a webhook begins with http:// or https://"
+    data = json.dumps({"text": event["sentence"], **event}).encode()
+    request = Request(url, data=data, headers={"Content-Type": "application/json"})  # noqa: S310 - checked above
+    problem = ""
+    for _ in range(WEBHOOK_TRIES):
+        try:
+            with build_opener(_NoRedirect).open(request, timeout=SECONDS):
+                return None
+        except HTTPError as error:
+            problem = f"it answered {error.code}"
+            if error.code < 500 and error.code != 429:
+                break
+        except (URLError, HTTPException, OSError) as error:
+            problem = str(getattr(error, "reason", error))
+    return f"the webhook at {urlsplit(url).hostname} was not told: {problem}"

@@ -41,6 +41,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "History": {
         "trend": ("history", "What changed over time?"),
+        "watch": ("serve", "Trials that keep coming: say when the agent gets worse."),
         "history": ("history", "Stored runs: list, tag, search, add to them."),
         "view": ("serve", "Look at everything that ran, in a browser."),
         "mcp": ("serve", "Serve results to a coding agent (MCP)."),
@@ -91,7 +92,7 @@ pass@k: at least one of k trials passes. pass^k (reliability@k): all k do.
   history   stored runs             view      look at them in a browser
   convert   results to CSV, JSONL   simulate  made-up results
   cassette  recorded runs           worker    run trials for other machines
-  mcp       serve results to a coding agent
+  watch     alarm if it gets worse  mcp       serve results to a coding agent
 
 RESULTS are the log of any eval tool, a table, or a stored run such as latest.
 Exit: 0 PASS, 1 FAIL, 2 usage, 3 could not run, 4 UNDECIDED.

@@ -1,7 +1,8 @@
-"""Results for a browser and for a coding agent: `passhat view` and `passhat mcp`."""
+"""What goes on: `passhat view` in a browser, `mcp` for a coding agent, `watch` for alarms."""
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import sys
@@ -9,14 +10,24 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import click
 
-from passhat.cli.options import Number, SectionedCommand, WholeNumber, store_option
+from passhat.cli.exit_codes import ExitCode
+from passhat.cli.options import (
+    WHICH_COLUMNS,
+    Number,
+    SectionedCommand,
+    Share,
+    WholeNumber,
+    store_option,
+)
 from passhat.cli.reading import ReadingOptions, reading_options
 from passhat.errors import MissingExtra
 
@@ -180,3 +191,138 @@ def _renew_at_enter(renew: Callable[[], str]) -> None:
             click.echo(f"Open this once:\n  {renew()}", err=True)
         else:
             return  # Ctrl-D
+
+
+class ReferenceType(click.ParamType[tuple[int | None, float | None]]):
+    """So many trials, or a time such as 7d or 12h."""
+
+    name = "N|TIME"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        text = str(value).strip()
+        if text.isdecimal() and int(text) > 0:
+            return int(text), None
+        unit = {"h": 1 / 24, "d": 1.0, "w": 7.0}.get(text[-1:])
+        try:
+            number = float(text[:-1])
+        except ValueError:
+            number = 0.0
+        if unit is None or not 0.0 < number < 10_000.0:
+            rule = "must be a number of trials, or a time such as 7d or 12h"
+            self.fail(f"{rule}, got {text!r}", param, ctx)
+        return None, number * unit
+
+
+@click.command(
+    cls=SectionedCommand,
+    brief=[
+        "--reference N|TIME   what is usual: the first N trials, or so long (7d)",
+        "--false-alarms N     how many in 1,000 trials, at most (0.1)",
+        "--margin SHARE       how much worse is no news (0)",
+        "--webhook URL        post each alarm there",
+        "--metrics FILE       write OpenMetrics there",
+        "--once               judge what is there and end: exit code 1 at an alarm",
+        WHICH_COLUMNS,
+    ],
+)
+@click.option(
+    "--reference",
+    type=ReferenceType(),
+    help="What is usual: the first N trials, or those of a time such as 7d, 12h.  "
+    "[default: 1000 trials, over 7 days where they have times]",
+)
+@click.option(
+    "--false-alarms",
+    type=Number(min=0.0001, max=100),
+    default=0.1,
+    show_default=True,
+    help="How many false alarms there may be in 1,000 trials.",
+)
+@click.option("--margin", type=Share(), help="How much worse an agent may get.")
+@click.option(
+    "--webhook",
+    metavar="URL",
+    envvar="PASSHAT_WEBHOOK",
+    show_envvar=True,
+    help="Post each alarm, and its end, there as JSON.",
+)
+@click.option(
+    "--metrics", type=click.Path(dir_okay=False, path_type=Path), help="Write OpenMetrics there."
+)
+@click.option(
+    "--state",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="What is known between starts.  [default: a file in .passhat]",
+)
+@click.option(
+    "--every", type=Number(min=0.1), default=5.0, metavar="SECONDS", help="How often to look."
+)
+@click.option("--once", is_flag=True, help="Judge what is there and end; exit code 1 at an alarm.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@reading_options(stores=False, metavar="SOURCE")
+def watch(
+    reading: ReadingOptions,
+    reference: tuple[int | None, float | None] | None,
+    false_alarms: float,
+    margin: float | None,
+    webhook: str | None,
+    metrics: Path | None,
+    state: Path | None,
+    every: float,
+    once: bool,
+    as_json: bool,
+) -> None:
+    """Follow trials that keep coming, and say when an agent gets worse.
+
+    SOURCE is a file that grows (JSONL, CSV, OpenTelemetry spans), a folder of logs, or a history
+    store. The first trials are what is usual, hour by hour of the week where they last that long:
+    daily and weekly cycles are no news. A start goes on where the last one ended.
+
+    \b
+      passhat watch traces.jsonl --columns task=case,pass=ok --webhook URL
+      passhat watch logs/ --reference 2000 --once
+      passhat watch .passhat/history.db --metrics /var/lib/node_exporter/agent.prom
+    """
+    from passhat.forges import post_webhook
+    from passhat.journeys import watching
+    from passhat.records.columns import ColumnMap
+    from passhat.reporters.formats.ci import gauges
+    from passhat.reporters.formatting import safe_text
+
+    if len(reading.paths) != 1:
+        raise click.UsageError("give one SOURCE: a file, a folder or a store")
+
+    def write_metrics(watched: watching.Watch) -> None:
+        if metrics is None:
+            return
+        new = metrics.with_name(f".{metrics.name}.new")
+        new.write_text(gauges(watching.watch_samples(watched), watching.GAUGES), encoding="utf-8")
+        new.replace(metrics)
+
+    trials, days = reference or (None, None)
+    alarmed = False
+    for event in watching.watch(
+        reading.paths[0],
+        mapping=ColumnMap(**reading.columns),
+        format=reading.format,
+        reference=trials,
+        days=days,
+        false_alarms=false_alarms,
+        margin=margin or 0.0,
+        state=state,
+        seconds=every,
+        once=once,
+        on_status=write_metrics,
+    ):
+        told = {key: value for key, value in asdict(event).items() if value not in (None, "", ())}
+        if as_json:
+            click.echo(json.dumps(told))
+        else:
+            mark = {"alarm": "ALARM  ", "recovered": "OK     "}.get(event.kind, "       ")
+            click.echo(f"{mark}{safe_text(event.sentence)}")
+        if event.kind in ("alarm", "recovered"):
+            alarmed = alarmed or event.kind == "alarm"
+            if webhook is not None and (problem := post_webhook(webhook, told)) is not None:
+                click.echo(f"note: {problem}", err=True)
+    if alarmed:
+        raise click.exceptions.Exit(ExitCode.FAIL)

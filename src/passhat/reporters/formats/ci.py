@@ -159,12 +159,22 @@ def render_openmetrics(answer: Answer[Any], options: DisplayOptions) -> str:
     for suite in answer.test_suites():
         for sample in _samples(suite):
             by_name[sample[0]].append(sample)
-    lines = [line for name, found in by_name.items() if found for line in _family(name, found)]
+    return gauges([sample for found in by_name.values() for sample in found], _HELP)
+
+
+def gauges(samples: Sequence[Sample], meaning: Mapping[str, str]) -> str:
+    """Samples as OpenMetrics, those of one name together; `meaning` explains each name."""
+    by_name: dict[str, list[Sample]] = {}
+    for sample in samples:
+        by_name.setdefault(sample[0], []).append(sample)
+    lines = [
+        line for name, found in by_name.items() for line in _family(name, meaning[name], found)
+    ]
     return "\n".join([*lines, "# EOF"]) + "\n"
 
 
-def _family(name: str, samples: list[Sample]) -> Iterator[str]:
-    yield f"# HELP {name} {_HELP[name]}"
+def _family(name: str, meaning: str, samples: list[Sample]) -> Iterator[str]:
+    yield f"# HELP {name} {meaning}"
     yield f"# TYPE {name} gauge"
     for _, labels, value in samples:
         written = ",".join(f'{key}="{_openmetrics_escaped(text)}"' for key, text in labels.items())

@@ -1,0 +1,757 @@
+"""Trials that keep coming: an alarm when an agent gets worse, with a known number of false ones.
+
+Each agent has one detector for all its trials and one for each family of tasks. A trial counts for
+two of them, whatever the number of families, so each may err half as often as is promised.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from passhat.dataclass import dataclass
+from passhat.errors import ArgumentError, InputError, ReadError
+from passhat.messages import few, plural, short
+from passhat.records.trial import Outcome, families_by_prefix
+from passhat.stats.sequential.detection import EDetector, Sums, floor_of, usual_rates
+
+if TYPE_CHECKING:
+    from passhat.records import Trials
+    from passhat.records.columns import ColumnMap
+
+REFERENCE_TRIALS = 1_000
+REFERENCE_DAYS = 7.0
+"""What is learnt before anything is judged: so many trials, and where they have times so many days,
+so that the hours of the day and the weekend are known."""
+
+FALSE_ALARMS = 0.1
+"""False alarms per 1,000 trials: one in 10,000."""
+
+FLOOR_ERROR = 0.01
+"""The chance that the floor of an hour is above the rate that it stands for."""
+
+FEWEST_UNITS = 30
+"""Observations in the reference, for an agent or a family of its own."""
+
+UNIT_SECONDS = 60
+DAY = 86_400.0
+MOST_RECENT = 4_000
+MOST_KEYS = 100_000
+MOST_BYTES = 2**26
+TRACE_PATIENCE = 600.0
+"""Seconds that the spans of a trace wait for its first one, which is exported last."""
+
+Kind = Literal["watching", "alarm", "recovered", "note"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchEvent:
+    """Something to be told: an alarm, with its trial, its time, its size and its tasks."""
+
+    kind: Kind
+    sentence: str
+    system: str = ""
+    family: str | None = None
+    trial: int | None = None
+    time: str | None = None
+    since: str | None = None
+    rate: float | None = None
+    reference: float | None = None
+    trials: int | None = None
+    tasks: tuple[str, ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class Observed:
+    """One trial that a detector counted: in which of its observations, and what is told of it."""
+
+    unit: int
+    task: str
+    passed: bool
+    number: int
+    time: float | None
+
+
+@dataclass(slots=True, kw_only=True)
+class Stream:
+    """The trials of one agent, or of one family of its tasks: what is usual, and the detector.
+
+    An observation is a minute's mean: trials of the same minute often share a cause, and so a
+    burst counts once. Trials without a time are observations of their own.
+    """
+
+    every: float
+    slots: dict[int, Sums] = field(default_factory=dict)
+    tasks: dict[str, list[int]] = field(default_factory=dict)
+    floors: dict[int, float] | None = None
+    rates: dict[int, float] = field(default_factory=dict)
+    by: int = 1
+    usual: float = 0.0
+    alarmed: bool = False
+    detector: EDetector
+    minute: int | None = None
+    open: list[Observed] = field(default_factory=list)
+    edges: list[float] = field(default_factory=list)
+    recent: list[Observed] = field(default_factory=list)
+
+    def add(self, task: str, passed: bool, number: int, at: float | None) -> bool:
+        """Count a trial; True if it closes an observation that raises or ends an alarm."""
+        minute = None if at is None else int(at // UNIT_SECONDS)
+        fired = False
+        # A trial that comes late belongs to the open observation: no minute is opened twice.
+        if self.open and (minute is None or self.minute is None or minute > self.minute):
+            fired = self.close()
+        if not self.open:
+            self.minute = minute
+        floor = None
+        if self.floors is not None:
+            floor = self.floors.get(slot_of(at, self.by))
+            if floor is None:
+                return fired  # an hour of the week that the reference has not seen
+            self.edges.append(floor)
+        self.open.append(
+            Observed(unit=self.detector.seen, task=task, passed=passed, number=number, time=at)
+        )
+        return fired
+
+    def close(self) -> bool:
+        """End the open observation; True if it raises or ends an alarm."""
+        if not self.open:
+            return False
+        value = sum(one.passed for one in self.open) / len(self.open)
+        if self.floors is None:
+            slot = slot_of(self.open[0].time, 168)
+            one_more = Sums(count=1, total=value, squares=value * value)
+            self.slots[slot] = _joined(self.slots.get(slot, Sums()), one_more)
+            for one in self.open:
+                counts = self.tasks.setdefault(one.task, [0, 0])
+                counts[0] += one.passed
+                counts[1] += 1
+            self.open = []
+            return False
+        floor = math.fsum(self.edges) / len(self.edges)
+        for one in self.open:
+            one.unit = self.detector.seen
+        self.recent += self.open
+        if self.alarmed:  # the mirror image: is it back above the floor?
+            fired = self.detector.update(1.0 - value, floor=1.0 - floor)
+        else:
+            fired = self.detector.update(value, floor=floor)
+        self.open, self.edges = [], []
+        if len(self.recent) > MOST_RECENT:
+            self.recent = self.recent[-MOST_RECENT // 2 :]
+        return fired
+
+    def learn(self, days: float, margin: float, like: Mapping[int, float] | None = None) -> bool:
+        """Take what was seen as usual, in the cycle of `like`; False if it is too little."""
+        self.close()
+        self.by = 168 if days >= 7.0 else 24 if days >= 1.0 else 1
+        hours: dict[int, Sums] = {}
+        for slot, one in self.slots.items():
+            place = _coarser(slot, self.by)
+            hours[place] = _joined(hours.get(place, Sums()), one)
+        count = sum(one.count for one in hours.values())
+        if count < FEWEST_UNITS:
+            return False
+        self.usual = sum(one.total for one in hours.values()) / count
+        self.rates = {}
+        self.floors = {}
+        for place, (rate, worth) in usual_rates(hours, like).items():
+            mean = min(max(rate, 0.0), 1.0)
+            spread = max(0.0, sum(one.squares for one in hours.values()) / count - self.usual**2)
+            low = floor_of(worth, mean, math.sqrt(spread), error=FLOOR_ERROR) - margin
+            self.rates[place] = mean
+            if low > 0.0:
+                self.floors[place] = low
+        return bool(self.floors)
+
+    def since(self) -> list[Observed]:
+        """The trials since the change seems to have been."""
+        start = self.detector.start
+        return [one for one in self.recent if one.unit >= start]
+
+    def worst_tasks(self, seen: Sequence[Observed]) -> tuple[str, ...]:
+        """The tasks that fail clearly more often than they did, the clearest first."""
+        now = Counter(one.task for one in seen)
+        passed = Counter(one.task for one in seen if one.passed)
+        lost = {}
+        for task, count in now.items():
+            before, of = self.tasks.get(task, (0, 0))
+            usual = (before + 1) / (of + 2) if of else self.usual
+            short_of = count * usual - passed[task]
+            if short_of > 2.5 * math.sqrt(count * usual * (1.0 - usual)) and short_of >= 1.0:
+                lost[task] = short_of
+        return tuple(sorted(lost, key=lambda task: -lost[task]))
+
+
+def slot_of(at: float | None, by: int) -> int:
+    """The hour of the week (`by` 168, weekdays alike), of the day (24), or 0: what cycles are by.
+
+    >>> saturday = datetime(2026, 11, 14, 13, tzinfo=UTC).timestamp()
+    >>> slot_of(saturday, 168), slot_of(saturday, 24), slot_of(saturday, 1)
+    (37, 13, 0)
+    """
+    if at is None or by == 1:
+        return 0
+    hours = int(at // 3600)
+    hour, weekday = hours % 24, (hours // 24 + 3) % 7  # the epoch began on a Thursday
+    return hour + 24 * (weekday >= 5) if by == 168 else hour
+
+
+def _joined(one: Sums, two: Sums) -> Sums:
+    return Sums(
+        count=one.count + two.count,
+        total=one.total + two.total,
+        squares=one.squares + two.squares,
+    )
+
+
+def _coarser(slot: int, by: int) -> int:
+    return slot if by == 168 else slot % 24 if by == 24 else 0
+
+
+@dataclass(slots=True, kw_only=True)
+class AgentWatch:
+    """One agent: its trials together, and its families."""
+
+    whole: Stream
+    families: dict[str, Stream] = field(default_factory=dict)
+    trials: int = 0
+    errored: int = 0
+    first: float | None = None
+    last: float | None = None
+    learning: bool = True
+
+
+@dataclass(slots=True, kw_only=True)
+class Watch:
+    """What is usual for each agent, and whether it still holds.
+
+    In the mean there are at most `false_alarms` in 1,000 trials while every agent is as good as in
+    its reference, hour by hour of the week. Errored trials are counted and judge nobody.
+    """
+
+    reference_trials: int = REFERENCE_TRIALS
+    reference_days: float = REFERENCE_DAYS
+    false_alarms: float = FALSE_ALARMS
+    margin: float = 0.0
+    agents: dict[str, AgentWatch] = field(default_factory=dict)
+
+    def observe(self, trials: Trials) -> list[WatchEvent]:
+        """Count new trials, in their order; what is to be told of them."""
+        events: list[WatchEvent] = []
+        times = [None] * len(trials) if trials.started is None else _times(trials)
+        families = _families(trials)
+        rows = zip(
+            trials.system.texts(), trials.task.texts(), families, trials.outcome.tolist(), times,
+            strict=True,
+        )  # fmt: skip
+        for system, task, family, outcome, at in rows:
+            assert system is not None
+            assert task is not None
+            agent = self.agents.get(system) or self._begin(system)
+            agent.trials += 1
+            if outcome == Outcome.ERRORED:
+                agent.errored += 1
+                continue
+            if at is not None:
+                agent.first = at if agent.first is None else min(agent.first, at)
+                agent.last = at if agent.last is None else max(agent.last, at)
+            self._count(events, agent, system, (task, family), outcome == Outcome.PASSED, at)
+        return events
+
+    def flush(self) -> list[WatchEvent]:
+        """Close what is open: nothing more of this minute will come."""
+        events: list[WatchEvent] = []
+        for system, agent in self.agents.items():
+            for name, stream in _streams(agent):
+                if stream.close():
+                    events.append(self._tell(system, name, stream))
+            if agent.learning and self._has_learnt(agent):
+                events.append(self._learn(system, agent))
+        return events
+
+    def _begin(self, system: str) -> AgentWatch:
+        agent = self.agents[system] = AgentWatch(whole=self._stream())
+        return agent
+
+    def _stream(self) -> Stream:
+        every = 2.0 * 1000.0 / self.false_alarms
+        return Stream(every=every, detector=EDetector(every=every))
+
+    def _count(
+        self,
+        events: list[WatchEvent],
+        agent: AgentWatch,
+        system: str,
+        where: tuple[str, str | None],
+        passed: bool,
+        at: float | None,
+    ) -> None:
+        task, family = where
+        streams: list[tuple[str | None, Stream]] = [(None, agent.whole)]
+        if family is not None:
+            if agent.learning and family not in agent.families:
+                agent.families[family] = self._stream()
+            if (own := agent.families.get(family)) is not None:
+                streams.append((family, own))
+        for name, stream in streams:
+            if stream.add(task, passed, agent.trials, at):
+                events.append(self._tell(system, name, stream))
+        if agent.learning and self._has_learnt(agent):
+            events.append(self._learn(system, agent))
+
+    def _has_learnt(self, agent: AgentWatch) -> bool:
+        """Whether the reference is long enough; trials without times have no days."""
+        if agent.trials - agent.errored < self.reference_trials:
+            return False
+        return agent.first is None or _days(agent) >= self.reference_days
+
+    def _learn(self, system: str, agent: AgentWatch) -> WatchEvent:
+        agent.learning = False
+        days, spoken = _days(agent), short(system)
+        enough = agent.whole.learn(days, self.margin)
+        agent.families = {
+            name: stream
+            for name, stream in agent.families.items()
+            if stream.learn(days, self.margin, agent.whole.rates)
+        }
+        if len(agent.families) == 1:
+            agent.families = {}  # it would say the same as the whole
+        if not enough:
+            sentence = f"{spoken} cannot be watched: it passes too seldom, or in too few minutes"
+            return WatchEvent(kind="note", sentence=sentence, system=system)
+        cycles = {1: "no cycle is known", 24: "hour by hour of the day"}
+        by = cycles.get(agent.whole.by, "hour by hour, weekends apart")
+        return WatchEvent(
+            kind="watching",
+            sentence=(
+                f"watching {spoken}: {100 * agent.whole.usual:.1f}% pass in "
+                f"{plural(agent.trials, 'trial')} ({by}), with {_families_told(agent)}; at most "
+                f"{self.false_alarms:g} false alarms in 1,000 trials"
+            ),
+            system=system,
+            reference=agent.whole.usual,
+            trials=agent.trials,
+        )
+
+    def _tell(self, system: str, family: str | None, stream: Stream) -> WatchEvent:
+        """The sentence of an alarm, or of its end; the detector begins anew."""
+        seen = stream.since() or stream.recent[-1:]
+        kind: Kind = "recovered" if stream.alarmed else "alarm"
+        tasks = () if stream.alarmed else stream.worst_tasks(seen)
+        rate = sum(one.passed for one in seen) / len(seen)
+        name = short(system) if family is None else f"{short(system)}, {short(family)}"
+        since = _clock(seen[0].time) or f"trial {seen[0].number:,}"
+        where = ""
+        if kind == "alarm":
+            where = f"; in {few(tasks)}" if tasks else f"; spread over {_task_count(seen)}"
+        size = f"{100 * rate:.0f}% of {plural(len(seen), 'trial')} passed since {since}"
+        verb = "got worse" if kind == "alarm" else "has recovered"
+        event = WatchEvent(
+            kind=kind,
+            sentence=(
+                f"{name} {verb}: {size}, {100 * stream.usual:.0f}% before{where} "
+                f"(trial {seen[-1].number:,})"
+            ),
+            system=system,
+            family=family,
+            trial=seen[-1].number,
+            time=_clock(seen[-1].time) or None,
+            since=since,
+            rate=rate,
+            reference=stream.usual,
+            trials=len(seen),
+            tasks=tasks,
+        )
+        stream.alarmed = not stream.alarmed
+        stream.detector.restart()
+        stream.recent = []
+        return event
+
+
+def _streams(agent: AgentWatch) -> list[tuple[str | None, Stream]]:
+    return [(None, agent.whole), *agent.families.items()]
+
+
+def _days(agent: AgentWatch) -> float:
+    if agent.first is None or agent.last is None:
+        return 0.0
+    return (agent.last - agent.first) / DAY
+
+
+def _families_told(agent: AgentWatch) -> str:
+    if not agent.families:
+        return "no families of tasks"
+    return f"{len(agent.families)} families of tasks"
+
+
+def _task_count(seen: Sequence[Observed]) -> str:
+    return plural(len({one.task for one in seen}), "task")
+
+
+def _clock(at: float | None) -> str:
+    if at is None:
+        return ""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _times(trials: Trials) -> list[float | None]:
+    assert trials.started is not None
+    known = [*map(_seconds, trials.started.names), None]
+    return [known[code] for code in trials.started.codes.tolist()]
+
+
+def _seconds(text: str) -> float | None:
+    """The time that a text means, as seconds since 1970; None if it means none."""
+    try:
+        number = float(text)
+    except ValueError:
+        try:
+            when = datetime.fromisoformat(text)
+        except ValueError:
+            return None
+        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    while number > 1e11:  # milliseconds, microseconds or nanoseconds
+        number /= 1000.0
+    return number if 0.0 <= number < 1e11 else None
+
+
+def _families(trials: Trials) -> list[str | None]:
+    """The family of each trial: as given, or what the task's name begins with."""
+    if trials.family is not None:
+        return trials.family.texts()
+    by_name = [*families_by_prefix(trials.task.names), None]
+    return [by_name[code] for code in trials.task.codes.tolist()]
+
+
+# Where the trials come from: files that grow, folders that fill, a store.
+
+
+@dataclass(slots=True, kw_only=True)
+class FileMark:
+    """How far a file was read. `head` tells a file from another that took its name."""
+
+    offset: int = 0
+    head: str = ""
+    header: str = ""
+    changed: float = 0.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Trace:
+    """Spans of a trace whose first span has not come yet."""
+
+    began: float
+    lines: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class Follower:
+    """Reads what is new in a file, a folder or a store, each trial once.
+
+    Files of lines (JSONL, CSV, TSV) are read from where they ended before; others again when they
+    have changed. A trial is known by its own number, its run or its trace: rows that say none of
+    these are all different. A file that was replaced is read from its beginning.
+    """
+
+    source: str
+    format: str | None = None
+    files: dict[str, FileMark] = field(default_factory=dict)
+    keys: dict[str, None] = field(default_factory=dict)
+    traces: dict[str, Trace] = field(default_factory=dict)
+    finished: list[str] = field(default_factory=list)
+    repeated: int = 0
+
+    def poll(self, mapping: ColumnMap) -> Iterator[Trials]:
+        """What is new, in the order in which it was written."""
+        from passhat.journeys.results import is_store
+
+        if is_store(self.source):
+            yield from self._poll_store()
+            return
+        for path in self._paths():
+            for trials in self._poll_file(path, mapping):
+                fresh = self._without_repeats(trials, str(path))
+                if len(fresh):
+                    yield fresh
+
+    def _paths(self) -> list[Path]:
+        there = Path(self.source)
+        if not there.exists():
+            raise InputError(f"there is nothing at {self.source} to watch")
+        if not there.is_dir():
+            return [there]
+        found = [path for path in there.rglob("*") if path.is_file() and path.name[0] != "."]
+        return sorted(found, key=lambda path: (path.stat().st_mtime, path.name))
+
+    def _poll_file(self, path: Path, mapping: ColumnMap) -> Iterator[Trials]:
+        mark = self.files.setdefault(str(path), FileMark())
+        stat = path.stat()
+        if path.suffix.lower() not in LINE_FILES:
+            # Of other files the end is known only when they have been written.
+            if stat.st_mtime == mark.changed or stat.st_size == 0:
+                return
+            mark.changed = stat.st_mtime
+            yield from self._read(path, mapping)
+            return
+        if stat.st_size < mark.offset or (mark.offset and _head(path, mark) != mark.head):
+            self.files[str(path)] = mark = FileMark()
+        while text := _new_lines(path, mark):
+            if path.suffix.lower() in (".csv", ".tsv"):
+                if not mark.header:
+                    mark.header, _, text = text.partition("\n")
+                text = f"{mark.header}\n{text}" if text else ""
+            elif _is_spans(text):
+                text = self._whole_traces(text)
+            if text.strip():
+                yield from self._read_text(path, text, mapping)
+
+    def _read_text(self, path: Path, text: str, mapping: ColumnMap) -> Iterator[Trials]:
+        # Under its own name: it may be the agent's.
+        with tempfile.TemporaryDirectory(prefix="passhat-watch-") as folder:
+            copy = Path(folder) / path.name
+            copy.write_text(text, encoding="utf-8")
+            yield from self._read(copy, mapping)
+
+    def _read(self, path: Path, mapping: ColumnMap) -> Iterator[Trials]:
+        from passhat.ingest import read_trials
+        from passhat.records.tally import Categorical
+
+        try:
+            trials = read_trials(path, format=self.format, mapping=mapping, duplicates="keep")
+        except ReadError:
+            if Path(self.source).is_dir() and self.format is None:
+                return  # a folder may hold other files
+            raise
+        facts = dict(trials.sources[0].read_as) if trials.sources else {}
+        if facts.get("system") == "file name":
+            name = Path(self.source).stem or self.source
+            trials = replace(trials, system=Categorical.of([name] * len(trials)))
+        yield trials
+
+    def _whole_traces(self, text: str) -> str:
+        """The lines of traces that are whole: their first span, which has no parent, is here."""
+        now, whole = time.time(), []
+        for trace, root, line in _spans(text):
+            self.traces.setdefault(trace, Trace(began=now)).lines.append(line)
+            if root:
+                whole.append(trace)
+        whole += [t for t, one in self.traces.items() if now - one.began > TRACE_PATIENCE]
+        return "\n".join(
+            line
+            for t in dict.fromkeys(whole)
+            if t in self.traces
+            for line in self.traces.pop(t).lines
+        )
+
+    def _poll_store(self) -> Iterator[Trials]:
+        from passhat.history import History
+
+        with History.open(self.source, read_only=True) as history:
+            for run in reversed(history.runs()):
+                if run.key in self.finished:
+                    continue
+                if run.status != "running":
+                    self.finished.append(run.key)
+                fresh = self._without_repeats(history.trials(run), run.key, named=True)
+                if len(fresh):
+                    yield fresh
+
+    def _without_repeats(self, trials: Trials, where: str, *, named: bool = False) -> Trials:
+        facts = dict(trials.sources[0].read_as) if trials.sources else {}
+        numbered = facts.get("run", "").startswith(("column", "the attribute"))
+        line_file = Path(where).suffix.lower() in LINE_FILES
+        if not (named or numbered or not line_file):
+            return trials
+        scope = "" if numbered and not named else where
+        kept = []
+        rows = zip(trials.system.texts(), trials.task.texts(), trials.trial.tolist(), strict=True)
+        for system, task, number in rows:
+            parts = f"{scope}\0{system}\0{task}\0{number}"
+            key = hashlib.blake2b(parts.encode(), digest_size=8).hexdigest()
+            kept.append(key not in self.keys)
+            self.keys[key] = None
+        while len(self.keys) > MOST_KEYS:
+            del self.keys[next(iter(self.keys))]
+        self.repeated += len(kept) - sum(kept)
+        import numpy as np
+
+        return trials if all(kept) else trials.take(np.array(kept, dtype=bool))
+
+
+LINE_FILES = (".jsonl", ".ndjson", ".csv", ".tsv")
+
+
+def _new_lines(path: Path, mark: FileMark) -> str:
+    """The whole lines after the mark, which moves behind them; a line without an end waits."""
+    with path.open("rb") as file:
+        if not mark.offset:
+            mark.head = hashlib.blake2b(file.read(256).split(b"\n")[0], digest_size=8).hexdigest()
+        file.seek(mark.offset)
+        data = file.read(MOST_BYTES)
+    end = data.rfind(b"\n") + 1
+    mark.offset += end
+    return data[:end].decode("utf-8-sig", "replace")
+
+
+def _head(path: Path, mark: FileMark) -> str:
+    with path.open("rb") as file:
+        return hashlib.blake2b(file.read(256).split(b"\n")[0], digest_size=8).hexdigest()
+
+
+def _is_spans(text: str) -> bool:
+    first = text.lstrip()[:4096]
+    return '"resourceSpans"' in first or ('"trace_id"' in first and '"parent_id"' in first)
+
+
+def _spans(text: str) -> Iterator[tuple[str, bool, str]]:
+    """Each span of an export: its trace, whether it is the first one, and a line with it alone."""
+    for line in text.split("\n"):
+        if not line.strip():
+            continue
+        try:
+            value = msgspec.json.decode(line)
+        except msgspec.DecodeError:
+            continue  # a line that was cut off when its writer died
+        if "resourceSpans" not in value:
+            yield value["context"]["trace_id"], not value.get("parent_id"), line
+            continue
+        for resource in value["resourceSpans"]:
+            for scope in resource.get("scopeSpans", ()):
+                for span in scope.get("spans", ()):
+                    alone = {**resource, "scopeSpans": [{**scope, "spans": [span]}]}
+                    encoded = msgspec.json.encode({"resourceSpans": [alone]}).decode()
+                    yield span["traceId"], not span.get("parentSpanId"), encoded
+
+
+# From one start to the next: what is known is kept in a file, whole or not at all.
+
+
+@dataclass(slots=True, kw_only=True)
+class WatchState:
+    """All that a watch knows, as it is kept in a file."""
+
+    version: int = 1
+    watch: Watch = field(default_factory=Watch)
+    follower: Follower
+
+
+def load_state(path: Path, source: str) -> WatchState | None:
+    """What an earlier start knew; None if there is none, an error if it is of another source."""
+    try:
+        state = msgspec.json.decode(path.read_bytes(), type=WatchState)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{path} is no state of a watch ({error}); remove it to begin anew"
+        ) from None
+    if state.follower.source != source:
+        raise InputError(
+            f"{path} belongs to a watch of {state.follower.source}; give this one another `state`"
+        )
+    return state
+
+
+def save_state(state: WatchState, path: Path) -> None:
+    """Write what is known; a crash leaves the old file or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.write_bytes(msgspec.json.encode(state))
+    temporary.replace(path)
+
+
+def state_path(source: str) -> Path:
+    """Where the state of a watch is kept unless somebody says otherwise."""
+    name = hashlib.blake2b(os.path.abspath(source).encode(), digest_size=4).hexdigest()  # noqa: PTH100 - of a store's address too
+    return Path(".passhat") / f"watch-{name}.json"
+
+
+def watch(
+    source: str | Path,
+    *,
+    mapping: ColumnMap | None = None,
+    format: str | None = None,  # noqa: A002 # the word users know
+    reference: int | None = None,
+    days: float | None = None,
+    false_alarms: float = FALSE_ALARMS,
+    margin: float = 0.0,
+    state: str | Path | None = None,
+    seconds: float = 5.0,
+    once: bool = False,
+    on_status: Callable[[Watch], None] | None = None,
+) -> Iterator[WatchEvent]:
+    """Follow the trials of a source, and tell when an agent gets worse.
+
+    The first `reference` trials, over at least so many `days` where they have times, are what is
+    usual. `margin` is how much worse an agent may get. What is known is kept in the file `state`
+    between starts. With `once` it ends with what is there; else it looks again after `seconds`.
+    """
+    from passhat.records.columns import ColumnMap
+
+    if not 0.0 < false_alarms < 1000.0:
+        rule = "must be between 0 and 1,000: how many in 1,000 trials"
+        raise ArgumentError("false_alarms", rule, false_alarms)
+    if not 0.0 <= margin < 1.0:
+        raise ArgumentError("margin", "must be between 0 and 1", margin)
+    source, place = str(source), Path(state) if state is not None else state_path(str(source))
+    known = load_state(place, source)
+    if known is None:
+        # A number of trials alone says that days do not matter.
+        usual = REFERENCE_DAYS if reference is None else 0.0
+        fresh = Watch(
+            reference_trials=REFERENCE_TRIALS if reference is None else reference,
+            reference_days=usual if days is None else days,
+            false_alarms=false_alarms,
+            margin=margin,
+        )
+        known = WatchState(watch=fresh, follower=Follower(source=source, format=format))
+    while True:
+        for trials in known.follower.poll(mapping or ColumnMap()):
+            yield from known.watch.observe(trials)
+        if once:
+            yield from known.watch.flush()
+        save_state(known, place)
+        if on_status is not None:
+            on_status(known.watch)
+        if once:
+            return
+        time.sleep(seconds)
+
+
+GAUGES = {
+    "passhat_watch_trials": "Trials of an agent that were seen.",
+    "passhat_watch_errored": "Trials of an agent that errored.",
+    "passhat_watch_reference": "The usual pass rate of an agent, or of a family of its tasks.",
+    "passhat_watch_evidence": "How near an alarm is: 1 raises it.",
+    "passhat_watch_alarm": "1 while an agent, or a family of its tasks, is worse than usual.",
+}
+"""What a watch tells a monitoring system, by name."""
+
+
+def watch_samples(watched: Watch) -> list[tuple[str, Mapping[str, str], float]]:
+    """The numbers of a watch, for a monitoring system."""
+    samples: list[tuple[str, Mapping[str, str], float]] = []
+    for system, agent in watched.agents.items():
+        own = {"system": system}
+        samples.append(("passhat_watch_trials", own, float(agent.trials)))
+        samples.append(("passhat_watch_errored", own, float(agent.errored)))
+        for name, stream in _streams(agent) if not agent.learning else ():
+            labels = {"system": system, "family": name or ""}
+            near = stream.detector.evidence / stream.every
+            samples.append(("passhat_watch_reference", labels, stream.usual))
+            samples.append(("passhat_watch_evidence", labels, 0.0 if stream.alarmed else near))
+            samples.append(("passhat_watch_alarm", labels, float(stream.alarmed)))
+    return samples

@@ -1,0 +1,323 @@
+"""`passhat watch`: trials that keep coming, from files that grow, folders, spans and stores."""
+
+import json
+import threading
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from passhat.cli import main
+from passhat.errors import ArgumentError, InputError
+from passhat.journeys import store_results
+from passhat.journeys.watching import (
+    Follower,
+    Watch,
+    WatchState,
+    load_state,
+    save_state,
+    slot_of,
+    watch,
+)
+from passhat.records.columns import ColumnMap
+
+MONDAY = datetime(2026, 11, 2, tzinfo=UTC)
+TASKS = [f"{family}-{i}" for family in ("refund", "search", "mail") for i in range(4)]
+
+
+def traffic(days, *, per_day=400, rate=0.9, drop=None, cycle=0.0, seed=1):
+    """Trials of so many days; `drop` is a day and a rate from then on, of tasks of one family."""
+    rng = np.random.default_rng(seed)
+    at = np.sort(rng.random(int(days * per_day)) * days)
+    task = rng.integers(0, len(TASKS), len(at))
+    chance = rate + cycle * np.sin(2 * np.pi * at) - cycle * (at.astype(int) % 7 >= 5)
+    if drop is not None:
+        chance = np.where((at > drop[0]) & (task < 2), drop[1], chance)
+    passed = rng.random(len(at)) < chance
+    return [
+        {
+            "task": TASKS[t],
+            "passed": bool(ok),
+            "timestamp": (MONDAY + timedelta(days=a)).isoformat(),
+        }
+        for a, t, ok in zip(at.tolist(), task.tolist(), passed.tolist(), strict=True)
+    ]
+
+
+def lines(rows):
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def once(path, **options):
+    return list(watch(path, once=True, state=path.with_name("state.json"), **options))
+
+
+def kinds(events):
+    return [event.kind for event in events]
+
+
+def test_an_alarm_says_trial_time_size_and_tasks_in_one_sentence(tmp_path):
+    file = tmp_path / "agent.jsonl"
+    file.write_text(lines(traffic(14, drop=(10, 0.2))))
+    first, *alarms = once(file)
+    assert first.sentence == (
+        f"watching agent: {100 * first.reference:.1f}% pass in {first.trials:,} trials (hour by "
+        "hour, weekends apart), with 3 families of tasks; at most 0.1 false alarms in 1,000 trials"
+    )
+    assert 2_800 <= first.trials < 2_810
+    alarm = next(event for event in alarms if event.family is not None)
+    assert alarm.kind == "alarm"
+    assert alarm.family == "refund"
+    assert set(alarm.tasks[:2]) == {"refund-0", "refund-1"}
+    assert 4000 < alarm.trial < 4300
+    assert alarm.since.startswith(("2026-11-11", "2026-11-12"))
+    assert 0.3 < alarm.rate < 0.75 < alarm.reference
+    assert f"{100 * alarm.rate:.0f}% of {alarm.trials} trials passed since" in alarm.sentence
+    assert "\n" not in alarm.sentence
+
+
+def test_an_alarm_is_told_once_and_its_end_too(tmp_path):
+    file = tmp_path / "agent.jsonl"
+    rows = traffic(10, drop=(8, 0.1)) + [
+        {
+            **row,
+            "timestamp": (
+                datetime.fromisoformat(row["timestamp"]) + timedelta(days=10)
+            ).isoformat(),
+        }
+        for row in traffic(4, seed=2)
+    ]
+    file.write_text(lines(rows))
+    told = [e.kind for e in once(file, days=7.0) if e.family == "refund"]
+    assert told == ["alarm", "recovered"]
+
+
+@pytest.mark.parametrize("cycle", [0.0, 0.08])
+def test_daily_and_weekly_cycles_raise_no_alarm(tmp_path, cycle):
+    file = tmp_path / "agent.jsonl"
+    file.write_text(lines(traffic(35, per_day=600, rate=0.86, cycle=cycle)))
+    assert kinds(once(file)) == ["watching"]
+
+
+def test_a_burst_of_the_same_minute_counts_once(tmp_path):
+    file = tmp_path / "agent.jsonl"
+    rows = traffic(9)
+    storm = {**rows[-1], "passed": False}
+    file.write_text(lines(rows) + lines([storm] * 500))
+    assert kinds(once(file)) == ["watching"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_starts_and_polls_at_any_bytes_tell_the_same_as_one_look(tmp_path, seed):
+    text = lines(traffic(12, drop=(9, 0.2))).encode()
+    file, state = tmp_path / "agent.jsonl", tmp_path / "state.json"
+
+    def told(cuts):
+        known = WatchState(watch=Watch(), follower=Follower(source=str(file)))
+        events = []
+        for cut in cuts:
+            file.write_bytes(text[:cut])
+            for trials in known.follower.poll(ColumnMap()):
+                events += known.watch.observe(trials)
+            save_state(known, state)
+            known = load_state(state, str(file))
+        return events, known.watch.agents["agent"].trials
+
+    rng = np.random.default_rng(seed)
+    cuts = [*sorted(rng.integers(1, len(text), 12).tolist()), len(text)]
+    whole = told([len(text)])
+    assert told(cuts) == whole
+    assert "alarm" in kinds(whole[0])
+
+
+def test_a_csv_that_grows_keeps_its_header_and_a_half_written_line_waits(tmp_path):
+    file = tmp_path / "agent.csv"
+    follower = Follower(source=str(file))
+    file.write_text("task,passed\na,yes\nb,n")
+    (first,) = follower.poll(ColumnMap())
+    assert (first.systems, first.tasks) == (("agent",), ("a",))
+    file.write_text("task,passed\na,yes\nb,no\n")
+    (second,) = follower.poll(ColumnMap())
+    assert second.tasks == ("b",)
+    assert not list(follower.poll(ColumnMap()))
+
+
+def test_a_file_that_was_replaced_is_read_from_its_beginning(tmp_path):
+    file = tmp_path / "agent.jsonl"
+    follower = Follower(source=str(file))
+    for task in "ab":
+        file.write_text(lines([{"task": task, "passed": True}] * 3))
+        (trials,) = follower.poll(ColumnMap())
+        assert (trials.tasks, len(trials)) == ((task,), 3)
+
+
+def test_repeated_events_count_once_where_trials_have_numbers(tmp_path):
+    file = tmp_path / "agent.jsonl"
+    rows = [{"task": "a", "trial": i, "passed": True} for i in range(5)]
+    follower = Follower(source=str(file))
+    file.write_text(lines(rows))
+    assert sum(map(len, follower.poll(ColumnMap()))) == 5
+    with file.open("a") as more:
+        more.write(lines([rows[2], {"task": "a", "trial": 5, "passed": False}, rows[0]]))
+    assert sum(map(len, follower.poll(ColumnMap()))) == 1
+    assert follower.repeated == 2
+
+
+def test_late_events_and_gaps_are_counted_and_no_alarm(tmp_path):
+    file = tmp_path / "agent.jsonl"
+    rows = traffic(20)
+    rows = [row for row in rows if not "2026-11-12" < row["timestamp"] < "2026-11-13"]
+    rng = np.random.default_rng(4)
+    order = np.argsort(np.arange(len(rows)) + 30 * rng.random(len(rows)))
+    file.write_text(lines([rows[i] for i in order]))
+    assert kinds(once(file)) == ["watching"]
+    assert load_state(tmp_path / "state.json", str(file)).watch.agents["agent"].trials == len(rows)
+
+
+def span(trace, number, parent, **attributes):
+    return {
+        "name": "invoke", "context": {"trace_id": trace, "span_id": f"{trace}-{number}"},
+        "parent_id": parent and f"{trace}-{parent}", "start_time": "2026-11-02T10:00:00Z",
+        "end_time": "2026-11-02T10:00:01Z", "status": {"status_code": "UNSET"},
+        "attributes": attributes,
+    }  # fmt: skip
+
+
+def otlp(one):
+    pairs = [{"key": k, "value": {"stringValue": str(v)}} for k, v in one["attributes"].items()]
+    made = {
+        "traceId": one["context"]["trace_id"], "spanId": one["context"]["span_id"],
+        "name": one["name"], "startTimeUnixNano": "1793613600000000000",
+        "endTimeUnixNano": "1793613601000000000", "attributes": pairs, "status": {},
+    }  # fmt: skip
+    return made | ({"parentSpanId": one["parent_id"]} if one["parent_id"] else {})
+
+
+@pytest.mark.parametrize("form", ["sdk", "otlp"])
+def test_the_spans_of_a_trace_are_one_trial_when_its_first_span_has_come(tmp_path, form):
+    def written(*spans):
+        if form == "sdk":
+            return lines(spans)
+        return lines([{"resourceSpans": [{"scopeSpans": [{"spans": [otlp(s) for s in spans]}]}]}])
+
+    file = tmp_path / "spans.jsonl"
+    follower = Follower(source=str(file))
+    named = ColumnMap(task="case", passed="ok")
+    child = span("t1", 2, 1, case="refund", ok="yes")
+    file.write_text(written(child, span("t2", 1, None, case="mail", ok="no")))
+    (first,) = follower.poll(named)
+    assert [(t.task, int(t.outcome)) for t in first] == [("mail", 0)]
+    with file.open("a") as more:
+        more.write(written(span("t1", 1, None, case="refund", ok="yes")))
+    (second,) = follower.poll(named)
+    assert [(t.task, int(t.outcome)) for t in second] == [("refund", 1)]
+    assert not follower.traces
+
+
+def test_a_folder_is_one_agent_and_other_files_in_it_do_no_harm(tmp_path):
+    folder = tmp_path / "bot"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("nothing")
+    rows = traffic(10)
+    for part in range(4):
+        (folder / f"2026-11-0{part}.jsonl").write_text(
+            lines(rows[part * 1000 : part * 1000 + 1000])
+        )
+    events = list(watch(folder, once=True, state=tmp_path / "state.json"))
+    assert kinds(events) == ["watching"]
+    assert events[0].system == "bot"
+
+
+def test_runs_of_a_store_are_followed_each_trial_once(tmp_path):
+    store = tmp_path / "history.db"
+    follower = Follower(source=str(store))
+
+    def add(passed):
+        file = tmp_path / f"{passed}.jsonl"
+        file.write_text(lines([{"task": "a", "passed": passed}] * 4))
+        store_results(file, store=store)
+
+    add(True)
+    assert sum(map(len, follower.poll(ColumnMap()))) == 4
+    assert sum(map(len, follower.poll(ColumnMap()))) == 0
+    add(False)
+    (more,) = follower.poll(ColumnMap())
+    assert len(more) == 4
+
+
+def test_errored_trials_judge_nobody(tmp_path):
+    file = tmp_path / "agent.jsonl"
+    down = [{**row, "passed": None, "error": "529"} for row in traffic(2, seed=5)]
+    file.write_text(lines(traffic(9)) + lines(down))
+    assert kinds(once(file)) == ["watching"]
+
+
+def test_what_cannot_be_is_refused(tmp_path):
+    with pytest.raises(InputError, match="there is nothing at"):
+        once(tmp_path / "none.jsonl")
+    file = tmp_path / "agent.jsonl"
+    file.write_text(lines(traffic(1)))
+    with pytest.raises(ArgumentError, match="false_alarms must be between 0 and 1,000"):
+        once(file, false_alarms=0.0)
+    state = tmp_path / "state.json"
+    state.write_text("{}")
+    with pytest.raises(InputError, match="is no state of a watch"):
+        once(file)
+    save_state(WatchState(follower=Follower(source="other")), state)
+    with pytest.raises(InputError, match="belongs to a watch of other"):
+        once(file)
+
+
+def test_hours_of_the_week_tell_weekends_from_weekdays():
+    at = MONDAY.timestamp()
+    assert [slot_of(at + day * 86_400 + 3600, 168) for day in range(7)] == [1] * 5 + [25] * 2
+    assert slot_of(None, 168) == slot_of(at, 1) == 0
+
+
+def test_the_command_prints_posts_and_writes_metrics(tmp_path):
+    posted = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            posted.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            self.send_response(200)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, *arguments):
+            pass
+
+    file = tmp_path / "agent.jsonl"
+    file.write_text(lines(traffic(14, drop=(10, 0.2))))
+    state, metrics = tmp_path / "s.json", tmp_path / "m.prom"
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        url = f"http://127.0.0.1:{server.server_port}/hook"
+        words = ["watch", str(file), "--once", "--state", str(state), "--webhook", url]
+        done = CliRunner().invoke(main, [*words, "--metrics", str(metrics)])
+        again = CliRunner().invoke(main, words)
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert done.exit_code == 1, done.output
+    assert "ALARM  agent, refund got worse" in done.output
+    assert posted[0]["text"] == posted[0]["sentence"]
+    assert posted[0]["kind"] == "alarm"
+    text = metrics.read_text()
+    assert 'passhat_watch_alarm{system="agent",family="refund"} 1' in text
+    assert text.endswith("# EOF\n")
+    assert (again.exit_code, again.output) == (0, "")
+
+
+def test_a_webhook_that_is_not_there_is_a_note_that_hides_its_address(tmp_path):
+    file = tmp_path / "agent.jsonl"
+    file.write_text(lines(traffic(14, drop=(10, 0.2))))
+    hook = "http://127.0.0.1:9/secret-path"
+    words = ["watch", str(file), "--once", "--state", str(tmp_path / "s"), "--webhook", hook]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 1
+    assert "the webhook at 127.0.0.1 was not told" in done.output
+    assert "secret-path" not in done.output
