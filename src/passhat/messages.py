@@ -305,6 +305,21 @@ def short_path(path: object) -> str:
     return short(path, LONGEST_PATH)
 
 
+def cut_middle(text: str, most: int) -> str:
+    """A text of at most so many characters and a note: what is left out is from its middle.
+
+    >>> print(cut_middle("0123456789", 4))
+    01
+    [... 6 characters left out here, as the text is too long ...]
+    89
+    """
+    if len(text) <= most:
+        return text
+    start, end = (most + 1) // 2, most // 2
+    out = f"[... {len(text) - most:,} characters left out here, as the text is too long ...]"
+    return f"{text[:start]}\n{out}\n{text[len(text) - end :]}"
+
+
 def few(names: Iterable[object], most: int = 12) -> str:
     """The first of many names, each of them short.
 

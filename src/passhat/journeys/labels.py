@@ -15,7 +15,7 @@ from passhat.arguments import CONFIDENCE, whole_number
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, InputError, ReadError
 from passhat.journeys.results import ResultsLike, trials_of
-from passhat.messages import short_value
+from passhat.messages import cut_middle, short_value
 from passhat.records import Outcome, Trials
 from passhat.records.columns import BY_TASK, BY_VERDICT
 from passhat.records.labels import Label, TrialKey, said_in
@@ -221,10 +221,7 @@ def last_words(transcript: Transcript) -> str:
     """The agent's answer: its last text, or what stands for it. Long ones are cut in the middle."""
     said = [turn.text for turn in transcript.messages if turn.role == "assistant" and turn.text]
     text = transcript.answer or (said[-1] if said else "") or transcript.error
-    if len(text) <= _LONGEST_ANSWER:
-        return text
-    half, left = _LONGEST_ANSWER // 2, len(text) - _LONGEST_ANSWER
-    return f"{text[:half]}\n[... {left:,} characters left out ...]\n{text[-half:]}"
+    return cut_middle(text, _LONGEST_ANSWER)
 
 
 def _plain(text: str) -> str:

@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from passhat.analysis.reports.report import Report
     from passhat.history import Run
     from passhat.journeys.run_request import AnswerSource, OnRunEvent
-    from passhat.records import Suite, Trial, Trials
+    from passhat.records import Expectation, Suite, Trial, Trials
     from passhat.runner import RunResult
     from passhat.runner.cassettes import CassetteSet
     from passhat.runner.schedule import FixedRuns
@@ -842,6 +842,8 @@ def _judge_notes(
     rubrics = [expectation for expectation in every if expectation.matcher == "judge"]
     if not rubrics:
         return
+    from passhat.runner.grading import SPEAKS_TO_JUDGE
+
     yield "graded by a judge; how often it is wrong only people can show: `passhat label`"
     shares = [
         check["disagreement"]
@@ -849,19 +851,31 @@ def _judge_notes(
         for check in one.get("checks", ())
         if check.get("disagreement") is not None
     ]
-    if all(int(rubric.options.get("repeats") or 1) < 2 for rubric in rubrics):
+    said = [str(check.get("message")) for one in judged for check in one.get("checks", ())]
+    if swaying := sum(SPEAKS_TO_JUDGE in text for text in said):
+        yield f"{plural(swaying, 'answer speaks', 'answers speak')} to the judge: read what it says"
+    if all(_readings(rubric) < 2 for rubric in rubrics):
         yield (
             "the judge was asked once about each answer, so its agreement with itself is unknown: "
             "`judge: {repeats: 3}` measures it"
         )
     elif shares:
         mean, split = sum(shares) / len(shares), sum(share > 0 for share in shares)
+        panel = any(rubric.options.get("panel") for rubric in rubrics)
+        who = "the judges disagreed" if panel else "the judge disagreed with itself"
         yield (
-            f"the judge disagreed with itself in {100 * mean:.0f}% of pairs of readings; its "
-            f"readings of {split:,} of {plural(len(shares), 'answer')} were split"
+            f"{who} in {100 * mean:.0f}% of pairs of readings; the readings of {split:,} of "
+            f"{plural(len(shares), 'answer')} were split"
         )
     if bill is not None:
         yield _beside_agents(bill, "the judge")
+
+
+def _readings(rubric: Expectation) -> int:
+    """How often an answer is read: by how many judges, how often, and in how many orders."""
+    options = rubric.options
+    judges, orders = 1 + len(options.get("panel", ())), 2 if "against" in options else 1
+    return judges * orders * int(options.get("repeats") or 1)
 
 
 def _user_notes(bill: JudgeBill | None) -> Iterator[str]:

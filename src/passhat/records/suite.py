@@ -75,10 +75,11 @@ class CassetteSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """The model that reads rubrics, and how often it is asked about each answer."""
+    """The model that reads rubrics, how often it is asked about each answer, and who reads too."""
 
     model: Model
     repeats: int = 1
+    panel: tuple[Model, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +182,7 @@ class Suite:
     @property
     def models(self) -> tuple[Model, ...]:
         """The model of each pairing that has one, of each user, and that of the judge."""
-        judging = () if self.judge is None else (self.judge.model,)
+        judging = () if self.judge is None else (self.judge.model, *self.judge.panel)
         talking = (user.model for user in self.users if user.model is not None)
         asked = (model_of(pairing.system) for pairing in self.pairings)
         return (*(model for model in asked if model is not None), *talking, *judging)

@@ -109,7 +109,8 @@ def build_suite(
         # Defaults are for agents: the judge is as the file describes it.
         alone = replace(around, defaults=DefaultsPart())
         reader = _build_model(suite.judge.model, suite.judge, alone)
-        judge = Judge(model=reader, repeats=suite.judge.repeats)
+        panel = tuple(_build_model(name, suite.judge, alone) for name in suite.judge.panel)
+        judge = Judge(model=reader, repeats=suite.judge.repeats, panel=panel)
     pairings = _weighed(tuple(_pairings(suite, around, judge)), suite.shares)
     _refuse_unknown_quarantine(suite, pairings)
     limits = (*BudgetPart.field_types(), "max_calls")
@@ -418,7 +419,16 @@ def _expectation(entry: ExpectPart, judge: Judge | None) -> Expectation:
     if name == "judge":
         own = options["model"]
         assert own or judge, "a rubric without any model was refused before"
-        options["model"] = Model(name=own) if judge is None or own is not None else judge.model
+        shared = judge if own is None else None
+        options["model"] = Model(name=own) if shared is None else shared.model
+        named = options.pop("panel")
+        panel = tuple(Model(name=one) for one in named or ())
+        if named is None and shared is not None:
+            panel = shared.panel
+        if panel:
+            options["panel"] = panel
+        if options["against"] is None:
+            del options["against"]
         options["repeats"] = options["repeats"] or (judge.repeats if judge else 1)
     return Expectation(
         matcher=matcher.spellings()[name][0],

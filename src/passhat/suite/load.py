@@ -421,6 +421,9 @@ def _named(tree: Tree) -> Iterator[tuple[KeyPath, str, str | None]]:
     for path, entry in section(tree, "judge"):
         for place, name in _names(path, entry, {}):
             yield place, name, entry.get("base_url")
+        if isinstance(panel := entry.get("panel"), list):
+            yield from (((*path, "panel", i), one, entry.get("base_url"))
+                        for i, one in enumerate(panel))  # fmt: skip
     for path, entry in users(tree):
         for place, name in _names(path, entry, {}):
             yield place, name, entry.get("base_url")
@@ -428,6 +431,8 @@ def _named(tree: Tree) -> Iterator[tuple[KeyPath, str, str | None]]:
         for place, _, rubric in _rubrics(path, expectation):
             if is_map(rubric) and is_text(judge := rubric.get("model")):
                 yield (*place, "model"), judge, None
+            if is_map(rubric) and isinstance(panel := rubric.get("panel"), list):
+                yield from (((*place, "panel", i), one, None) for i, one in enumerate(panel))
 
 
 def _names(

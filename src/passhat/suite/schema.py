@@ -262,6 +262,8 @@ class JudgePart(ModelFields):
     """The model's name."""
     repeats: Count = 1
     """How often it reads each answer; how far it disagrees with itself is reported."""
+    panel: Texts = ()
+    """Further judging models, with the same settings; more than half of all must pass an answer."""
 
 
 class UserPart(ModelFields):

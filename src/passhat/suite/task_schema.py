@@ -331,6 +331,10 @@ class JudgeCheckPart(Part):
     """How often the judge reads each answer; by default the suite's `judge.repeats`."""
     transcript: bool = False
     """Whether the judge also reads the whole transcript, tool calls included."""
+    panel: Texts | None = None
+    """Further judging models; more than half of all must pass the answer."""
+    against: str | None = None
+    """An answer to compare with, in both orders: 1 if the agent's is better, 0.5 for a tie."""
 
 
 class MatcherPart(Part):

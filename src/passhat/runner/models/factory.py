@@ -201,6 +201,7 @@ def _asked(suite: Suite, systems: Collection[str]) -> Iterator[Model]:
         for expectation in pairing.task.expectations():
             if expectation.matcher == "judge":
                 yield expectation.options["model"]
+                yield from expectation.options.get("panel", ())
 
 
 # Tool calls by a grammar, for models that are too small to make them without help.
