@@ -3,10 +3,13 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from passhat.errors import ArgumentError, ReadError
 from passhat.ingest import ColumnMap, read_tallies, read_trials, read_with_transcripts, tallies
 from passhat.records import Outcome
+from passhat.records.columns import is_missing, missing_at, outcomes_of
 
 
 def outcomes(log, **options):
@@ -139,3 +142,11 @@ def test_names_that_differ_only_in_case_get_a_note():
     trials = read_trials(b"model,task,passed\nGPT-4o,a,1\ngpt-4o,a,0\n")
     assert "GPT-4o / gpt-4o" in " ".join(trials.sources[0].notes)
     assert not read_trials(b"model,task,passed\nGPT-4o,a,1\n").sources[0].notes
+
+
+@given(st.lists(st.sampled_from(["1", " Pass", "P", "F", "C", "", "nan", "maybe", "NaN "])))
+def test_a_column_of_words_is_read_as_its_cells_are_one_by_one(words):
+    """A column of text alone is read by its different words: what stands beside changes nothing."""
+    assert outcomes_of([*words, None])[:-1] == outcomes_of(words)
+    alone = next((place for place, word in enumerate(words) if is_missing(word)), None)
+    assert missing_at(words) == missing_at([*words, []]) == alone

@@ -28,6 +28,7 @@ from passhat.records.columns import (
     as_number,
     is_missing,
     leave_out,
+    missing_at,
     parse_pass_if,
 )
 from passhat.records.data_frames import trial_numbers
@@ -251,10 +252,12 @@ def _facts(
 
 
 def _texts(name: str, values: Sequence[Any], fault: Fault) -> list[str]:
-    texts = [_text(value) for value in values]
-    for row, text in enumerate(texts):
-        if not text:
-            raise fault(row, name, f"the {name} is missing")
+    if set(map(type, values)) == {str}:  # a name comes many times
+        texts = list(map({value: value.strip() for value in set(values)}.__getitem__, values))
+    else:
+        texts = [_text(value) for value in values]
+    if not all(texts):
+        raise fault(texts.index(""), name, f"the {name} is missing")
     return texts
 
 
@@ -389,9 +392,8 @@ def _seed(value: Any, row: int, fault: Fault) -> int | None:
 def _trial_numbers(columns: dict[str, Any], fault: Fault) -> list[int]:
     """Trial numbers, none missing and none beyond 64 bits."""
     values = columns["trial"]
-    for row, value in enumerate(values):
-        if is_missing(value):
-            raise fault(row, "trial", "the trial is missing")
+    if (row := missing_at(values)) is not None:
+        raise fault(row, "trial", "the trial is missing")
     if not all(type(value) is not int or -BEYOND < value < BEYOND for value in values):
         values = [str(value) for value in values]
     return trial_numbers(values, columns["system"], columns["task"])

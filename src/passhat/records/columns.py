@@ -983,7 +983,7 @@ def letter_grades(cells: Iterable[object]) -> list[float | None] | None:
     >>> letter_grades(["C", "P", ""]), letter_grades(["P", "F"])
     ([1.0, 0.5, None], None)
     """
-    words = ["" if is_missing(cell) else str(cell).strip().lower() for cell in cells]
+    words = _lower_words(cells)
     seen_words = set(words) - {""}
     if not seen_words <= LETTER_GRADES.keys() or not seen_words & {"c", "i"}:
         return None
@@ -996,12 +996,34 @@ def outcomes_of(cells: Iterable[object]) -> list[Outcome | None]:
     >>> [one.name for one in outcomes_of(["P", "F", "F"])]
     ['PASSED', 'FAILED', 'FAILED']
     """
-    words = ["" if is_missing(cell) else str(cell).strip().lower() for cell in cells]
+    words = _lower_words(cells)
     known: dict[str, Outcome | None] = {word: WORDS.get(word) for word in set(words)}
     if "p" in known:  # of Inspect's letters only "correct" passes
         letters = known.keys() - {""} <= LETTER_GRADES.keys() and known.keys() & {"c", "i"}
         known["p"] = Outcome.FAILED if letters else Outcome.PASSED if "f" in known else None
     return [known[word] for word in words]
+
+
+def _lower_words(cells: Iterable[object]) -> list[str]:
+    """The words of cells, empty for one that holds nothing; of text each different one once."""
+    every = list(cells)
+
+    def word(cell: object) -> str:
+        return "" if is_missing(cell) else str(cell).strip().lower()
+
+    if set(map(type, every)) == {str}:
+        return list(map({cell: word(cell) for cell in set(every)}.__getitem__, every))
+    return list(map(word, every))
+
+
+def missing_at(cells: Sequence[object]) -> int | None:
+    """The place of the first cell that holds nothing; each different word is looked at once."""
+    try:
+        if not any(map(is_missing, set(cells))):
+            return None
+    except TypeError:
+        pass  # a cell that has no hash
+    return next((place for place, cell in enumerate(cells) if is_missing(cell)), None)
 
 
 def is_missing(cell: object) -> bool:

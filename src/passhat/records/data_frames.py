@@ -28,6 +28,7 @@ from passhat.records.columns import (
     is_missing,
     letter_scores,
     milliseconds,
+    missing_at,
     name_cells,
     name_parts,
     parse_pass_if,
@@ -322,12 +323,16 @@ def trial_numbers(values: Sequence[Any], systems: Sequence[Any], tasks: Sequence
     """
     if all(isinstance(value, int) and not isinstance(value, bool) for value in values):
         return list(values)
-    if any(is_missing(value) for value in values):
+    if missing_at(values) is not None:
         return list(values)  # to be refused with the row
-    texts = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values]
-    parts = [_NUMBERED.fullmatch(text.strip()) for text in texts]
-    if all(parts) and len({part[1] for part in parts if part}) <= 1:
-        return [int(part[2]) for part in parts if part]
+    texts = [
+        v if type(v) is str else str(int(v)) if isinstance(v, float) and v.is_integer() else str(v)
+        for v in values
+    ]
+    parts = {text: _NUMBERED.fullmatch(text.strip()) for text in set(texts)}
+    if all(parts.values()) and len({part[1] for part in parts.values() if part}) <= 1:
+        numbered = {text: int(part[2]) for text, part in parts.items() if part}
+        return [numbered[text] for text in texts]
     index: dict[tuple[Any, Any], dict[str, int]] = {}
     numbers = []
     for system, task, text in zip(systems, tasks, texts, strict=True):

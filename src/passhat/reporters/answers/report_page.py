@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import compress, groupby
 from typing import TYPE_CHECKING, Any
 
 from passhat.analysis.reports.parts import SystemReport, TaskRow, common_k, is_judged
@@ -92,7 +92,7 @@ def page_of(
         "reasons": {} if why is None else reasons_by_task(why),
         "figures": report_figures(report) if many else {},
         "by_tag": tag_table(report) if many else None,
-        "together": tasks_together(report, shown) if many else None,
+        "together": tasks_together(report) if many else None,
         "report": report,
         "steps": {
             s.name: next_steps(
@@ -524,11 +524,10 @@ _MOST_TAGS = 8  # more columns do not fit beside a picture
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TogetherRow:
-    """A task: the runs of each system, and the systems that have transcripts of it."""
+    """A task, and its trials by each system."""
 
     name: str
     cells: tuple[str, ...]
-    said: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -605,11 +604,12 @@ def system_facts(report: Report) -> list[tuple[str, str]]:
         best = max(judged, key=lambda s: s.pass_hat(k).value or 0.0)
         value = percent(best.pass_hat(k).value, digits=1)
         facts.append((value, f"the most reliable, {best.name}, {k} in a row (pass^{k})"))
-    rates = _rates(report)
-    never = sum(not any(row.passed for row in rows.values()) for rows in rates.values())
-    facts.append((f"{never} of {len(rates):,}", "tasks that no agent passed even once"))
-    rows = [row for of_task in rates.values() for row in of_task.values()]
-    errored, runs = sum(row.errored for row in rows), sum(row.runs for row in rows)
+    ever = [set(compress(s.tasks.names, s.tasks.passed > 0)) for s in report.systems]
+    tasks = {name for s in report.systems for name in s.tasks.names}
+    never = len(tasks - set().union(*ever))
+    facts.append((f"{never} of {len(tasks):,}", "tasks that no agent passed even once"))
+    errored = sum(int(s.tasks.errored.sum()) for s in report.systems)
+    runs = sum(int(s.tasks.runs.sum()) for s in report.systems)
     if errored:
         facts.append((f"{errored:,} of {runs:,}", "trials that ended in an error"))
     return facts
@@ -648,26 +648,35 @@ def effort_table(report: Report) -> Table | None:
     return Table(header=("per trial", *heads), rows=rows)
 
 
-def tasks_together(report: Report, transcripts: TranscriptLinks) -> Together | None:
+def tasks_together(report: Report) -> Together | None:
     """All tasks in one table, where a table for each system would take too much of the page."""
-    rates = _rates(report)
-    if len(rates) * len(report.systems) <= MOST_OWN_ROWS:
+    tasks = {name for system in report.systems for name in system.tasks.names}
+    if len(tasks) * len(report.systems) <= MOST_OWN_ROWS:
         return None
-    systems = tuple(s.name for s in most_reliable_first(report.systems))
-    means = {
-        task: sum(row.rate.value for row in rows.values()) / len(rows)
-        for task, rows in rates.items()
+    ranked = most_reliable_first(report.systems)
+    cells = {
+        system.name: dict(zip(system.tasks.names, _cells(system), strict=True)) for system in ranked
     }
-    lowest = sorted(rates, key=lambda task: (means[task], natural_key(task)))
+    rates: dict[str, list[float]] = {}
+    for system in ranked:
+        for task, rate in zip(system.tasks.names, system.tasks.rate.tolist(), strict=True):
+            rates.setdefault(task, []).append(rate)
+    means = {task: sum(found) / len(found) for task, found in rates.items()}
+    lowest = sorted(means, key=lambda task: (means[task], natural_key(task)))
     rows = tuple(
-        TogetherRow(
-            name=task,
-            cells=tuple(_runs(rates[task].get(name)) for name in systems),
-            said=tuple(name for name in systems if (name, task) in transcripts),
-        )
+        TogetherRow(name=task, cells=tuple(of_task.get(task, "-") for of_task in cells.values()))
         for task in lowest[:MOST_ROWS]
     )
-    return Together(systems=systems, rows=rows, tasks=len(rates))
+    return Together(systems=tuple(cells), rows=rows, tasks=len(tasks))
+
+
+def _cells(system: SystemReport) -> Iterator[str]:
+    """Up to ten trials of each task in order, else how many of how many passed."""
+    tasks = system.tasks
+    sequences = tasks.sequences or [""] * len(tasks)
+    counts = zip(tasks.passed.tolist(), tasks.runs.tolist(), strict=True)
+    for sequence, (passed, runs) in zip(sequences, counts, strict=True):
+        yield sequence if 0 < len(sequence) <= 10 else f"{passed}/{runs}"
 
 
 def _offered(report: Report, headline: int) -> list[int]:
@@ -711,20 +720,3 @@ def _tag_cell(value: float | None, best: float) -> TagCell:
     shown = points(value, digits=0)
     level = min(3, math.ceil(value / 0.2 - 1e-9))  # up to 20%, up to 40%, more
     return TagCell(shown=shown, level=level, best=value == best > 0)
-
-
-def _rates(report: Report) -> dict[str, dict[str, TaskRow]]:
-    found: dict[str, dict[str, TaskRow]] = {}
-    for system in report.systems:
-        for row in system.tasks:
-            found.setdefault(row.name, {})[system.name] = row
-    return found
-
-
-def _runs(row: TaskRow | None) -> str:
-    """Up to ten runs in order; the count of more, or where their order is not known."""
-    if row is None:
-        return "-"
-    if row.sequence and len(row.sequence) <= 10:
-        return row.sequence
-    return f"{row.passed}/{row.runs}"
