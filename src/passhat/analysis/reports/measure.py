@@ -569,17 +569,23 @@ _SPENT = ("tokens", "tokens_in", "tokens_out", "cost", "seconds")
 
 def measure_resource_use(
     tally: Tally, values: Values, *, ks: Sequence[int], errors: ErrorPolicy, confidence: float
-) -> dict[str, ResourceUse]:
-    """The features that trials recorded; `values` holds their rows, where there are rows."""
-    return {
-        name: _measure(
-            _Feature(name=name, tally=tally, errors=errors, confidence=confidence),
-            values.get(name),
-            ks,
-        )
-        for name in FEATURES
-        if name in tally.features and tally.features[name].count.any()
-    }
+) -> Mapping[str, ResourceUse]:
+    """The features that trials recorded, each measured on first use.
+
+    `values` holds their rows, where there are rows.
+    """
+    return LazyMapping(
+        {
+            name: partial(
+                _measure,
+                _Feature(name=name, tally=tally, errors=errors, confidence=confidence),
+                values.get(name),
+                ks,
+            )
+            for name in FEATURES
+            if name in tally.features and tally.features[name].count.any()
+        }
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
