@@ -29,8 +29,11 @@ def test_with_it_both_ways_are_run_and_the_recovery_is_scored(suite, call):
     done = call("run", "--faults", "--json")
     assert done.exit_code == 0, done.stderr
     answer = json.loads(done.stdout)
-    names = [system["name"] for system in answer["report"]["systems"]]
-    assert names == ["scripted", "scripted under faults"]
+    (system,) = answer["report"]["systems"]
+    assert (system["name"], system["tasks"], system["trials"]) == ("scripted", 1, 6)
+    (factor,) = system["factors"]
+    rates = {level["name"]: level["rate"]["value"] for level in factor["levels"]}
+    assert (factor["name"], rates) == ("fault", {"none": 1.0, "all": 0.0})
     (recovery,) = answer["recovery"]
     assert (recovery["trials"], recovery["struck"]) == (6, 6)
     assert recovery["levels"][0]["score"]["value"] == 0.0
@@ -53,4 +56,20 @@ def test_a_suite_without_faults_says_so(suite, call):
 @pytest.mark.parametrize("words", [("--faults", "suite.yml"), ("suite.yml", "--faults")])
 def test_a_bare_faults_does_not_swallow_the_suite(suite, call, words):
     suite(FAULTY)
-    assert "scripted under faults" in call("run", *words).stdout
+    assert "Under faults scripted keeps" in call("run", *words).stdout
+
+
+def test_a_suite_may_name_faults_as_a_factor(suite, call):
+    suite(FAULTY + "factors: {fault: [none, all]}\n")
+    done = call("run", "--json")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["recovery"][0]["levels"][0]["score"]["value"] == 0.0
+    assert "faults are off" not in done.stderr
+    suite(
+        (FAULTY + "factors: {fault: [none, all]}\n").replace(
+            "    faults: [{kind: truncated_answer, nth: 1}]\n", ""
+        )
+    )
+    done = call("run")
+    assert done.exit_code == 2
+    assert "the suite has no faults" in done.stderr

@@ -87,6 +87,37 @@ def test_a_signal_ends_the_run_in_order_and_says_how_to_go_on(shell, sent, code)
     assert (shell.directory / "page.html").exists()
 
 
+WORDINGS = """\
+concurrency: 2
+factors: {wording: {polite: "Please {prompt}", loud: "{prompt}!"}}
+gates: ["pass@1 >= 0.3"]
+systems: [{name: counting, command: [sh, agent.sh], cwd: .}]
+tasks: [{name: any, prompt: hi, runs: 6}, {name: other, prompt: ho, runs: 6}]
+"""
+
+
+def test_a_killed_run_under_conditions_is_resumed_with_each_trial_once(shell):
+    shell.write("suite.yml", WORDINGS)
+    shell.write("agent.sh", AGENT)
+    process = shell.start("run")
+    wait_for(process, lambda: trials_kept(shell) >= 2)
+    process.kill()
+    process.communicate(timeout=120)
+    kept = trials_kept(shell)
+    shell.write("go", "")
+    done = shell("run", "--resume", "latest", "--json")
+    assert done.returncode == 0, done.stderr
+    assert f"resuming: {kept} of 36 trials are already done" in done.stderr
+    (system,) = json.loads(done.stdout)["report"]["systems"]
+    assert (system["tasks"], system["trials"]) == (2, 12)
+    (factor,) = system["factors"]
+    assert {one["name"]: one["runs"] for one in factor["levels"]} == {
+        "as written": 12,
+        "polite": 12,
+        "loud": 12,
+    }
+
+
 def test_the_second_ctrl_c_ends_it_at_once(shell):
     shell.write("suite.yml", SCRIPTED.replace("seconds: 0.01", "seconds: 300"))
     process = shell.start("run", "-o", "events.ndjson")

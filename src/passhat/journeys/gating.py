@@ -28,7 +28,7 @@ from passhat.journeys.results import (
 )
 from passhat.journeys.stored_runs import days_around, looks_at, stored_days
 from passhat.messages import few, plural
-from passhat.records.suite import plain_pairings, variants
+from passhat.records.suite import FAULT, plain_pairings
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Comparison, Days
@@ -516,7 +516,9 @@ def stopping_rule(
     baselines: Mapping[str, Trials] | None = None,
 ) -> StoppingRule | None:
     """The rule that ends the run when every gate is settled; None for a fixed number of runs."""
-    if not is_sequential(gates, until_settled=until_settled) or variants(suite):
+    if not is_sequential(gates, until_settled=until_settled):
+        return None
+    if FAULT in {word.partition("=")[0] for p in suite.pairings for word in p.task.at}:
         return None  # a suite that is run both ways is compared: it needs all its runs
     from passhat.analysis.gates.stopping import StoppingRule
 
@@ -573,14 +575,10 @@ def verdicts_on(
     """
     if not gates:
         return None
-    import numpy as np
-
     from passhat.analysis.gates.judge import judge
 
-    plain = {pairing.system.name for pairing in plain_pairings(suite)}
-    gated = [trials.system.code(name) for name in trials.systems if name in plain]
     return judge(
-        trials.take(np.isin(trials.system.codes, gated)),
+        trials.at_reference(),
         gates,
         bars=bars_beside(None, suite.bars, trials),
         baseline=baselines or None,

@@ -65,7 +65,7 @@ from passhat.journeys.run_store import (
     same_run,
 )
 from passhat.messages import plural
-from passhat.records.suite import has_faults, plain_pairings, variants
+from passhat.records.suite import FAULT, has_faults, plain_pairings
 from passhat.records.trial import Outcome
 from passhat.suite import find_suite, load_suite, refuse_unknown_models
 
@@ -75,7 +75,6 @@ if TYPE_CHECKING:
         Failure,
         JudgeBill,
         Reasons,
-        Recovery,
         RunAnswer,
         ToolCoverage,
     )
@@ -395,7 +394,7 @@ def prepare(
         request=request,
         store=store,
         resumed=None if earlier is None else earlier.key,
-        faults_off=request.faults is None and has_faults(loaded),
+        faults_off=request.faults is None and has_faults(loaded) and FAULT not in loaded.factors,
     )
 
 
@@ -650,7 +649,7 @@ def build_answer(
     A shard is the part of a run that `judges` nothing.
     """
     from passhat.analysis.gates.gate import asked_k
-    from passhat.analysis.gates.run_answer import RunAnswer, suite_floors
+    from passhat.analysis.gates.run_answer import RunAnswer, measure_recovery, suite_floors
 
     confidence = suite.confidence or CONFIDENCE
     asked = asked_k(gates_of(suite, ()) if verdicts is None else [v.gate for v in verdicts])
@@ -674,7 +673,7 @@ def build_answer(
         report=replace(report, notes=(*report.notes, *notes, *doubts, *covered)),
         trials=trials,
         verdicts=None if nothing_ran else verdicts,
-        recoveries=_recoveries(suite, trials, confidence),
+        recoveries=measure_recovery(trials, ks=suite.ks or None, confidence=confidence),
         floors=(
             suite_floors(plain_pairings(suite), trials, confidence=confidence)
             if judges and not nothing_ran
@@ -687,7 +686,7 @@ def build_answer(
         transcripts=opened.transcripts(result.trials) if transcripts else None,
         quarantined=quarantined(suite),
         floored=floored(suite),
-        exempt=frozenset(variants(suite).values() if judges else trials.systems),
+        exempt=frozenset(() if judges else trials.systems),
         nothing_ran=nothing_ran,
         results=opened.results,
         store=opened.store,
@@ -699,15 +698,6 @@ def build_answer(
         more_runs=opened.more_runs,
     )
     return replace(answer, incomplete=_incomplete(answer, suite, result))
-
-
-def _recoveries(suite: Suite, trials: Trials, confidence: float) -> tuple[Recovery, ...]:
-    """How each system that also ran under faults recovers from them."""
-    if not (faulty := variants(suite)):
-        return ()
-    from passhat.analysis.gates.run_answer import measure_recovery
-
-    return measure_recovery(trials, faulty, ks=suite.ks or None, confidence=confidence)
 
 
 def _cause(trials: Trials, result: RunResult, opened: OpenRun) -> str | None:

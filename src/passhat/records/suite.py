@@ -132,7 +132,8 @@ class Suite:
     """Everything a suite file says. `gates` are sentences or long forms, as they were written.
 
     `directory` is where relative paths start; `digest` is the hash of the file. `network` has the
-    hosts that a sandbox may reach beside its model.
+    hosts that a sandbox may reach beside its model. `factors` are the names of those it varies,
+    one at a time, or every level with every other (`cross_all`).
     """
 
     name: str
@@ -153,6 +154,8 @@ class Suite:
     judge: Judge | None = None
     ks: tuple[int, ...] = ()
     confidence: float | None = None
+    factors: frozenset[str] = frozenset()
+    cross_all: bool = False
     path: Path | None = None
     directory: Path = Path()
     digest: str = ""
@@ -415,6 +418,11 @@ class Task:
     user: User | None = None
     base: str | None = None
     at: tuple[str, ...] = ()
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether it is the task as it is, under no other condition."""
+        return self.base in (None, self.name)
 
     def expectations(self) -> Iterator[Expectation]:
         """What is expected of the task and of each of its steps."""
@@ -714,7 +722,8 @@ class SuiteCheck:
 
 # A suite with and without its faults: what `--faults` runs.
 
-UNDER_FAULTS = " under faults"
+FAULT, UNDER_FAULTS = "fault", " under faults"
+"""The factor that they are levels of, and what is added to the names of servers that misbehave."""
 
 
 def has_faults(suite: Suite) -> bool:
@@ -724,8 +733,13 @@ def has_faults(suite: Suite) -> bool:
 
 
 def vary(suite: Suite, faults: str | None) -> Suite:
-    """The suite without its faults (None), with them (`only`), or both ways (`both`)."""
+    """The suite without its faults (None), with them (`only`), or both ways (`both`).
+
+    A suite whose factors name faults is run both ways unless something else is asked for.
+    """
     if faults is None:
+        if FAULT in suite.factors:
+            return _both(suite)
         return without_faults(suite) if has_faults(suite) else suite
     if not has_faults(suite):
         raise SuiteError(
@@ -735,20 +749,9 @@ def vary(suite: Suite, faults: str | None) -> Suite:
     return suite if faults == "only" else _both(suite)
 
 
-def variants(suite: Suite) -> dict[str, str]:
-    """The systems that were run both ways: the plain name, and the one under faults."""
-    pairs = {name: name + UNDER_FAULTS for name in suite.systems}
-    return {plain: faulty for plain, faulty in pairs.items() if faulty in suite.systems}
-
-
 def plain_pairings(suite: Suite) -> tuple[Pairing, ...]:
-    """What gates and floors are about: agents and tasks as they are, under no other condition."""
-    shadowed = set(variants(suite).values())
-    return tuple(
-        p
-        for p in suite.pairings
-        if p.system.name not in shadowed and p.task.base in (None, p.task.name)
-    )
+    """What gates and floors are about: tasks as they are, under no other condition."""
+    return tuple(p for p in suite.pairings if p.task.is_reference)
 
 
 def without_faults(suite: Suite) -> Suite:
@@ -764,23 +767,37 @@ def without_faults(suite: Suite) -> Suite:
 
 
 def _both(suite: Suite) -> Suite:
+    """Every task as it is, and with faults: as a task of its own, at another level of `fault`."""
     plain = without_faults(suite)
     faulty: dict[str, Server] = {
         name + UNDER_FAULTS: server for name, server in suite.servers.items()
     }
+    pairings = []
     # Side by side, so that an early stop leaves both with the same number of runs.
-    pairings = [
-        p for a, b in zip(plain.pairings, suite.pairings, strict=True) for p in (a, _faulty(b))
-    ]
+    for own, with_faults in zip(plain.pairings, suite.pairings, strict=True):
+        pairings.append(replace(own, task=at_level(own.task, FAULT, "none", reference=True)))
+        if suite.cross_all or own.task.is_reference:
+            pairings.append(_faulty(with_faults))
     return replace(plain, servers={**plain.servers, **faulty}, pairings=tuple(pairings))
 
 
 def _faulty(pairing: Pairing) -> Pairing:
-    """The same pairing under another name, with the servers that misbehave."""
-    system, name = pairing.system, pairing.system.name + UNDER_FAULTS
+    """The same pairing under another condition, with the servers that misbehave."""
+    system, task = pairing.system, at_level(pairing.task, FAULT, "all")
     if isinstance(system, ModelSystem):
         servers = tuple(server + UNDER_FAULTS for server in system.servers)
-        named: System = replace(system, name=name, servers=servers)
-    else:
-        named = replace(system, name=name)
-    return replace(pairing, system=named, label=pairing.label + UNDER_FAULTS)
+        system = replace(system, servers=servers)
+    return replace(pairing, system=system, task=task, label=f"{pairing.label} [{FAULT}=all]")
+
+
+def at_level(task: Task, factor: str, level: str, *, reference: bool = False) -> Task:
+    """The task at a level of a factor: one of its own, unless that is the reference.
+
+    >>> at_level(Task(name="refund [user=terse]", base="refund"), "fault", "all").name
+    'refund [user=terse, fault=all]'
+    """
+    word, base = f"{factor}={level}", task.base or task.name
+    name = task.name
+    if not reference:
+        name = f"{name} [{word}]" if name == base else f"{name.removesuffix(']')}, {word}]"
+    return replace(task, name=name, base=base, at=(*task.at, word))

@@ -147,6 +147,7 @@ def _run_mark(answer: RunAnswer, trial: Trial) -> Mark | None:
         return None
     said = trial.error or "; ".join(run_reasons(answer, trial)) or "failed"
     exempt = trial.system in answer.exempt or trial.task in answer.floored
+    exempt |= trial.base not in (None, trial.task)
     if answer.verdicts is not None or exempt or trial.task in answer.quarantined:
         return Mark(kind="skipped", message=f"not judged by itself: {said}")
     kind: Literal["failure", "error"] = "error" if trial.error is not None else "failure"

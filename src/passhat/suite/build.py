@@ -57,11 +57,15 @@ from passhat.records.suite import (
     DEFAULT_MAX_TURNS,
     DEFAULT_RETRIES,
     DEFAULT_TIMEOUT,
+    FAULT,
     WORKSPACE_TIMEOUT,
+    at_level,
+    has_faults,
 )
 from passhat.suite.schema import (
     AgentPart,
     DefaultsPart,
+    FactorsPart,
     FaultPart,
     ModelFields,
     ReferencePart,
@@ -99,6 +103,10 @@ class BuildError(SuiteError):
         self.path = path
 
 
+AS_WRITTEN = "as written"
+"""The wording of prompts that nothing changes."""
+
+
 def build_suite(
     suite: SuitePart, *, path: Path, env: Mapping[str, str], gates: list[Any], digest: str
 ) -> Suite:
@@ -115,7 +123,7 @@ def build_suite(
     _refuse_unknown_quarantine(suite, pairings)
     limits = (*BudgetPart.field_types(), "max_calls")
     budget = Budget(**{name: getattr(suite.budget, name) for name in limits})
-    return Suite(
+    built = Suite(
         name=suite.name or path.stem,
         pairings=pairings,
         servers={name: _build_server(name, s, around) for name, s in suite.servers.items()},
@@ -140,22 +148,30 @@ def build_suite(
         judge=judge,
         ks=tuple(suite.k),
         confidence=suite.confidence,
+        factors=frozenset(name for name in ("wording", FAULT) if getattr(suite.factors, name)),
+        cross_all=suite.factors.cross == "all",
         path=path,
         directory=around.directory,
         digest=digest,
     )
+    if FAULT in built.factors and not has_faults(built):
+        message = "the suite has no faults; add `faults:` to a server or a model"
+        raise BuildError(("factors", FAULT), message)
+    return built
 
 
 def _pairings(suite: SuitePart, around: _Surroundings, judge: Judge | None) -> Iterator[Pairing]:
     systems: list[System]
-    users = [_build_user(name, entry, around) for name, entry in suite.users.items()]
+    users = _users(suite, around)
     for index, agent in enumerate(suite.agents):
         models = agent.models or [str(agent.model or around.defaults.model)]
         systems = [_model_system(agent, model, model, around) for model in models]
         if agent.workspace is not None:
             message = "is for commands: an agent that is a model has no program to run in it"
             raise BuildError(("agents", index, "workspace"), message)
-        for task in _with_users(_tasks(("agents", index), agent, around, judge), users):
+        for task in _under_conditions(
+            _tasks(("agents", index), agent, around, judge), users, suite.factors
+        ):
             for system in systems:
                 yield _pairing(system, task, agent, suite, several=len(systems) > 1)
     systems = [_build_system(entry, around) for entry in suite.systems]
@@ -166,7 +182,9 @@ def _pairings(suite: SuitePart, around: _Surroundings, judge: Judge | None) -> I
             raise BuildError(("systems", place, "model"), message)
     unhurried = [around.choose(entry, "timeout") is None for entry in suite.systems]
     for index, entry in enumerate(suite.tasks):
-        for task in _with_users(_tasks(("tasks", index), entry, around, judge), users):
+        for task in _under_conditions(
+            _tasks(("tasks", index), entry, around, judge), users, suite.factors
+        ):
             for place, system in enumerate(systems):
                 if entry.systems is None or system.name in entry.systems:
                     if entry.workspace is not None:
@@ -176,16 +194,40 @@ def _pairings(suite: SuitePart, around: _Surroundings, judge: Judge | None) -> I
                     yield _pairing(system, timed, entry, suite, several=len(systems) > 1)
 
 
-def _with_users(tasks: Iterable[Task], users: Sequence[User]) -> Iterator[Task]:
-    """Each task with each user who plays its scenario; with the first it keeps its name."""
+def _under_conditions(
+    tasks: Iterable[Task], users: Sequence[User], factors: FactorsPart
+) -> Iterator[Task]:
+    """Each task at the first level of every factor, and at the others as tasks of their own."""
     for task in tasks:
-        if task.scenario is None:
-            yield task
-            continue
-        for place, user in enumerate(users):
-            at = f"user={user.name}"
-            name = task.name if place == 0 else f"{task.name} [{at}]"
-            yield replace(task, name=name, user=user, base=task.name, at=(at,))
+        levels: list[list[tuple[str, str, dict[str, Any]]]] = []
+        if task.scenario is not None:
+            levels.append([("user", user.name, {"user": user}) for user in users])
+        if factors.wording and task.prompt:
+            worded = {
+                name: {"prompt": text.replace("{prompt}", task.prompt)}
+                for name, text in factors.wording.items()
+            }
+            own: dict[str, dict[str, Any]] = {} if AS_WRITTEN in worded else {AS_WRITTEN: {}}
+            levels.append([("wording", name, change) for name, change in (own | worded).items()])
+        for choice in itertools.product(*levels):
+            others = sum(one is not own[0] for one, own in zip(choice, levels, strict=True))
+            if others > 1 and factors.cross != "all":
+                continue
+            cell = task
+            for (factor, name, change), own_levels in zip(choice, levels, strict=True):
+                reference = name == own_levels[0][1]
+                cell = replace(at_level(cell, factor, name, reference=reference), **change)
+            yield cell
+
+
+def _users(suite: SuitePart, around: _Surroundings) -> list[User]:
+    """The users that talk to the agent, the reference first."""
+    built = {name: _build_user(name, entry, around) for name, entry in suite.users.items()}
+    for index, name in enumerate(suite.factors.user):
+        if name not in built:
+            message = f'"{name}" is none of `users:`. {did_you_mean(name, built)}'
+            raise BuildError(("factors", "user", index), message)
+    return [built[name] for name in suite.factors.user or built]
 
 
 def _weighed(pairings: tuple[Pairing, ...], shares: Mapping[str, float]) -> tuple[Pairing, ...]:

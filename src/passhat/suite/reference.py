@@ -63,6 +63,7 @@ PARTS: tuple[tuple[str, type[Part]], ...] = (
     ("`workspace:`", task_schema.WorkspacePart),
     ("`tool_selection:`", task_schema.ToolSelectionPart),
     ("`defaults:`", schema.DefaultsPart),
+    ("`factors:`", schema.FactorsPart),
     ("`gates:` in the long form", schema.GatePart),
     ("`budget:`", schema.SuiteBudgetPart),
     ("`budget:` of one trial", task_schema.BudgetPart),

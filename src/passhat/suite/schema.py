@@ -282,6 +282,27 @@ class UserPart(ModelFields):
         return _broken_choice(self, USER_KINDS)
 
 
+class FactorsPart(Part):
+    """Conditions that every task is tried under; the first level of each is the reference."""
+
+    user: Texts = ()
+    """Which of `users:` talk to the agent; by default all."""
+    wording: Annotated[Mapping[Name, str], Names] = {}
+    """How prompts are worded, by name: `polite: "Could you please help? {prompt}"`. As they are
+    written they are the reference."""
+    fault: Sequence[Literal["none", "all"]] = ()
+    """`[none, all]` runs every task with and without the suite's `faults:`, as `--faults` does."""
+    cross: Literal["one at a time", "all"] = "one at a time"
+    """Each level with all else at its reference, or every level with every other."""
+
+    def broken_rule(self) -> str | None:
+        if self.fault and tuple(self.fault) != ("none", "all"):
+            return "fault: must be [none, all]: without faults, and with all of them"
+        if lacking := [name for name, text in self.wording.items() if "{prompt}" not in text]:
+            return f"wording {lacking[0]}: must have {{prompt}} where the prompt goes"
+        return None
+
+
 class GatePart(Part):
     """What the results must show, in the long form."""
 
@@ -471,6 +492,8 @@ class SuitePart(Part):
     """Tasks for every system."""
     users: Mapping[Name, UserPart] = {}
     """Simulated users, by name: each talks to the agent in every task that has `user:`."""
+    factors: FactorsPart = FactorsPart()
+    """Conditions that every task is tried under: users, wordings, faults. Gates judge the first."""
     shares: Mapping[Name, Positive] = {}
     """The traffic share of each tag, level or family of tasks; each task is in one of them."""
     defaults: DefaultsPart = DefaultsPart()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -137,12 +137,12 @@ class RunAnswer(Displayed):
     trial.
 
     Without a gate every trial must pass, except that tasks in `quarantined` (with the reason) are
-    not judged, tasks in `floored` only by their floor, and systems in `exempt` (under faults) not
-    at all. `nothing_ran` says that every trial errored, and then nothing is judged; `incomplete`
-    why a run with no failed demand has still not passed. `by_run` asks for a test case a run where
-    formats have test cases. `coverage` says which of the servers' tools were called, `cause` what
-    goes together with failing beyond luck, in one sentence. `judge` is the bill of the judge, and
-    `more_runs` adds to the stored run.
+    not judged, tasks in `floored` only by their floor, and systems in `exempt` not at all; tasks
+    under conditions are no part of the report's. `nothing_ran` says that every trial errored, and
+    then nothing is judged; `incomplete` why a run with no failed demand has still not passed.
+    `by_run` asks for a test case a run where formats have test cases. `coverage` says which of the
+    servers' tools were called, `cause` what goes together with failing beyond luck, in one
+    sentence. `judge` is the bill of the judge, and `more_runs` adds to the stored run.
     """
 
     report: Report
@@ -240,6 +240,9 @@ class RunAnswer(Displayed):
 STRUCK, AFTER = "fault:", "after-fault:"
 """How trials are tagged: by the faults that struck them, and by what the agent did next."""
 
+WITHOUT, UNDER = "fault=none", "fault=all"
+"""The conditions of trials without faults, and with them."""
+
 _KS = (1, 2, 3, 5, 10)
 
 
@@ -287,37 +290,34 @@ class Recovery:
 
 
 def measure_recovery(
-    trials: Trials,
-    variants: Mapping[str, str],
-    *,
-    ks: Sequence[int] | None = None,
-    confidence: float = CONFIDENCE,
+    trials: Trials, *, ks: Sequence[int] | None = None, confidence: float = CONFIDENCE
 ) -> tuple[Recovery, ...]:
-    """The recovery of every system in `variants`: its name, and its name under faults.
+    """How each system recovers from faults, where its tasks were run with and without them.
 
     Only the runs are random here: the tasks are the same both ways. Errored trials count as
     failures: whether the agent survives a crash is the question.
 
     >>> table = Trials.from_columns(
-    ...     system=["bot"] * 4 + ["bot under faults"] * 4,
-    ...     task=["a"] * 8,
-    ...     passed=[True] * 6 + [False] * 2,
+    ...     task=["a"] * 8, at=[["fault=none"]] * 4 + [["fault=all"]] * 4, passed=[1] * 6 + [0] * 2
     ... )
-    >>> (found,) = measure_recovery(table, {"bot": "bot under faults"}, ks=[1])
+    >>> (found,) = measure_recovery(table, ks=[1])
     >>> found.levels[0].score.value
     0.5
     """
-    return tuple(
-        _recovery(trials, clean, faulty, ks=ks, confidence=confidence)
-        for clean, faulty in variants.items()
-        if clean in trials.systems and faulty in trials.systems
+    if not {WITHOUT, UNDER} <= set(trials.words("at")):
+        return ()
+    found = (
+        _recovery(trials.where(system=name), ks=ks, confidence=confidence)
+        for name in trials.systems
     )
+    return tuple(one for one in found if one is not None)
 
 
-def _recovery(
-    trials: Trials, clean: str, faulty: str, *, ks: Sequence[int] | None, confidence: float
-) -> Recovery:
-    without, under = trials.where(system=clean), trials.where(system=faulty)
+def _recovery(trials: Trials, *, ks: Sequence[int] | None, confidence: float) -> Recovery | None:
+    sides = [trials.take(trials.has_word("at", word)) for word in (WITHOUT, UNDER)]
+    if not all(map(len, sides)):
+        return None
+    without, under = (replace(side, task=side.base or side.task, base=None) for side in sides)
     plain, broken = _shared(without, under)
     if not ks:
         fewest = min((int(s.runs.min()) for s in (plain, broken) if s.tasks), default=0)
@@ -330,7 +330,7 @@ def _recovery(
     struck = int(_any_word(under, STRUCK).sum())
     words = under.words("tags")
     return Recovery(
-        system=clean,
+        system=trials.systems[0],
         tasks=len(plain.tasks),
         struck=struck,
         trials=len(under),

@@ -177,7 +177,7 @@ def _screen_remarks(system: SystemReport, metrics: Sequence[Metric]) -> list[Blo
         wording.screen_errors(system),
         *map(disturbance_advice, system.disturbances[:1]),
         wording.headline_bars(system),
-        *(_moved_sentence(one) for one in system.factors[:1] if one.matters),
+        *(moved_sentence(one) for one in system.factors[:1] if one.matters),
         *wording.exclusions([one for one in system.excluded if one.what == "all metrics"]),
     )
     return [Remark(text) for text in texts if text]
@@ -542,7 +542,7 @@ def _worst_level(factor: Factor) -> str:
     return f"{short(factor.worst_level)}, {rate}"
 
 
-def _moved_sentence(factor: Factor) -> str | None:
+def moved_sentence(factor: Factor) -> str:
     """The one line of the first screen on a factor that matters."""
     if isinstance(factor.effect, Unavailable) or isinstance(factor.effect.luck, Unavailable):
         return f"It depends on the {short(factor.name)}: worst with {_worst_level(factor)}."

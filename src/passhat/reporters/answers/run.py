@@ -32,7 +32,12 @@ from passhat.reporters.answer import (
     paragraphs,
 )
 from passhat.reporters.answers.report import REPORT, ReportAnswer
-from passhat.reporters.answers.report_blocks import report_blocks, report_figures, report_screen
+from passhat.reporters.answers.report_blocks import (
+    moved_sentence,
+    report_blocks,
+    report_figures,
+    report_screen,
+)
 from passhat.reporters.answers.verdicts import (
     VERDICT,
     VerdictsAnswer,
@@ -217,9 +222,12 @@ def _first_lines(answer: RunAnswer) -> list[Block]:
 
 
 def _beside(answer: RunAnswer) -> list[Block]:
-    """What is left of an agent under faults, what the judge took, what was left undone."""
+    """What is left of an agent under faults, what moves it, the judge's bill, what was undone."""
     bill = [] if answer.judge is None else [f"{capitalised(answer.judge.sentence)}."]
+    factors = [one for system in answer.report.systems for one in system.factors if one.matters]
+    moved = [moved_sentence(one) for one in factors if one.name != "fault"][:1]
     return [
+        *map(Remark, moved),
         *(Remark(_sentence(recovery)) for recovery in answer.recoveries),
         *map(Remark, bill),
         *(Remark(f"{text}.", apart=True) for text in [answer.undone] if text),
