@@ -95,7 +95,7 @@ def test_the_suite_with_every_key_loads_and_is_valid_under_the_schema(
     (tmp_path / "rows.csv").write_text("q\none\ntwo\nthree\n")
     file = tmp_path / "suite.yml"
     file.write_text(EVERY_KEY.read_text(encoding="utf-8"), encoding="utf-8")
-    assert load_suite(file, env={}).trials == 64
+    assert load_suite(file, env={}).trials == 98
     assert not list(schema.iter_errors(WHOLE.value))
 
 

@@ -27,7 +27,7 @@ FEWEST_TASKS = 8
 
 FEWEST_LEVELS = 5
 """Levels from which on they may stand for others like them, as for seeds: below, t(levels - 1) is
-so wide that it says nothing (0.41 to 0.79 with two, bench/calibrate/factors.py)."""
+so wide that it says nothing."""
 
 DRAWS = 999
 """Allotments of passes to levels that the exact test draws."""

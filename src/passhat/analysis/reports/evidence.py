@@ -169,7 +169,7 @@ def _sampled_units(tally: Tally) -> tuple[tuple[str | None, ...] | None, bool]:
     """The family of each task, and whether it is the task itself without its conditions.
 
     One task under several conditions is one draw from tasks like these, not several: as several
-    they cover .53 to .94 (bench/calibrate/factors.py).
+    they cover .79 to .97 (bench/calibrate/factors.py).
     """
     if tally.base is None:
         return tally.family, False
