@@ -62,9 +62,9 @@ def test_all_faults_are_told_at_once_with_line_column_path_value_and_hint(proble
         ":20:5: agents[1].max_turns: should be at least 1, got 0",
         (
             ':21:1: colour: "colour" is not a key of a suite. Known: agents, budget, cassette, '
-            "concurrency, confidence, defaults, description, factors, gates, judge, k, name, network, "
-            "quarantine, rate_limits, resources, retries, seed, seeds, servers, shares, systems, "
-            "tasks, users"
+            "concurrency, confidence, defaults, description, factors, gates, judge, k, name, "
+            "network, quarantine, rate_limits, resources, retries, seed, seeds, servers, shares, "
+            "systems, tasks, users"
         ),
     ]
 
