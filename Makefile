@@ -12,7 +12,7 @@ OLD_SERVERS := .venv-servers/.installed
 FRAMEWORKS := langgraph pydantic_ai openai_agents smolagents llama_index google_adk crewai claude_agent_sdk
 
 PYTHON_TOOLS := bridges migrating notebook pytest
-TOOLS := $(PYTHON_TOOLS) promptfoo
+TOOLS := $(PYTHON_TOOLS) promptfoo coding-agents
 
 # Tests start hundreds of processes: each would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -165,6 +165,16 @@ $(RAY): requirements/ray.lock requirements/schemas.lock pyproject.toml
 	@mkdir -p .venv-tools/promptfoo && npm install --silent --no-audit --no-fund \
 	    --prefix .venv-tools/promptfoo promptfoo@0.121.20 && touch $@ \
 	  || echo "promptfoo: cannot be installed, its test will be skipped"
+
+# Nearly a gigabyte; each that cannot be had on this machine is skipped.
+CODING_AGENTS := @anthropic-ai/claude-code@2.1.197 @openai/codex@0.166.0 @google/gemini-cli@0.61.0 opencode-ai@1.18.18
+.venv-tools/coding-agents/.installed:
+	@mkdir -p .venv-tools/coding-agents && for agent in $(CODING_AGENTS); do \
+	  npm install --silent --no-audit --no-fund --prefix .venv-tools/coding-agents $$agent \
+	    || echo "$$agent: cannot be installed, its test will be skipped"; done
+	@$(PYTHON) -m venv .venv-tools/coding-agents && .venv-tools/coding-agents/bin/pip install --quiet \
+	    --disable-pip-version-check aider-chat==0.86.2 || echo "aider: its test will be skipped"
+	@touch $@
 
 # The weights of the local model; where they cannot be had, tests that need them skip with a reason.
 .venv/.weights: $(INSTALLED)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socketserver
 import subprocess
 import sys
@@ -27,10 +28,12 @@ from passhat.records import (
     TokenUsage,
     Workspace,
 )
+from passhat.records.coding_agents import CODING_AGENTS
 from passhat.records.secrets import Secret
 from passhat.runner import MemoryJournal, run_trials
 from passhat.runner.cassettes import open_cassettes
 from passhat.runner.models.exchange import CallRequest, Reply
+from passhat.runner.preflight import absent_programs
 from passhat.suite import load_suite
 from passhat.testing import WireServer
 
@@ -368,6 +371,65 @@ def test_a_task_with_steps_counts_the_calls_of_all_of_them(folder, tmp_path):
             replayed = run(suite, cassettes=cassettes)[0]
     assert (live.calls, live.trials[0].tokens_in, len(seen["a"][1]["gateway"])) == (2, 20, 2)
     assert (replayed.calls, replayed.trials[0].tokens_in) == (0, 20)
+
+
+PRETENDER = """\
+#!/bin/sh
+echo "arguments: $*"
+echo "asked: $(cat)"
+env
+find "$HOME" -type f -exec cat {} +
+curl -s -o /dev/null -w 'status: %{http_code}' "$PASSHAT_GATEWAY/v1/chat/completions" \\
+  -d '{"model": "m", "messages": [], "max_tokens": 5}'
+"""
+
+
+@isolated
+def test_a_coding_agent_by_name_is_started_with_its_model_its_prompt_and_no_key(
+    folder, tmp_path, monkeypatch
+):
+    tmp_path.chmod(0o755)  # the sandbox's user is not the one who installed them
+    for preset in CODING_AGENTS.values():
+        (tmp_path / preset.program).write_text(PRETENDER)
+        (tmp_path / preset.program).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("OPENAI_API_KEY", REAL_KEY)
+    with WireServer() as server:
+        path = folder / "named.yml"
+        path.write_text(
+            "systems:\n"
+            + "".join(
+                f"  - {{name: {name}, agent: {name}, model: openrouter/vendor/big-1, "
+                f"base_url: '{server.url}', api_key: '${{OPENAI_API_KEY}}'}}\n"
+                for name in CODING_AGENTS
+            )
+            + "tasks: [{name: t, prompt: '-x MEND', workspace: calc, expect: [{contains: status}]}]"
+        )
+        _, seen = run(load_suite(path))
+    for name, (trial, said) in seen.items():
+        assert trial.outcome is PASSED, (name, said)
+        printed = said.get("answer") or said["messages"][-1]["text"]
+        assert "vendor/big-1" in printed, "the name that the provider knows"
+        assert "openrouter" not in printed
+        assert "-x MEND" in printed
+        assert REAL_KEY not in json.dumps(said)
+        assert not re.search(r"\{(model|url|key|prompt)\}", printed), name
+        assert "http://127.0.0.1:8731" in printed
+        assert "status: 200" in printed
+    assert "gemini-api-key" in json.dumps(seen["gemini"][1])
+
+
+def test_a_coding_agent_that_is_not_installed_says_how_to_install_it(folder, monkeypatch):
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    path = folder / "absent.yml"
+    path.write_text(
+        "systems: [{name: a, agent: claude-code, model: claude-sonnet-4-5}]\n"
+        "tasks: [{name: t, prompt: x, workspace: calc}]\n"
+    )
+    (absent,) = absent_programs(load_suite(path))
+    assert absent.reason == (
+        'there is no program "claude": npm install -g @anthropic-ai/claude-code'
+    )
 
 
 SUITE = """\

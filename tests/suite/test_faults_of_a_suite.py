@@ -123,7 +123,15 @@ SCENARIO = "users: {ana: {say: hi}}\nagents: [{name: a, model: o3, user: {goal: 
         (AGENT + "confidence: 1.5", "should be less than 1, got 1.5"),
         (
             "systems: [{name: s, python: 'x:y', model: o3}]\ntasks: [{name: t, prompt: hi}]",
-            "needs exactly one of model, command, python, http; got model, python",
+            "needs exactly one of model, command, agent, python, http; got model, python",
+        ),
+        (
+            "systems: [{name: s, agent: codex}]\ntasks: [{name: t, prompt: hi}]",
+            "needs the model that the agent asks: add model",
+        ),
+        (
+            "systems: [{name: s, agent: codex, model: o3, cwd: x}]\ntasks: [{name: t, prompt: hi}]",
+            "cwd has no meaning with agent",
         ),
         (
             "systems: [{name: s, command: x, temperature: 1}]\ntasks: [{name: t, prompt: hi}]",

@@ -628,12 +628,14 @@ class CommandSystem:
     files and folders of `show` and finds `add_files` in the workspace.
 
     Its `model` is asked through passhat, which has the key and counts the calls. Without one, its
-    calls are its own, and what it says about them is believed.
+    calls are its own, and what it says about them is believed. `agent` is the name of a coding
+    agent that passhat knows how to start.
     """
 
     name: str
     argv: tuple[str, ...]
     model: Model | None = None
+    agent: str | None = None
     cwd: Path | None = None
     env: Mapping[str, Secret] = field(default_factory=dict)
     inherit_env: bool = False

@@ -115,6 +115,7 @@ class _Asked:
 class Gateway:
     """The gateway of one attempt.
 
+    `names` are variables that lead a certain program here, besides those of its model's API.
     An agent with a `model` is answered by the `cassette` where that knows the answer, else by the
     `upstream`; a replay has none. All attempts of a trial share the `steps` of its calls, how many
     of them were `alike`, and `charge`, which says when the budget of the trial is used up.
@@ -125,6 +126,7 @@ class Gateway:
         *,
         network: Iterable[str] = (),
         model: Model | None = None,
+        names: Mapping[str, str] | None = None,
         place: CallKey | None = None,
         steps: Iterator[int] | None = None,
         alike: Counter[str] | None = None,
@@ -136,7 +138,7 @@ class Gateway:
         self._network = tuple(network)
         self._place, self._steps = place or CallKey(), steps or itertools.count()
         self._alike = Counter[str]() if alike is None else alike
-        self._model = model
+        self._model, self._names = model, names or {}
         self._upstream = upstream
         self._journal, self._cassette = journal, cassette
         self._charge = charge
@@ -164,8 +166,8 @@ class Gateway:
         if self._model is not None:
             from passhat.runner.models.catalog import provider_of
 
-            names = {**VARIABLES["openai"], **VARIABLES.get(provider_of(self._model), {})}
-            env = {name: self.filled(text) for name, text in names.items()}
+            usual = {**VARIABLES["openai"], **VARIABLES.get(provider_of(self._model), {})}
+            env = {name: self.filled(text) for name, text in {**usual, **self._names}.items()}
             env["PASSHAT_GATEWAY"] = url
         if self._network and self._key is None:
             env |= {name: url for word in PROXIES for name in (word, word.upper())}

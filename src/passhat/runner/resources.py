@@ -268,6 +268,14 @@ class RunResources:
         if system.model is not None and caches.journal is not None:
             upstream = self._upstream(system.name, system.model)
 
+        names = dict[str, str]()
+        if system.agent is not None:
+            from passhat.records.coding_agents import CODING_AGENTS
+            from passhat.runner.models.catalog import provider_of
+
+            assert system.model is not None, "an agent by name has a model"
+            at = provider_of(system.model, self._environment)
+            names = CODING_AGENTS[system.agent].variables(system.model.name.removeprefix(f"{at}/"))
         steps = itertools.count(0 if caches.journal is None else caches.journal.next_step)
         alike = Counter[str]()
         charge = charging(trial_budget(task, self._suite))
@@ -276,6 +284,7 @@ class RunResources:
             made = Gateway(
                 network=self._suite.network,
                 model=system.model,
+                names=names,
                 place=request.place,
                 steps=steps,
                 alike=alike,

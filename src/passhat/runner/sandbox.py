@@ -200,6 +200,10 @@ class Sandbox:
         """What the launcher is told; see there."""
         for tool in tool_folders(argv[0]):
             shown.setdefault(str(tool), tool)
+        found = shutil.which(argv[0])
+        folders = SEEN_PATH.split(":")
+        if found is not None and (beside := str(Path(found).parent)) not in folders:
+            folders = [beside, *folders]
         places = [*((inside, path, False) for inside, path in shown.items())]
         places += [(inside, path, True) for inside, path in writable.items()]
         overlay = None
@@ -218,7 +222,13 @@ class Sandbox:
         if overlay is not None:
             binds += ["--bind", "/mnt/work", INSIDE]
         limits = self._limits
-        variables = {"PATH": SEEN_PATH, "HOME": HOME, "LANG": "C.UTF-8", "TMPDIR": TMP, **env}
+        variables = {
+            "PATH": ":".join(folders),
+            "HOME": HOME,
+            "LANG": "C.UTF-8",
+            "TMPDIR": TMP,
+            **env,
+        }
         bubblewrap = [
             *(
                 self._bubblewrap,
@@ -315,7 +325,8 @@ def tool_folders(program: str) -> list[Path]:
     """The folders outside the system's own that a program needs: where it was installed.
 
     A program in a `bin` is installed in the folder around that; a link leads to another such
-    folder. A virtual environment also needs the Python that it was made from.
+    folder. A virtual environment also needs the Python that it was made from, and a package of
+    npm those beside it.
     """
     found: dict[Path, None] = {}
     path = shutil.which(program)
@@ -324,6 +335,8 @@ def tool_folders(program: str) -> list[Path]:
             break
         here = Path(path)
         folder = here.parent.parent if here.parent.name in ("bin", "Scripts") else here.parent
+        if "node_modules" in folder.parts:
+            folder = Path(*folder.parts[: folder.parts.index("node_modules") + 1])
         if not folder.is_relative_to("/usr") and folder != Path("/"):
             found[folder] = None
             for line in _lines(folder / "pyvenv.cfg"):

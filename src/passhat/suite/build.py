@@ -51,7 +51,8 @@ from passhat.records import (
     User,
     Workspace,
 )
-from passhat.records.providers import PROVIDERS, is_local
+from passhat.records.coding_agents import CODING_AGENTS
+from passhat.records.providers import PROVIDERS, find_provider, is_local
 from passhat.records.suite import (
     DEFAULT_CONCURRENCY,
     DEFAULT_MAX_TURNS,
@@ -525,16 +526,17 @@ def _build_server(name: str, entry: ServerPart, around: _Surroundings) -> Server
 def _build_system(entry: SystemPart, around: _Surroundings) -> System:
     """A system of the kind that the entry names."""
     timeout = around.choose(entry, "timeout") or DEFAULT_TIMEOUT
-    if entry.command is not None:
+    if entry.command is not None or entry.agent is not None:
         return CommandSystem(
             name=entry.name,
-            argv=_argv(entry.command, beside=around.directory),
+            argv=_program(entry, around),
             model=None if entry.model is None else _build_model(entry.model, entry, around),
+            agent=entry.agent,
             cwd=around.directory / entry.cwd if entry.cwd else None,
             env=_environment(entry.env, around),
             inherit_env=bool(entry.inherit_env),
             outcome=entry.outcome or "auto",
-            reads=entry.reads,
+            reads=entry.agent or entry.reads,
             exit_codes=tuple(entry.exit_codes or (0,)),
             timeout=timeout,
             sandbox=entry.sandbox or "auto",
@@ -575,6 +577,17 @@ def _build_user(name: str, entry: UserPart, around: _Surroundings) -> User:
         say=tuple(entry.say or ()),
         function=entry.python,
     )
+
+
+def _program(entry: SystemPart, around: _Surroundings) -> tuple[str, ...]:
+    """The words of a command, or those that start a coding agent with its model."""
+    if entry.command is not None:
+        return _argv(entry.command, beside=around.directory)
+    assert entry.agent is not None
+    assert entry.model is not None, "an agent without a model was refused before"
+    base_url = around.choose(entry, "base_url")
+    found = find_provider(entry.model, base_url=base_url, wire=entry.wire, variables=around.env)
+    return CODING_AGENTS[entry.agent].argv(entry.model if found is None else found[1])
 
 
 def _build_model(name: str, entry: ModelFields, around: _Surroundings) -> Model:

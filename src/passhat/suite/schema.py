@@ -418,9 +418,9 @@ class AnswerPart(Part):
 
 
 class SystemPart(ModelFields):
-    """An agent under test: `model`, `command`, `python` or `http`.
+    """An agent under test: `model`, `command`, `agent`, `python` or `http`.
 
-    A command may have a model too, which it asks through passhat.
+    A command may have a model too, which it asks through passhat; a coding agent must.
     """
 
     name: Name
@@ -430,6 +430,8 @@ class SystemPart(ModelFields):
     through passhat, which has the key and counts the calls."""
     command: Argv | None = None
     """A program; `{prompt}` is what the task asks."""
+    agent: Literal["claude-code", "codex", "gemini", "opencode", "aider"] | None = None
+    """A coding agent by its name, which is installed here: passhat knows how to start it."""
     python: FunctionName | None = None
     """A function `module:name`."""
     http: Url | None = None
@@ -469,9 +471,12 @@ class SystemPart(ModelFields):
     """Files and folders of this machine that a command in a sandbox may read."""
 
     def broken_rule(self) -> str | None:
-        if [kind for kind in SYSTEM_KINDS if getattr(self, kind) is not None] == BOTH:
-            asks = {**SYSTEM_KINDS, "command": (*SYSTEM_KINDS["command"], *ASKED_KEYS)}
-            return _meaningless(self, asks, "command")
+        match [kind for kind in SYSTEM_KINDS if getattr(self, kind) is not None]:
+            case ["model", ("command" | "agent") as kind]:
+                asks = {**SYSTEM_KINDS, kind: (*SYSTEM_KINDS[kind], *ASKED_KEYS)}
+                return _meaningless(self, asks, kind)
+            case ["agent"]:
+                return "needs the model that the agent asks: add model"
         return _broken_choice(self, SYSTEM_KINDS)
 
 
@@ -545,15 +550,14 @@ SYSTEM_KINDS = {
         *("command", "cwd", "env", "inherit_env", "outcome", "reads", "exit_codes"),
         *("sandbox", "add_files", "show"),
     ),
+    "agent": ("agent", "env", "sandbox", "add_files", "show"),
     "python": ("python", "workers"),
     "http": ("http", "headers", "request", "response"),
 }
 """The same for a system."""
 
-BOTH = ["model", "command"]
-
 ASKED_KEYS = ("model", "wire", "base_url", "api_key", "headers", "prices")
-"""What a command's own model has: how it is asked is the command's business."""
+"""What a program's own model has: how it is asked is the program's business."""
 
 
 USER_KINDS = {

@@ -17,6 +17,7 @@ import msgspec
 
 from passhat.errors import RunError
 from passhat.records import CommandSystem, Observation
+from passhat.records.coding_agents import CODING_AGENTS
 from passhat.runner.agents.agent_output import (
     MOST_MESSAGES,
     TELLING,
@@ -26,6 +27,7 @@ from passhat.runner.agents.agent_output import (
 )
 from passhat.runner.agents.conversation import AttemptRequest
 from passhat.runner.processes import Tail, end_group, inherited_environment, start_group, talk
+from passhat.runner.sandbox import HOME
 
 if TYPE_CHECKING:
     from passhat.runner.gateway import Gateway
@@ -67,7 +69,7 @@ class CommandAgent:
         if request.workspace is not None:
             return await self._in_workspace(request, request.workspace, gateway)
         request.make_workdir()
-        argv = _argv(self._system, request)
+        argv = _argv(self._system, request, gateway)
         cwd = self._system.cwd or request.workdir
         env = _environment(self._system, request, gateway)
         try:
@@ -89,7 +91,7 @@ class CommandAgent:
         self, request: AttemptRequest, workspace: TrialWorkspace, gateway: Gateway | None
     ) -> Observation:
         request.workdir.mkdir(parents=True, exist_ok=True)
-        argv = _argv(self._system, request)
+        argv = _argv(self._system, request, gateway)
         # Files of the suite that the command or the task names, and none beside them.
         named = [*argv[1:], *map(str, request.task.images)]
         shown = {
@@ -99,11 +101,13 @@ class CommandAgent:
         }
         env = _environment(self._system, request, gateway)
         if workspace.is_isolated:
+            # What is ours replaces a variable of this machine, and no other of them goes in.
             ours = {} if gateway is None else gateway.variables()
-            env = {name: value for name, value in env.items() if name not in os.environ}
-            env |= ours | {name: secret.reveal() for name, secret in self._system.env.items()}
+            kept = {*ours, *self._system.env}
+            env = {n: value for n, value in env.items() if n in kept or n not in os.environ}
             shown[TASK_INSIDE] = _task_file(request)
             env |= {"PASSHAT_TASK_FILE": TASK_INSIDE, "PASSHAT_WORKDIR": workspace.inside}
+            shown |= _files_at_home(self._system, request)
         stdout, stderr = Tail(MOST_OUTPUT), Tail()
         in_argv = any("{prompt}" in part for part in self._system.argv)
         stdin = b"" if in_argv else request.prompt.encode()
@@ -196,8 +200,10 @@ def _cannot_start(name: str, program: str, error: OSError | ValueError) -> str:
     return f"{name} cannot be started: {program!r}: {error}"
 
 
-def _argv(system: CommandSystem, request: AttemptRequest) -> list[str]:
+def _argv(system: CommandSystem, request: AttemptRequest, gateway: Gateway | None) -> list[str]:
     argv = list(system.argv)
+    if system.agent is not None and gateway is not None:
+        argv = [gateway.filled(part) for part in argv]
     if system.cwd is None:
         # Files beside the suite by their full path, for the command runs elsewhere. One that is
         # called "python" must not take the place of the command.
@@ -213,6 +219,7 @@ def _argv(system: CommandSystem, request: AttemptRequest) -> list[str]:
 def _environment(
     system: CommandSystem, request: AttemptRequest, gateway: Gateway | None
 ) -> dict[str, str]:
+    ours = {} if gateway is None else gateway.variables()
     prompt = request.prompt.replace("\0", "").encode("utf-8", "replace")[:LONGEST_VARIABLE]
     _task_file(request).write_bytes(msgspec.json.encode(request.describe(), enc_hook=str))
     return {
@@ -224,9 +231,18 @@ def _environment(
         "PASSHAT_SEED": str(request.seed),
         "PASSHAT_WORKDIR": str(request.workdir),
         "PASSHAT_STEP": str(request.place.step + 1),
-        **({} if gateway is None else gateway.variables()),
+        **ours,
         **{name: secret.reveal() for name, secret in system.env.items()},
     }
+
+
+def _files_at_home(system: CommandSystem, request: AttemptRequest) -> dict[str, Path]:
+    """The files of a coding agent in the HOME of its sandbox, and where they are here."""
+    found = {}
+    for name, text in ({} if system.agent is None else CODING_AGENTS[system.agent].home).items():
+        found[f"{HOME}/{name}"] = place = request.workdir / Path(name).name
+        place.write_text(text)
+    return found
 
 
 def _task_file(request: AttemptRequest) -> Path:
