@@ -435,3 +435,33 @@ def test_gates_of_a_run_are_about_the_first_user_and_miss_no_trials_of_others(tm
     assert (verdict.word, verdict.runs) == ("PASS", 40)
     assert answer.trials.tasks == ("greeting", "greeting [user=terse]")
     assert set(answer.trials.base.names) == {"greeting"}
+
+
+def test_what_a_user_did_wrong_is_read_with_the_trial(suite_of, scripted):
+    from passhat.reporters.page_parts import readable
+
+    task = conversation(User(name="terse", say=("It is order 9.",)))
+    _, (transcript,) = ran(suite_of(scripted(), task=task))
+    assert "note: the user terse, message 1: made-up: 9" in readable(json.dumps(transcript))
+
+
+def test_a_task_with_another_user_can_be_named_to_a_command(tmp_path):
+    from click.testing import CliRunner
+
+    from passhat.cli import main
+
+    (tmp_path / "suite.yml").write_text(
+        "users: {kind: {say: Please.}, terse: {say: Refund.}}\n"
+        "agents:\n"
+        "  - name: refund\n"
+        "    model: scripted\n"
+        "    script: [{answer: refunded}, {answer: sorry}]\n"
+        "    runs: 8\n"
+        "    user: {goal: Get a refund., done: {contains: refunded}}\n"
+    )
+    store = ["--store", str(tmp_path / "h.db")]
+    made = CliRunner().invoke(main, ["run", str(tmp_path / "suite.yml"), *store])
+    assert made.exit_code == 1, made.output
+    told = CliRunner().invoke(main, ["why", "latest", "refund [user=terse]", *store])
+    assert told.exit_code == 0, told.output
+    assert told.output.startswith("refund [user=terse]: trial")

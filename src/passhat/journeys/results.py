@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
@@ -457,6 +458,14 @@ def is_there(word: str) -> bool:
     return bool(word) and os.path.exists(word)  # noqa: PTH110 # Path raises for a long word
 
 
+UNDER_CONDITIONS = re.compile(r" \[[^\[\]]+=[^\[\]]+\]$")
+"""How the name of a task ends that is tried under a condition."""
+
+
 def is_pattern(word: str) -> bool:
-    """Whether it is a glob."""
-    return any(mark in word for mark in "*?[")
+    """Whether it is a glob, and not the name of a task under a condition.
+
+    >>> is_pattern("logs/*.json"), is_pattern("refund-late [user=terse]")
+    (True, False)
+    """
+    return any(mark in UNDER_CONDITIONS.sub("", word) for mark in "*?[")

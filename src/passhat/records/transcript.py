@@ -131,7 +131,11 @@ class Transcript:
             faults=tuple(map(_text, faults)) if isinstance(faults, list) else (),
             expected_tool=_text(parts.get("expected_tool")),
             diff=_text(left.get("diff")),
-            remarks=(*_workspace_remarks(left), *_gateway_remarks(parts.get("gateway"))),
+            remarks=(
+                *_workspace_remarks(left),
+                *_gateway_remarks(parts.get("gateway")),
+                *_user_remarks(parts.get("user")),
+            ),
         )
 
     def __bool__(self) -> bool:
@@ -150,7 +154,9 @@ class Transcript:
             "exit_code": self.exit_code,
             "faults": list(self.faults),
             "expected_tool": self.expected_tool,
-            "workspace": {"diff": self.diff, "flags": list(self.remarks)} if self.diff else None,
+            "workspace": {"diff": self.diff, "flags": list(self.remarks)}
+            if self.diff or self.remarks
+            else None,
         }
         kept = {name: part for name, part in parts.items() if part or part == 0}
         return json.dumps(kept, ensure_ascii=False)
@@ -205,6 +211,14 @@ def _workspace_remarks(left: dict[str, Any]) -> Iterator[str]:
         yield "NOT ISOLATED: it ran without a sandbox"
     flags = left.get("flags")
     yield from map(_text, flags if isinstance(flags, list) else ())
+
+
+def _user_remarks(user: object) -> Iterator[str]:
+    """What a simulated user did wrong: the rule, the words, and in which of its messages."""
+    told = user if isinstance(user, dict) else {}
+    for flag in _objects(told.get("flags")):
+        rule, said, turn = (_text(flag.get(key)) for key in ("rule", "text", "turn"))
+        yield f"the user {_text(told.get('name'))}, message {turn}: {rule}: {said}"
 
 
 def _gateway_remarks(gateways: object) -> Iterator[str]:

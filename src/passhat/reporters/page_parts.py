@@ -705,7 +705,7 @@ def _lines(transcript: Transcript) -> Iterator[str]:
         yield f"exit code: {transcript.exit_code}"
     if transcript.faults:
         yield f"faults: {_beside(', '.join(transcript.faults))}"
-    yield from (f"workspace: {_beside(remark)}" for remark in transcript.remarks)
+    yield from (f"note: {_beside(remark)}" for remark in transcript.remarks)
     if transcript.checks:
         yield from ("checks", *map(_check_line, transcript.checks))
 
