@@ -71,7 +71,7 @@ def test_every_command_has_the_common_options_or_a_reason(name, option):
 )
 def test_an_error_names_what_was_typed(call, here, arguments, message):
     (here / "one.csv").write_text("task,passed\na,1\na,0\n")
-    (here / "notes.csv").write_text("hello,world\n1,2\n")
+    (here / "notes.csv").write_text("hello,world\nparis,no\n")
     done = call(*arguments)
     assert done.exit_code == 2
     assert message in done.stderr

@@ -111,7 +111,7 @@ def test_a_chosen_column_that_is_not_there_suggests_the_near_one():
 def test_a_file_nobody_knows_says_what_it_has_and_how_to_map_it():
     message = r"which columns\? It has x, y\. Say `task='x'` and `passed='y'`, or name the tool"
     with pytest.raises(ReadError, match=message):
-        read_trials(csv("x,y", "1,2"))
+        read_trials(csv("x,y", "paris,no"))
     with pytest.raises(ReadError, match="input: is empty"):
         read_trials(b"  \n ")
 
@@ -141,16 +141,58 @@ def test_a_file_of_nothing_but_a_byte_order_mark_is_refused():
 def test_a_table_that_says_half_says_which_half_is_missing():
     with pytest.raises(
         ReadError,
-        match=r"input: no column says whether a trial passed; use `passed`, `score` or `pass_if`\. "
-        r"It has the columns task, answer$",
+        match=r"input: no column says whether a trial passed; say `passed='answer'`, "
+        r"`score=COLUMN` or `pass_if='COLUMN>=0\.8'`\. It has the columns task, answer$",
     ):
         read_trials(csv("task,answer", "a,1"))
     with pytest.raises(
         ReadError,
-        match=r"input: no column says which task a row is about; use `task`\. "
+        match=r"input: no column says which task a row is about; say `task='Frage'`\. "
         r"It has the columns Frage, passed$",
     ):
         read_trials(csv("Frage,passed", "a,1"))
+
+
+RIDDLES = {
+    "Question": ["q1", "q1", "q2", "q2"],
+    "attempt": [1, 2, 1, 2],
+    "judge_verdict": ["yes", "no", "yes", "yes"],
+    "human": ["yes", "", "", "no"],
+    "bot": ["a", "a", "a", "a"],
+}
+
+
+def riddles(**renamed):
+    names = [renamed.get(name, name) for name in RIDDLES]
+    return csv(
+        ",".join(names), *(",".join(map(str, row)) for row in zip(*RIDDLES.values(), strict=True))
+    )
+
+
+@pytest.mark.parametrize(
+    "named",
+    [{}, {"system": "bot"}, {"passed": "ok"}, {"human_labels": "human"}, {"trial": "number"}],
+)
+def test_a_table_that_is_read_without_options_is_read_with_one_more_column_named(named):
+    trials = read_trials(riddles(judge_verdict="ok", attempt="number"), **named)
+    assert trials.tasks == ("q1", "q2")
+    assert trials.outcome.tolist() == [1, 0, 1, 1]
+
+
+def test_an_error_about_columns_offers_those_whose_cells_fit():
+    with pytest.raises(ReadError, match=r"Say `task='Question'` and `passed='judge_verdict'`, or"):
+        read_trials(riddles())
+    with pytest.raises(ReadError, match=r"whether a trial passed; say `passed='judge_verdict'`"):
+        read_trials(riddles(), system="bot")
+    with pytest.raises(ReadError, match=r"which task a row is about; say `task='Riddle'`"):
+        read_trials(riddles(Question="Riddle"), passed="judge_verdict")
+
+
+def test_a_column_of_verdicts_for_some_rows_is_offered_as_labels():
+    (note,) = read_trials(riddles(), passed="judge_verdict").sources[0].notes
+    assert "a person's verdicts with `human_labels='human'`" in note
+    notes = read_trials(riddles(), passed="judge_verdict", human_labels="human").sources[0].notes
+    assert not any("person's verdicts" in note for note in notes)
 
 
 def test_columns_left_aside_are_named_where_one_may_tell_pooled_trials_apart():
@@ -160,8 +202,8 @@ def test_columns_left_aside_are_named_where_one_may_tell_pooled_trials_apart():
     odd = ("Frage,Versuch,Agent X,Note (0-1)", "f,1,a,0.9", "f,1,b,0.2")
     (note,) = notes(*odd, task="Frage", pass_if="Note (0-1)>=0.5")
     assert note == (
-        "columns not used: Versuch, Agent X (name the agent's with `system`, the trial's with "
-        "`trial`)"
+        "columns not used: Versuch, Agent X (name the agent's with `system=COLUMN`, the "
+        "trial's with `trial=COLUMN`)"
     )
     assert (
         notes(*odd, task="Frage", trial="Versuch", system="Agent X", pass_if="Note (0-1)>=0.5")

@@ -57,3 +57,23 @@ def test_what_cannot_be_compared_is_told(files):
         passhat.compare(A)
     with pytest.raises(passhat.PasshatError, match="holds one agent; there are 3"):
         passhat.compare(ALL, B)
+
+
+@pytest.mark.parametrize(
+    ("table", "argument"),
+    [
+        ("task,passed\na,1\na,\n", "missing"),
+        ("Riddle,passed\na,1\n", "task"),
+        ("task,verdict\na,maybe\n", "pass_if"),
+    ],
+)
+@pytest.mark.parametrize("ask", [passhat.report, passhat.compare, passhat.why])
+def test_an_error_about_a_path_names_a_call_that_takes_its_arguments(
+    tmp_path, ask, table, argument
+):
+    path = tmp_path / "results.csv"
+    path.write_text(table)
+    with pytest.raises(passhat.errors.ReadError, match=rf"`{argument}=") as refused:
+        ask(str(path))
+    call = f"To say so: passhat.read_trials({str(path)!r}, {argument}=...)"
+    assert str(refused.value).endswith(call)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import os
@@ -44,6 +45,7 @@ from passhat.ingest.rows import (
     number_columns,
     rows_under,
     separator_of,
+    table_of,
 )
 from passhat.ingest.sources import (
     CheckedPart,
@@ -68,6 +70,7 @@ from passhat.records.columns import (
     ColumnMap,
     find_columns,
     infer_columns,
+    likely_columns,
     may_aggregate,
     parse_pass_if,
     unmatched_word,
@@ -881,6 +884,10 @@ def _own_answer(document: Document) -> ReadError | None:
     )
 
 
+_MUST_SAY = ("task", "passed")
+"""What no table can lack."""
+
+
 def _unknown_file(document: Document) -> ReadError:
     """The error of a file that no reader knows."""
     names = column_names(document)
@@ -888,9 +895,13 @@ def _unknown_file(document: Document) -> ReadError:
     summary = next((what for keys, what in SUMMARIES.items() if known.issuperset(keys)), None)
     if nature := summary or _nature(document, names):
         return ReadError(f"{document.name}: {nature}")
-    columns = find_columns(names, ColumnMap())
+    columns = find_columns(names, USUAL)
+    sheet = None
+    if document.kind in _TABULAR and len(names) > 1:
+        with contextlib.suppress(ReadError):  # its columns are named, whatever its rows are
+            sheet = table_of(document)
     if document.kind != "json" and not columns.keys().isdisjoint(("task", "passed", "score")):
-        fault = tables.lacking(document.name, names, ColumnMap())
+        fault = tables.lacking(document.name, names, USUAL, sheet)
         if fault is not None:
             return fault
     if document.kind == "json" and names == list(document.first):
@@ -904,11 +915,9 @@ def _unknown_file(document: Document) -> ReadError:
             f"knows {len(READERS)}), or a table with a row for each run"
         )
     elif len(names) > 1:
-        whole = [name for name in names if short(name) == name]  # a cut name would not be found
-        said = zip(("task", "passed"), whole, strict=False)
-        example = " and ".join(f"`{what}={name!r}`" for what, name in said)
-        if len(whole) < 2:
-            example = "which are `task` and `passed`"
+        likely = likely_columns(names, USUAL, sheet.cells) if sheet is not None else {}
+        ways = {what: repr(likely[what]) if what in likely else "COLUMN" for what in _MUST_SAY}
+        example = " and ".join(f"`{what}={column}`" for what, column in ways.items())
         return UnknownFile(
             f"{document.name}: which columns? It has {few(names)}. Say {example}, or name the tool "
             f"with `format` (passhat knows {len(READERS)})"

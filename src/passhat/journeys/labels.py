@@ -49,7 +49,10 @@ def check_judge(results: ResultsLike, *, confidence: float = CONFIDENCE) -> Judg
     found = judged.check_judge(trials_of(results), confidence=confidence)
     if isinstance(found, Unavailable):
         way = (
-            "`passhat label RUN` asks for labels, `--columns label=COLUMN` reads them from a table"
+            "add `label_chosen='random'` if the labelled trials were drawn at random"
+            if "how the trial was chosen" in found.reason
+            else "`passhat label RUN` asks for labels, `human_labels=COLUMN` reads them from a "
+            "table"
         )
         raise InputError(f"{found.reason}: {way}")
     return found

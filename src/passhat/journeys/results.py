@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -32,6 +32,7 @@ COUNTED_IN_STORE = 1_000_000
 """Stored runs with at least this many trials are reduced to counts inside the database."""
 
 _SQLITE = b"SQLite format 3\0"
+_ARGUMENT = re.compile(r"`(\w+)[=`]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +80,10 @@ class Results:
         if len(self.names) > 1 or self.drop_rounds or self.shares:
             return None
         if not any(self.is_stored(path) for path in self.paths):
-            return count_big(list(self.paths), **self._how())
+            try:
+                return count_big(list(self.paths), **self._how())
+            except ReadError as error:
+                raise self._with_call(error) from error
         if len(self.paths) > 1:
             return None
         with self.open_stored() as (history, named):
@@ -166,7 +170,19 @@ class Results:
                 trials, texts = read_trials(list(self.paths), **how), {}
             return replace(trials, sources=self._worded(trials.sources)), texts
         except ReadError as error:
-            raise self._neither_file_nor_run(error) from error
+            raise self._neither_file_nor_run(self._with_call(error)) from error
+
+    def _with_call(self, error: ReadError) -> ReadError:
+        """The error, in Python with the call that takes the arguments it names."""
+        from passhat.ingest import ColumnMap
+
+        known = {field.name for field in fields(ColumnMap)}
+        named = [name for name in _ARGUMENT.findall(str(error)) if name in known]
+        if self.wording is not None or not named:
+            return error
+        path = self.paths[0] if len(self.paths) == 1 else list(self.paths)
+        call = f"passhat.read_trials({path!r}, {named[0]}=...)"
+        return type(error)(f"{str(error).rstrip('.')}. To say so: {call}")
 
     def _worded(self, sources: tuple[Source, ...]) -> tuple[Source, ...]:
         """A note on each source, in the words of the caller."""

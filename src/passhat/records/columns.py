@@ -123,7 +123,8 @@ def guess_columns(names: Iterable[str], mapping: ColumnMap, cells: Cells) -> Col
     """
     names = list(names)
     found = find_columns(names, mapping)
-    by_usual_name = {usual_name(name): name for name in reversed(names)}
+    taken = {part for column in found.values() for part in name_parts(names, column)}
+    by_usual_name = {usual_name(name): name for name in reversed(names) if name not in taken}
     if "task" not in found:
         known = [by_usual_name[name] for name in GUESSED_TASKS if name in by_usual_name]
         several_runs = "trial" in found and not _constant(cells(found["trial"]))
@@ -142,6 +143,39 @@ def guess_columns(names: Iterable[str], mapping: ColumnMap, cells: Cells) -> Col
         ends = {name: own for name, own in ends.items() if own and None not in own}
         mapping = _chosen_guess(mapping, "passed", ends, "says whether a trial passed")
     return mapping
+
+
+def likely_columns(names: Iterable[str], mapping: ColumnMap, cells: Cells) -> dict[str, str]:
+    """Columns that a message may offer for the task and the outcome: the first whose cells fit.
+
+    >>> table = {"attempt": [1, 2], "Riddle": ["x", "x"], "judged": ["yes", "no"]}
+    >>> likely_columns(table, ColumnMap(), table.__getitem__)
+    {'passed': 'judged', 'task': 'Riddle'}
+    """
+    names = list(names)
+    taken = {*find_columns(names, mapping).values()}
+    free = [name for name in names if name not in taken and short(name) == name]
+    verdicts = [name for name in free if says_outcomes(cells(name))]
+    full = [name for name in verdicts if not any(map(is_missing, cells(name)))]
+    texts = [name for name in free if name not in verdicts and _grouping(cells(name))]
+    texts.sort(key=lambda name: usual_name(name) not in GUESSED_TASKS)
+    fit = {"passed": [*full, *verdicts], "task": texts}
+    return {meaning: columns[0] for meaning, columns in fit.items() if columns}
+
+
+def says_outcomes(values: Iterable[Any]) -> bool:
+    """Whether every cell that holds something says how a trial ended, and some cell does.
+
+    >>> says_outcomes(["yes", "", "no"]), says_outcomes([1, 2]), says_outcomes([None])
+    (True, False, False)
+    """
+    some = False
+    for value in values:
+        if not is_missing(value):
+            if outcome_of(value) is None:
+                return False
+            some = True
+    return some
 
 
 def _chosen_guess(

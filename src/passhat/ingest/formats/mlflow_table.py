@@ -49,8 +49,8 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     task = mapping.task or next((name for name in _TASKS if name in split.columns), None)
     if task not in split.columns:
         raise ReadError(
-            f"{document.name}: no column says which task a row is about; use `task`. It has the "
-            f"columns {few(split.columns)}"
+            f"{document.name}: no column says which task a row is about; say `task=COLUMN`. It has "
+            f"the columns {few(split.columns)}"
         )
     for place, cells in enumerate(split.data):
         if len(cells) != width:

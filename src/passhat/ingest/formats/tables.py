@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from typing import Any
 
@@ -59,6 +59,7 @@ from passhat.records.columns import (
     is_missing,
     is_table,
     letter_scores,
+    likely_columns,
     may_aggregate,
     missing_column,
     model_of,
@@ -66,6 +67,7 @@ from passhat.records.columns import (
     name_parts,
     parse_pass_if,
     row_outcomes,
+    says_outcomes,
     share_cells,
     transcript_column,
     usual_name,
@@ -197,7 +199,14 @@ def read_table(
     )
     table = replace(table, words=_compared_words(tests, found, sheet))
     repeated = repeats or only_ordered
-    notes = notes_on(sheet.columns, found, mapping, own=own, repeats=lambda: repeated(columns))
+    notes = notes_on(
+        sheet.columns,
+        found,
+        mapping,
+        own=own,
+        repeats=lambda: repeated(columns),
+        cells=sheet.columns,
+    )
     if own and STOPPED_BY_GATES.encode() in bytes(document.first.get("notes", b"")):
         notes = (*notes, STOPPED_BY_GATES)
     table = replace(
@@ -371,8 +380,10 @@ def _only_ran(
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
     """The transcripts in the cells of a column; nothing if there is no such column."""
-    if document.kind != "parquet" and runs_of(document, mapping)[1]:
-        return
+    if document.kind != "parquet":
+        _, how, mapping = runs_of(document, mapping)
+        if how:
+            return
     names = row_names(document, mapping)
     if document.path is not None and ROW_COLUMN in names and not mapping.transcript:
         # What `history export --transcripts` wrote beside a file of trials.
@@ -407,27 +418,39 @@ def check_columns(document: Document, mapping: ColumnMap) -> None:
     fault = lacking(document.name, column_names(document, mapping), mapping)
     if fault and document.kind in ("lines", "array", "json"):  # the first entry may lack some
         fault = lacking(document.name, table_of(document, mapping).columns, mapping)
-    if fault and runs_of(document, mapping)[1]:
+    if fault is None:
         return
-    if fault:
+    sheet, how, guessed = runs_of(document, mapping)
+    if how:
+        return
+    if fault := lacking(document.name, sheet.columns, guessed, sheet):
         raise fault
 
 
-def lacking(name: str, columns: Collection[str], mapping: ColumnMap) -> ReadError | None:
-    """The error for a file that has no column for the task or the outcome; None if it has both."""
+def lacking(
+    name: str, columns: Collection[str], mapping: ColumnMap, sheet: Table | None = None
+) -> ReadError | None:
+    """The error for a file that has no column for the task or the outcome; None if it has both.
+
+    With the cells of the sheet it names the column that may be meant.
+    """
     for meaning, column in _asked_for(columns, mapping):
         if not has_column(columns, column):
             return missing_column(name, meaning, column, columns)
     found = find_columns(columns, mapping)
     it_has = f"It has the columns {few(columns)}"
+    ways = {"task": "COLUMN", "passed": "COLUMN"}
+    if sheet is not None:
+        likely = likely_columns(columns, mapping, sheet.cells)
+        ways |= {meaning: repr(column) for meaning, column in likely.items()}
     if "task" not in found:
         return UnknownFile(
-            f"{name}: no column says which task a row is about; use `task`. {it_has}"
+            f"{name}: no column says which task a row is about; say `task={ways['task']}`. {it_has}"
         )
     if not mapping.pass_if and "passed" not in found and "score" not in found:
         return UnknownFile(
-            f"{name}: no column says whether a trial passed; use `passed`, `score` or `pass_if`. "
-            f"{it_has}"
+            f"{name}: no column says whether a trial passed; say `passed={ways['passed']}`, "
+            f"`score=COLUMN` or `pass_if='COLUMN>=0.8'`. {it_has}"
         )
     return None
 
@@ -439,22 +462,35 @@ def notes_on(
     *,
     own: bool,
     repeats: Callable[[], bool],
+    cells: Mapping[str, Iterable[Any]] | None = None,
 ) -> tuple[str, ...]:
     """What to know about a table: the columns that were not used, and what passes.
 
-    `repeats` says whether nothing but their order distinguishes the trials of a task.
+    `repeats` says whether nothing but their order distinguishes the trials of a task. A column of
+    `cells` that says for some rows how they ended may hold the labels of a person.
     """
     notes = []
     unused = [] if own else _unused(columns, found, mapping)
     # Named only if one of them may distinguish what is pooled.
     if unused and (mapping.chosen() or mapping.pass_if or repeats()):
-        options = {"system": "the agent's with `system`", "trial": "the trial's with `trial`"}
+        options = {
+            "system": "the agent's with `system=COLUMN`",
+            "trial": "the trial's with `trial=COLUMN`",
+        }
+        if labels := next(filter(partial(_may_label, cells or {}), unused), None):
+            options["human_labels"] = f"a person's verdicts with `human_labels={labels!r}`"
         open_ones = [option for meaning, option in options.items() if meaning not in found]
         hint = f" (name {', '.join(open_ones)})" if open_ones else ""
         notes.append(f"columns not used: {few(unused)}{hint}")
     if not mapping.pass_if and "passed" not in found:
         notes.append(score_passes_note(found["score"]))
     return tuple(notes)
+
+
+def _may_label(cells: Mapping[str, Iterable[Any]], column: str) -> bool:
+    """Whether a column says of some rows how they ended, and nothing of others."""
+    values = cells.get(column, ())
+    return says_outcomes(values) and any(map(is_missing, values))
 
 
 def _asked_for(columns: Collection[str], mapping: ColumnMap) -> Iterator[tuple[str, str]]:
