@@ -187,6 +187,9 @@ SEED = 0
 STORE = ".passhat/history.db"
 """The history store, in the folder where a command is called."""
 
+STORE_VARIABLE = "PASSHAT_STORE"
+"""Names the store for every command. It may hold a password, so no file has it."""
+
 KS = (1, 2, 3, 4, 5, 10, 20, 50, 100)
 """The k of pass^k and pass@k in a report: those that the number of runs allows."""
 

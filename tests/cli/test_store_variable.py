@@ -1,5 +1,7 @@
 """PASSHAT_STORE names the store for every command that takes --store."""
 
+import re
+import shlex
 from pathlib import Path
 
 import click
@@ -48,3 +50,47 @@ def test_what_is_given_comes_before_the_variable_also_before_a_subcommand(call, 
         assert "small" in done.output
     done = call("report", "latest", "--store", "mine.db")
     assert done.exit_code == 0
+
+
+SHAKY = SUITE.replace("runs: 2", "runs: 5").replace(
+    "[{answer: x}]", "[{answer: x}, {answer: y}, {answer: z}]"
+)
+
+
+def printed_commands(text):
+    """Each `passhat ...` of a line of advice; two spaces lie between two of them."""
+    return [shlex.split(said) for said in re.findall(r": passhat (.+?)(?:  |$)", text, re.M)]
+
+
+@pytest.mark.parametrize("named", ["variable", "option"])
+def test_no_screen_or_page_tells_the_password_of_the_store(
+    call, suite, monkeypatch, new_database, named
+):
+    """Advice reads the same store: by the variable where that names it, else by its address."""
+    suite(SHAKY)
+    address = new_database()
+    secret = f"{address}{'&' if '?' in address else '?'}password=geheim"
+    monkeypatch.setenv("PASSHAT_STORE", secret if named == "variable" else "unused.db")
+    given = [] if named == "variable" else ["--store", secret]
+    calls = [
+        ["run", "suite.yml", "--html", "run.html", *given],
+        ["report", "latest", "-v", *given],
+        ["report", "latest", "-o", "report.html", *given],
+        ["why", "latest", *given],
+        ["gate", "latest", "-r", "pass^3 >= 0.5", *given],
+        ["history", *given],
+        ["trend", *given],
+    ]
+    followed = 0
+    for words in calls:
+        done = call(*words)
+        assert "geheim" not in done.output, words
+        for command in printed_commands(done.stdout):
+            if named == "variable" and command[0] != "init":  # "passhat init shows how"
+                assert not any("postgresql:" in word for word in command), command
+                again = call(*command)
+                assert again.exit_code in (0, 1, 4), (command, again.output)
+                followed += 1
+    for page in ("run.html", "report.html"):
+        assert "geheim" not in Path(page).read_text(encoding="utf-8")
+    assert followed or named == "option"

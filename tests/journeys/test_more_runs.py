@@ -11,9 +11,9 @@ from passhat.cli import main
 from passhat.errors import ArgumentError, HistoryError
 from passhat.history import History
 from passhat.journeys import review_change
-from passhat.journeys.overview import judge_run
 from passhat.journeys.results import Results
 from passhat.journeys.running import JUDGED_BEFORE
+from passhat.journeys.stored_runs import judge_run
 
 SUITE = """
 name: smoke

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +17,6 @@ from passhat.cli.options import (
     CRITERION,
     JSON,
     ONLY,
-    STORE_VARIABLE,
     WHICH_COLUMNS,
     WRITE,
     SectionedCommand,
@@ -152,17 +150,11 @@ def list_runs(
 def _list(
     path: Path | str, suite: str | None, branch: str | None, limit: int, output: Output
 ) -> None:
+    from passhat.history.database import store_words
     from passhat.journeys import list_runs as listed_runs
 
     found = listed_runs(suite=suite, branch=branch, limit=limit, store=path)
-    output.write(found, store=_store_words(path))
-
-
-def _store_words(store: Path | str) -> str:
-    """What makes another command read the same store; nothing for the one that it would read."""
-    if str(store) in (STORE, os.environ.get(STORE_VARIABLE)):
-        return ""
-    return f" --store {shlex.quote(str(store))}"
+    output.write(found, store=store_words(path))
 
 
 @history.command(cls=SectionedCommand, brief=["It is now: passhat report RUN"])
@@ -173,8 +165,8 @@ def _store_words(store: Path | str) -> str:
 def show(path: Path | str, run: str, transcripts: bool, output: Output) -> None:
     """Report on one stored run."""
     from passhat import journeys
+    from passhat.history.database import store_words
     from passhat.journeys import Results
-    from passhat.journeys.results import LATEST
     from passhat.journeys.stored_runs import change_of_results
 
     _open(path, read_only=True).close()  # says so if there is no store; Results would read a file
@@ -185,7 +177,7 @@ def show(path: Path | str, run: str, transcripts: bool, output: Output) -> None:
     if writes_page(output) and len(answer.systems) == 1:
         change = change_of_results(results, system=answer.systems[0].name)
         page["change"] = baseline_tile(change)
-    again = shlex.join([str(path), *(["--run", run] if run != LATEST else [])])
+    again = f"{shlex.quote(run)}{store_words(path)}"
     output.write(answer, results=again, **page)
 
 
@@ -486,6 +478,7 @@ def trend(
     falls. With --tasks: a task is flaky if it passed and failed over the runs.
     """
     from passhat import journeys
+    from passhat.history.database import store_words
     from passhat.journeys import flaky_tasks
 
     if by_task:
@@ -498,4 +491,4 @@ def trend(
     if last < 2:
         raise click.BadParameter("must be at least 2, got 1", param_hint="'--last'")
     trends = journeys.trend(suite, last=last, k=k, **chosen)
-    output.write(trends, store=_store_words(chosen["store"]), narrowed=bool(chosen["only"]))
+    output.write(trends, store=store_words(chosen["store"]), narrowed=bool(chosen["only"]))

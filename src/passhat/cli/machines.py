@@ -11,8 +11,8 @@ from typing import Any
 
 import click
 
+from passhat.arguments import STORE_VARIABLE
 from passhat.cli.options import (
-    STORE_VARIABLE,
     SectionedCommand,
     StoreType,
     WholeNumber,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
-from passhat.arguments import CONFIDENCE, SEED, STORE
+from passhat.arguments import CONFIDENCE, SEED, STORE, STORE_VARIABLE
 from passhat.cli.output import Output, printed_formats, usual_endings
 from passhat.errors import ArgumentError
 from passhat.messages import closest
@@ -454,10 +454,6 @@ class AnalysisOptions(TypedDict):
     confidence: float
     errors: ErrorPolicy
     seed: int
-
-
-STORE_VARIABLE = "PASSHAT_STORE"
-"""Names the store for every command. It may hold a password, so no file has it."""
 
 
 def store_option(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import re
 import shlex
 from collections.abc import Sequence
@@ -18,7 +17,6 @@ from passhat.cli.error_messages import COLUMN, NOT_COLUMNS, column_words, with_o
 from passhat.cli.options import (
     READING,
     ROUND_NUMBERS,
-    STORE_VARIABLE,
     Command,
     Decorator,
     in_order,
@@ -150,7 +148,6 @@ class ReadingOptions:
             "--duplicates": self.duplicates if self.duplicates != "error" else None,
             "--run": self.run if self.run != LATEST else None,
             "--drop-rounds": ",".join(map(str, self.drop_rounds)) or None,
-            "--store": str(self.store) if self._store_given else None,
         }
         options = [w for flag, value in given.items() if value is not None for w in (flag, value)]
         options += [word for name in self.names for word in ("--name", name)]
@@ -158,13 +155,25 @@ class ReadingOptions:
         options += [word for share in self.shares for word in ("--share", share)]
         options += ["--errors", errors] if errors != "fail" else []
         options += ["--only", only[0]] if len(only) == 1 else []
-        paths = [f"./{path}" if path.startswith("-") else path for path in self.paths]
-        return shlex.join([*paths, *options])
+        paths = [f"./{path}" if path.startswith("-") else _shown(path) for path in self.paths]
+        return shlex.join([*paths, *options]) + self._store_words
 
     @property
-    def _store_given(self) -> bool:
-        """Whether --store was given; what comes from the environment comes from there again."""
-        return self.store is not None and str(self.store) != os.environ.get(STORE_VARIABLE)
+    def _store_words(self) -> str:
+        """Empty where the store is the one that commands read anyway; never with a password."""
+        if self.store is None:
+            return ""
+        from passhat.history.database import store_words
+
+        return store_words(self.store)
+
+
+def _shown(path: str) -> str:
+    if "://" not in path:
+        return path
+    from passhat.history.database import shown_address
+
+    return shown_address(path)
 
 
 def say_note(note: str) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
+from passhat.arguments import STORE, STORE_VARIABLE
 from passhat.dataclass import dataclass
 from passhat.errors import HistoryError
 from passhat.messages import short
@@ -128,6 +131,19 @@ def shown_address(address: Path | str) -> str:
     settings = [part for part in given.split("&") if part.partition("=")[0] not in _SECRET]
     query = "?" * bool(any(settings)) + "&".join(settings)
     return f"postgresql://{login.partition(':')[0]}{place}{query}"
+
+
+def store_words(store: Path | str) -> str:
+    """What to add to a printed command so that it reads this store; never with a password.
+
+    Nothing for the store that commands read anyway.
+
+    >>> store_words(STORE), store_words("postgresql://ann:secret@db/evals")
+    ('', ' --store postgresql://ann@db/evals')
+    """
+    usual = os.environ.get(STORE_VARIABLE) or STORE
+    shown = shown_address(store)
+    return "" if shown == shown_address(usual) else f" --store {shlex.quote(shown)}"
 
 
 # The tables of the store, and the migrations from one version to the next.

@@ -714,7 +714,9 @@ def _only_suite(history: History, command: str) -> str:
     if not suites:
         raise HistoryError(f"{history.name}: {_offered(history)}")
     if len(suites) > 1:
-        store = "" if history.name == STORE else f" --store {shlex.quote(history.name)}"
+        from passhat.history.database import store_words
+
+        store = store_words(history.name)
         commands = [f"  {command} {shlex.quote(suite)}{store}" for suite in suites[:MOST_SUITES]]
         question = f"{history.name} has runs of {len(suites)} suites; choose one:"
         raise HistoryError("\n".join([question, *commands]))

@@ -61,11 +61,9 @@ class StoredRun:
     @property
     def results(self) -> str:
         """What to type after a command so that it reads this run."""
-        from passhat.history import DEFAULT_PATH
+        from passhat.history.database import store_words
 
-        if self.store == str(DEFAULT_PATH):
-            return self.run.key
-        return f"{shlex.quote(self.store)} --run {self.run.key}"
+        return f"{self.run.key}{store_words(self.store)}"
 
     @property
     def more_runs(self) -> MoreRuns | None:
@@ -262,10 +260,9 @@ def more_runs(run: Run, reference: str, store: str) -> MoreRuns | None:
 
 
 def _resume_command(reference: str, store: str) -> str:
-    from passhat.history import DEFAULT_PATH
+    from passhat.history.database import store_words
 
-    where = "" if store == str(DEFAULT_PATH) else f" --store {shlex.quote(store)}"
-    return f"passhat run --resume {shlex.quote(reference)}{where}"
+    return f"passhat run --resume {shlex.quote(reference)}{store_words(store)}"
 
 
 def same_run(store: str | Path, suite: Suite, request: RunRequest) -> Run | None:
