@@ -37,7 +37,7 @@ from passhat.reporters.answers.explanation import EXPLANATION
 from passhat.reporters.answers.judge import JUDGE
 from passhat.reporters.answers.listings import RUNS, SEARCH, VALIDATED, MatrixObject
 from passhat.reporters.answers.plan import GATE_PLANS, LABEL_PLANS, PlanHead
-from passhat.reporters.answers.ranking import PROFILE, RANKING
+from passhat.reporters.answers.ranking import FRONTIER, PROFILE, RANKING
 from passhat.reporters.answers.report import REPORT
 from passhat.reporters.answers.run import RUN
 from passhat.reporters.answers.trend import FLAKY, TREND
@@ -63,6 +63,7 @@ SHAPES = (
     JUDGE,
     PROFILE,
     RANKING,
+    FRONTIER,
     REPORT,
     RUN,
     RUNS,

@@ -77,6 +77,7 @@ COMMANDS = {
         ["compare", "partial.jsonl", "new.jsonl"],
     ],
     "ranking": [["rank", "all.jsonl"], ["rank", "all.jsonl", "--by", "pass^4"]],
+    "frontier": [["compare", "all.jsonl", "--by", "cost"]],
     "plan": [
         ["plan"],
         ["plan", "new.jsonl", "--difference", "0.05", "--cost-ratio", "8"],

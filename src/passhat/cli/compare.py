@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 _by_option = click.option(
     "--by",
     metavar="METRIC",
-    help="mean_score, pass^k or pass@k.  [default: mean_score, or pass^k of the largest --k]",
+    help="mean_score, pass^k or pass@k; or cost, tokens or seconds, to weigh it against pass^k.  "
+    "[default: mean_score, or pass^k of the largest --k]",
 )
 
 
@@ -93,15 +94,19 @@ def compare(
     together with the stated confidence. Agents with fewer than k trials of a task are left out of
     pass^k, and named.
 
+    --by cost says which agents may be on the frontier: no other is shown to be both more reliable
+    and cheaper. Likewise tokens for a success, and seconds for a trial.
+
     \b
+      passhat compare leaderboard.csv --by cost
       passhat compare latest baseline --name new --name old
       passhat compare results.csv --only gpt-5 --only o3 --margin 0.02
     """
     from passhat import journeys
-    from passhat.analysis.comparing.comparison import Comparison
+    from passhat.analysis.comparing.ranking import RankReport
 
     answer = journeys.compare(reading.results(), only=only, margin=margin, by=by, **analysis)
-    if not isinstance(answer, Comparison):
+    if isinstance(answer, RankReport):
         held = len(answer.systems) + len(answer.unranked)
         output.say(f"{held} agents: ranking them (--only names two to compare)")
     again = reading.again(errors=analysis["errors"])

@@ -473,6 +473,7 @@ SCHEMAS = {
     "matrix": "report --matrix --json",
     "comparison": "compare --json",
     "ranking": "compare of three or more: --json",
+    "frontier": "compare --by cost --json",
     "plan": "plan --json",
     "gate-plan": "plan --gate --json",
     "label-plan": "plan --judge --json",

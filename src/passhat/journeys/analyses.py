@@ -35,7 +35,7 @@ from passhat.records.trial import first_number
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Comparison, Days
-    from passhat.analysis.comparing.ranking import Profile, RankReport
+    from passhat.analysis.comparing.ranking import Frontier, Profile, RankReport
     from passhat.analysis.comparing.trends import CountedRun, FlakyTasks, Trends
     from passhat.analysis.explaining.explain import Explanation
     from passhat.analysis.explaining.run_diff import RunDiff
@@ -103,8 +103,10 @@ def compare(
     errors: ErrorPolicy = "fail",
     seed: int = SEED,
     days: Days | None = None,
-) -> Comparison | RankReport:
+) -> Comparison | RankReport | Frontier:
     """Is one agent better than another, on the same tasks? More than two are ranked, `by` a metric.
+
+    `by` "cost", "tokens" or "seconds" says which agents may be on the frontier of that and pass^k.
 
     `others` are further results, or names of agents in `results`: compare(new, old), or
     compare(trials, "a", "b"). The difference is the first minus the second. Two results with one
@@ -121,6 +123,8 @@ def compare(
 
     read, chosen = _beside(results, others, arguments.names("only", only))
     sides, held = _sides(read, chosen)
+    if by in PRICES:
+        return _frontier(_together(sides), by, ks, confidence, errors, seed)
     if len(sides) > 2:
         return rank_results(
             _together(sides),
@@ -149,6 +153,24 @@ def compare(
         )
         answer = replace(answer, notes=(*answer.notes, note))
     return answer
+
+
+def _frontier(
+    trials: Trials | list[Tally],
+    by: str,
+    ks: int | Sequence[int] | None,
+    confidence: float,
+    errors: ErrorPolicy,
+    seed: int,
+) -> Frontier:
+    from passhat.analysis.comparing.ranking import find_frontier
+    from passhat.stats.estimate import Unavailable
+
+    k = None if ks is None else int(usual_metric(ks).removeprefix("pass^"))
+    found = find_frontier(trials, by=by, k=k, confidence=confidence, errors=errors, seed=seed)
+    if isinstance(found, Unavailable):
+        raise InputError(found.reason)
+    return found
 
 
 def rank_results(
@@ -361,6 +383,10 @@ def _judge_shares(judge: str, rate: float) -> tuple[float, float, float]:
         more = f"{rule}; together more than 1, or its verdicts say nothing"
         raise ArgumentError("judge", more, judge)
     return arguments.probability("rate", rate), shares[0], shares[1]
+
+
+PRICES = ("cost", "tokens", "seconds")
+"""What `by` may weigh pass^k against."""
 
 
 def usual_metric(ks: int | Sequence[int] | None) -> str:

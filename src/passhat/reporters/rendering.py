@@ -70,6 +70,7 @@ ANSWERS: Mapping[str, AnswerKind] = {
         "Comparison", "comparison:ComparisonAnswer", "blocks data rows figures"
     ),
     "ranking": AnswerKind("RankReport", "ranking:RankingAnswer", "blocks data rows figures"),
+    "frontier": AnswerKind("Frontier", "ranking:FrontierAnswer", "blocks data rows figures"),
     "plan": AnswerKind("Plan", "plan:PlanAnswer", "blocks data rows figures"),
     "gate plan": AnswerKind("GatePlan", "plan:GatePlanAnswer", "blocks data rows figures"),
     "label plan": AnswerKind("LabelPlan", "plan:LabelPlanAnswer", "blocks data rows"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from passhat.analysis.reports.evidence import (
     Evidence,
+    Floats,
     Provenance,
     ReportOptions,
     count_evidence,
@@ -19,11 +20,18 @@ from passhat.analysis.reports.evidence import (
 from passhat.analysis.reports.judged import corrected_differences, label_evidence
 from passhat.analysis.reports.metrics import SystemTrials, rank_subjects
 from passhat.analysis.reports.parts import Metric
-from passhat.arguments import CONFIDENCE, PROFILE_KS, instance, several, whole_number
+from passhat.arguments import (
+    CONFIDENCE,
+    HEADLINE_K,
+    PROFILE_KS,
+    instance,
+    several,
+    whole_number,
+)
 from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import first_few, plural, quoted, rounded, short_repr
-from passhat.records import ErrorPolicy, Tally, Trials
+from passhat.records import ErrorPolicy, Outcome, Tally, Trials
 from passhat.records.data_frames import refuse_frame
 from passhat.records.trials import one_tally
 from passhat.stats.estimate import (
@@ -36,11 +44,13 @@ from passhat.stats.estimate import (
     Unavailable,
     at_least_as_wide,
 )
+from passhat.stats.multiple_testing import holm
+from passhat.stats.paired import paired_difference
 from passhat.stats.passk import pass_hat_k
 from passhat.stats.proportions import proportion_interval
 from passhat.stats.suite_mean import suite_estimate
 from passhat.stats.task_labels import FLAKY, label_tasks
-from passhat.stats.usage import ratio_of_totals
+from passhat.stats.usage import ratio_of_totals, smaller_ratio_p
 from passhat.stats.variance import icc
 
 _METRICS = "must be mean_score, pass^k or pass@k such as pass^3"
@@ -530,3 +540,169 @@ def _notes(own: Tally, reference: Trials | Sequence[Tally], others: int) -> tupl
     if others < 10:
         notes.append(f"{others} reference agents make a coarse field")
     return tuple(notes)
+
+
+# Agents by what they cost and how reliable they are: which may be on the frontier.
+
+PRICES: Mapping[str, str] = {
+    "cost": "dollars per success",
+    "tokens": "tokens per success",
+    "seconds": "seconds per trial",
+}
+"""What reliability is weighed against: money and tokens for a success, and time for any trial."""
+
+
+@result_dataclass(frozen=True, slots=True, kw_only=True)
+class FrontierSystem:
+    """One agent: pass^k, its price, and the agent that beats it on both, if one is shown to.
+
+    `p_value` is that of the strongest such claim, corrected for all pairs (Holm).
+    """
+
+    name: str
+    reliability: Metric
+    price: Number
+    beaten_by: str | None
+    p_value: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frontier(Displayed):
+    """Agents by a price and by pass^k, the cheapest first: those that no other is shown to beat.
+
+    An agent is beaten by one that is both more reliable and cheaper for similar tasks. Every claim
+    of that kind is tested on both sides, and all of them hold together: with the stated confidence
+    no agent that is truly on the frontier is left out.
+    """
+
+    feature: str
+    k: int
+    systems: tuple[FrontierSystem, ...]
+    left_out: tuple[Unranked, ...]
+    tasks: int
+    method: str
+    confidence: float
+    provenance: Provenance
+
+    def __repr__(self) -> str:
+        names = first_few(quoted(one.name) for one in self.systems if one.beaten_by is None)
+        return short_repr(f"Frontier by {self.feature}", *names, see=".systems")
+
+    @property
+    def candidates(self) -> tuple[FrontierSystem, ...]:
+        """The agents that may be on the frontier."""
+        return tuple(one for one in self.systems if one.beaten_by is None)
+
+
+def find_frontier(
+    trials: Trials | Sequence[Tally],
+    *,
+    by: str = "cost",
+    k: int | None = None,
+    confidence: float = CONFIDENCE,
+    errors: ErrorPolicy = "fail",
+    seed: int = 0,
+) -> Frontier | Unavailable:
+    """The agents that may be on the frontier of a price (cost, tokens, seconds) and pass^k.
+
+    Agent j beats agent i if pass^k is higher and the price lower, for similar tasks: both one-sided
+    tests must reject (the larger p-value; Berger 1982), with Holm's correction over all pairs.
+    """
+    options = ReportOptions.checked(ks=None, confidence=confidence, errors=errors, seed=seed)
+    if by not in PRICES:
+        raise ArgumentError("by", f"must be one of {', '.join(PRICES)}", by)
+    every = [SystemTrials.of(side, errors=options.errors) for side in _systems(trials)]
+    priced = [side for side in every if _known_price(side, by)]
+    if len(priced) < 2:
+        return Unavailable(f"a frontier takes two agents whose trials say their {by}")
+    fewest = min(int(side.evidence.runs.min()) for side in priced)
+    k = min(HEADLINE_K, fewest) if k is None else whole_number("k", k)
+    shared = [
+        name
+        for name in priced[0].evidence.tasks
+        if all(name in _tasks_of(side, by, k) for side in priced)
+    ]
+    if len(shared) < _FEWEST_SHARED:
+        few = plural(len(shared), "task")
+        return Unavailable(
+            f"a frontier takes {_FEWEST_SHARED} tasks that all agents ran {k} times, not {few}"
+        )
+    values = [side.evidence.only(shared).values("pass^k", k) for side in priced]
+    amounts = [_amounts(side, by, shared) for side in priced]
+    places = [(i, j) for i in range(len(priced)) for j in range(len(priced)) if i != j]
+    corrected = holm(
+        [
+            max(_higher_p(values[j], values[i], options), smaller_ratio_p(*amounts[j], *amounts[i]))
+            for i, j in places
+        ]
+    )
+    beaten: dict[int, tuple[float, int]] = {}
+    for (i, j), p in zip(places, corrected.tolist(), strict=True):
+        beaten[i] = min(beaten.get(i, (2.0, j)), (p, j))
+    limit = 1 - options.confidence
+    found = [
+        FrontierSystem(
+            name=side.name,
+            reliability=side.metrics_on(shared, (k,), confidence=options.confidence)[f"pass^{k}"],
+            price=ratio_of_totals(*amounts[i], what=PRICES[by], confidence=options.confidence),
+            beaten_by=priced[beaten[i][1]].name if beaten[i][0] <= limit else None,
+            p_value=beaten[i][0] if beaten[i][0] <= limit else None,
+        )
+        for i, side in enumerate(priced)
+    ]
+    return Frontier(
+        feature=by,
+        k=k,
+        systems=tuple(sorted(found, key=lambda one: _price(one.price))),
+        left_out=tuple(
+            Unranked(name=side.name, reason=f"no trial that says its {by} and passed")
+            for side in every
+            if side not in priced
+        ),
+        tasks=len(shared),
+        method="paired tests of pass^k and of the price, both must reject; Holm over all pairs",
+        confidence=options.confidence,
+        provenance=make_provenance(trials, options),
+    )
+
+
+_FEWEST_SHARED = 3
+
+
+def _known_price(side: SystemTrials, by: str) -> bool:
+    sums = side.tally.features.get(by)
+    return sums is not None and sums.total.sum() > 0 and bool(side.tally.passed.sum())
+
+
+def _tasks_of(side: SystemTrials, by: str, k: int) -> set[str]:
+    """The tasks with k runs and a known amount."""
+    counted = side.tally.features[by].count.sum(axis=0)
+    known = {name for name, count in zip(side.tally.tasks, counted, strict=True) if count}
+    enough = side.evidence.runs >= k
+    return {name for name, ran in zip(side.evidence.tasks, enough, strict=True) if ran} & known
+
+
+def _amounts(side: SystemTrials, by: str, shared: Sequence[str]) -> tuple[Floats, Floats]:
+    """What each task took, and what it is divided by: successes, or trials where it is time."""
+    place = {name: i for i, name in enumerate(side.tally.tasks)}
+    rows = [place[name] for name in shared]
+    sums = side.tally.features[by]
+    kept = slice(None) if side.errors == "fail" else slice(0, Outcome.ERRORED)
+    total = sums.total[kept].sum(axis=0)[rows]
+    if by == "seconds":
+        return total, sums.count[kept].sum(axis=0)[rows].astype(np.float64)
+    return total, side.tally.passed[rows].astype(np.float64)
+
+
+def _higher_p(first: Floats, second: Floats, options: ReportOptions) -> float:
+    """The one-sided p-value that the first is not more reliable for similar tasks."""
+    found = paired_difference(
+        first, second, scope=TASKS_LIKE_THESE, confidence=options.confidence, rng=options.seed
+    )
+    if isinstance(found, Unavailable):
+        return 1.0
+    return found.p_value / 2 if found.value > 0 else 1 - found.p_value / 2
+
+
+def _price(number: Number) -> float:
+    return number.value if isinstance(number, Estimate) else np.inf

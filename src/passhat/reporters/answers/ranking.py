@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from passhat.analysis.comparing.ranking import (
+    PRICES,
+    Frontier,
+    FrontierSystem,
     Norm,
     Profile,
     RankedSystem,
@@ -32,6 +35,7 @@ from passhat.reporters.answer import (
 from passhat.reporters.data import IntervalObject, JsonShape, interval_object
 from passhat.reporters.formatting import (
     LONGEST_NAME,
+    amount,
     both_intervals,
     end_cells,
     interval_of,
@@ -47,6 +51,7 @@ from passhat.reporters.formatting import (
 )
 from passhat.reporters.headline import not_for_others, scope_words
 from passhat.reporters.next_steps import advise, at_confidence, only
+from passhat.reporters.wording import p_value
 from passhat.stats.estimate import Interval
 
 if TYPE_CHECKING:
@@ -422,6 +427,112 @@ def _field(norm: Norm) -> dict[str, float]:
     return dict(norm.field)
 
 
+class FrontierAnswer(Answer[Frontier]):
+    """Which agents may be on the frontier of a price and pass^k."""
+
+    name = "frontier"
+
+    def title(self) -> str:
+        found = self.result
+        return f"{len(found.candidates)} of {len(found.systems)} may be on the frontier"
+
+    def blocks(self, options: DisplayOptions) -> list[Block]:
+        """Who may be on the frontier, a row an agent, and how that was tested."""
+        found = self.result
+        k = f"pass^{found.k}"
+        blocks: list[Block] = [
+            Headline(frontier_verdict(found)),
+            Table(
+                header=("", metric_label(k), "these tasks", PRICES[found.feature], "", "beaten by"),
+                rows=tuple(_frontier_row(one) for one in found.systems),
+                left=(0, 2, 4, 5),
+                spare=(4, 2),
+            ),
+            Remark(
+                f"{points(found.confidence)}% confidence for similar tasks, all agents at once; "
+                f"{plural(found.tasks, 'task')} that all of them ran."
+            ),
+        ]
+        blocks += [
+            Paragraph("Left out", f"{short(one.name)} has {one.reason}.") for one in found.left_out
+        ]
+        if not options.brief:
+            blocks.append(Paragraph("How", f"Beaten: {found.method}."))
+        return blocks
+
+    def rows(self) -> Records:
+        return [
+            {
+                "system": one.name,
+                "pass_hat": one.reliability.value,
+                **scope_cells(one.reliability),
+                "price": value_of(one.price),
+                **end_cells("price", interval_of(one.price)),
+                "beaten_by": one.beaten_by,
+                "p_value": one.p_value,
+            }
+            for one in self.result.systems
+        ]
+
+    def data(self) -> dict[str, Any]:
+        return FRONTIER(self.result)
+
+    def figures(self) -> Mapping[str, Figure]:
+        """Price against reliability; those that may be on the frontier by name in the caption."""
+        from passhat.drawing import Point, scatter
+
+        found = self.result
+        drawn = [
+            Point(
+                name=one.name,
+                x=price,
+                y=one.reliability.value or 0.0,
+                x_interval=_both_ends(interval_of(one.price)),
+                y_interval=_both_ends(interval_of(one.reliability.tasks_like_these)),
+            )
+            for one in found.systems
+            if (price := value_of(one.price)) is not None
+        ]
+        figure = scatter(
+            drawn,
+            title=self.title(),
+            finding=frontier_verdict(found),
+            x_label=PRICES[found.feature],
+            y_label=metric_label(f"pass^{found.k}"),
+            y_range=(0, 1),
+            y_kind="percent",
+        )
+        return {"frontier": figure} if drawn else {}
+
+
+def frontier_verdict(found: Frontier) -> str:
+    """Who may be on the frontier, in one sentence."""
+    names = _listed([short(one.name) for one in found.candidates])
+    k = metric_label(f"pass^{found.k}")
+    of_all = f"{len(found.candidates)} of {plural(len(found.systems), 'agent')}"
+    if len(found.candidates) == len(found.systems):
+        return (
+            f"Any of the {plural(len(found.systems), 'agent')} may be on the frontier of "
+            f"{found.feature} and {k}: none is shown to be beaten on both."
+        )
+    return f"{of_all} may be on the frontier of {found.feature} and {k}: {names}."
+
+
+def _frontier_row(one: FrontierSystem) -> tuple[str, ...]:
+    price = interval_of(one.price)
+    ends = f"[{amount(price.low)}, {amount(price.high)}]" if price else ""
+    beaten = (
+        "" if one.beaten_by is None else f"{short(one.beaten_by)} ({p_value(one.p_value or 0)})"
+    )
+    rate = percent(one.reliability.value, digits=1)
+    here = span(interval_of(one.reliability.this_suite))
+    return short(one.name), rate, here, amount(value_of(one.price)), ends, beaten
+
+
+def _both_ends(interval: Interval | None) -> tuple[float, float] | None:
+    return None if interval is None else (interval.low, interval.high)
+
+
 class CorrectedRank(TypedDict):
     """An agent as people would have graded it, and the ranks that it may then have."""
 
@@ -474,6 +585,13 @@ RANKING = JsonShape(
     "provenance notes corrected",
     verdict=_shown_verdict,
     corrected=_corrected,
+)
+FRONTIER = JsonShape(
+    "frontier",
+    Frontier,
+    "Agents by a price and pass^k, and those that may be on the frontier of both.",
+    "schema verdict feature k systems left_out tasks method confidence provenance",
+    verdict=frontier_verdict,
 )
 PROFILE = JsonShape(
     "profile",
