@@ -4,6 +4,8 @@ import pytest
 
 from passhat.errors import HistoryError
 from passhat.history import History
+from passhat.ingest import ColumnMap, read_trials
+from passhat.journeys import store_results
 from passhat.records import Outcome, Trial
 from passhat.records.labels import Label
 
@@ -52,3 +54,21 @@ def test_labels_go_with_their_run(stored):
     history.add_labels(run, {KEY: [Label(passed=True)]})
     history.delete(run)
     assert history.query("SELECT count(*) FROM labels")[1] == [(0,)]
+
+
+def test_labels_of_a_table_are_stored_with_its_trials_and_half_a_run_is_not_kept(
+    tmp_path, monkeypatch
+):
+    table, store = tmp_path / "graded.csv", tmp_path / "history.db"
+    table.write_text("task,trial,passed,human\na,0,1,1\na,1,1,0\nb,0,0,\nb,1,1,\n")
+    labelled = ColumnMap(human_labels="human", label_chosen="random")
+    trials = read_trials(table, mapping=labelled)
+    assert [one.outcome.name for one in trials] == ["PASSED", "PASSED", "FAILED", "PASSED"]
+    stored = store_results(trials, suite="s", store=store)
+    with History.open(store, read_only=True) as history:
+        assert len(history.labels(stored.run)) == 2
+    monkeypatch.setattr(History, "add_labels", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        store_results(trials, suite="s", store=store)
+    with History.open(store, read_only=True) as history:
+        assert [run.key for run in history.runs()] == [stored.run.key]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from passhat import arguments
 from passhat.arguments import STORE, whole_number
 from passhat.dataclass import dataclass
-from passhat.errors import ArgumentError, ReadError
+from passhat.errors import ArgumentError, PasshatError, ReadError
 from passhat.history import History
 from passhat.ingest.remote import (
     FOLDER,
@@ -272,10 +272,15 @@ def store_results(
             sources=trials.sources,
             started=started,
         )
-        history.add_trials(run, trials)
-        history.add_transcripts(run, texts)
-        history.add_labels(run, trials.labels())
-        run = history.finish_run(run)
+        try:
+            history.add_trials(run, trials)
+            history.add_transcripts(run, texts)
+            history.add_labels(run, trials.labels())
+            run = history.finish_run(run)
+        except BaseException:
+            with suppress(PasshatError):  # half a run would be the newest one
+                history.delete(run)
+            raise
     return StoredResults(
         run=run, trials=len(trials), transcripts=len(texts), systems=trials.systems, why_named=why
     )

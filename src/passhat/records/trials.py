@@ -208,6 +208,7 @@ class Trials(Displayed):
 
     def __iter__(self) -> Iterator[Trial]:
         columns = self.to_columns()
+        columns.pop("human_labels", None)  # what people say of a trial is no part of it: `labels()`
         for values in zip(*columns.values(), strict=True):
             row = dict(zip(columns, values, strict=True))
             yield Trial(**(row | {"outcome": Outcome(row["outcome"])}))
