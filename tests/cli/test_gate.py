@@ -349,3 +349,14 @@ def test_a_run_that_its_gate_ended_is_held_against_an_earlier_one(gate, tmp_path
     assert verdicts["pass^2 >= 0.5"] == "PASS"
     assert verdicts["no_worse_than before.jsonl by 0.05"] == "UNDECIDED"  # after so few runs
     assert verdicts["no task worse than before.jsonl"] == "PASS"
+
+
+@pytest.mark.parametrize(("demand", "said"), [("pass^1 >= 0.999", True), ("pass^1 >= 0.01", False)])
+def test_a_quiet_job_that_writes_files_alone_still_says_that_it_did_not_pass(
+    gate, good, demand, said
+):
+    """Cron mails what is printed: a night that fails may not be silent."""
+    done = gate(good, "-r", demand, "-q", "-o", "a.xml")
+    assert done.stdout == ""
+    assert ("pass" in done.stderr) == said
+    assert bool(done.stderr) == said

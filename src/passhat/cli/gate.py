@@ -159,7 +159,7 @@ def gate(
     output.write(verdicts, explain=output.verbose, results=again)
     if output.paths_out:  # what is in a file is not in the log of a CI job
         for verdict in verdicts:
-            output.say(verdict.sentence)
+            output.say(verdict.sentence, always=output.prints_nothing and verdicts.exit_code != 0)
     if review is not None:
         announce(review, output, key=str(suite or "gate"))
     context.exit(0 if informational else verdicts.exit_code)

@@ -57,6 +57,11 @@ class Output:
         """Whether the answer is printed on the terminal, where people read it."""
         return self.format in (None, "text") and not self.paths_out
 
+    @property
+    def prints_nothing(self) -> bool:
+        """Whether the answer goes into files alone."""
+        return self.format is None and bool(self.paths_out)
+
     def write(self, answer: Any, **options: Any) -> None:
         """Render `answer` and write it to the files and formats that were asked for.
 
@@ -97,9 +102,9 @@ class Output:
             )
         return name
 
-    def say(self, text: str) -> None:
-        """Print a note on standard error."""
-        if not self.quiet:
+    def say(self, text: str, *, always: bool = False) -> None:
+        """Print a note on standard error; with --quiet only what must be said `always`."""
+        if always or not self.quiet:
             with suppress(OSError):  # a verdict does not depend on who reads notes
                 click.echo(safe_lines(text), err=True)
 

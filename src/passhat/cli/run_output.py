@@ -119,7 +119,8 @@ def _show(
                 error.add_note(f"its trials are stored: passhat report {answer.results} -o FILE")
             raise
     for line in _remarks(answer, output):
-        output.say(line)
+        # A job that writes files alone is read only if something is printed.
+        output.say(line, always=output.prints_nothing and exit_code(answer) is not ExitCode.PASS)
     worse = tell_reviewers is not None and tell_reviewers(answer)
     code = exit_code(answer)
     code = ExitCode.FAIL if worse and code in (ExitCode.PASS, ExitCode.UNDECIDED) else code
