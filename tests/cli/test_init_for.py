@@ -158,3 +158,13 @@ def test_any_text_of_a_log_is_a_suite_that_asks_just_that(tmp_path_factory, prom
     whole = secret.encode("utf-8", "replace").decode()
     assert pairing.task.prompt == whole
     assert pairing.task.expect[0].value == answer.encode("utf-8", "replace").decode()
+
+
+def test_an_example_never_takes_the_place_of_the_agent_in_this_folder(call, here):
+    Path("my_bot.py").write_text("def answer(prompt):\n    return False\n")
+    done = call("init", "suite", "--python", "my_bot:answer")
+    assert done.exit_code == 2
+    assert "my_bot.py is in this folder" in done.output
+    assert not Path("suite").exists()
+    assert call("init", "--python", "my_bot:answer").exit_code == 0
+    assert "return False" in Path("my_bot.py").read_text()

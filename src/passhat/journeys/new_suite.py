@@ -133,6 +133,11 @@ def _python_agent(function: str, directory: Path) -> tuple[dict[str, Any], dict[
         or find_spec(module)
     ):
         return agent, {}
+    if (here := Path(f"{module}.py")).exists():  # the example would be measured in its place
+        raise InputError(
+            f"{here} is in this folder, and a suite looks for its agent beside itself: leave out "
+            f"the folder {directory}, or move {here} there"
+        )
     return agent, {f"{module}.py": EXAMPLE_AGENT.format(function=name)}
 
 
