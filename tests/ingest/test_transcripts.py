@@ -16,6 +16,7 @@ from passhat.ingest.document import Archive
 from passhat.ingest.formats.inspect_log import SpokenSample, sample_transcript
 from passhat.ingest.sources import NO_TRANSCRIPTS
 from passhat.ingest.transcripts import transcript_of
+from passhat.records.transcript import Transcript
 
 INSPECT = "inspect/flaky_5x5_two_scorers_1error"
 LM_EVAL = "lm_eval/samples_flaky_demo_2026-11-15T01-57-02.617156.jsonl"
@@ -149,7 +150,12 @@ def test_a_promptfoo_result_tells_prompt_output_and_assertions(samples, name):
     kept = json.loads(said["flaky-js", "never", 4])
     assert [m["text"] for m in kept["messages"]] == ["task t4", "wrong"]
     assert kept["checks"] == [
-        {"target": "equals", "score": 0, "message": 'Expected output "wrong" to equal "ok"'}
+        {
+            "target": "equals",
+            "score": 0,
+            "message": 'Expected output "wrong" to equal "ok"',
+            "expected": "ok",
+        }
     ]
     assert "error" not in kept  # it would only repeat the assertion
 
@@ -590,3 +596,51 @@ def test_transcripts_that_are_not_wanted_are_not_decoded(monkeypatch):
     monkeypatch.setattr("passhat.ingest.formats.tables.transcript_of", counted)
     _, said = read_with_transcripts(big_log(), task="t3")
     assert len(decoded) == len(said) == 30
+
+
+CANCEL, BOOK = ("cancel", {"id": 7}), ("book", {"to": "SEA", "bags": 3})
+
+
+@pytest.mark.parametrize(
+    ("wanted", "made", "fault", "expected", "found"),
+    [
+        ([], [CANCEL], "changed something it should have refused", "no other", "cancel(id=7)"),
+        ([CANCEL], [], "never made the change", "cancel(id=7)", "no other"),
+        ([CANCEL], [("transfer_to_human_agents", {})], "handed over", "cancel(id=7)", "no other"),
+        ([BOOK], [("book", {"to": "SEA", "bags": 1})], "right change, wrong details",
+         "book(bags=3)", "book(bags=1)"),
+        ([CANCEL], [CANCEL, BOOK], "made extra changes", "no other", "book(bags=3, to=SEA)"),
+        ([CANCEL, BOOK], [CANCEL], "left part of the job undone", "book(", "no other"),
+        ([CANCEL], [BOOK], "made different changes", "cancel(id=7)", "book("),
+        ([CANCEL], [CANCEL, ("get_user", {})], "right changes, wrong answer",
+         "no other", "no other"),
+    ],
+)  # fmt: skip
+def test_a_failed_tau_bench_trial_says_what_was_expected_and_what_was_done(
+    wanted, made, fault, expected, found
+):
+    calls = [{"function": {"name": name, "arguments": json.dumps(args)}} for name, args in made]
+    row = {
+        "task_id": 1,
+        "reward": 0.0,
+        "info": {"reward_info": {"actions": [{"name": n, "kwargs": a} for n, a in wanted]}},
+        "traj": [{"role": "assistant", "content": None, "tool_calls": calls}],
+    }
+    _, said = read_with_transcripts(json.dumps([row]).encode())
+    (check,) = Transcript.from_json(next(iter(said.values()))).checks
+    assert check.message.startswith(fault)
+    assert check.expected.startswith(expected)
+    assert check.found.startswith(found)
+
+
+def test_a_change_that_a_tool_refused_does_not_count_as_made():
+    call = {"id": "1", "function": {"name": "cancel", "arguments": "{}"}}
+    traj = [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "name": "cancel", "content": "Error: not yours"},
+    ]
+    info = {"reward_info": {"actions": [{"name": "cancel", "kwargs": {}}]}}
+    log = [{"task_id": 1, "reward": 0.0, "info": info, "traj": traj}]
+    _, said = read_with_transcripts(json.dumps(log).encode())
+    (check,) = Transcript.from_json(next(iter(said.values()))).checks
+    assert check.message == "never made the change"

@@ -70,12 +70,17 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """The result of one grader; `matcher` is how it compared, if that is known."""
+    """The result of one grader; `matcher` is how it compared, if that is known.
+
+    `expected` is what it wanted to see and `found` what it saw instead, where the log has them.
+    """
 
     target: str
     score: float | None = None
     message: str = ""
     matcher: str = ""
+    expected: str = ""
+    found: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -316,7 +321,7 @@ def _with_images(words: Transcript, whole: Transcript, limit: int) -> Transcript
 _TEXTS: Mapping[type, Sequence[str]] = {
     Turn: ("role", "name", "text", "call_id"),
     Call: ("name", "arguments", "id"),
-    Check: ("target", "matcher", "message"),
+    Check: ("target", "matcher", "message", "expected", "found"),
 }
 
 
@@ -345,7 +350,7 @@ def _call_size(call: Call) -> int:
 
 
 def _check_size(check: Check) -> int:
-    return _ITEM_COST + len(check.target) + len(check.matcher) + len(check.message)
+    return _ITEM_COST + sum(len(getattr(check, name)) for name in _TEXTS[Check])
 
 
 def _cut(item: Item, room: _Room) -> Item:
@@ -388,7 +393,8 @@ def _check(check: Check) -> dict[str, object]:
         "score": check.score,
         "message": check.message,
     }
-    return kept | {"matcher": check.matcher} if check.matcher else kept
+    more = {"matcher": check.matcher, "expected": check.expected, "found": check.found}
+    return kept | {name: text for name, text in more.items() if text}
 
 
 def _kept_turn(turn: Mapping[str, Any]) -> Turn:
@@ -416,6 +422,8 @@ def _kept_check(check: Mapping[str, Any]) -> Check:
         score=as_score(check.get("score")),
         message=_text(check.get("message")),
         matcher=_text(check.get("matcher")),
+        expected=_text(check.get("expected")),
+        found=_text(check.get("found")),
     )
 
 

@@ -394,11 +394,13 @@ class Card:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckCard:
-    """What one grader said, failed ones first."""
+    """What one grader said, failed ones first: what it expected and what it found, if it says."""
 
     name: str
     failed: bool
     text: str
+    expected: str = ""
+    found: str = ""
 
 
 def transcript_cards(transcript: Transcript) -> tuple[Card, ...]:
@@ -454,6 +456,8 @@ def check_cards(checks: tuple[Check, ...]) -> tuple[CheckCard, ...]:
             name=safe_passage(" ".join(part for part in (one.target, one.matcher) if part)),
             failed=one.score is not None and one.score < 1,
             text=safe_passage(one.message),
+            expected=safe_passage(one.expected),
+            found=safe_passage(one.found),
         )
         for one in checks
     ]
@@ -724,7 +728,9 @@ def _check_line(check: Check) -> str:
     words = {None: "said", 1.0: "held", 0.0: "broke"}
     what = " ".join(_beside(part) for part in (check.target, check.matcher) if part)
     message = check.message and f": {_beside(check.message)}"
-    return f"  {words.get(check.score, f'scored {check.score}')}: {what}{message}"
+    expected = check.expected and f"\n    expected: {_beside(check.expected)}"
+    found = check.found and f"\n    found: {_beside(check.found)}"
+    return f"  {words.get(check.score, f'scored {check.score}')}: {what}{message}{expected}{found}"
 
 
 def _indented(text: str) -> str:

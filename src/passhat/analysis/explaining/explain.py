@@ -302,7 +302,8 @@ class Category:
 
     `kind` is the sort of thing that went wrong and `what` the thing: the check, the reason, the
     tool. `share` is among all failed runs, on these tasks. `arguments` are those that differ,
-    if that is what went wrong, the most frequent first.
+    if that is what went wrong, the most frequent first. `expected` and `found` are those of the
+    check that the example failed, where the log has them.
     """
 
     kind: str
@@ -312,6 +313,8 @@ class Category:
     tasks: tuple[str, ...]
     example: TranscriptKey
     runs: tuple[TranscriptKey, ...]
+    expected: str = ""
+    found: str = ""
 
     @property
     def count(self) -> int:
@@ -354,7 +357,7 @@ def _kind_and_what(
         return ERROR, masked_text(text) or "errored without a message"
     if run.stop_reason not in usual:
         return STOP, run.stop_reason
-    broken = [check for check in run.checks if check.score is not None and check.score < 1]
+    broken = _broken(run)
     if run.exit_code and (not broken or broken[0].target == _EXIT_TARGET):
         return EXIT, _exit_words(run)
     if broken:
@@ -366,6 +369,13 @@ def _kind_and_what(
     if run.calls and run.calls[-1].error is not None:
         return TOOL_ERROR, f"{run.calls[-1].tool}: {run.calls[-1].error}"
     return UNCOMPARED, "nothing to compare with"
+
+
+def _broken(run: ExplainedRun) -> list[Check]:
+    return [check for check in run.checks if check.score is not None and check.score < 1]
+
+
+_LONGEST_EXPECTED = 600
 
 
 def _exit_words(run: ExplainedRun) -> str:
@@ -400,6 +410,7 @@ def _grouped(
     for (kind, what), runs in groups.items():
         differing = (by_run[run.key].arguments for run in runs) if kind == OTHER else ()
         names = Counter(name for arguments in differing for name in arguments)
+        broken = _broken(runs[0]) if kind == CHECK else []
         category = Category(
             kind=kind,
             what=what,
@@ -408,6 +419,8 @@ def _grouped(
             tasks=tuple(sorted({run.task for run in runs}, key=natural_key)),
             example=runs[0].key,
             runs=tuple(run.key for run in runs),
+            expected=broken[0].expected[:_LONGEST_EXPECTED] if broken else "",
+            found=broken[0].found[:_LONGEST_EXPECTED] if broken else "",
         )
         categories.append(category)
     return tuple(sorted(categories, key=lambda one: (-one.count, one.kind, one.what)))

@@ -285,6 +285,7 @@ class Score(msgspec.Struct, gc=False):
 
 class _Explained(Score):
     explanation: str | None = None
+    answer: Any = None
 
 
 class _SampleFailure(msgspec.Struct):
@@ -309,6 +310,7 @@ class SpokenSample(msgspec.Struct):
     """The parts of a sample that hold words; its events, which repeat them, stay unread."""
 
     messages: list[Any] = []
+    target: Any = None
     output: _Output = msgspec.field(default_factory=_Output)
     scores: dict[str, _Explained] | None = None
     error: str | _SampleFailure | None = None
@@ -342,7 +344,9 @@ def sample_transcript(sample: SpokenSample, longest: int) -> Transcript | None:
         answer="" if answer.strip() in spoken else answer,
         error=error or "",
         stop_reason=f"{sample.limit.type} limit" if sample.limit else next(iter(stops), ""),
-        checks=tuple(_check(name, score) for name, score in (sample.scores or {}).items()),
+        checks=tuple(
+            _check(name, score, sample.target) for name, score in (sample.scores or {}).items()
+        ),
     )
     return found or None
 
@@ -360,10 +364,17 @@ def _finder(attachments: Mapping[str, str], longest: int) -> Find:
     return find
 
 
-def _check(name: str, score: _Explained) -> Check:
+def _check(name: str, score: _Explained, target: object) -> Check:
     value = score_value(score)
     said = score.explanation or ("" if value is not None else as_text(score.value))
-    return Check(target=name, score=value, message=said)
+    # What the sample was to say and what the scorer took for its answer; both may be lists.
+    return Check(
+        target=name,
+        score=value,
+        message=said,
+        expected=as_text(target),
+        found=as_text(score.answer),
+    )
 
 
 # Score values of Inspect AI as numbers, by Inspect's own reading of them.

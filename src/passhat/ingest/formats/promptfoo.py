@@ -280,9 +280,13 @@ def _transcript(result: _SpokenResult) -> Transcript:
 
 def _check(grade: Mapping[str, Any]) -> Check:
     asserted = grade.get("assertion")
-    kind = as_text(asserted.get("type")) if isinstance(asserted, dict) else ""
+    kind, value = (
+        (as_text(asserted.get(name)) for name in ("type", "value"))
+        if isinstance(asserted, dict)
+        else ("", "")
+    )
     score, reason = as_score(grade.get("score")), as_text(grade.get("reason"))
-    return Check(target=kind or "assertion", score=score, message=reason)
+    return Check(target=kind or "assertion", score=score, message=reason, expected=value)
 
 
 def _rows(results: Sequence[_Result]) -> Iterator[dict[str, Any]]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from passhat.ingest.document import Document
 from passhat.ingest.readers import Named, Reading, TrialTable, first_line, has_keys
-from passhat.ingest.transcripts import turns_of
+from passhat.ingest.transcripts import as_text, turns_of
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap
-from passhat.records.transcript import Transcript
+from passhat.records.transcript import Check, Transcript, Turn, answered_calls
 
 READING = Reading(
     format="tau-bench results",
@@ -50,9 +51,14 @@ class _Run(msgspec.Struct):
     traj: list[_Message] | None = None
 
 
+class _GradedInfo(_Info):
+    reward_info: Any = None
+
+
 class _Spoken(msgspec.Struct):
     traj: list[Any] | None = None
-    info: _Info | None = None
+    info: _GradedInfo | None = None
+    reward: float = 0.0
 
 
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
@@ -65,7 +71,101 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
     """The trajectory of each entry."""
     for run in document.entries(_Spoken):
         error = run.info.error if run.info else None
-        yield Transcript(messages=turns_of(run.traj), error=error or "")
+        turns = turns_of(run.traj)
+        checks = _checks(run.info.reward_info if run.info else None, run.reward, turns)
+        yield Transcript(messages=turns, error=error or "", checks=checks)
+
+
+# tau-bench compares what was changed in the end with what its own actions change: calls that only
+# look do not count.
+_LOOKING = ("get_", "find_", "list_", "search_", "calculate", "think")
+_HANDED_OVER = "transfer_to_human_agents"
+_TARGET = "outcome"
+
+Change = tuple[str, tuple[tuple[str, str], ...]]
+"""A call that changes something: its tool, and its arguments by name."""
+
+
+def _checks(graded: object, reward: float, turns: tuple[Turn, ...]) -> tuple[Check, ...]:
+    """The changes that the task wanted, against those that were made."""
+    if not isinstance(graded, dict) or not isinstance(graded.get("actions"), list):
+        return ()
+    wanted = list(_wanted(graded["actions"]))
+    calls = answered_calls(Transcript(messages=turns))
+    made = [
+        _change(call.name, _arguments(call.arguments))
+        for call in calls
+        if _changes(call.name) and not _refused(turns, call.answered_in)
+    ]
+    if reward >= SUCCESS:
+        return (Check(target=_TARGET, score=reward),)
+    missing = list((Counter(wanted) - Counter(made)).elements())
+    extra = list((Counter(made) - Counter(wanted)).elements())
+    return (
+        Check(
+            target=_TARGET,
+            score=reward,
+            message=_fault(wanted, made, [call.name for call in calls]),
+            expected="\n".join(_shown(one, extra) for one in missing) or "no other change",
+            found="\n".join(_shown(one, missing) for one in extra) or "no other change",
+        ),
+    )
+
+
+def _refused(turns: Sequence[Turn], place: int | None) -> bool:
+    """Whether a tool answered with an error, and changed nothing."""
+    return place is not None and turns[place].text.startswith("Error")
+
+
+def _fault(wanted: list[Change], made: list[Change], called: Collection[str]) -> str:
+    """In one phrase, how the changes that were made differ from those that were wanted."""
+    if not wanted and made:
+        return "changed something it should have refused"
+    if wanted and not made:
+        return (
+            "handed over to a human instead" if _HANDED_OVER in called else "never made the change"
+        )
+    extra, missing = Counter(made) - Counter(wanted), Counter(wanted) - Counter(made)
+    if not extra and not missing:
+        return "right changes, wrong answer"
+    if Counter(name for name, _ in made) == Counter(name for name, _ in wanted):
+        return "right change, wrong details"
+    if not missing:
+        return "made extra changes"
+    return "made different changes" if extra else "left part of the job undone"
+
+
+def _wanted(actions: Sequence[object]) -> Iterator[Change]:
+    for action in actions:
+        if isinstance(action, dict) and _changes(name := as_text(action.get("name"))):
+            yield _change(name, action.get("kwargs"))
+
+
+def _changes(tool: str) -> bool:
+    return bool(tool) and tool != _HANDED_OVER and not tool.startswith(_LOOKING)
+
+
+def _change(tool: str, arguments: object) -> Change:
+    given = arguments if isinstance(arguments, dict) else {}
+    return tool, tuple((as_text(name), as_text(value)) for name, value in sorted(given.items()))
+
+
+def _arguments(text: str) -> object:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+
+
+def _shown(change: Change, others: Sequence[Change]) -> str:
+    """A change as a call; beside one by the same tool, only the arguments that differ."""
+    tool, arguments = change
+    beside = [dict(given) for name, given in others if name == tool]
+    if len(beside) == 1:
+        arguments = tuple(
+            (name, value) for name, value in arguments if beside[0].get(name) != value
+        )
+    return f"{tool}({', '.join(f'{name}={value}' for name, value in arguments)})"
 
 
 def _rows(runs: list[_Run]) -> Iterator[dict[str, Any]]:

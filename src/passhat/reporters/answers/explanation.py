@@ -811,7 +811,7 @@ _CATEGORY = JsonShape(
     "__category",
     Category,
     "Failed trials that went wrong in the same way.",
-    "kind what arguments count share tasks example runs",
+    "kind what arguments count share tasks example runs expected found",
     example=_example,
     runs=_runs,
 )

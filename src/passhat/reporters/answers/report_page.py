@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import compress, groupby
 from typing import TYPE_CHECKING, Any
 
+from passhat.analysis.explaining.explain import CHECK, Category
 from passhat.analysis.reports.parts import SystemReport, TaskRow, common_k, is_judged
 from passhat.analysis.reports.report import Report
 from passhat.dataclass import dataclass
@@ -52,6 +53,7 @@ from passhat.reporters.page_parts import (
     headline_parts,
     outcomes_of,
     page_rows,
+    safe_passage,
     task_anchor,
 )
 from passhat.reporters.wording import meaning
@@ -221,6 +223,8 @@ class FailureGroup:
     width: float
     example: tuple[str, str]
     runs: tuple[tuple[str, str], ...]
+    expected: str
+    found: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,12 +261,14 @@ def why_view(explanation: Explanation, links: TranscriptLinks) -> Why | None:
         compared=compared_text(explanation),
         groups=tuple(
             FailureGroup(
-                title=capitalised(category_text(one)),
+                title=capitalised(_fault(one)),
                 trials=one.count,
                 tasks=len(one.tasks),
                 width=round(100 * one.count / shown[0].count, 1),
                 example=named(one.example),
                 runs=tuple(map(named, one.runs[:MOST_RUNS_NAMED])),
+                expected=safe_passage(one.expected),
+                found=safe_passage(one.found),
             )
             for one in shown
         ),
@@ -290,10 +296,15 @@ def reasons_by_task(explanation: Explanation) -> dict[tuple[str, str], str]:
     """What went wrong in most failed runs of each task, in the words of the categories."""
     counts: dict[tuple[str, str], Counter[str]] = {}
     for category in explanation.categories:
-        words = category_text(category).removesuffix(": nothing to compare with")
+        words = _fault(category).removesuffix(": nothing to compare with")
         for system, task, _ in category.runs:
             counts.setdefault((system, task), Counter())[words] += 1
     return {key: found.most_common(1)[0][0] for key, found in counts.items()}
+
+
+def _fault(category: Category) -> str:
+    """What went wrong; that a check failed goes without saying."""
+    return category.what if category.kind == CHECK else category_text(category)
 
 
 def page_sentences(system: SystemReport, *, among: bool = False) -> list[Paragraph]:
