@@ -324,3 +324,28 @@ def test_a_question_to_the_server_is_a_word_in_an_address(serve_site, store, vis
     page = visit(serve_site(store), "/search?" + urlencode({"q": '"><b id=x>'}))
     assert page.locator("#x").count() == 0
     assert re.search("Nothing", page.locator("main").inner_text())
+
+
+def test_trials_are_labelled_one_after_the_other_with_the_verdict_hidden(
+    visit, serve_site, tmp_path
+):
+    path = tmp_path / "history.db"
+    with History.open(path) as history:
+        run = history.start_run("support")
+        history.add_trials(run, simulate(tasks=6, runs=5, seed=1))
+        history.finish_run(run)
+    page = visit(serve_site(path), "/run/latest")
+    page.get_by_text("Label trials").click()
+    page.get_by_label("Your name").fill("ann")
+    page.get_by_label("Labels").fill("4")
+    page.get_by_role("button", name="Begin").click()
+    for number in range(4):
+        page.get_by_text(f"{4 - number} of 4 left for ann").wait_for()
+        last = page.get_by_role("status").all_inner_texts()
+        assert all("The judge" not in text for text in last[number and 1 :])
+        page.get_by_role("button", name="Passed" if number % 2 else "Failed").click()
+        page.get_by_text("Kept:").wait_for()
+    page.get_by_text("Nothing left to label").wait_for()
+    with History.open(path, read_only=True) as history:
+        labels = history.labels(history.find_run("latest"))
+    assert sorted(one.passed for (one,) in labels.values()) == [False, False, True, True]

@@ -128,7 +128,7 @@ def view(
                 raise MissingExtra("passhat view", "web") from error
             raise
         serve(
-            ReportCache(store, title=title),
+            ReportCache(store, title=title, writable=not _is_temporary(store)),
             host=host,
             port=port,
             exposed=expose,
@@ -136,6 +136,9 @@ def view(
             person_header=person_header,
             started=partial(_show_address, title, browser=not no_browser),
         )
+
+
+_LOGS = "logs-to-view.db"
 
 
 def _store(
@@ -152,11 +155,16 @@ def _store(
         with History.open(place, read_only=True) as history:
             return place, history.name
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="passhat-view-"))
-    store = Path(folder) / "logs.db"
+    store = Path(folder) / _LOGS
     for path in reading.paths:
         results, started = reading.results(path), _time_written(Path(path))
         store_results(results, store=store, started=started, transcripts=transcripts)
     return store, ", ".join(reading.paths)
+
+
+def _is_temporary(store: Path | str) -> bool:
+    """Whether a store was made of logs: what is written into it would be lost."""
+    return isinstance(store, Path) and store.name == _LOGS
 
 
 def _time_written(file: Path) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import re
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import Request, cookie_parser
 from starlette.responses import (
     HTMLResponse,
@@ -160,6 +162,8 @@ PERSON: ContextVar[str] = ContextVar("person", default="")
 """Who asks, as the proxy says; shown on the pages of that request."""
 LONGEST_PERSON = 200
 LARGEST_FORM = 4096
+WRITABLE = re.compile(r"/run/[^/]+/label")
+"""The only addresses that take a form: it must come from a page of ours and hold its token."""
 SHORTEST_CHOSEN_TOKEN = 20
 
 HEADERS = {
@@ -199,6 +203,11 @@ class Access:
     def renew(self) -> None:
         """Make a new token for one more browser; those that are signed in stay signed in."""
         self.token, self.spent = secrets.token_urlsafe(32), False
+
+    @property
+    def form_token(self) -> str:
+        """What a form must hold that changes something: only our own pages have it."""
+        return hmac.new(self.session.encode(), b"form", "sha256").hexdigest()
 
     def knows(self, cookie: str) -> bool:
         return _same(cookie, self.session)
@@ -294,8 +303,12 @@ class Guard:
                 return self.door(None, "This dashboard is open to the person who started it only.")
             if not self._names_a_person(headers):
                 return self.door(None, "The proxy does not say who you are.")
-        if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD"):
+        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD"):
+            return None
+        if scope["method"] != "POST" or not WRITABLE.fullmatch(scope["path"]):
             return PlainTextResponse("Nothing here can be changed.\n", 405, {"allow": "GET, HEAD"})
+        if not headers.get("origin"):
+            return PlainTextResponse("A form must be sent with its Origin.\n", 403)
         return None
 
     def _names_a_person(self, headers: Headers) -> bool:
@@ -329,8 +342,8 @@ class Guard:
             return PlainTextResponse("Only GET and POST.\n", 405, {"allow": "GET, HEAD, POST"})
         if not request.headers.get("origin"):
             return PlainTextResponse("A form must be sent with its Origin.\n", 403)
-        token = await _form_token(request)
-        if token is None or not self.access.enter(token):
+        form = await _form(request)
+        if form is None or not self.access.enter(form.get("token", "")):
             return self.door(None, "This token is wrong, or was used before.")
         response = RedirectResponse("/", 303)
         response.set_cookie(
@@ -350,13 +363,23 @@ def _hardened(send: Send) -> Send:
     return send_with_headers
 
 
-async def _form_token(request: Request) -> str | None:
+async def sent_form(request: Request, access: Access) -> dict[str, str]:
+    """The fields of a form that one of our pages sent; any other is refused."""
+    form = await _form(request)
+    if form is None or not _same(form.get("token", ""), access.form_token):
+        raise HTTPException(403, "This form is too long, or not from a page of this dashboard")
+    return form
+
+
+async def _form(request: Request) -> dict[str, str] | None:
+    """The fields of a form, the first of each name; None if it is too long."""
     body = b""
     async for chunk in request.stream():
         body += chunk
         if len(body) > LARGEST_FORM:
             return None
-    return next(iter(parse_qs(body.decode("ascii", "replace")).get("token", ())), None)
+    fields = parse_qs(body.decode("ascii", "replace"), errors="replace")
+    return {name: values[0] for name, values in fields.items()}
 
 
 def _same(given: str, secret: str) -> bool:

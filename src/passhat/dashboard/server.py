@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
@@ -27,6 +28,8 @@ from passhat.analysis.reports.report import Report
 from passhat.dashboard.live import RUNNING, follow, progress_of, watching
 from passhat.dashboard.responses import (
     ENTRANCE,
+    LONGEST_PERSON,
+    PERSON,
     SHORTEST_CHOSEN_TOKEN,
     Access,
     Address,
@@ -35,6 +38,7 @@ from passhat.dashboard.responses import (
     is_loopback,
     page,
     render,
+    sent_form,
     streamed,
     url,
 )
@@ -42,6 +46,7 @@ from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, HistoryError, InputError, StoreError
 from passhat.history import History, Run, queries
 from passhat.journeys.analyses import rank_results
+from passhat.journeys.labels import BUDGET, Assignment, LabelSession
 from passhat.journeys.overview import (
     SPENDING_DAYS,
     SUITES_A_PAGE,
@@ -63,6 +68,7 @@ from passhat.records.trial import natural_key
 from passhat.reporters.answer import ChangeTile, DisplayOptions
 from passhat.reporters.answers.comparison import change_tile
 from passhat.reporters.answers.diff import diff_values
+from passhat.reporters.answers.report import ReportAnswer
 from passhat.reporters.answers.report_page import page_of
 from passhat.reporters.formats.html import page_values
 from passhat.reporters.formatting import LONGEST_NAME, shorten
@@ -210,7 +216,7 @@ def start_url(address: Address, access: Access) -> str:
 
 def _build_app(reports: ReportCache, *, access: Access, address: Address) -> ASGIApp:
     """The guarded site over one store."""
-    pages = Pages(reports)
+    pages = Pages(reports, access)
     routes = [
         Route("/", pages.overview),
         Route("/runs", pages.runs),
@@ -220,6 +226,7 @@ def _build_app(reports: ReportCache, *, access: Access, address: Address) -> ASG
         Route("/run/{run}/transcript", pages.transcript),
         Route("/run/{run}/diff", pages.diff),
         Route("/run/{run}/why", pages.why),
+        Route("/run/{run}/label", pages.label, methods=["GET", "POST"]),
         Route("/run/{run}/live", pages.live),
         Route("/run/{run}/events", pages.events),
         Route("/compare", pages.compare),
@@ -252,11 +259,46 @@ def _say(status: int, message: str) -> Response:
     return page("sorry.html", status=status, store="", message=message, code=status)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelChoice:
+    """Who labels, for which number, and how many trials."""
+
+    by: str
+    wanted: str
+    budget: int
+
+    @classmethod
+    def read(cls, query: Mapping[str, str]) -> LabelChoice:
+        """As an address or a form says; a proxy's word on who asks comes before any other."""
+        budget = query.get("budget") or str(BUDGET)
+        number = budget.isascii() and budget.isdigit() and len(budget) <= LONGEST_NUMBER
+        if not number or not 0 < int(budget) <= MOST_LABELS:
+            raise InputError(f"budget must be a number from 1 to {MOST_LABELS:,}")
+        by = PERSON.get() or (query.get("by") or "").strip()
+        return cls(by=by[:LONGEST_PERSON], wanted=query.get("for") or "pass@1", budget=int(budget))
+
+    @property
+    def query(self) -> dict[str, Any]:
+        return {"by": self.by, "for": self.wanted, "budget": self.budget}
+
+    def session(self, history: History, run: Run) -> LabelSession:
+        return LabelSession(history, run, by=self.by, wanted=self.wanted, budget=self.budget)
+
+
+def _assignment(session: LabelSession, query: Mapping[str, str]) -> Assignment | None:
+    """The trial that a form or an address names, if it is one that was chosen to be labelled."""
+    key = query.get("system"), query.get("task"), query.get("trial")
+    named = (one for one in session.assigned if tuple(map(str, one.key)) == key)
+    return next(named, None)
+
+
 # The pages: each reads the store, asks the analysis, and fills a template.
 
 FILTERS = ("suite", "branch", "status")
 
 RUNS_A_PAGE, TRIALS_A_PAGE, MOMENTS = 50, 100, 50
+MOST_LABELS = 10_000
+"""The largest budget of labels that an address may ask for."""
 MOST_ROWS_SENT = 500
 """Tasks that are sent whole and sorted in the browser; beyond, the server sorts and pages."""
 LONGEST_TRANSCRIPT = 400_000
@@ -265,8 +307,8 @@ LONGEST_TRANSCRIPT = 400_000
 class Pages:
     """The site over one store."""
 
-    def __init__(self, reports: ReportCache) -> None:
-        self.reports = reports
+    def __init__(self, reports: ReportCache, access: Access) -> None:
+        self.reports, self.access = reports, access
 
     def overview(self, request: Request) -> Response:
         """Suites and systems with their newest numbers."""
@@ -319,7 +361,7 @@ class Pages:
             standings = self.reports.numbers(history, run) if run.trials else ()
             yield render(
                 "run_top.html", store=self.reports.title, run=run, standings=standings,
-                live=run.status == RUNNING,
+                live=run.status == RUNNING, labelling=self.reports.writable,
             )  # fmt: skip
             if not standings:
                 raise HistoryError("No trial has ended yet.")
@@ -352,7 +394,7 @@ class Pages:
             no_verdict=_no_verdict(run),
             running=run.status == RUNNING,
             windows=windows,
-            **page_of(report, DisplayOptions(results=None, change=change)),
+            **page_of(ReportAnswer(report).shown, DisplayOptions(results=None, change=change)),
             choice=choice,
             sorts=SORTS,
             labels=LABELS,
@@ -400,6 +442,58 @@ class Pages:
             ending="" if shown is None else ending_text(shown),
             cut=shown is not transcript, before=beside[0], after=beside[1],
         )  # fmt: skip
+
+    async def label(self, request: Request) -> Response:
+        """Read one trial after the other yourself; each answer is a form, kept at once."""
+        if not self.reports.writable:
+            raise InputError("logs are only read: store them with `passhat history add` to label")
+        if request.method == "GET":
+            return await run_in_threadpool(self._label_page, request)
+        form = await sent_form(request, self.access)
+        return await run_in_threadpool(self._keep_label, request, form)
+
+    def _label_page(self, request: Request) -> Response:
+        """A trial without its verdict; that of the last one, which has been answered."""
+        query = request.query_params
+        asked = LabelChoice.read(query)
+        skipped = page_number(query.get("skip") or "1") - 1
+        values: dict[str, Any] = {}
+        with self.reports.open() as history:
+            run = history.find_run(request.path_params["run"])
+            if asked.by:
+                session = asked.session(history, run)
+                still = list(session.open_trials())
+                one = next(iter(still[skipped:]), None)
+                last = _assignment(session, query)
+                if last is not None and any(
+                    said.by == asked.by for said in history.labels(run).get(last.key, ())
+                ):
+                    values |= {"last": last.key, "verdict": session.verdict(last.key)}
+                if one is not None:
+                    said = replace(session.transcript(one.key), checks=())
+                    values |= {
+                        "one": one.key,
+                        "cards": transcript_cards(said.cut(LONGEST_TRANSCRIPT)),
+                    }
+                values |= {"left": len(still), "assigned": len(session.assigned)}
+        return page(
+            "label.html", store=self.reports.title, run=run, asked=asked, skip=skipped + 2,
+            token=self.access.form_token, **values,
+        )  # fmt: skip
+
+    def _keep_label(self, request: Request, form: Mapping[str, str]) -> Response:
+        asked = LabelChoice.read(form)
+        with History.open(self.reports.path) as history:
+            run = history.find_run(request.path_params["run"])
+            session = asked.session(history, run)
+            one = _assignment(session, form)
+            if not asked.by or one is None or form.get("passed") not in ("yes", "no"):
+                raise InputError("this form names no trial that is to be labelled, or no answer")
+            note = form.get("note", "").strip()
+            session.keep(one, passed=form["passed"] == "yes", note=note)
+        system, task, trial = one.key
+        where = url(f"/run/{run.key}/label", **asked.query, system=system, task=task, trial=trial)
+        return RedirectResponse(where, 303)
 
     def diff(self, request: Request) -> Response:
         """A trial beside the passing one that is nearest to it, with every run of its task."""

@@ -268,6 +268,12 @@ class History:
                         "no label was kept"
                     )
 
+    def label_count(self, run: Run) -> tuple[int, str]:
+        """How many labels a run has, and when the newest was given: what changes with each."""
+        counted = "SELECT count(*), coalesce(max(labelled), '') FROM labels WHERE run = ?"
+        ((count, newest),) = self.database.execute(counted, (run.id,)).fetchall()
+        return int(count), str(newest)
+
     def labels(self, run: Run) -> dict[TrialKey, tuple[Label, ...]]:
         """What people say of the trials of a run, in the order in which they said it."""
         rows = self.database.execute(

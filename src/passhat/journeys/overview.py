@@ -182,12 +182,18 @@ MOST_REPORTS, MOST_TALLIES = 8, 1_000
 Answer = TypeVar("Answer")
 
 
+def _with_labels(history: History, run: Run) -> Hashable:
+    """What identifies a run and what people say of it."""
+    return numbers_basis(run), history.label_count(run)
+
+
 class ReportCache:
     """Opens the store for each request, and keeps the reports and counts of runs that ended."""
 
-    def __init__(self, path: Path | str, *, title: str) -> None:
+    def __init__(self, path: Path | str, *, title: str, writable: bool = True) -> None:
         self.path = path
         self.title = title
+        self.writable = writable
         self._reports: _Cache[Report] = _Cache(MOST_REPORTS)
         self._trends: _Cache[tuple[SystemTrend, ...]] = _Cache(MOST_REPORTS)
         self._verdicts: _Cache[RunVerdict] = _Cache(MOST_TALLIES)
@@ -214,7 +220,7 @@ class ReportCache:
             trials = history.trials(run)
             return report(trials, bars=bars_of_run(run, trials))
 
-        return self._reports.get(numbers_basis(run), measured)
+        return self._reports.get(_with_labels(history, run), measured)
 
     def verdict(self, history: History, run: Run) -> RunVerdict:
         """What is said of a run."""
@@ -230,7 +236,7 @@ class ReportCache:
         if len(report.systems) != 1 or (baseline := baseline_of(history, run)) is None:
             return None
         k = headline_k(report.systems[0])
-        key = (numbers_basis(run), numbers_basis(baseline))
+        key = (_with_labels(history, run), _with_labels(history, baseline))
         return self._changes.get(key, lambda: change_since(history, run, baseline, k=k))
 
     def explanation(self, history: History, run: Run) -> Explanation:
@@ -239,7 +245,7 @@ class ReportCache:
 
     def trends(self, history: History, runs: Sequence[Run]) -> tuple[SystemTrend, ...]:
         """How the systems of some runs (oldest first) moved."""
-        marks = tuple(map(numbers_basis, runs))
+        marks = tuple(_with_labels(history, run) for run in runs)
         counted = (
             counted_run(
                 run,
