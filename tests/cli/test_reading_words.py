@@ -4,6 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from passhat.cli import main
+from passhat.cli.reading import parse_columns
 
 SCORES = "task,score\na,1\na,0.5\nb,1\nb,0\n"
 
@@ -20,3 +21,7 @@ def test_notes_and_readings_name_the_options_of_the_command(tmp_path, output):
     screen = " ".join(CliRunner().invoke(main, arguments[:-1]).output.split())
     assert "Say what passes with --pass-if" in screen
     assert "`pass_if`" not in screen
+
+
+def test_the_column_of_the_agent_is_named_with_the_word_of_the_screens_or_of_files():
+    assert parse_columns(["agent=model name"]) == parse_columns(["system=model name"])

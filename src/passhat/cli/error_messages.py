@@ -139,11 +139,19 @@ def column_words(flags: Mapping[str, str]) -> dict[str, str]:
     {'task': '--columns task=', 'seed': '--columns seed=', 'scorer': '--scorer'}
     """
     return {
-        name: flag
-        if name in NOT_COLUMNS
-        else f"--columns {flag.lstrip('-').removesuffix('-column')}="
+        name: flag if name in NOT_COLUMNS else f"--columns {column_word(flag)}="
         for name, flag in flags.items()
     }
+
+
+def column_word(option: str) -> str:
+    """What --columns calls the column that an option or a field names.
+
+    >>> column_word("--seed-column"), column_word("label_by"), column_word("--system")
+    ('seed', 'label-by', 'agent')
+    """
+    word = option.lstrip("-").removesuffix("-column").replace("_", "-")
+    return "agent" if word == "system" else word
 
 
 def _options(command: click.Command) -> Iterator[tuple[str, str]]:

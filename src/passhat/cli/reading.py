@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from passhat.arguments import STORE
-from passhat.cli.error_messages import COLUMN, NOT_COLUMNS, column_words, with_options
+from passhat.cli.error_messages import COLUMN, NOT_COLUMNS, column_word, column_words, with_options
 from passhat.cli.options import (
     READING,
     ROUND_NUMBERS,
@@ -36,10 +36,7 @@ COLUMNS = {column.name: column.metadata for column in fields(ColumnMap) if colum
 """What help says of each column that a command line or a configuration may name."""
 
 _NAMED = [name for name in COLUMNS if name not in NOT_COLUMNS]
-_WORDS = {
-    (COLUMNS[name]["option"] or name).removesuffix("-column").replace("_", "-"): name
-    for name in _NAMED
-}
+_WORDS = {column_word(COLUMNS[name]["option"] or name): name for name in _NAMED}
 """What --columns calls each column, and its field of ColumnMap."""
 
 TASK_COLUMN = "--task-column"
@@ -220,7 +217,7 @@ def parse_columns(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         for part in re.split(r",(?=\s*[\w-]+\s*=)", text):
             word, equals, column = part.partition("=")
-            word = word.strip().lower().replace("_", "-")
+            word = column_word(word.strip().lower())
             if not equals:
                 raise click.BadParameter(f"{text!r} is not NAME=COL, such as task=question,pass=ok")
             if word not in _WORDS:
