@@ -94,3 +94,16 @@ def test_no_screen_or_page_tells_the_password_of_the_store(
     for page in ("run.html", "report.html"):
         assert "geheim" not in Path(page).read_text(encoding="utf-8")
     assert followed or named == "option"
+
+
+def test_check_tries_the_store_that_the_variable_names(call, suite, monkeypatch):
+    suite(SUITE)
+    monkeypatch.setenv("PASSHAT_STORE", "postgresql://ann:geheim@127.0.0.1:1/evals")
+    done = call("check")
+    assert done.exit_code == 1
+    assert "problem  store postgresql://ann@127.0.0.1:1/evals: cannot be reached" in done.output
+    assert "geheim" not in done.output
+    monkeypatch.setenv("PASSHAT_STORE", "new.db")
+    assert "new.db: is made by the first run" in call("check").output
+    call("run")
+    assert "new.db: can be reached" in call("check").output

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from passhat import arguments
-from passhat.arguments import STORE, path, several
+from passhat.arguments import STORE, STORE_VARIABLE, path, several
 from passhat.dataclass import dataclass
 from passhat.errors import MissingExtra, PasshatError, SuiteError
 from passhat.journeys.run_request import AnswerSource, RunRequest, choose_source
@@ -88,10 +88,33 @@ def diagnose(suite: str | Path | None = None, *, ask: bool = False) -> Iterator[
             text = f"only a live run needs it; {finding.text}"
             finding = replace(finding, problem=False, note=True, text=text)
         yield finding
+    yield from _store()
     from passhat.runner.guarding import open_graders
 
     for text in open_graders(loaded):
         yield Finding(what="graders", text=text, note=True)
+
+
+def _store() -> Iterator[Finding]:
+    """Whether the store that PASSHAT_STORE names can be reached; one in this folder is made."""
+    named = os.environ.get(STORE_VARIABLE)
+    if not named:
+        return
+    from passhat.history import History
+    from passhat.history.database import shown_address
+    from passhat.journeys.run_store import is_absent
+
+    shown = shown_address(named)
+    what = f"store {shown}"
+    if is_absent(named):
+        yield Finding(what=what, text="is made by the first run")
+        return
+    try:
+        History.open(named, read_only=True).close()
+    except PasshatError as error:
+        yield Finding(what=what, text=str(error).removeprefix(f"{shown}: "), problem=True)
+    else:
+        yield Finding(what=what, text="can be reached")
 
 
 def deciding_files(suite: str | Path | None = None) -> tuple[Path, ...]:
