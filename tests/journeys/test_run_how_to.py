@@ -52,6 +52,7 @@ def here(tmp_path, monkeypatch):
         "record-and-replay",
         "faults",
         "talk-with-simulated-users",
+        "reword-prompts",
         pytest.param(
             "run-with-a-local-model", marks=pytest.mark.slow("a real model answers on this machine")
         ),

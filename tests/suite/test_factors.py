@@ -1,10 +1,18 @@
 """`factors:` of a suite: cells that are tasks of their own, one level at a time."""
 
-import pytest
+import json
+import re
 
+import pytest
+from click.testing import CliRunner
+
+from passhat.cli import main
 from passhat.errors import SuiteError
 from passhat.records.suite import plain_pairings, vary
+from passhat.runner.models.exchange import Reply
 from passhat.suite import load_suite
+from passhat.suite.build import prompt_digest, wording_fault
+from passhat.testing import WireServer
 
 SUITE = """\
 users:
@@ -74,10 +82,105 @@ def test_gates_are_about_the_reference_of_every_factor(tmp_path):
     [
         ("user: [tense]", 'Did you mean "terse"'),
         ("fault: [all]", r"must be \[none, all\]"),
-        ("wording: {rude: Now}", "must have {prompt}"),
+        ("wording: {rude: Now}", "needs {prompt} where the prompt goes"),
         ("cross: some", "one at a time"),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_the_way_out(tmp_path, factor, said):
     with pytest.raises(SuiteError, match=said):
         loaded(tmp_path, factor)
+
+
+WORDED = """\
+factors: {wording: {formal: {file: wordings.jsonl}, brief: {file: wordings.jsonl}}}
+agents:
+  - {name: refund, model: scripted, prompt: Refund order 7., script: [{answer: ok}]}
+  - {name: greet, model: scripted, prompt: Say hello., script: [{answer: hello}]}
+"""
+
+
+def line(text, *, prompt="Refund order 7.", wording="formal", **more):
+    made = {"task": "refund", "wording": wording, "text": text}
+    return json.dumps({**made, "prompt_sha256": prompt_digest(prompt), **more}) + "\n"
+
+
+def worded(tmp_path, *lines):
+    (tmp_path / "wordings.jsonl").write_text("".join(lines))
+    (tmp_path / "suite.yml").write_text(WORDED)
+    return load_suite(tmp_path / "suite.yml")
+
+
+def test_wordings_of_a_file_are_levels_of_the_tasks_that_have_them(tmp_path):
+    suite = worded(
+        tmp_path,
+        line("Please be so kind as to refund order 7."),
+        line("Money back.", wording="brief", reviewed="Ana, 2026-11-17"),
+    )
+    assert {task.name: task.prompt for task in suite.tasks} == {
+        "refund": "Refund order 7.",
+        "refund [wording=formal]": "Please be so kind as to refund order 7.",
+        "refund [wording=brief]": "Money back.",
+        "greet": "Say hello.",
+    }
+    assert {task.name: task.tags for task in suite.tasks if task.tags} == {
+        "refund [wording=formal]": ("not reviewed",)
+    }
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (line("Refund order 8."), 'the wording "formal" of "refund" loses 7; correct it'),
+        (line("Refund order 7 within 3 days."), "adds 3"),
+        (line("Refund order 7. " * 9), "is more than 3 times as long"),
+        (line(" Refund  order 7."), "is the prompt itself"),
+        (line("Order 7: refund it.", prompt="Refund order 9."), "was made from another prompt"),
+        ("not json\n", "not JSON"),
+    ],
+)
+def test_a_wording_that_asks_for_something_else_is_refused(tmp_path, made, said):
+    with pytest.raises(SuiteError, match=re.escape(said)):
+        worded(tmp_path, made)
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["42", "3.5", '"late order"', "ana@example.org", "https://a.org/x?y=1", "/etc/hosts", "{id}"],
+)
+def test_what_is_fixed_may_be_moved_but_neither_lost_nor_added(part):
+    prompt, moved = f"Look at {part} and answer.", f"Answer after you looked at {part} please."
+    assert wording_fault(prompt, moved) is None
+    without = "Answer after you looked at it please."
+    assert wording_fault(prompt, without).startswith("loses")
+    assert wording_fault(without, f"{moved}").startswith("adds")
+
+
+def test_a_model_rewords_once_and_what_breaks_a_rule_is_left_out(tmp_path):
+    (tmp_path / "suite.yml").write_text(WORDED.partition("\n")[2])
+    asked = []
+
+    def answer(request):
+        said = request.body["messages"][0]["content"]
+        asked.append(said)
+        if "hello" in said:
+            return Reply(text="Say hello.")  # the prompt itself, however often it is asked
+        return Reply(text="Kindly refund order 7." if "formal" in said else "Order 7: refund!")
+
+    out = tmp_path / "wordings.jsonl"
+    with WireServer(answer) as server:
+        words = ["vary", str(tmp_path / "suite.yml"), "--model", "m", "--base-url", server.url]
+        words += ["--kinds", "formal,brief", "-o", str(out)]
+        done = CliRunner().invoke(main, words)
+        again = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    assert "wrote 2 wordings to" in done.output
+    assert "left out: greet, formal: it is the prompt itself" in done.output
+    assert len(asked) == 2 + 2 * 3
+    rows = [json.loads(text) for text in out.read_text().splitlines()]
+    assert [(row["task"], row["wording"], row["reviewed"]) for row in rows] == [
+        ("refund", "formal", None), ("refund", "brief", None),
+    ]  # fmt: skip
+    assert again.exit_code == 2
+    assert "exists, with what people reviewed" in again.output
+    (tmp_path / "suite.yml").write_text(WORDED)
+    assert "refund [wording=brief]" in {t.name for t in load_suite(tmp_path / "suite.yml").tasks}

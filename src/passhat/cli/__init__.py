@@ -53,6 +53,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Rarely needed": {
         "deploy": ("machines", "Write the file that starts workers on a cluster."),
         "local": ("setup", "A real model with no key, on this machine."),
+        "vary": ("setup", "Let a model reword the prompts of a suite."),
         "profile": ("compare", "How does the agent compare with others?"),
         "schema": ("setup", "Print the JSON Schema of what --json prints."),
         "completion": ("setup", "Complete commands in your shell."),

@@ -625,3 +625,59 @@ def completion(context: click.Context, shell: str) -> None:
     script = kind(root.command, {}, "passhat", "_PASSHAT_COMPLETE")
     click.echo(script.source())
     click.echo(f"write this to {SHELLS[shell]}, then open a new shell", err=True)
+
+
+@click.command(cls=SectionedCommand)
+@click.argument("suite", required=False, type=click.Path(path_type=Path))
+@click.option("--model", required=True, metavar="NAME", help="The model that rewords.")
+@click.option("--base-url", metavar="URL", help="Where the model is served.")
+@click.option(
+    "--kinds",
+    default="paraphrase",
+    metavar="KIND,...",
+    show_default=True,
+    help="paraphrase, formal, casual, brief, verbose.",
+)
+@click.option("--each", type=WholeNumber(min=1, max=20), default=1, help="How many of each kind.")
+@click.option(
+    "-o",
+    "--output",
+    "written",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("wordings.jsonl"),
+    show_default=True,
+    help="The file to write.",
+)
+def vary(
+    suite: Path | None, model: str, base_url: str | None, kinds: str, each: int, written: Path
+) -> None:
+    """Let a model reword the prompts of a suite, once, into a file that you review.
+
+    A run never asks a model for a wording. Read the file, write your name under "reviewed" where
+    a wording asks for the same as the prompt, and name the file in the suite's factors.
+
+    \b
+      passhat vary --model gpt-5-mini --kinds paraphrase,formal
+    """
+    from passhat.journeys.new_suite import vary_prompts
+    from passhat.reporters.formatting import safe_text
+    from passhat.suite import find_suite
+
+    if written.exists():
+        raise click.UsageError(f"{written} exists, with what people reviewed: give another -o FILE")
+    made = vary_prompts(
+        suite or find_suite(Path()),
+        model=model,
+        kinds=[kind.strip() for kind in kinds.split(",")],
+        each=each,
+        base_url=base_url,
+    )
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in made.lines)
+    written.write_text(text, encoding="utf-8")
+    for problem in made.failed:
+        click.echo(f"left out: {safe_text(problem)}", err=True)
+    names = list(dict.fromkeys(str(line["wording"]) for line in made.lines))
+    click.echo(f"wrote {plural(len(made.lines), 'wording')} to {written}; review them, then add:")
+    click.echo("factors:\n  wording:")
+    for name in names:
+        click.echo(f"    {name}: {{file: {written}}}")

@@ -24,7 +24,7 @@ from passhat.suite.starter_files import (
 )
 
 if TYPE_CHECKING:
-    from passhat.records import Trials
+    from passhat.records import Model, Trials
     from passhat.records.transcript import Transcripts
     from passhat.runner.models.exchange import ToolSpec
 
@@ -354,3 +354,99 @@ def _log_task(name: str, trials: Trials, transcripts: Transcripts) -> FirstTask 
     else:
         why = "the answer that passed is too long to guess from"
     return FirstTask(name=name, prompt=asked, fill_in=why)
+
+
+# Other wordings of the prompts of a suite: written once by a model, reviewed by a person.
+
+KINDS = {
+    "paraphrase": "in other words",
+    "formal": "in a formal tone",
+    "casual": "casually, as one writes to a friend",
+    "brief": "as briefly as possible",
+    "verbose": "at more length, with the same content",
+}
+
+REWORD = """\
+Reword the task below, {how}. It must ask for exactly the same: keep every number, name, \
+quotation, address, path and {{placeholder}} as it is, and add none. Answer with the reworded \
+task alone.
+
+{prompt}"""
+
+WORDING_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wordings:
+    """The lines that were written, and what could not be reworded, with the reason."""
+
+    lines: tuple[Mapping[str, Any], ...]
+    failed: tuple[str, ...]
+
+
+def vary_prompts(
+    suite: str | Path,
+    *,
+    model: str,
+    kinds: Sequence[str] = ("paraphrase",),
+    each: int = 1,
+    base_url: str | None = None,
+) -> Wordings:
+    """Other wordings of the prompts of a suite, `each` of every kind, by a model.
+
+    A wording that a rule speaks against is asked for again, and left out if it stays so: it is
+    never the prompt itself under another name.
+    """
+    from passhat.records import Model
+    from passhat.records.suite import plain_pairings
+    from passhat.suite import load_suite
+
+    if unknown := [kind for kind in kinds if kind not in KINDS]:
+        raise ArgumentError("kinds", f"must be among {', '.join(KINDS)}", unknown[0])
+    loaded = load_suite(suite, models_asked=False)
+    prompts = {p.task.name: p.task.prompt for p in plain_pairings(loaded) if p.task.prompt}
+    if not prompts:
+        raise InputError(f"{suite} has no task with a prompt to reword")
+    asked = Model(name=model, base_url=base_url)
+    return run_coroutine(_reworded(asked, loaded.directory, prompts, kinds, each))
+
+
+async def _reworded(
+    model: Model, directory: Path, prompts: Mapping[str, str], kinds: Sequence[str], each: int
+) -> Wordings:
+    from passhat.records import ModelParameters
+    from passhat.runner.models.exchange import Message, Request
+    from passhat.runner.models.factory import ModelFactory
+    from passhat.runner.models.retrying import Retrying
+    from passhat.suite.build import prompt_digest, wording_fault
+
+    lines: list[Mapping[str, Any]] = []
+    failed: list[str] = []
+    factory = ModelFactory(directory=directory)
+    try:
+        writer = Retrying(await factory.model(model))
+        for task, prompt in prompts.items():
+            taken: list[str] = []
+            for kind, number in ((kind, n) for kind in kinds for n in range(1, each + 1)):
+                name, fault = kind if each == 1 else f"{kind}-{number}", ""
+                for seed in range(WORDING_TRIES):
+                    said = REWORD.format(how=KINDS[kind], prompt=prompt)
+                    request = Request(
+                        messages=(Message(role="user", text=said),),
+                        parameters=ModelParameters(seed=1000 * number + seed),
+                    )
+                    text = (await writer.complete(request)).text.strip()
+                    fault = wording_fault(prompt, text) or ""
+                    fault = "is the same as another one" if text in taken else fault
+                    if not fault:
+                        taken.append(text)
+                        lines.append({
+                            "task": task, "wording": name, "text": text, "model": model.name,
+                            "prompt_sha256": prompt_digest(prompt), "reviewed": None,
+                        })  # fmt: skip
+                        break
+                if fault:
+                    failed.append(f"{task}, {name}: it {fault}")
+    finally:
+        await factory.close()
+    return Wordings(lines=tuple(lines), failed=tuple(failed))

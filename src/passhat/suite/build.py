@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import itertools
 import json
@@ -10,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +76,7 @@ from passhat.suite.schema import (
     SuitePart,
     SystemPart,
     UserPart,
+    WordingPart,
 )
 from passhat.suite.task_schema import (
     BudgetPart,
@@ -171,7 +174,7 @@ def _pairings(suite: SuitePart, around: _Surroundings, judge: Judge | None) -> I
             message = "is for commands: an agent that is a model has no program to run in it"
             raise BuildError(("agents", index, "workspace"), message)
         for task in _under_conditions(
-            _tasks(("agents", index), agent, around, judge), users, suite.factors
+            _tasks(("agents", index), agent, around, judge), users, suite.factors, around
         ):
             for system in systems:
                 yield _pairing(system, task, agent, suite, several=len(systems) > 1)
@@ -184,7 +187,7 @@ def _pairings(suite: SuitePart, around: _Surroundings, judge: Judge | None) -> I
     unhurried = [around.choose(entry, "timeout") is None for entry in suite.systems]
     for index, entry in enumerate(suite.tasks):
         for task in _under_conditions(
-            _tasks(("tasks", index), entry, around, judge), users, suite.factors
+            _tasks(("tasks", index), entry, around, judge), users, suite.factors, around
         ):
             for place, system in enumerate(systems):
                 if entry.systems is None or system.name in entry.systems:
@@ -196,7 +199,7 @@ def _pairings(suite: SuitePart, around: _Surroundings, judge: Judge | None) -> I
 
 
 def _under_conditions(
-    tasks: Iterable[Task], users: Sequence[User], factors: FactorsPart
+    tasks: Iterable[Task], users: Sequence[User], factors: FactorsPart, around: _Surroundings
 ) -> Iterator[Task]:
     """Each task at the first level of every factor, and at the others as tasks of their own."""
     for task in tasks:
@@ -204,10 +207,10 @@ def _under_conditions(
         if task.scenario is not None:
             levels.append([("user", user.name, {"user": user}) for user in users])
         if factors.wording and task.prompt:
-            worded = {
-                name: {"prompt": text.replace("{prompt}", task.prompt)}
-                for name, text in factors.wording.items()
+            found = {
+                name: _worded(task, name, entry, around) for name, entry in factors.wording.items()
             }
+            worded = {name: change for name, change in found.items() if change is not None}
             own: dict[str, dict[str, Any]] = {} if AS_WRITTEN in worded else {AS_WRITTEN: {}}
             levels.append([("wording", name, change) for name, change in (own | worded).items()])
         for choice in itertools.product(*levels):
@@ -219,6 +222,78 @@ def _under_conditions(
                 reference = name == own_levels[0][1]
                 cell = replace(at_level(cell, factor, name, reference=reference), **change)
             yield cell
+
+
+# Wordings: the same task in other words, from a template or from a file that people review.
+
+FIXED = re.compile(
+    r"https?://[^\s<>\"']+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\{\w+\}|\"[^\"\n]+\"|(?:\.{0,2}/)[\w./-]+|"
+    r"\d+(?:[.,:]\d+)*"
+)
+"""What another wording may neither lose nor add: links, addresses, columns, quotations, paths and
+numbers."""
+
+MOST_TIMES_AS_LONG = 3
+NOT_REVIEWED = "not reviewed"
+
+
+def wording_fault(prompt: str, text: str) -> str | None:
+    """Why a text cannot be another wording of a prompt; None if no rule speaks against it.
+
+    >>> wording_fault("Refund order 7.", "Please give the money for order 7 back.")
+    >>> wording_fault("Refund order 7.", "Refund order 8.")
+    'loses 7'
+    """
+    before, after = (sorted(set(FIXED.findall(one))) for one in (prompt, text))
+    if lost := [part for part in before if part not in after]:
+        return f"loses {lost[0]}"
+    if added := [part for part in after if part not in before]:
+        return f"adds {added[0]}"
+    if text.split() == prompt.split():
+        return "is the prompt itself"
+    short, long = sorted((len(prompt.strip()), len(text.strip())))
+    if long > MOST_TIMES_AS_LONG * max(short, 1):
+        return f"is more than {MOST_TIMES_AS_LONG} times as long, or as short"
+    return None
+
+
+def prompt_digest(prompt: str) -> str:
+    """The hash by which a wording knows the prompt that it was made from."""
+    return hashlib.sha256(prompt.encode()).hexdigest()
+
+
+@lru_cache(maxsize=8)
+def _wordings(file: Path, changed: int) -> Mapping[tuple[str, str], Row]:
+    """The lines of a file of wordings, by task and name; read again when it has `changed`."""
+    return {(str(row.get("task")), str(row.get("wording"))): row for row in read_rows(file)}
+
+
+def _worded(
+    task: Task, name: str, entry: WordingPart, around: _Surroundings
+) -> dict[str, Any] | None:
+    """What a wording changes of a task; None if it has none for it."""
+    where: KeyPath = ("factors", "wording", name)
+    if entry.template is not None:
+        return {"prompt": entry.template.replace("{prompt}", task.prompt)}
+    file = around.directory / str(entry.file)
+    try:
+        changed = file.stat().st_mtime_ns if file.is_file() else 0
+        row = _wordings(file, changed).get((task.name, name))
+    except SuiteError as error:
+        raise BuildError((*where, "file"), str(error)) from None
+    if row is None:
+        return None
+    text = str(row.get("text") or "")
+    about = f'{file.name}: the wording "{name}" of "{task.name}"'
+    if row.get("prompt_sha256") != prompt_digest(task.prompt):
+        message = f"{about} was made from another prompt: make it again with `passhat vary`"
+        raise BuildError((*where, "file"), message)
+    if row.get("reviewed"):
+        return {"prompt": text}  # a person said that it means the same
+    if fault := wording_fault(task.prompt, text):
+        message = f"{about} {fault}; correct it, or write your name under reviewed"
+        raise BuildError((*where, "file"), message)
+    return {"prompt": text, "tags": (*task.tags, NOT_REVIEWED)}
 
 
 def _users(suite: SuitePart, around: _Surroundings) -> list[User]:

@@ -64,6 +64,7 @@ PARTS: tuple[tuple[str, type[Part]], ...] = (
     ("`tool_selection:`", task_schema.ToolSelectionPart),
     ("`defaults:`", schema.DefaultsPart),
     ("`factors:`", schema.FactorsPart),
+    ("`wording:` of factors", schema.WordingPart),
     ("`gates:` in the long form", schema.GatePart),
     ("`budget:`", schema.SuiteBudgetPart),
     ("`budget:` of one trial", task_schema.BudgetPart),

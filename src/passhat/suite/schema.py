@@ -282,12 +282,28 @@ class UserPart(ModelFields):
         return _broken_choice(self, USER_KINDS)
 
 
+class WordingPart(Part):
+    """One way to word prompts: `template` or `file`."""
+
+    template: str | None = None
+    """A text around `{prompt}`."""
+    file: str | None = None
+    """Wordings that `passhat vary` wrote, beside the suite: the lines that have this name."""
+
+    def broken_rule(self) -> str | None:
+        if (wrong := _broken_choice(self, WORDING_KINDS)) is not None:
+            return wrong
+        if self.template is not None and "{prompt}" not in self.template:
+            return "needs {prompt} where the prompt goes"
+        return None
+
+
 class FactorsPart(Part):
     """Conditions that every task is tried under; the first level of each is the reference."""
 
     user: Texts = ()
     """Which of `users:` talk to the agent; by default all."""
-    wording: Annotated[Mapping[Name, str], Names] = {}
+    wording: Mapping[Name, Annotated[WordingPart, Short("template")]] = {}
     """How prompts are worded, by name: `polite: "Could you please help? {prompt}"`. As they are
     written they are the reference."""
     fault: Sequence[Literal["none", "all"]] = ()
@@ -298,8 +314,6 @@ class FactorsPart(Part):
     def broken_rule(self) -> str | None:
         if self.fault and tuple(self.fault) != ("none", "all"):
             return "fault: must be [none, all]: without faults, and with all of them"
-        if lacking := [name for name, text in self.wording.items() if "{prompt}" not in text]:
-            return f"wording {lacking[0]}: must have {{prompt}} where the prompt goes"
         return None
 
 
@@ -559,6 +573,9 @@ SYSTEM_KINDS = {
 ASKED_KEYS = ("model", "wire", "base_url", "api_key", "headers", "prices")
 """What a program's own model has: how it is asked is the program's business."""
 
+
+WORDING_KINDS = {"template": ("template",), "file": ("file",)}
+"""The same for a wording."""
 
 USER_KINDS = {
     "model": ("model", "persona", *ModelFields.field_types()),
