@@ -3,11 +3,14 @@
 import re
 import shlex
 import tomllib
+from datetime import date
 from pathlib import Path
 
 import click
 import pytest
+from ruamel.yaml import YAML
 
+import passhat
 from passhat.cli import main
 
 ROOT = Path(__file__).parents[2]
@@ -100,3 +103,13 @@ def test_pages_and_help_have_one_name_for_one_thing(page):
     """The page of commands holds the help of every one."""
     text = re.sub(r"^```.*?^```|`[^`\n]*`|\]\([^)]*\)", "", page.read_text(), flags=re.M | re.S)
     assert RETIRED.findall(text) == []
+
+
+def test_the_citation_is_complete_and_of_this_version():
+    """The keys that the Citation File Format 1.2.0 asks for, and those that a reference needs."""
+    cited = YAML(typ="safe").load(ROOT / "CITATION.cff")
+    required = {"cff-version", "message", "title", "authors"}
+    assert required | {"version", "date-released", "url", "license", "abstract"} <= set(cited)
+    assert cited["cff-version"] == "1.2.0"
+    assert passhat.__version__.startswith(str(cited["version"]))
+    date.fromisoformat(str(cited["date-released"]))
