@@ -8,7 +8,7 @@ from passhat.dashboard.server import judge_sides, sides_of
 from passhat.history import History
 from passhat.journeys.overview import ReportCache, look_at_suite, suites_on_page
 from passhat.journeys.results import Results
-from passhat.journeys.stored_runs import change_of_results
+from passhat.journeys.stored_runs import verdict_of_results
 from passhat.records import Outcome, Trial
 
 TASKS, RUNS = 20, 6
@@ -74,8 +74,8 @@ def test_the_dashboard_and_the_command_line_compare_two_runs_alike(store):
         page = judge_sides(history, sides, metric="mean_score")
     told = journeys.compare(Results(paths=(newest.key, before.key), store=store))
     assert page.headline.this_suite.interval == told.headline.this_suite.interval
-    tile = change_of_results(Results(paths=(str(store),), run=newest.key)).comparison
-    assert tile.headline.this_suite.interval == (
+    said = verdict_of_results(Results(paths=(str(store),), run=newest.key))
+    assert said.agents[0].alone.interval == (
         journeys.compare(Results(paths=(newest.key, before.key), store=store), ks=[5])
         .headline.this_suite.interval
     )  # fmt: skip

@@ -8,7 +8,7 @@ from passhat.errors import ArgumentError, InputError
 from passhat.history import History
 from passhat.journeys import Results
 from passhat.journeys.gating import FALSE_ALARMS, review_change
-from passhat.journeys.stored_runs import change_of_results, judge_run, stored_gates
+from passhat.journeys.stored_runs import judge_run, stored_gates, verdict_of_results
 
 
 @pytest.fixture
@@ -26,23 +26,21 @@ def store(tmp_path):
 
 
 def test_a_run_is_compared_with_the_one_before_until_a_baseline_is_tagged(store):
+    def alone(run):
+        (agent,) = verdict_of_results(Results(paths=(str(store),), run=run.key)).agents
+        return agent.alone
+
     with History.open(store) as history:
         newest, middle, second, first = history.runs()
-    assert change_of_results(Results(paths=(str(store),), run=first.key)) is None
-    found = change_of_results(Results(paths=(str(store),), run=middle.key))
-    assert (found.baseline.key, found.tagged) == (second.key, False)
-    assert found.comparison.headline.value < 0
-    assert (
-        change_of_results(Results(paths=(str(store),), run=newest.key)).comparison.headline.value
-        == 0
-    )
+    assert alone(first) is None
+    assert (alone(middle).run, alone(middle).baseline) == (second.key, False)
+    assert alone(middle).interval.high < 0
+    assert 0 in alone(newest).interval
     with History.open(store) as history:
         history.tag(first, "baseline")
-    found = change_of_results(Results(paths=(str(store),), run=newest.key))
-    assert (found.baseline.key, found.tagged) == (first.key, True)
-    assert found.comparison.headline.name == "pass^5"
-    assert found.comparison.headline.value < 0
-    assert change_of_results(Results(paths=(str(store),), run=first.key)) is None
+    assert (alone(newest).run, alone(newest).baseline) == (first.key, True)
+    assert alone(newest).interval.high < 0
+    assert alone(first) is None
 
 
 def test_a_run_is_judged_by_the_gates_that_it_was_started_with(store):

@@ -11,7 +11,7 @@ from passhat.analysis.comparing.ranking import rank
 from passhat.analysis.planning.simulate import simulate
 from passhat.journeys.results import renamed
 from passhat.records import Trials
-from passhat.reporters.answers.comparison import change_tile, verdict
+from passhat.reporters.answers.comparison import verdict
 from passhat.reporters.formatting import TerminalStyle
 
 MANY = simulate(tasks=25, runs=6, rate={"a": 0.99, "b": 0.8, "c": 0.3}, seed=4)
@@ -213,26 +213,6 @@ def test_inputs_that_were_read_the_same_way_share_one_line(tmp_path):
     shown = " ".join(render_terminal(journeys.compare(results), verbose=True).split())
     assert shown.count("Read as") == 1
     assert "old.csv: CSV table" in shown
-
-
-@pytest.mark.parametrize(
-    ("second", "over"),
-    [
-        ([(4, 5), (2, 5), (5, 5), (3, 4)], " over the 3 tasks that both ran 5 times"),
-        ([(4, 5), (2, 5), (5, 5)], " over the 3 tasks that both ran 5 times"),
-        ([(4, 5), (2, 5), (5, 5), (3, 5)], ""),
-    ],
-)
-def test_the_tile_of_a_change_says_which_tasks_it_is_over_where_a_run_has_others(second, over):
-    found = compare(_pair([(5, 5), (3, 5), (5, 5), (1, 5)], second), ks=[5])
-    text = change_tile(found, tagged=False, day="2026-11-02").text
-    assert re.match(rf"pass\^5 went from \d+% to \d+%{over}, between ", text)
-
-
-def test_the_tile_of_a_change_of_the_mean_names_the_tasks_that_both_ran():
-    found = compare(_pair([(5, 5), (3, 5), (5, 5), (1, 5)], [(4, 5), (2, 5), (5, 5)]))
-    text = change_tile(found, tagged=False, day="2026-11-02").text
-    assert "% over the 3 tasks that both ran, between " in text
 
 
 def test_long_names_that_begin_alike_head_their_columns_with_how_they_end():

@@ -103,14 +103,18 @@ def compare(
       passhat compare results.csv --only gpt-5 --only o3 --margin 0.02
     """
     from passhat import journeys
+    from passhat.analysis.comparing.comparison import Comparison
     from passhat.analysis.comparing.ranking import RankReport
+    from passhat.journeys.stored_runs import verdict_of_results
 
-    answer = journeys.compare(reading.results(), only=only, margin=margin, by=by, **analysis)
+    results = reading.results()
+    answer = journeys.compare(results, only=only, margin=margin, by=by, **analysis)
     if isinstance(answer, RankReport):
         held = len(answer.systems) + len(answer.unranked)
         output.say(f"{held} agents: ranking them (--only names two to compare)")
     again = reading.again(errors=analysis["errors"])
-    output.write(answer, results=again, command=typed_command(), scope=scope)
+    verdict = verdict_of_results(results) if isinstance(answer, Comparison) else None
+    output.write(answer, results=again, command=typed_command(), scope=scope, verdict=verdict)
 
 
 @click.command(cls=SectionedCommand, brief=["It is now: passhat why RESULTS TASK [TRIAL [TRIAL]]"])

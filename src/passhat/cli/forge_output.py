@@ -66,6 +66,7 @@ def announce_run(
     from passhat.errors import InputError
     from passhat.journeys import review_change
     from passhat.journeys.results import Results
+    from passhat.journeys.stored_runs import verdict_of_results
 
     key = answer.report.provenance.sources[0].name if answer.report.provenance.sources else "run"
     review = ChangeReview(
@@ -80,6 +81,9 @@ def announce_run(
             review = replace(found, verdicts=Verdicts((*answer.judged, *found.judged)))
         except InputError as error:  # the first change has no baseline yet
             output.say(f"no comparison with {base}: {error}")
+    if store is not None and answer.run is not None:
+        said = verdict_of_results(Results(paths=(answer.run,), store=store))
+        review = replace(review, run_verdict=said)
     review = replace(review, edits=_edits(suite, output))
     announce(review, output, key=key, title=answer.why_not_passed if answer.nothing_ran else None)
     return worse

@@ -31,11 +31,9 @@ from passhat.cli.options import (
 )
 from passhat.cli.output import (
     Output,
-    baseline_tile,
     fitted_transcripts,
     unwritable,
     wants_page,
-    writes_page,
 )
 from passhat.cli.reading import ReadingOptions, reading_options, say_note
 from passhat.journeys.analyses import FLAKY_LAST, LAST
@@ -167,18 +165,15 @@ def show(path: Path | str, run: str, transcripts: bool, output: Output) -> None:
     from passhat import journeys
     from passhat.history.database import store_words
     from passhat.journeys import Results
-    from passhat.journeys.stored_runs import change_of_results
+    from passhat.journeys.stored_runs import verdict_of_results
 
     _open(path, read_only=True).close()  # says so if there is no store; Results would read a file
     results = Results(paths=(str(path),), run=run, on_note=say_note)
     trials, said = results.with_transcripts() if wants_page(transcripts, output) else (None, {})
     answer = journeys.report(results if trials is None else trials)
     page = fitted_transcripts(answer, trials, said, output) if said else {}
-    if writes_page(output) and len(answer.systems) == 1:
-        change = change_of_results(results, system=answer.systems[0].name)
-        page["change"] = baseline_tile(change)
     again = f"{shlex.quote(run)}{store_words(path)}"
-    output.write(answer, results=again, **page)
+    output.write(answer, results=again, verdict=verdict_of_results(results), **page)
 
 
 @history.command(cls=SectionedCommand)
@@ -479,7 +474,8 @@ def trend(
     """
     from passhat import journeys
     from passhat.history.database import store_words
-    from passhat.journeys import flaky_tasks
+    from passhat.journeys import Results, flaky_tasks
+    from passhat.journeys.stored_runs import verdict_of_results
 
     if by_task:
         if k is not None:
@@ -491,4 +487,10 @@ def trend(
     if last < 2:
         raise click.BadParameter("must be at least 2, got 1", param_hint="'--last'")
     trends = journeys.trend(suite, last=last, k=k, **chosen)
-    output.write(trends, store=store_words(chosen["store"]), narrowed=bool(chosen["only"]))
+    newest = Results(paths=(trends[0].points[-1].key,), store=chosen["store"])
+    output.write(
+        trends,
+        store=store_words(chosen["store"]),
+        narrowed=bool(chosen["only"]),
+        verdict=verdict_of_results(newest),
+    )

@@ -25,9 +25,7 @@ from passhat.reporters.rendering import ENDINGS, format_of_file
 if TYPE_CHECKING:
     from passhat.analysis.reports.report import Report
     from passhat.ingest.tallies import SomeFailures
-    from passhat.journeys.stored_runs import BaselineChange
     from passhat.records import Transcripts, Trials
-    from passhat.reporters.answer import ChangeTile
     from passhat.reporters.formatting import TerminalStyle
 
 NARROWEST, WIDEST = 72, 140
@@ -251,16 +249,6 @@ def wants_page(transcripts: bool, output: Output, *, html: str | None = None) ->
 def writes_page(output: Output) -> bool:
     """Whether one of the files that were asked for is a page."""
     return any(name.lower().endswith((".html", ".htm")) for name in output.paths_out)
-
-
-def baseline_tile(change: BaselineChange | None) -> ChangeTile | None:
-    """What the page of a run says about its change against the baseline, if there is one."""
-    if change is None:
-        return None
-    from passhat.reporters.answers.comparison import change_tile
-
-    day = change.baseline.started[:10]
-    return change_tile(change.comparison, tagged=change.tagged, day=day)
 
 
 def fitted_transcripts(

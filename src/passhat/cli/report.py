@@ -26,13 +26,11 @@ from passhat.cli.options import (
 )
 from passhat.cli.output import (
     Output,
-    baseline_tile,
     fitted_failures,
     fitted_transcripts,
     ink_for,
     typed_command,
     wants_page,
-    writes_page,
 )
 from passhat.cli.reading import ReadingOptions, reading_options
 
@@ -113,7 +111,7 @@ def report(
       passhat report logs/*.eval --matrix -o matrix.csv -o matrix.md
     """
     from passhat import journeys
-    from passhat.journeys.stored_runs import change_of_results
+    from passhat.journeys.stored_runs import verdict_of_results
 
     results = reading.results()
     subjects: Trials | list[Tally]
@@ -144,9 +142,9 @@ def report(
         page = fitted_failures(answer, some, output)
     elif said and not isinstance(subjects, list):
         page = fitted_transcripts(answer, subjects, said, output)
-    if writes_page(output) and len(answer.systems) == 1:
-        change = change_of_results(results, system=answer.systems[0].name)
-        page["change"] = baseline_tile(change)
+    verdict = verdict_of_results(results)
+    if verdict is not None:
+        verdict = verdict.about(only)
     again = reading.again(errors=analysis["errors"], only=only)
     output.write(
         answer,
@@ -156,6 +154,7 @@ def report(
         all_tasks=all_tasks,
         scope=scope,
         narrowed=len(only) > 1,
+        verdict=verdict,
         **page,
     )
     if wanted(github):

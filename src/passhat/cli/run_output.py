@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TextIO, TypedDict, get_arg
 import click
 
 from passhat.cli.exit_codes import ExitCode
-from passhat.cli.output import baseline_tile, fitted_transcripts, in_shell, writes_page
+from passhat.cli.output import fitted_transcripts, in_shell
 from passhat.dataclass import dataclass
 from passhat.errors import RunError, RunInterrupted, StoreError
 from passhat.messages import plural
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.live import Live
 
+    from passhat.analysis.comparing.trends import RunVerdict
     from passhat.analysis.gates.run_answer import RunAnswer
     from passhat.cli.output import Output
     from passhat.journeys.run_request import OnRunEvent, RunEvent
-    from passhat.reporters.answer import ChangeTile
 
 MOST_REASONS = 3
 """Reasons for failures that are printed when a file has them all."""
@@ -109,8 +109,7 @@ def _show(
     page: dict[str, Any] = {}
     if answer.transcripts is not None:
         page = fitted_transcripts(answer.report, answer.trials, answer.transcripts, output)
-    if any(map(writes_page, places)):
-        page["change"] = _change(answer, store, output)
+    page["verdict"] = _verdict(answer, store, output)
     for place in places:
         try:
             place.write(answer, **page)
@@ -135,18 +134,17 @@ def _in_shell(event: RunEvent) -> RunEvent:
     return replace(event, source=in_shell(event.source)) if isinstance(event, RunOpened) else event
 
 
-def _change(answer: RunAnswer, store: Path | str | None, output: Output) -> ChangeTile | None:
-    """The change against the baseline of the suite, for the page of a stored run."""
-    if answer.store is None or answer.run is None or len(answer.report.systems) != 1:
+def _verdict(answer: RunAnswer, store: Path | str | None, output: Output) -> RunVerdict | None:
+    """What is said of a stored run against those before it."""
+    if answer.store is None or answer.run is None:
         return None
     from passhat.journeys import Results
-    from passhat.journeys.stored_runs import change_of_results
+    from passhat.journeys.stored_runs import verdict_of_results
 
-    stored = Results(paths=(str(store or answer.store),), run=answer.run)
     try:
-        return baseline_tile(change_of_results(stored))
+        return verdict_of_results(Results(paths=(answer.run,), store=store or answer.store))
     except StoreError as error:
-        output.say(f"the page does not say what changed since the run before: {error}")
+        output.say(f"the run is not compared with those before it: {error}")
         return None
 
 

@@ -65,8 +65,7 @@ from passhat.messages import plural, short_commit
 from passhat.records import Tally
 from passhat.records.transcript import Transcript
 from passhat.records.trial import natural_key
-from passhat.reporters.answer import ChangeTile, DisplayOptions
-from passhat.reporters.answers.comparison import change_tile
+from passhat.reporters.answer import DisplayOptions
 from passhat.reporters.answers.diff import diff_values
 from passhat.reporters.answers.report import ReportAnswer
 from passhat.reporters.answers.report_page import page_of
@@ -366,21 +365,10 @@ class Pages:
             if not standings:
                 raise HistoryError("No trial has ended yet.")
             report = self.reports.report(history, run)
-            change = None if run.status == RUNNING else self._change(history, run, report)
-            yield self._run_body(request, run, report, change)
+            options = DisplayOptions(results=None, verdict=self.reports.verdict(history, run))
+            yield self._run_body(request, run, report, options)
 
-    def _change(self, history: History, run: Run, report: Report) -> ChangeTile | None:
-        """What changed since the baseline; without one, how to have one."""
-        change = self.reports.change(history, run, report)
-        if change is None:
-            return None
-        link = url("/compare", run=[run.key, change.baseline.key])
-        day = change.baseline.started[:10]
-        return change_tile(change.comparison, tagged=change.tagged, day=day, link=link)
-
-    def _run_body(
-        self, request: Request, run: Run, report: Report, change: ChangeTile | None
-    ) -> str:
+    def _run_body(self, request: Request, run: Run, report: Report, options: DisplayOptions) -> str:
         """The report; of a long table of tasks only the page that was asked for."""
         choice = Choice.read(request.query_params)
         windows = {
@@ -394,7 +382,7 @@ class Pages:
             no_verdict=_no_verdict(run),
             running=run.status == RUNNING,
             windows=windows,
-            **page_of(ReportAnswer(report).shown, DisplayOptions(results=None, change=change)),
+            **page_of(ReportAnswer(report).shown, options),
             choice=choice,
             sorts=SORTS,
             labels=LABELS,
@@ -550,9 +538,10 @@ class Pages:
             sides = sides_of(self.reports, history, query.getlist("run"), query.getlist("side"))
             recent = queries.page_of_runs(history, limit=20) if not sides else []
             answer = judge_sides(history, sides, metric=metric)
+            verdicts = [self.reports.verdict(history, run) for run in _runs_of(sides)]
         return page(
             "compare.html", store=self.reports.title, sides=sides, runs=recent, answer=answer,
-            metric=metric, most=MOST_ROWS_SENT, answers=get_args(TaskAnswer),
+            metric=metric, most=MOST_ROWS_SENT, answers=get_args(TaskAnswer), verdicts=verdicts,
             **_judged_values(answer),
         )  # fmt: skip
 
@@ -572,8 +561,12 @@ class Pages:
             newest = history.runs(suite=suite, branch=branch, limit=MOMENTS) if suite else []
             runs = [run for run in reversed(newest) if run.trials]
             trends = self.reports.trends(history, runs) if runs else ()
+            ended = [run for run in newest if run.status == "finished" and run.trials]
+            verdict = self.reports.verdict(history, ended[0]) if ended else None
         values = page_values(answer_of(trends), DisplayOptions()) if trends else {"systems": []}
-        yield render("trend_end.html", suite=suite, branch=branch, store="", **values)
+        yield render(
+            "trend_end.html", suite=suite, branch=branch, store="", verdict=verdict, **values
+        )
 
     def live(self, request: Request) -> Response:
         """A run in progress."""
@@ -608,6 +601,12 @@ class Pages:
                     "tasks": queries.search_tasks(history, text),
                 }
         return page("search.html", store=self.reports.title, q=text, found=found)
+
+
+def _runs_of(sides: Sequence[Side]) -> list[Run]:
+    """The runs that are compared, the newest first."""
+    runs = {side.run.key: side.run for side in sides if side.chosen}
+    return sorted(runs.values(), key=lambda run: (run.started, run.id), reverse=True)
 
 
 def _judged_values(answer: Comparison | RankReport | Unavailable) -> dict[str, Any]:

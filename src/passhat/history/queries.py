@@ -171,10 +171,16 @@ def runs_until(history: History, run: Run, *, limit: int) -> list[Run]:
 
 
 def state_until(history: History, run: Run, *, limit: int) -> tuple[Row, ...]:
-    """What changes when any of these runs does, or the tag of one: cheap to ask for."""
+    """What changes when any of these runs, their tags or labels do: cheap to ask for."""
     baseline = history.database.execute("SELECT name, run FROM tags WHERE name = 'baseline'")
     itself = (run.id, run.status, run.finished, run.trials, run.tags)
-    return (*_before(history, run, limit - 1), itself, *baseline.fetchall())
+    labels = history.database.execute(
+        "SELECT run, count(*), max(labelled) FROM labels WHERE run IN "
+        "(SELECT id FROM runs WHERE suite = ?) GROUP BY run ORDER BY run",
+        (run.suite,),
+    )
+    before = _before(history, run, limit - 1)
+    return (*before, itself, *baseline.fetchall(), *labels.fetchall())
 
 
 def _before(history: History, run: Run, limit: int) -> list[Row]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from passhat.analysis.comparing.trends import SystemTrend, trends
 from passhat.analysis.reports.metrics import HeadlineNumber
-from passhat.analysis.reports.parts import headline_k
 from passhat.analysis.reports.report import Report
 from passhat.dataclass import dataclass
 from passhat.drawing import Figure, sparkline
@@ -27,9 +26,6 @@ from passhat.history.queries import (
 from passhat.journeys.analyses import counted_run, report
 from passhat.journeys.results import bars_of_run
 from passhat.journeys.stored_runs import (
-    BaselineChange,
-    baseline_of,
-    change_since,
     explain_run,
     numbers_basis,
     numbers_of,
@@ -198,7 +194,6 @@ class ReportCache:
         self._trends: _Cache[tuple[SystemTrend, ...]] = _Cache(MOST_REPORTS)
         self._verdicts: _Cache[RunVerdict] = _Cache(MOST_TALLIES)
         self._numbers: _Cache[tuple[AgentNumbers, ...]] = _Cache(MOST_TALLIES)
-        self._changes: _Cache[BaselineChange | None] = _Cache(MOST_TALLIES)
         self._explanations: _Cache[Explanation] = _Cache(MOST_REPORTS)
         self._tallies: _Cache[list[Tally]] = _Cache(MOST_TALLIES)
         self._groupings: _Cache[Mapping[str, Sequence[RunGroups]]] = _Cache(MOST_TALLIES)
@@ -230,14 +225,6 @@ class ReportCache:
     def numbers(self, history: History, run: Run) -> tuple[AgentNumbers, ...]:
         """The numbers of each agent of a run."""
         return self._numbers.get(numbers_basis(run), lambda: numbers_of(history, run))
-
-    def change(self, history: History, run: Run, report: Report) -> BaselineChange | None:
-        """A run of one system against the baseline of its suite."""
-        if len(report.systems) != 1 or (baseline := baseline_of(history, run)) is None:
-            return None
-        k = headline_k(report.systems[0])
-        key = (_with_labels(history, run), _with_labels(history, baseline))
-        return self._changes.get(key, lambda: change_since(history, run, baseline, k=k))
 
     def explanation(self, history: History, run: Run) -> Explanation:
         """Why runs of a run fail."""

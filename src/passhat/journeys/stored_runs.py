@@ -78,24 +78,6 @@ def change_since(
     return BaselineChange(baseline=baseline, tagged=BASELINE in baseline.tags, comparison=answer)
 
 
-def change_of_results(results: Results, *, system: str | None = None) -> BaselineChange | None:
-    """One system of the stored run that results name against its baseline.
-
-    None for files, and if there is nothing to compare with.
-    """
-    if len(results.paths) != 1 or not results.is_stored(results.paths[0]) or results.names:
-        return None
-    from passhat.analysis.reports.metrics import headline_number
-
-    with results.open_stored() as (history, named):
-        baseline = baseline_of(history, named.run)
-        tallies = [t for t in history.tallies(named.run) if system in (None, t.system)]
-        if baseline is None or not tallies or not baseline.trials:
-            return None
-        k = headline_number(tallies[0]).k
-        return change_since(history, named.run, baseline, k=k, only=system)
-
-
 # The verdict on a run, which every screen, page and comment shows.
 
 
@@ -108,6 +90,23 @@ def verdict_on(history: History, run: Run) -> RunVerdict:
     have ended is no chance (those that fail may take longer).
     """
     return _kept_or_made(history, run, "verdict", verdict_basis(history, run), _judged)
+
+
+def verdict_of_results(results: Results) -> RunVerdict | None:
+    """What is said of the stored run that results name, the first if they name several.
+
+    None for files.
+    """
+    from passhat.history.runs import look_up
+
+    name = results.paths[0] if results.paths else ""
+    if results.names_a_run(name):
+        with open_store(results.store) as history:
+            return verdict_on(history, look_up(history, name).run)
+    if len(results.paths) != 1 or not results.is_stored(name):
+        return None
+    with results.open_stored() as (history, named):
+        return verdict_on(history, named.run)
 
 
 def numbers_of(history: History, run: Run) -> tuple[AgentNumbers, ...]:

@@ -14,6 +14,7 @@ from passhat.reporters.formatting import both_intervals, run_marks
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Difference
+    from passhat.analysis.comparing.trends import RunVerdict
     from passhat.analysis.explaining.explain import Explanation
     from passhat.analysis.gates.run_answer import MoreRuns
     from passhat.analysis.reports.evidence import Provenance
@@ -50,7 +51,8 @@ class DisplayOptions:
     command that gave the answer, to which one that asks for more of it adds; `store` are the words
     by which a command finds a run of another store than the usual one. `verbose` shows
     everything; None leaves the choice to the format: a terminal gets one screen. On the page of a
-    report, `explanation` says why its runs fail and `change` how it differs from a baseline.
+    report, `explanation` says why its runs fail. `verdict` is what is said of the stored run that
+    the answer is about: the same sentence on every screen and page.
     `more_runs` adds runs to the stored run that is reported. `scope` is what the first sentence
     judges, these tasks (the default) or similar ones. `wording` rewrites notes on arguments
     (`family`) for the caller (--family).
@@ -72,7 +74,7 @@ class DisplayOptions:
     trials: Trials | None = None
     first_trial: int = 0
     explanation: Explanation | None = None
-    change: ChangeTile | None = None
+    verdict: RunVerdict | None = None
     wording: Callable[[str], str] = str
 
     @property
@@ -153,12 +155,15 @@ class Answer(ABC, Generic[Result]):
 
         One screen says only what passhat chose for the reader.
         """
+        blocks, said = self.worded_blocks(options), verdict_text(options.verdict)
         if options.brief:
             chosen = reading_choices(self.provenance())
-            return [*self.worded_blocks(options), *map(Remark, chosen)]
+            at = len(blocks) - isinstance(blocks[-1] if blocks else None, Hints)
+            verdict = [Remark(said, apart=True)] if said else []
+            return [*blocks[:at], *verdict, *blocks[at:], *map(Remark, chosen)]
         lines = reading_lines(self.provenance())
         read_as = [Paragraph("Read as", f"{options.wording(line)}.") for line in lines]
-        return [*self.worded_blocks(options), *read_as]
+        return [*blocks, *paragraphs("Earlier runs", said), *read_as]
 
     def worded_blocks(self, options: DisplayOptions) -> list[Block]:
         """What the answer says, its sentences on arguments in the words of the caller."""
@@ -174,6 +179,23 @@ class Answer(ABC, Generic[Result]):
     def test_cases(self) -> list[tuple[TestSuite, ReportedCase]]:
         """Every test case with its suite."""
         return [(suite, case) for suite in self.test_suites() for case in suite.cases]
+
+
+def verdict_text(verdict: RunVerdict | None) -> str:
+    """The run that a verdict is on, and its sentence; nothing if there is none."""
+    said = "" if verdict is None else verdict.sentence
+    return f"Run {verdict.run}. {said}" if verdict is not None and said else ""
+
+
+def verdict_tile(verdict: RunVerdict) -> ChangeTile | None:
+    """The verdict on a run as a page shows it beside the numbers; None if the run has none."""
+    if not verdict.agents:
+        return None
+    tones: dict[str, Tone] = {"fell": "bad", "rose": "good"}
+    order = ("fell", "rose", "steady", "first")
+    worst = min(verdict.agents, key=lambda one: order.index(one.movement))
+    chip = StatusLabel(worst.words, tones.get(worst.movement, "none"))
+    return ChangeTile(title="Against earlier runs", chip=chip, text=verdict.sentence)
 
 
 def _worded(block: Block, wording: Callable[[str], str]) -> Block:

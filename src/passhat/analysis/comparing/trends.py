@@ -497,14 +497,20 @@ class RunDifference:
         return f"Against {which} of {short_day(self.started)} alone: {self._answer}."
 
     @property
+    def word(self) -> str:
+        """Whether this run is "higher" or "lower"; nothing where that is not shown."""
+        if self.interval is None or 0 in self.interval:
+            return ""
+        return "higher" if self.interval.low > 0 else "lower"
+
+    @property
     def _answer(self) -> str:
         if self.interval is None:
             return "they share too few trials to compare"
         low, high = self.interval.low, self.interval.high
-        if low > 0 or high < 0:
-            word = "higher" if low > 0 else "lower"
+        if self.word:
             near, far = sorted(abs(round(100 * end)) for end in (low, high))
-            return f"{near} to {far} points {word}"
+            return f"{near} to {far} points {self.word}"
         return f"too few trials to tell ({100 * low:+.0f} to {100 * high:+.0f} points)"
 
 
@@ -548,6 +554,8 @@ class AgentVerdict:
         day = short_day(self.since_day or "")
         if self.movement == "fell" and self.interval is None and self.tasks:
             return f"{plural(len(self.tasks), 'task')} fell on {day}"
+        if self._alone_says_it and self.alone is not None and self.alone.word:
+            return f"{self.alone.word.capitalize()} than on {short_day(self.alone.started)}"
         return {
             "fell": f"Fell on {day}",
             "rose": f"Rose on {day}",
@@ -606,6 +614,11 @@ class RunVerdict:
     def fell(self) -> bool:
         """Whether any agent fell by more than noise."""
         return any(agent.fell for agent in self.agents)
+
+    def about(self, systems: Sequence[str]) -> RunVerdict:
+        """What is said of these agents alone; of all if none is named."""
+        chosen = tuple(one for one in self.agents if not systems or one.system in systems)
+        return replace(self, agents=chosen)
 
     def of(self, system: str) -> AgentVerdict | None:
         """The verdict on one agent."""

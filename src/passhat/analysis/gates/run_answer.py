@@ -20,6 +20,7 @@ from passhat.stats.suite_mean import suite_estimate
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Comparison
+    from passhat.analysis.comparing.trends import RunVerdict
     from passhat.analysis.explaining.explain import Explanation
     from passhat.analysis.gates.gate import Verdict, Verdicts, Word
     from passhat.analysis.reports.parts import TaskRow
@@ -539,6 +540,7 @@ class ChangeReview:
     `comparisons` hold each system, by its name, against itself in the baseline; `explanation` is
     there where the transcripts of the runs were kept. An `informational` review never fails the
     change. `edits` are files that decide about the verdict and that the change itself edits.
+    `run_verdict` is what is said of the stored run against those before it.
     """
 
     report: Report
@@ -548,6 +550,7 @@ class ChangeReview:
     explanation: Explanation | None = None
     informational: bool = False
     edits: tuple[str, ...] = ()
+    run_verdict: RunVerdict | None = None
 
     def __repr__(self) -> str:
         shown = [self.word or "no gates"] + ([f"against {self.baseline}"] if self.baseline else [])

@@ -17,6 +17,7 @@ from passhat.reporters.answer import (
     Section,
     Table,
     paragraphs,
+    verdict_text,
 )
 from passhat.reporters.answers.comparison import ComparisonAnswer, differing_tasks
 from passhat.reporters.answers.explanation import verdict as cause_sentence
@@ -66,6 +67,7 @@ class ChangeAnswer(Answer[ChangeReview]):
         if not review.comparisons:
             blocks.append(Paragraph("Report", outcome))
         blocks += _worst(review)
+        blocks += paragraphs("Earlier runs", verdict_text(review.run_verdict))
         if review.explanation is not None:
             blocks.append(Paragraph("Why", cause_sentence(review.explanation)))
         blocks += paragraphs("Cost", *map(cost, review.report.systems))

@@ -24,7 +24,6 @@ from passhat.reporters.answer import (
     Answer,
     Bar,
     Block,
-    ChangeTile,
     DisplayOptions,
     Facts,
     Headline,
@@ -86,8 +85,11 @@ SENSIBLE_RUNS = 1_000
 """More runs of each task and system than this are not advised: few would pay for them."""
 
 
-_CHANGE_CHIPS = {"better": StatusLabel("Better", "good"), "worse": StatusLabel("Worse", "bad")}
-_CHIPS = {**_CHANGE_CHIPS, "equivalent": StatusLabel("Equivalent", "good")}
+_CHIPS = {
+    "better": StatusLabel("Better", "good"),
+    "worse": StatusLabel("Worse", "bad"),
+    "equivalent": StatusLabel("Equivalent", "good"),
+}
 
 _ROUNDING = 1e-9  # how far two ways to compute one rate may differ
 _P_VALUES = (
@@ -758,43 +760,3 @@ def _p_values(task: TaskDifference) -> tuple[str, str]:
 def _is_open(task: TaskDifference, confidence: float) -> bool:
     tested = task.answer != "unevaluable"
     return tested and 0 not in task.interval and task.p_holm > 1 - confidence
-
-
-# The change of a system against a baseline, in the few words that a page has room for.
-
-
-def change_tile(comparison: Comparison, *, tagged: bool, day: str, link: str = "") -> ChangeTile:
-    """The difference of the headline, first minus second, with its interval for this suite.
-
-    The second is the run that is `tagged` as the baseline, else the one before; it began on `day`.
-    """
-    comparison = as_people_compare(comparison)
-    title = f"{'Against baseline' if tagged else 'Against the run before'}, {day}"
-    lead = comparison.headline
-    if lead.value is None or lead.first is None or lead.second is None:
-        return ChangeTile(title=title, text="The two share too few trials to compare.", link=link)
-    name = metric_word(comparison, lead)
-    moved = f"{name} went from {percent(lead.second)} to {percent(lead.first)}"
-    between = ""
-    if (bounds := interval_of(lead.this_suite)) is not None:
-        low, high = signed_points(bounds.low), signed_points(bounds.high)
-        between = f", between {low} and {high} points on these tasks"
-    return ChangeTile(
-        title=title,
-        size=f"{signed_points(lead.value, digits=1)} points",
-        chip=_CHANGE_CHIPS.get(lead.answer(THIS_SUITE) or "", StatusLabel("Within noise", "none")),
-        text=f"{moved}{_over(comparison)}{between}.",
-        link=link,
-    )
-
-
-def _over(comparison: Comparison) -> str:
-    """The tasks that the change was measured over, where a run has others as well."""
-    lead = comparison.headline
-    number = lead.this_suite or lead.tasks_like_these
-    used = None if isinstance(number, Unavailable) else number.tasks
-    alone = len(comparison.only_first) + len(comparison.only_second)
-    if used is None or used == len(comparison.tasks) + alone:
-        return ""
-    k = int(lead.name.partition("^")[2] or 1)
-    return f" over the {plural(used, 'task')} that both ran{f' {k} times' if k > 1 else ''}"

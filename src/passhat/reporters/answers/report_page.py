@@ -21,7 +21,15 @@ from passhat.messages import capitalised, plural
 from passhat.records.transcript import TranscriptKey
 from passhat.records.trial import natural_key, run_number
 from passhat.reporters import headline, wording
-from passhat.reporters.answer import Block, DisplayOptions, Judged, Paragraph, StatusLabel, Table
+from passhat.reporters.answer import (
+    Block,
+    DisplayOptions,
+    Judged,
+    Paragraph,
+    StatusLabel,
+    Table,
+    verdict_tile,
+)
 from passhat.reporters.answers.explanation import (
     category_text,
     caution,
@@ -89,7 +97,7 @@ def page_of(
         "hero": None if many else key_numbers(report.systems[0]),
         "facts": system_facts(report) if many else [],
         "at_k": at_each_k(report) if many else None,
-        "change": options.change,
+        "change": None if options.verdict is None else verdict_tile(options.verdict),
         "counts": "" if many else hero_counts(report.systems[0]),
         "reasons": {} if why is None else reasons_by_task(why),
         "figures": report_figures(report) if many else {},

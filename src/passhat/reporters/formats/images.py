@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from passhat.drawing.figure import LIGHT
 from passhat.errors import ArgumentError, InputError
 from passhat.messages import listed
-from passhat.reporters.answer import Answer, DisplayOptions
+from passhat.reporters.answer import Answer, DisplayOptions, verdict_text
 from passhat.reporters.formatting import percent, shorten, span
 from passhat.reporters.test_cases import TestSuite
 from passhat.stats.estimate import Interval
@@ -26,7 +26,8 @@ def render_badge(answer: Answer[Any], options: DisplayOptions) -> str:
     """The badge as a picture with plain colours."""
     label, message, colour = _parts(answer)
     left, right = (round(_LETTER * len(text)) + 12 for text in (label, message))
-    title = escape(f"{label}: {message}")
+    said = verdict_text(options.verdict)
+    title = escape(f"{label}: {message}" + f". {said}" * bool(said))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img">'
         f"<title>{title}</title>"

@@ -1,0 +1,121 @@
+"""What is said of a run is one sentence, and it is the same wherever the run is shown."""
+
+import re
+from html import unescape
+
+import numpy as np
+import pytest
+from bench.calibrate.overview import FALLS, simulate
+from click.testing import CliRunner
+
+from passhat.analysis.gates.run_answer import ChangeReview
+from passhat.cli import main
+from passhat.history import History
+from passhat.journeys import Results, report
+from passhat.journeys.stored_runs import keep_answers, verdict_of_results, verdict_on
+from passhat.records import Outcome, Trial
+from passhat.reporters import render
+
+TRIALS = 6
+
+
+@pytest.fixture(scope="module", params=["fell", "steady"])
+def store(request, tmp_path_factory):
+    """Eight days of an agent; on the last one a fifth of its tasks may have stopped passing."""
+    path = tmp_path_factory.mktemp("verdicts") / "history.db"
+    fall = FALLS[1] if request.param == "fell" else None
+    days = simulate(np.random.default_rng(2), 20, TRIALS, 8, fall=fall, day=7)
+    with History.open(path) as history:
+        for day, passes in enumerate(days):
+            run = history.start_run("suite", started=f"2026-11-0{day + 1}T09:00:00.000+00:00")
+            history.add_trials(
+                run,
+                [
+                    Trial(
+                        system="agent",
+                        task=f"task-{task:02}",
+                        trial=trial,
+                        outcome=Outcome.PASSED if trial < passed else Outcome.FAILED,
+                    )
+                    for task, passed in enumerate(passes.tolist())
+                    for trial in range(TRIALS)
+                ],
+            )
+            history.finish_run(run)
+    return path
+
+
+@pytest.fixture(scope="module")
+def verdict(store):
+    with History.open(store, read_only=True) as history:
+        return verdict_on(history, history.runs()[0])
+
+
+def words(text):
+    """Text on one line, without markup."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", text)).split())
+
+
+def said(store, *arguments):
+    done = CliRunner().invoke(main, [*map(str, arguments), "--store", str(store)])
+    assert done.exit_code in (0, 1, 4), done.output
+    return words(done.output)
+
+
+def test_its_sentence_has_the_questions_in_it(verdict):
+    (agent,) = verdict.agents
+    assert agent.sentence.startswith("Against the 7 runs before: ")
+    assert "Against the run of 7 Nov alone: " in agent.sentence
+
+
+def test_every_screen_has_the_same_sentence(store, verdict, tmp_path):
+    with History.open(store, read_only=True) as history:
+        newest, before = (run.key for run in history.runs()[:2])
+    assert verdict.sentence in said(store, "report", newest)
+    assert verdict.sentence in said(store, "trend")
+    assert verdict.sentence in said(store, "compare", newest, before)
+    page, badge = tmp_path / "report.html", tmp_path / "x.badge.svg"
+    said(store, "report", newest, "-o", page, "-o", badge)
+    assert verdict.sentence in words(page.read_text())
+    assert verdict.sentence in words(badge.read_text())
+
+
+def test_every_page_of_the_dashboard_has_the_same_sentence(store, verdict, serve_site):
+    site = serve_site(store)
+    with History.open(store, read_only=True) as history:
+        newest, before = (run.key for run in history.runs()[:2])
+    compared = f"/compare?run={newest}&run={before}"
+    for address in ("/", f"/run/{newest}", "/trend?suite=suite", compared):
+        status, _, body = site.get(address)
+        assert status == 200
+        assert verdict.sentence in words(body), address
+
+
+def test_the_comment_on_a_pull_request_has_the_same_sentence(store, verdict):
+    results = Results(paths=("latest",), store=store)
+    review = ChangeReview(report=report(results), run_verdict=verdict_of_results(results))
+    assert verdict.sentence in words(render(review, "markdown"))
+
+
+def test_what_is_kept_is_derived_anew_when_its_basis_changes(store):
+    with History.open(store) as history:
+        newest, before = history.runs()[:2]
+        keep_answers(history, newest)
+        kept = verdict_on(history, newest)
+        assert kept.agents[0].alone.run == before.key
+        history.tag(history.runs()[3], "baseline")
+        tagged = verdict_on(history, newest)
+        assert tagged.agents[0].alone.run == history.find_run("baseline").key
+        assert "Against the baseline of 5 Nov alone: " in tagged.sentence
+        with history.writing():
+            history.database.execute("DELETE FROM tags")
+        assert verdict_on(history, newest) == kept
+
+
+def test_an_answer_that_was_altered_in_the_store_is_derived_anew(store):
+    with History.open(store) as history:
+        newest = history.runs()[0]
+        kept = verdict_on(history, newest)
+        with history.writing():
+            history.database.execute("UPDATE kept SET body = ? WHERE kind = ?", (b"{}", "verdict"))
+        assert verdict_on(history, newest) == kept
