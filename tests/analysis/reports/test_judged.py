@@ -117,6 +117,23 @@ def test_a_gate_on_pass_hat_k_uses_limits_where_labels_are_single():
     assert verdict.method.startswith("labels of people: limits from pass@1")
 
 
+@pytest.mark.parametrize(("bar", "word"), [(0.01, "PASS"), (0.3, "UNDECIDED"), (0.95, "FAIL")])
+def test_limits_are_not_told_as_an_estimate_and_the_screen_says_what_to_label(bar, word):
+    """The cube of pass@1 lies within them, and estimates nothing."""
+    _, trials = judged()
+    verdicts = gate(trials, f"pass^3 >= {bar}")
+    (verdict,) = verdicts
+    assert verdict.word == word
+    screen = " ".join(render(verdicts).split())
+    cube = f"{100 * verdict.estimate.value:.1f}%"
+    assert cube not in screen
+    assert cube not in verdict.sentence
+    assert "orrected with 60 labels of people" in screen
+    assert "For a number in place of limits label" in screen
+    decided = {"PASS": "at least", "UNDECIDED": "between", "FAIL": "at most"}
+    assert f"it is {decided[word]} " in screen
+
+
 def test_the_judge_is_described_with_intervals_and_where_it_errs():
     truth, trials = judged(tasks=60, runs=10, each=150, slips=0.5)
     found = check_judge(trials)

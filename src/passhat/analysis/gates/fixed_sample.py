@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from passhat.analysis.comparing.comparison import Comparison, Days, compare
 from passhat.analysis.gates.gate import (
+    BY_LABELS,
+    LIMITS_FROM_RATE,
     NO_ERRORS,
     BetterRequirement,
     EquivalentRequirement,
@@ -664,10 +666,6 @@ def _metric(gate: Gate, target: Target, subject: SystemTrials, confidence: float
     return _with_unknown_tasks(estimate, estimate.excluded_tasks + len(evidence.without))
 
 
-BY_LABELS = "labels of people"
-"""How the method of a number begins that rests on labels: more trials do not make it surer."""
-
-
 def _by_labels(
     found: Number, gate: Gate, target: Target, subject: SystemTrials, confidence: float
 ) -> Number:
@@ -693,8 +691,8 @@ def _by_labels(
                 rate,
                 value=rate.value**k,
                 interval=limits_of_pass_hat(rate, k),
-                method="limits from pass@1",
-                notes=(f"these are limits of pass^{k}; for a number {number.reason}",),
+                method=LIMITS_FROM_RATE,
+                notes=(f"for a number in place of limits {number.reason}",),
             )
     count = plural(labels.used, "label")
     if isinstance(number, Unavailable):

@@ -579,6 +579,13 @@ SMALLEST_SHARE = 1e-5
 """Below this a share is said to be less than it: no reader counts the zeros."""
 
 
+BY_LABELS = "labels of people"
+"""How the method of a number begins that rests on labels: more trials do not make it surer."""
+
+LIMITS_FROM_RATE = "limits from pass@1"
+"""The method where labels correct pass@1 alone: pass^k lies within limits, and has no value."""
+
+
 def shown(value: float, threshold: float | None = None, *, share: bool) -> str:
     """A number in words, on the same side of the threshold as it is.
 
@@ -614,21 +621,28 @@ def bound_sentence(
     demand = gate.demand
     assert isinstance(demand, ThresholdRequirement)
     target, threshold = demand.target, demand.threshold
-    value = shown(estimate.value, threshold, share=target.is_share)
-    seen = f"{metric_label(str(target))} is {value}" + (
-        f" in {plural(estimate.runs, 'trial')}" if estimate.runs else ""
-    )
+    seen = metric_label(str(target))
+    if not only_limits(estimate):
+        seen += f" is {shown(estimate.value, threshold, share=target.is_share)}"
+    seen += f" in {plural(estimate.runs, 'trial')}" if estimate.runs else ""
     start = f"{opening(gate, system, word)}. {seen}"
     bounds = estimate.interval
     assert bounds is not None, "a bound has an interval"
     low, high = (shown(end, threshold, share=target.is_share) for end in (bounds.low, bounds.high))
     if word == "UNDECIDED":
         advice = _further(estimate, threshold, more_runs)
-        return f"{start} and may lie between {low} and {high}: {advice}."
+        may = "may lie" if only_limits(estimate) else "and may lie"
+        return f"{start} {may} between {low} and {high}: {advice}."
     at_least = (word == "PASS") == demand.upward
     error = gate.alpha if word == "PASS" else gate.beta
     side = f"at least {low}" if at_least else f"at most {high}"
-    return f"{start}, {side} at {percentage(1 - error)} confidence."
+    how_sure = f"{side} at {percentage(1 - error)} confidence."
+    return f"{start} is {how_sure}" if only_limits(estimate) else f"{start}, {how_sure}"
+
+
+def only_limits(estimate: Estimate) -> bool:
+    """Whether the number lies within limits, and nothing estimates where."""
+    return LIMITS_FROM_RATE in estimate.method
 
 
 def point_sentence(gate: Gate, system: str, word: str, value: float, *, why: str) -> str:
@@ -712,6 +726,8 @@ def _limit(runs: int, most: int, draws: int | None) -> str:
 def _further(estimate: Estimate, threshold: float, more_runs: int | None) -> str:
     if more_runs is None and estimate.scope == TASKS_LIKE_THESE:
         return "more tasks would decide it, not more trials of these"
+    if more_runs is None and estimate.method.startswith(BY_LABELS):
+        return "more labels would decide it, not more trials"
     if more_runs is None and estimate.value == threshold:
         return "at the threshold itself no number of trials decides it"
     if more_runs is None:

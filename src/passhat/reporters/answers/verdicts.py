@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from passhat.analysis.gates.gate import (
+    BY_LABELS,
     LATER_LOOK,
     NO_ERRORS,
     DecisionLine,
@@ -19,6 +20,7 @@ from passhat.analysis.gates.gate import (
     Verdict,
     Verdicts,
     bound_sentence,
+    only_limits,
     opening,
     percentage,
     shown,
@@ -292,10 +294,11 @@ def finding(verdict: Verdict) -> str | None:
     value, low, high = (
         shown(number, demand.threshold, share=demand.target.is_share) for number in numbers
     )
+    value = "" if only_limits(estimate) else f"{value}, "
     if verdict.word == "UNDECIDED":
-        return f"{value}, between {low} and {high}"
+        return f"{value}between {low} and {high}"
     at_least = (verdict.word == "PASS") == demand.upward
-    return f"{value}, {f'at least {low}' if at_least else f'at most {high}'}"
+    return f"{value}{f'at least {low}' if at_least else f'at most {high}'}"
 
 
 def errors_of_all_looks(verdicts: Iterable[Verdict]) -> list[str]:
@@ -371,6 +374,8 @@ def _screen_details(verdict: Verdict, results: str | None) -> Iterator[str | Nex
     if verdict.word == "UNDECIDED" and verdict.more_runs and finding(verdict):
         more = plural(verdict.more_runs, "more trial")
         yield f"About {more} would decide it 4 times in 5."
+    if isinstance(verdict.estimate, Estimate) and verdict.estimate.method.startswith(BY_LABELS):
+        yield from (f"{capitalised(note)}." for note in verdict.estimate.notes[:2])
     if finding(verdict) and (looks := _later_look(verdict)):
         yield looks
     if promise := chance_of_a_wrong_verdict([verdict]):
