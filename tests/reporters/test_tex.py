@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+import passhat
 from passhat import Trials, compare, judge, measure, plan, rank
 from passhat.reporters import render
 
@@ -84,9 +85,43 @@ def test_a_caption_says_what_was_run_and_not_who_won():
         assert rf"\caption{{{start}" in text
         assert rf"\label{{tab:passhat-{name}}}" in text
         assert "Brackets are 95\\% confidence intervals" in text
-        assert "% @software{passhat," in text
+        assert "% @misc{passhat," in text
     alone = render(measure(two.where(system="a")), "tex")
     assert (
         r"\caption{pass@1, pass\textasciicircum{}k and pass@k of a on 4 tasks, 10 trials of"
         in alone
     )
+
+
+def test_every_k_that_was_asked_for_has_its_intervals_for_every_agent():
+    two = Trials.from_columns(
+        system=["a"] * 40 + ["b"] * 40, task=[*"tuvw"] * 20, passed=[1, 0, 1, 1] * 20
+    )
+    report = measure(two, ks=(1, 2, 4))
+    text = render(report, "tex")
+    assert r"pass@1, pass\textasciicircum{}2 and pass\textasciicircum{}4 of 2 agents" in text
+    for system in report.systems:
+        for k in (1, 2, 4):
+            for number in (system.pass_hat(k).this_suite, system.pass_hat(k).tasks_like_these):
+                low, high = (
+                    f"{100 * end:.1f}" for end in (number.interval.low, number.interval.high)
+                )
+                assert f"{{[{low}, {high}]}}" in text
+    assert len([line for line in text.splitlines() if "& {[" in line]) == 6
+
+
+def test_a_plain_bibliography_prints_version_year_and_address(tmp_path):
+    if shutil.which("bibtex") is None:
+        pytest.skip("bibtex is not installed (Debian: texlive-binaries)")
+    text = render(measure(Trials.from_columns(task=["a"], passed=[1])), "tex")
+    entry = [line.removeprefix("% ") for line in text.splitlines() if line.startswith("%")]
+    start = entry.index("@misc{passhat,")
+    (tmp_path / "our.bib").write_text("\n".join(entry[start:]))
+    asked = "\\citation{passhat}\n\\bibdata{our}\n\\bibstyle{plain}\n"
+    (tmp_path / "paper.aux").write_text(asked)
+    done = subprocess.run(["bibtex", "paper"], cwd=tmp_path, capture_output=True, check=False)
+    printed = " ".join((tmp_path / "paper.bbl").read_text().split())
+    assert done.returncode == 0
+    assert b"Warning" not in done.stdout
+    assert "{AI}" in printed
+    assert f"Version {passhat.__version__}, https://github.com/passhat/passhat, 2026" in printed

@@ -146,6 +146,10 @@ class Answer(ABC, Generic[Result]):
         """What the main table shows, for a paper: a description, where a headline is a verdict."""
         return None
 
+    def paper_table(self) -> Table | None:
+        """The main table for a paper, where it is not the one that a screen shows."""
+        return None
+
     def provenance(self) -> Provenance | None:
         """What the answer was made from, where the result says so."""
         return getattr(self.result, "provenance", None)

@@ -22,13 +22,18 @@ from passhat.analysis.reports.parts import (
     SystemReport,
     TaskRow,
     VarianceSplit,
-    common_k,
 )
 from passhat.analysis.reports.report import Report
 from passhat.messages import plural
 from passhat.reporters import headline
-from passhat.reporters.answer import Answer, Block, DisplayOptions, Records
-from passhat.reporters.answers.report_blocks import report_blocks, report_figures, report_screen
+from passhat.reporters.answer import Answer, Block, DisplayOptions, Records, Table
+from passhat.reporters.answers.report_blocks import (
+    numbers_table,
+    report_blocks,
+    report_figures,
+    report_screen,
+    shown_ks,
+)
 from passhat.reporters.data import (
     JsonShape,
     MetricObject,
@@ -96,16 +101,24 @@ class ReportAnswer(Answer[Report]):
             who, whose = headline.names(systems), ""
             what = "pass@1, pass^k and pass@k"
         else:
-            k = common_k(systems)
-            who, what = plural(len(systems), "agent"), "pass@1"
-            whose = f" of {metric_label(f'pass^{k}')}"
-            what += f" and pass^{k}" * (k > 1)
+            ks = shown_ks(systems, self.result.provenance.options.ks)
+            who = plural(len(systems), "agent")
+            *others, last = (metric_label(f"pass^{k}") for k in ks)
+            what = " and ".join(filter(None, (", ".join(others), last)))
+            whose = "" if self.paper_table() else f" of {metric_label(f'pass^{ks[-1]}')}"
         ran = common_design(systems)
         on = f" on {ran.replace(' x ', ', ')} of each" if ran else ""
         return (
             f"{what} of {who}{on}, in percent. Brackets are {level} confidence intervals{whose}: "
             "for these tasks, if they were run again, and for similar tasks."
         )
+
+    def paper_table(self) -> Table | None:
+        """Of several agents and several k that were asked for, each number with its intervals."""
+        systems, asked = self.result.systems, self.result.provenance.options.ks
+        if len(systems) == 1 or asked is None or len(ks := shown_ks(systems, asked)) == 1:
+            return None
+        return numbers_table(systems, ks)
 
     def methods(self) -> str:
         """How the numbers of a report were made, in sentences that a reviewer can check."""

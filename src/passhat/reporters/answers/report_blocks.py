@@ -254,7 +254,7 @@ def _screen_of(report: Report, options: DisplayOptions, notes: Sequence[Remark])
     room -= 4  # a blank line, the header, whose CI it is, a command
     shown = systems if len(systems) <= room else systems[: max(FEWEST_ROWS, room - 1)]
     asked = report.provenance.options.ks
-    ks = _shown_ks({one.name: one for one in systems}, asked)
+    ks = shown_ks(systems, asked)
     design = common_design(systems)
     differ = design is None
     header = [
@@ -741,7 +741,7 @@ def systems_table(
     The k are 1 and that of the headline, or every one that was `asked` for. Tasks and runs have
     columns only if they differ.
     """
-    ks = _shown_ks(systems, asked)
+    ks = shown_ks(systems.values(), asked)
     errors = any(system.errors.count for system in systems.values())
     differ = common_design(list(systems.values())) is None
     header = [title, *(["tasks", "trials"] if differ else [])]
@@ -758,10 +758,32 @@ def systems_table(
     return Table(header=(*header, ""), rows=rows, left=(0, *scopes), spare=spare)
 
 
-def _shown_ks(systems: Mapping[str, SystemReport], asked: Sequence[int] | None) -> list[int]:
+def numbers_table(systems: Sequence[SystemReport], ks: Sequence[int]) -> Table:
+    """A row for each agent and each k, with both intervals."""
+    differ = common_design(list(systems)) is None
+    rows = []
+    for system in most_reliable_first(systems):
+        design = [f"{system.design.tasks:,}", _runs(system)] if differ else []
+        for place, k in enumerate(ks):
+            about = [system.name, *design] if place == 0 else [""] * (1 + len(design))
+            found = _streak(system, k)
+            value = points(_rate(system), digits=1) if k == 1 else _points(found)
+            rows.append(
+                (*about, metric_label(f"pass^{k}"), value, *map(span, both_intervals(found)))
+            )
+    header = ["in %", *(["tasks", "trials"] if differ else []), "", "", "these tasks"]
+    words = len(header) - 3
+    return Table(
+        header=(*header, "similar tasks"), rows=tuple(rows), left=(0, words, words + 2, words + 3)
+    )
+
+
+def shown_ks(systems: Iterable[SystemReport], asked: Sequence[int] | None) -> list[int]:
+    """The k of a table of several agents: 1 and that of the headline, or those asked for."""
+    systems = list(systems)
     if asked is None:
-        return sorted({1, common_k(systems.values())})
-    measured = {k for system in systems.values() for k in system.ks}
+        return sorted({1, common_k(systems)})
+    measured = {k for system in systems for k in system.ks}
     return sorted({1, *asked} & (measured | {1}))
 
 

@@ -148,9 +148,10 @@ def render_tex(answer: Answer[Any], options: DisplayOptions) -> str:
     caption = answer.caption() or (headlines[0] if headlines else capitalised(answer.name))
     label = "tab:passhat-" + answer.name.replace(" ", "-")
     methods = answer.methods()
+    tables = _tables(blocks) if (own := answer.paper_table()) is None else [own]
     parts = [
         f"% Needs \\usepackage{{booktabs}}.\n{_OTHER_SCRIPTS}",
-        *(_float(table, caption, label) for table in _tables(blocks)),
+        *(_float(table, caption, label) for table in tables),
         *([rf"\paragraph{{Methods.}} {escape_tex(methods)}"] if methods else []),
         _bibtex(),
     ]
@@ -164,11 +165,12 @@ def _bibtex() -> str:
     return "\n".join(
         (
             "% For your .bib file, to cite what the numbers were computed with:",
-            "% @software{passhat,",
-            "%   title = {passhat: does your AI agent get it right every time?},",
+            # Plain styles know no @software: they print what @misc has, and lower its capitals.
+            "% @misc{passhat,",
+            "%   title = {passhat: does your {AI} agent get it right every time?},",
             "%   author = {{The passhat developers}},",
-            f"%   version = {{{__version__}}},",
-            "%   url = {https://github.com/passhat/passhat},",
+            "%   year = {2026},",
+            f"%   howpublished = {{Version {__version__}, https://github.com/passhat/passhat}},",
             "% }",
         )
     )
