@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from passhat import compare, rank, render_html
+from passhat import compare, judge, rank, render_html
 from passhat.analysis.planning.simulate import simulate
 from passhat.analysis.reports.measure import measure
 from passhat.ingest import read_with_transcripts
@@ -473,6 +473,23 @@ def test_the_mark_of_a_trial_opens_it_by_its_address_and_keys_walk_through(
 
 def box_of(place):
     return place.bounding_box()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_the_page_of_a_gate_shows_the_number_between_its_bounds_and_what_is_demanded(
+    tmp_path, open_page, axe_violations, scheme
+):
+    verdicts = judge(simulate(tasks=20, runs=4, rate=0.6, seed=2), ["pass^4 >= 0.5"])
+    path = tmp_path / "gate.html"
+    path.write_text(render_html(verdicts), encoding="utf-8")
+    page = open_page(path.as_uri(), color_scheme=scheme, viewport={"width": 400, "height": 800})
+    assert page.locator(".big").inner_text().endswith("%")
+    axis, demand = (box_of(page.locator(f".gauge .{part}")) for part in ("ground", "demand"))
+    at = (demand["x"] + demand["width"] / 2 - axis["x"]) / axis["width"]
+    assert at == pytest.approx(0.5, abs=0.01)
+    assert page.locator("figure:visible").count() == 1
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert axe_violations(page) == []
 
 
 def test_a_trial_that_failed_is_read_beside_one_that_passed(chats, open_page, axe_violations):

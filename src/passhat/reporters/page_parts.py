@@ -746,6 +746,8 @@ def _beside(text: str) -> str:
 
 _FIRST_CLAUSE = re.compile(r": |\. (?=[A-Z])")
 
+_OUR_WORD = re.compile(r"(?:it|in|its|a|all|no|none|at|the|they) ")
+
 _HYPHENED = re.compile(r"((?<!\S)[^\s-]\S{0,10}-\S{1,16}(?!\S))")
 
 
@@ -753,7 +755,7 @@ def headline_parts(sentence: str) -> list[tuple[str, str]]:
     """A headline in pieces, each with its class: its first clause, and what that rests on.
 
     >>> headline_parts("You can depend on o3: it succeeds.")
-    [('', 'You can depend on o3'), ('colon', ': '), ('lead', 'it succeeds.')]
+    [('', 'You can depend on o3'), ('colon', ': '), ('lead begins', 'it succeeds.')]
     """
     shown = safe_text(sentence)
     end = _FIRST_CLAUSE.search(shown)
@@ -761,4 +763,8 @@ def headline_parts(sentence: str) -> list[tuple[str, str]]:
     # A short name with hyphens is kept on one line: a heading has few words in each.
     pieces = enumerate(_HYPHENED.split(first))
     parts = [("whole-name" if i % 2 else "", piece) for i, piece in pieces if piece]
-    return [*parts, ("colon", end[0]), ("lead", rest)] if end and rest else [*parts]
+    if not (end and rest):
+        return [*parts]
+    # It stands on a line of its own; the name of an agent keeps its first letter.
+    begins = "lead begins" if _OUR_WORD.match(rest) else "lead"
+    return [*parts, ("colon", end[0]), (begins, rest)]

@@ -5,7 +5,7 @@ import pytest
 from passhat.analysis.gates.gate import parse_gate
 from passhat.analysis.gates.gate_plan import plan_gate
 from passhat.analysis.gates.judge import judge
-from passhat.analysis.gates.plots import evidence_figure, plan_figure
+from passhat.analysis.gates.plots import evidence_figure, plan_figure, tasks_figure
 from passhat.analysis.planning.plan import plan
 from passhat.analysis.planning.simulate import simulate
 from passhat.errors import ArgumentError
@@ -79,6 +79,17 @@ def test_pictures_say_their_finding_and_hold_any_name():
     assert "never more than 148" in plan_figure(plan).finding
     nothing = judge(table, ["variance_amplification <= 10"])[0]
     assert isinstance(evidence_figure(nothing), Unavailable)
+
+
+def test_tasks_are_drawn_one_by_one_only_where_that_shows_more_than_passed_or_not():
+    table = simulate(tasks=20, runs=4, seed=2, rate=0.6)
+    every, some = judge(table, ["pass^4 >= 0.5", "pass^2 >= 0.5"])
+    assert len(evidence_figure(every).rows) < len(evidence_figure(some).rows)
+    counted = tasks_figure(every)
+    (_, *rows) = counted.rows
+    assert [row[0] for row in rows] == [f"{passed} of 4" for passed in range(5)]
+    assert sum(row[1] for row in rows) == 20
+    assert counted.title == f"{20 - rows[-1][1]} of 20 tasks did not pass every trial"
 
 
 @pytest.mark.parametrize(

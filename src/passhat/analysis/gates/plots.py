@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from passhat.analysis.gates.gate import ThresholdRequirement, Verdict
 from passhat.analysis.gates.gate_plan import GatePlan
 from passhat.drawing import Figure, Guide, IntervalRow, Marker, Series, interval_rows, line_chart
+from passhat.drawing.bars import Column, column_chart
 from passhat.messages import plural
 from passhat.records.trial import natural_key
 from passhat.stats.estimate import Estimate, Unavailable
 
 _MOST_POINTS = 400
 _MOST_ROWS = 60
+_MOST_COLUMNS = 12
 
 
 def evidence_figure(verdict: Verdict) -> Figure | Unavailable:
@@ -123,10 +126,35 @@ def _task_rows(verdict: Verdict) -> list[IntervalRow]:
     if not isinstance(demand, ThresholdRequirement) or not demand.target.is_metric:
         return []
     known = [(task.value, task) for task in verdict.tasks if task.value is not None]
+    mixed = any(0 < task.passed < task.runs for task in verdict.tasks)
+    if mixed and all(value in (0.0, 1.0) for value, _ in known):
+        return []  # as many trials as k: `tasks_figure` counts them
     return [
         IntervalRow(name=task.task, value=value, colour="n", note=f"{task.passed}/{task.runs}")
         for value, task in sorted(known, key=lambda pair: (pair[0], natural_key(pair[1].task)))
     ]
+
+
+def tasks_figure(verdict: Verdict) -> Figure | Unavailable:
+    """How many tasks passed none, some and all of their trials: where a demand is missed."""
+    runs = {task.runs for task in verdict.tasks}
+    most = max(runs, default=0)
+    if len(runs) != 1 or not 2 <= most <= _MOST_COLUMNS or len(verdict.tasks) < most:
+        return Unavailable("tasks are counted where all have the same trials, and not too many")
+    counts = Counter(task.passed for task in verdict.tasks)
+    colours = {0: "b", most: "a"}
+    short = len(verdict.tasks) - counts[most]
+    return column_chart(
+        [
+            Column(
+                name=f"{passed} of {most}", count=counts[passed], colour=colours.get(passed, "e")
+            )
+            for passed in range(most + 1)
+        ],
+        title=f"{short:,} of {plural(len(verdict.tasks), 'task')} did not pass every trial",
+        finding=f"Tasks by how many of {most} trials passed.",
+        x_label="trials passed",
+    )
 
 
 def gates_figure(verdicts: Sequence[Verdict]) -> Figure | Unavailable:

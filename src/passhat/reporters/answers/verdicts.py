@@ -26,6 +26,7 @@ from passhat.analysis.gates.gate import (
     shown,
 )
 from passhat.messages import capitalised, listed, plural
+from passhat.records.trial import natural_key
 from passhat.reporters.answer import (
     SCREEN_WIDTH,
     SHORTEST_HEADING,
@@ -49,6 +50,8 @@ from passhat.reporters.formatting import (
     LONGEST_NAME,
     end_cells,
     interval_of,
+    metric_label,
+    percent,
     short,
     shorten,
     shorten_apart,
@@ -136,19 +139,54 @@ class VerdictsAnswer(Answer[Verdicts]):
         return [gate_suite(self.result)]
 
     def page(self, options: DisplayOptions) -> Mapping[str, Any]:
-        """All gates in one picture, and the evidence of each in a fold."""
-        from passhat.analysis.gates.plots import gates_figure
+        """All gates in one picture, and the evidence of each in a fold; one as a number."""
+        from passhat.analysis.gates.plots import gates_figure, tasks_figure
 
         verdicts = self.result
-        overview = gates_figure(list(verdicts))
+        number = _gate_number(verdicts[0]) if len(verdicts) == 1 else None
+        overview = gates_figure(list(verdicts)) if number is None else tasks_figure(verdicts[0])
         return {
+            "number": number,
             "subject": "gates",
             "headline": headline(verdicts),
             "counts": verdicts.sentence if len(verdicts) > 1 else "",
             "overview": None if isinstance(overview, Unavailable) else overview,
             "gates": [judged(verdict) for verdict in verdicts],
-            "evidence": self.figures(),
+            # Of one gate the bounds are in its gauge: a picture adds the way there, or its tasks.
+            "evidence": self.figures() if number is None or verdicts[0].steps else {},
+            "nearest": _nearest(verdicts[0]) if number else [],
         }
+
+
+def _gate_number(verdict: Verdict) -> dict[str, Any] | None:
+    """What the gauge of one gate on a share shows: its value, bounds, and what is demanded."""
+    demand, estimate = verdict.gate.demand, verdict.estimate
+    if not isinstance(demand, ThresholdRequirement) or not demand.target.is_share:
+        return None
+    bounds = interval_of(estimate)
+    if not isinstance(estimate, Estimate) or bounds is None:
+        return None
+    return {
+        "name": metric_label(demand.target.name),
+        "shown": percent(estimate.value, digits=1),
+        "value": estimate.value,
+        "suite": [bounds.low, bounds.high],
+        "like": None,
+        "demand": demand.threshold,
+        "words": f"{percent(bounds.low, digits=1)} to {percent(bounds.high, digits=1)}, "
+        f"{percent(demand.threshold, digits=1)} demanded",
+    }
+
+
+MOST_NEAREST = 8
+"""Tasks that the page of a gate names."""
+
+
+def _nearest(verdict: Verdict) -> list[tuple[str, str]]:
+    """The tasks that failed a trial, nearest to none first, and how often each passed."""
+    missed = [task for task in verdict.tasks if task.passed < task.runs]
+    missed.sort(key=lambda task: (-task.passed / task.runs, natural_key(task.task)))
+    return [(task.task, f"{task.passed} of {task.runs}") for task in missed[:MOST_NEAREST]]
 
 
 MOST_GATES = 9
