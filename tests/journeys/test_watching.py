@@ -1,6 +1,7 @@
 """`passhat watch`: trials that keep coming, from files that grow, folders, spans and stores."""
 
 import json
+import signal
 import threading
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -321,3 +322,33 @@ def test_a_webhook_that_is_not_there_is_a_note_that_hides_its_address(tmp_path):
     assert done.exit_code == 1
     assert "the webhook at 127.0.0.1 was not told" in done.output
     assert "secret-path" not in done.output
+
+
+def test_lines_that_are_no_json_are_left_out_and_told(tmp_path):
+    file = tmp_path / "agent.jsonl"
+    rows = traffic(8)
+    file.write_text(lines(rows[:100]) + '{"task": "refund-0", "pas\n[1]\n' + lines(rows[100:]))
+    events = once(file)
+    assert sorted(kinds(events)) == ["note", "watching"]
+    assert "2 lines are no JSON object and left out" in [event.sentence for event in events]
+    known = load_state(tmp_path / "state.json", str(file))
+    assert known.watch.agents["agent"].trials == len(rows)
+
+
+def test_a_watch_goes_on_until_it_is_stopped_and_then_where_it_was(shell):
+    file = shell.directory / "agent.jsonl"
+    rows = traffic(14, drop=(10, 0.2))
+    file.write_text(lines(rows[:3000]))
+    watching = shell.start("watch", "agent.jsonl", "--every", "0.1", "--json")
+    try:
+        assert json.loads(watching.stdout.readline())["kind"] == "watching"
+        with file.open("a") as more:
+            more.write(lines(rows[3000:]))
+        assert json.loads(watching.stdout.readline())["kind"] == "alarm"
+    finally:
+        watching.send_signal(signal.SIGINT)
+        _, said = watching.communicate(timeout=60)
+    assert watching.returncode == 130
+    assert "Traceback" not in said
+    later = shell("watch", "agent.jsonl", "--once")
+    assert later.stdout.count("watching agent") == 0, later.stdout

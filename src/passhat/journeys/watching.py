@@ -473,6 +473,7 @@ class Follower:
     traces: dict[str, Trace] = field(default_factory=dict)
     finished: list[str] = field(default_factory=list)
     repeated: int = 0
+    unreadable: int = 0
 
     def poll(self, mapping: ColumnMap) -> Iterator[Trials]:
         """What is new, in the order in which it was written."""
@@ -513,8 +514,9 @@ class Follower:
                 if not mark.header:
                     mark.header, _, text = text.partition("\n")
                 text = f"{mark.header}\n{text}" if text else ""
-            elif _is_spans(text):
-                text = self._whole_traces(text)
+            else:
+                text = self._sound_lines(text)
+                text = self._whole_traces(text) if _is_spans(text) else text
             if text.strip():
                 yield from self._read_text(path, text, mapping)
 
@@ -540,6 +542,18 @@ class Follower:
             name = Path(self.source).stem or self.source
             trials = replace(trials, system=Categorical.of([name] * len(trials)))
         yield trials
+
+    def _sound_lines(self, text: str) -> str:
+        """The lines that are objects: a writer that died in a line must not stop the watch."""
+        sound = []
+        for line in filter(str.strip, text.split("\n")):
+            try:
+                whole = isinstance(msgspec.json.decode(line), dict)
+            except (msgspec.DecodeError, RecursionError):
+                whole = False
+            sound += [line] if whole else []
+            self.unreadable += not whole
+        return "".join(f"{line}\n" for line in sound)
 
     def _whole_traces(self, text: str) -> str:
         """The lines of traces that are whole: their first span, which has no parent, is here."""
@@ -621,10 +635,7 @@ def _spans(text: str) -> Iterator[tuple[str, bool, str]]:
     for line in text.split("\n"):
         if not line.strip():
             continue
-        try:
-            value = msgspec.json.decode(line)
-        except msgspec.DecodeError:
-            continue  # a line that was cut off when its writer died
+        value = msgspec.json.decode(line)
         if "resourceSpans" not in value:
             yield value["context"]["trace_id"], not value.get("parent_id"), line
             continue
@@ -719,8 +730,12 @@ def watch(
         )
         known = WatchState(watch=fresh, follower=Follower(source=source, format=format))
     while True:
+        before = known.follower.unreadable
         for trials in known.follower.poll(mapping or ColumnMap()):
             yield from known.watch.observe(trials)
+        if lost := known.follower.unreadable - before:
+            sentence = f"{plural(lost, 'line is', 'lines are')} no JSON object and left out"
+            yield WatchEvent(kind="note", sentence=sentence)
         if once:
             yield from known.watch.flush()
         save_state(known, place)
