@@ -1,4 +1,4 @@
-"""Every exception that passhat raises on purpose.
+"""Every exception that passhat raises on purpose, and the exit codes of commands.
 
 PasshatError                 the base of them all
 ├── InputError               what came from the user cannot be used (exit code 2)
@@ -25,6 +25,7 @@ PasshatError                 the base of them all
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import IntEnum
 
 from passhat.messages import plural, short_value
 
@@ -194,3 +195,18 @@ class ForgeError(RunError):
     def __init__(self, message: str, *, status: int | None = None) -> None:
         super().__init__(message)
         self.status = status
+
+
+class ExitCode(IntEnum):
+    """0 done or passed, 1 a demand failed, 2 usage, 3 incomplete, 4 undecided, 70 our own fault."""
+
+    PASS = 0
+    FAIL = 1
+    USAGE = 2
+    INCOMPLETE = 3
+    UNDECIDED = 4
+    UNEXPECTED = 70  # EX_SOFTWARE of sysexits.h
+    HUNG_UP = 129
+    INTERRUPTED = 130
+    BROKEN_PIPE = 141
+    TERMINATED = 143

@@ -65,7 +65,6 @@ def test_the_version_and_the_help_load_click_and_no_command(arguments):
         "passhat",
         "passhat._version",
         "passhat.cli",
-        "passhat.cli.exit_codes",
         "passhat.errors",
         "passhat.lazy",
         "passhat.messages",

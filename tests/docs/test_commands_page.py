@@ -8,7 +8,7 @@ import click
 import pytest
 
 from passhat.cli import COMMANDS, FORMERLY, main
-from passhat.cli.exit_codes import ExitCode
+from passhat.errors import ExitCode
 
 ROOT = Path(__file__).parents[2]
 GENERATOR = ROOT / "docs" / "reference" / "generate_commands.py"

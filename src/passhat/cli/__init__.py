@@ -12,8 +12,7 @@ from typing import IO, Any
 import click
 
 from passhat._version import __version__
-from passhat.cli.exit_codes import ExitCode
-from passhat.errors import ConfigurationError, InputError, PasshatError
+from passhat.errors import ConfigurationError, ExitCode, InputError, PasshatError
 from passhat.messages import closest, short
 
 # Each command's module (and function, if `list` and the like are taken) and what it does, in a few

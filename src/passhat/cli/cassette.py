@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
-from passhat.cli.exit_codes import ExitCode
 from passhat.cli.options import JSON, SectionedCommand, SectionedGroup, WholeNumber
 from passhat.dataclass import dataclass
-from passhat.errors import CassetteError
+from passhat.errors import CassetteError, ExitCode
 from passhat.messages import plural
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import click
 
-from passhat.cli.exit_codes import ExitCode
 from passhat.cli.forge_output import announce_run, forge_options, wanted
 from passhat.cli.options import (
     EXIT_CODES,
@@ -31,6 +30,7 @@ from passhat.cli.options import (
 from passhat.cli.output import Output, wants_page
 from passhat.cli.reading import say_note
 from passhat.cli.run_output import show_run
+from passhat.errors import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable

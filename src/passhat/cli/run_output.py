@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TextIO, TypedDict, get_arg
 
 import click
 
-from passhat.cli.exit_codes import ExitCode
 from passhat.cli.output import fitted_transcripts, in_shell
 from passhat.dataclass import dataclass
-from passhat.errors import RunError, RunInterrupted, StoreError
+from passhat.errors import ExitCode, RunError, RunInterrupted, StoreError
 from passhat.messages import plural
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ from typing import Any
 
 import click
 
-from passhat.cli.exit_codes import ExitCode
 from passhat.cli.options import (
     WHICH_COLUMNS,
     Number,
@@ -29,7 +28,7 @@ from passhat.cli.options import (
     store_option,
 )
 from passhat.cli.reading import ReadingOptions, reading_options
-from passhat.errors import MissingExtra
+from passhat.errors import ExitCode, MissingExtra
 
 
 @click.command(cls=SectionedCommand)

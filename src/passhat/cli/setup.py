@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 
 import click
 
-from passhat.cli.exit_codes import ExitCode
 from passhat.cli.options import (
     JSON,
     OneOf,
@@ -22,7 +21,7 @@ from passhat.cli.options import (
     output_options,
 )
 from passhat.cli.output import Output, usual_endings
-from passhat.errors import MissingExtra, SuiteError
+from passhat.errors import ExitCode, MissingExtra, SuiteError
 from passhat.messages import plural
 
 if TYPE_CHECKING:
