@@ -12,6 +12,7 @@ from scipy.stats import beta
 from bench.calibrate.cells import run_cells
 from bench.calibrate.simulated_suites import Difficulty
 from bench.calibrate.table import Table
+from passhat.analysis.reports.judged import LEAST_AGREEMENT, kappa_of
 from passhat.stats.estimate import Estimate, Interval
 from passhat.stats.judged import (
     Labels,
@@ -103,7 +104,8 @@ def tables(*, quick: bool = False) -> list[Table]:
         repetitions=repetitions,
         seed=SEED,
     )
-    return [corrected, others, _differences(quick=quick, share=share)]
+    differences = _differences(quick=quick, share=share)
+    return [corrected, others, differences, _people(quick=quick, share=share)]
 
 
 def cover(
@@ -346,6 +348,63 @@ def _chances(verdict: Booleans, rows: NDArray[np.intp]) -> NDArray[np.float64]:
     """Of each labelled trial, the share of trials with its verdict that were labelled."""
     shares = [(verdict[rows] == v).sum() / max(1, (verdict == v).sum()) for v in (False, True)]
     return np.asarray(shares)[verdict[rows].astype(int)]
+
+
+# People who err too: how far they agree, and what that leaves of a corrected number.
+
+SLIPS = (0.0, 0.02, 0.05, 0.08, 0.12, 0.16)
+"""How often a person's label is not what most people would say."""
+
+
+def _people(*, quick: bool, share: float) -> Table:
+    repetitions = 10 if quick else max(10, round(100 * share))
+    cells = [(150, slips, repetitions) for slips in (SLIPS[::3] if quick else SLIPS)]
+    found = (
+        [cover_people(*cell) for cell in cells]
+        if quick
+        else run_cells("judges: people", cover_people, cells)
+    )
+    rows = [
+        (f"{slips:g}", f"{kappa:.2f}", f"{refused:.2f}", f"{one:.3f}", f"{most:.3f}")
+        for (_, slips, _), (kappa, refused, one, most) in zip(cells, found, strict=True)
+    ]
+    return Table(
+        title="What is left of a corrected number where people err",
+        header=("labels wrong", "kappa of two people", "refused", "one person", "three of each"),
+        rows=rows,
+        finding="Coverage of the corrected pass@1 at a nominal 0.95: 50 tasks (Beta(12, 1)) x 10 "
+        "trials, sensitivity 0.9, specificity 0.85, 150 labels by verdict, of which each person "
+        "gets some wrong at random; with one person's labels, and with most of three people's. "
+        f"Refused: how often kappa over 30 trials that two people read is below {LEAST_AGREEMENT}.",
+        repetitions=repetitions,
+        seed=SEED,
+    )
+
+
+def cover_people(labels: int, slips: float, repetitions: int) -> tuple[float, float, float, float]:
+    """The mean kappa, how often labels are refused, and both coverages, in one world."""
+    rng = np.random.default_rng([SEED, labels, round(1000 * slips)])
+    kappas, covered = [], []
+    for _ in range(repetitions):
+        rates = RATES[2].draw((50,), rng)
+        truth = rng.random((50, 10)) < rates[:, None]
+        verdict = _judge(truth, 0.9, 0.85, 0.0, rng)
+        rows = _by_verdict(verdict, labels, rng)
+        people = truth.ravel()[rows] ^ (rng.random((3, labels)) < slips)
+        shared = rng.permutation(labels)[:30]
+        pairs = [(bool(a), bool(b)) for a, b in people[:2, shared].T]
+        kappas.append(kappa if (kappa := kappa_of(pairs)) is not None else 1.0)
+        passed = verdict.sum(axis=1)
+        verdicts = Verdicts(passed=passed, failed=10 - passed, errored=np.zeros(50, np.int64))
+        hits = []
+        for said in (people[0], people.sum(axis=0) > 1):
+            given = Labels(task=rows // 10, verdict=verdict.ravel()[rows], passed=said)
+            number = corrected_pass_rate(verdicts, given, scope="this suite")
+            hits.append(isinstance(number, Estimate) and float(rates.mean()) in number.interval)
+        covered.append(hits)
+    below = float(np.mean(np.array(kappas) < LEAST_AGREEMENT))
+    one, most = np.mean(covered, axis=0)
+    return float(np.mean(kappas)), below, float(one), float(most)
 
 
 def _rogan_gladen(labels: Labels, judged: float, rng: np.random.Generator) -> Interval:
