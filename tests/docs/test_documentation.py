@@ -1,5 +1,6 @@
 """What the documents say can be run: code runs, commands and their options exist, links lead on."""
 
+import itertools
 import re
 import shlex
 import tomllib
@@ -11,7 +12,7 @@ import pytest
 from ruamel.yaml import YAML
 
 import passhat
-from passhat.cli import main
+from passhat.cli import FORMERLY, main
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
@@ -47,6 +48,41 @@ def parse(words):
         assert found is not None, f"no such command: {parsed[0]}"
         command, rest = found, parsed[1:]
         context = click.Context(command, parent=context, info_name=parsed[0])
+
+
+def former_names(words):
+    """The former names of commands and options that the words use."""
+    group, rest = main, list(words)
+    if rest[0] in FORMERLY:
+        return rest[:1]
+    while isinstance(group, click.Group) and rest and not rest[0].startswith("-"):
+        if rest[0] in getattr(group, "formerly", {}):
+            return [f"{group.name} {rest[0]}"]
+        group = group.get_command(click.Context(group), rest.pop(0)) or group
+    used = {word.partition("=")[0] for word in itertools.takewhile(lambda w: w != "--", rest)}
+    former = (getattr(param, "formerly", ()) for param in group.params)
+    return sorted(used.intersection(itertools.chain(*former)))
+
+
+def inline_commands(page):
+    """What stands between backticks in a sentence and begins with `passhat`."""
+    prose = FENCE.sub("", page.read_text())
+    for line in re.findall(r"`passhat\s([a-z][^`]*)`", prose):
+        yield line.replace("'", " ").replace('"', " ").split()
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p.parent.name != "reference"], ids=name)
+def test_no_page_uses_a_former_name_of_a_command_or_an_option(page):
+    for words in [*console_commands(page), *inline_commands(page)]:
+        if words != ["validate", "-o", "faults.sarif"]:  # `check` writes no file
+            assert not former_names(words), shlex.join(["passhat", *words])
+
+
+def test_a_former_name_is_found_wherever_it_stands():
+    found = ["resume", "run --runs 3", "history list", "repeat --runs=3 -- ./agent", "flaky -v"]
+    assert all(former_names(shlex.split(one)) for one in found)
+    fine = ["run --trials 3", "history", "repeat --trials 3 -- ./agent --runs 3", "run --resume"]
+    assert not any(former_names(shlex.split(one)) for one in fine)
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=name)
