@@ -157,6 +157,42 @@ def test_no_page_breaks_an_accessibility_rule(
         assert axe_violations(page) == [], path
 
 
+@pytest.fixture(scope="session")
+def fallen_store(tmp_path_factory):
+    """Five calm runs, and one in which three of ten tasks stopped passing."""
+    path = tmp_path_factory.mktemp("fallen") / "history.db"
+    with History.open(path) as history:
+        for day in range(6):
+            run = history.start_run("support", started=f"2026-11-0{day + 1}T09:00:00.000+00:00")
+            trials = [
+                Trial(
+                    system="agent",
+                    task=f"task-{task}",
+                    trial=trial,
+                    outcome=Outcome(int(day < 5 or task < 7)),
+                )
+                for task in range(10)
+                for trial in range(6)
+            ]
+            history.add_trials(run, trials)
+            history.finish_run(run)
+    return path
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 400)])
+def test_one_click_leads_from_a_fall_on_the_overview_to_a_failing_trial(
+    serve_site, fallen_store, visit, axe_violations, scheme, width
+):
+    site = serve_site(fallen_store)
+    page = visit(site, "/", color_scheme=scheme, viewport={"width": width, "height": 800})
+    assert "Against the 5 runs before: " in page.locator(".attention").inner_text()
+    assert page.locator(".attention a.square.failed").count() == 18
+    assert axe_violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.get_by_label("task-8, trial 2: failed").click()
+    assert page.locator("h1").inner_text() == "task-8 #2 failed"
+
+
 def test_no_page_scrolls_sideways_on_a_telephone(serve_site, store, visit):
     site = serve_site(store)
     page = visit(site, "/", viewport={"width": 390, "height": 800})
