@@ -98,3 +98,26 @@ def test_the_first_screen_has_at_most_fifteen_lines_and_names_a_factor_that_matt
     assert "It depends on the user" in text
     assert "What moves the result" in render_terminal(report, verbose=True)
     assert '"factors":' in render_json(report).replace(" ", "")
+
+
+def test_tasks_that_a_factor_is_nothing_to_are_at_no_level_of_it():
+    """A suite with a task that has a user and another that has wordings."""
+    cells = [
+        ("refund", "refund", ["user=kind"]),
+        ("refund [user=terse]", "refund", ["user=terse"]),
+        ("greet", "greet", ["wording=as written"]),
+        ("greet [wording=polite]", "greet", ["wording=polite"]),
+        ("plain", "plain", []),
+    ]
+    rows = [cell for cell in cells for _ in range(6)]
+    trials = Trials.from_columns(
+        task=[task for task, _, _ in rows],
+        base=[base for _, base, _ in rows],
+        at=[at for _, _, at in rows],
+        trial=list(range(6)) * len(cells),
+        passed=[i % 3 > 0 for i in range(len(rows))],
+    )
+    found = {
+        one.name: [level.name for level in one.levels] for one in measure(trials).system().factors
+    }
+    assert found == {"user": ["kind", "terse"], "wording": ["as written", "polite"]}

@@ -201,12 +201,16 @@ def _table(
     passes = np.bincount(cell[passed], minlength=shape[0] * shape[1]).reshape(shape)
     several = (runs > 0).sum(axis=1) > 1
     unit = (kinds // len(settings)).astype(np.intp)
+    # Tasks that the factor is nothing to, such as those without a user, are at no level of it.
+    tried = runs[several].any(axis=0)
+    if tried.sum() < 2:
+        return None
     return LevelTable(
-        levels=levels,
+        levels=tuple(name for name, one in zip(levels, tried.tolist(), strict=True) if one),
         names=tuple(base.names[i] for i in unit[several].tolist()),
         unit=unit[several],
-        runs=runs[several].astype(np.int64),
-        passes=passes[several].astype(np.int64),
+        runs=runs[several][:, tried].astype(np.int64),
+        passes=passes[several][:, tried].astype(np.int64),
     )
 
 
@@ -282,6 +286,8 @@ def _kept(side: TaskSums, first: TaskSums, both: NDArray[np.bool_], confidence: 
 
     MOVER-R treats the tasks as fixed; the ratio of totals counts how it differs between tasks.
     """
+    if not both.any():
+        return Unavailable("no task has trials at both levels")
     sides = [
         TaskSums(runs=s.runs[both], total=s.total[both], squares=s.squares[both])
         for s in (side, first)
