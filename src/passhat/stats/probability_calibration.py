@@ -17,7 +17,8 @@ from passhat.stats.arguments import (
     random_generator,
     score_array,
 )
-from passhat.stats.estimate import Estimate, Interval, Unavailable
+from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Unavailable
+from passhat.stats.population_bounds import lower_ratio_quantile
 from passhat.stats.proportions import proportion_bounds, wilson_bounds
 
 # Draws of the noise in the bins: its 97.5 % quantile is then known to about 1 %.
@@ -186,3 +187,100 @@ def _chance_error(stated: Floats, bins: int) -> float:
     index = _bin_index(stated, bins)
     variance = np.bincount(index, weights=stated * (1 - stated), minlength=bins)
     return float(np.sqrt(variance * 2 / np.pi).sum() / stated.size)
+
+
+# Tasks as units: trials of one task share its difficulty, and are no independent evidence.
+
+FEWEST_ON_A_SIDE = 5
+"""Tasks with a pass, and tasks with a failure, from which on discrimination has an interval."""
+
+
+def discrimination(
+    probability: ArrayLike, outcome: ArrayLike, task: ArrayLike, *, confidence: float = CONFIDENCE
+) -> Estimate | Unavailable:
+    """The chance that a pass was stated with more confidence than a failure (AUROC, ties half).
+
+    The variance is that of structural components summed by task (Obuchowski 1997), the interval on
+    the logit scale with t on the smaller number of tasks that passed or failed, less one.
+
+    >>> stated, ended = [0.9, 0.8, 0.7, 0.4, 0.6, 0.3] * 3, [1, 1, 1, 0, 0, 0] * 3
+    >>> found = discrimination(stated, ended, list(range(6)) * 3)
+    >>> found.reason
+    'discrimination needs 5 tasks that passed and 5 that failed, there are 3 and 3'
+    """
+    level = confidence_level(confidence)
+    stated, happened = _checked(probability, outcome)
+    _, unit = np.unique(np.asarray(task), return_inverse=True)
+    passed = happened == 1
+    sides = np.unique(unit[passed]).size, np.unique(unit[~passed]).size
+    if min(sides) < FEWEST_ON_A_SIDE:
+        needed = f"{FEWEST_ON_A_SIDE} tasks that passed and {FEWEST_ON_A_SIDE} that failed"
+        return Unavailable(f"discrimination needs {needed}, there are {sides[0]} and {sides[1]}")
+    above, below = stated[passed], stated[~passed]
+    ahead = _share_below(above, below)
+    behind = 1 - _share_below(below, above)
+    value = float(ahead.mean())
+    units = int(unit.max()) + 1
+    parts = [
+        np.bincount(unit[rows], one, minlength=units)
+        - value * np.bincount(unit[rows], minlength=units)
+        for rows, one in ((passed, ahead), (~passed, behind))
+    ]
+    sizes = above.size, below.size
+    variance = sum(
+        side / (side - 1) * float(part @ part) / size**2
+        for part, side, size in zip(parts, sides, sizes, strict=True)
+    )
+    variance += 2 * units / (units - 1) * float(parts[0] @ parts[1]) / (sizes[0] * sizes[1])
+    interval = None
+    if 0 < value < 1 and variance > 0:
+        width = float(special.stdtrit(min(sides) - 1, (1 + level) / 2)) * np.sqrt(variance)
+        logit, half = np.log(value / (1 - value)), width / (value * (1 - value))
+        interval = Interval(*(float(1 / (1 + np.exp(-(logit + s * half)))) for s in (-1, 1)))
+    return Estimate(
+        value=value,
+        interval=interval,
+        method="AUROC, components by task, logit-t",
+        confidence=level,
+        scope=TASKS_LIKE_THESE,
+        tasks=units,
+        runs=stated.size,
+        notes=() if interval else ("every pass was stated above every failure, or none",),
+    )
+
+
+def _share_below(values: Floats, others: Floats) -> Floats:
+    """For each value the share of the others that are smaller, ties half."""
+    ordered = np.sort(others)
+    first, last = (np.searchsorted(ordered, values, side=side) for side in ("left", "right"))
+    share: Floats = (first + last) / (2 * ordered.size)
+    return share
+
+
+def brier_by_task(
+    probability: ArrayLike, outcome: ArrayLike, task: ArrayLike, *, confidence: float = CONFIDENCE
+) -> Estimate | Unavailable:
+    """The Brier score with tasks as units: a Dirichlet bound on their losses, for similar tasks.
+
+    >>> round(brier_by_task([0.9, 0.3, 0.6], [1, 0, 1], [0, 0, 1]).value, 4)
+    0.0867
+    """
+    level = confidence_level(confidence)
+    stated, happened = _checked(probability, outcome)
+    _, unit = np.unique(np.asarray(task), return_inverse=True)
+    sizes = np.bincount(unit).astype(np.float64)
+    if sizes.size < 2:
+        return Unavailable("the Brier score of similar tasks needs two tasks")
+    losses = np.bincount(unit, (stated - happened) ** 2)
+    value, tail = float(losses.sum() / sizes.sum()), (1 - level) / 2
+    low = float(lower_ratio_quantile(losses, sizes, tail))
+    high = 1 - float(lower_ratio_quantile(sizes - losses, sizes, tail))
+    return Estimate(
+        value=value,
+        interval=Interval(min(low, value), max(high, value)),
+        method="Dirichlet over tasks",
+        confidence=level,
+        scope=TASKS_LIKE_THESE,
+        tasks=int(sizes.size),
+        runs=stated.size,
+    )

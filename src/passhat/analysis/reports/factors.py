@@ -34,11 +34,13 @@ from passhat.stats.factors import (
     LevelTest,
     factor_effect,
     level_test,
+    outcome_consistency,
     pass_hat_of_levels,
     spread_of_levels,
 )
 from passhat.stats.multiple_testing import holm
 from passhat.stats.paired import PairedDifference, paired_difference
+from passhat.stats.probability_calibration import brier_by_task, calibration, discrimination
 from passhat.stats.sufficient_statistics import TaskSums
 from passhat.stats.suite_mean import suite_estimate
 from passhat.stats.usage import ratio_of_totals
@@ -77,7 +79,8 @@ class Factor:
     """A factor, what it moves, whether its levels matter, and its levels, the reference first.
 
     `test` is exact for these tasks; `p_value` is corrected for the number of factors (Holm).
-    `worst` is the rate of the level that is truly worst. `with_one` and `with_others` are pass^k of
+    `worst` is the rate of the level that is truly worst, `kept` what all others keep of the rate of
+    the first. `with_one` and `with_others` are pass^k of
     k trials at one level and each at another. `like_these` is pass^k for levels like these.
     `apart` are the tasks whose levels differ most, with the rate at each level.
     """
@@ -89,6 +92,7 @@ class Factor:
     levels: tuple[FactorLevel, ...]
     worst_level: str
     worst: Number
+    kept: Number
     k: int
     with_one: Number
     with_others: Number
@@ -229,6 +233,7 @@ def _measured(name: str, table: LevelTable, options: ReportOptions) -> Factor:
         levels=levels,
         worst_level=lowest,
         worst=worst,
+        kept=_kept_by_others(table, level),
         k=k,
         with_one=pass_hat_of_levels(runs, passes, k, other=False, confidence=level),
         with_others=pass_hat_of_levels(runs, passes, k, other=True, confidence=level),
@@ -305,6 +310,16 @@ def _kept(side: TaskSums, first: TaskSums, both: NDArray[np.bool_], confidence: 
     )
 
 
+def _kept_by_others(table: LevelTable, confidence: float) -> Number:
+    """What the other levels together keep of the first level's rate."""
+    first = _sums(table, 0)
+    others = TaskSums.of_passes(table.runs[:, 1:].sum(axis=1), table.passes[:, 1:].sum(axis=1))
+    both = (first.runs > 0) & (others.runs > 0)
+    if not both.any():
+        return Unavailable("no task has trials at the first level and at another")
+    return _kept(others, first, both, confidence)
+
+
 def worst_level(table: LevelTable, confidence: float) -> tuple[str, Number]:
     """The level that looks worst, and the rate of the one that truly is, whichever that is.
 
@@ -364,3 +379,105 @@ def _apart(table: LevelTable) -> dict[str, dict[str, float]]:
         }
         for i in order
     }
+
+
+# The metrics of HAL's reliability evaluation (arXiv:2602.16666) that trials alone give, under its
+# names. What its own formulas give is kept beside ours, to compare tables.
+
+ROBUSTNESS = {
+    "robustness_fault_injection": "fault",
+    "robustness_structural": "environment",
+    "robustness_prompt_variation": "wording",
+}
+"""HAL's names for what is kept under the levels of a factor."""
+
+
+@result_dataclass(frozen=True, slots=True, kw_only=True)
+class HalMetric:
+    """A metric of HAL: our number, and the value that HAL's formula gives."""
+
+    number: Number
+    hal_value: float | None
+
+
+def measure_hal(
+    trials: Trials | None, factors: Sequence[Factor], options: ReportOptions
+) -> dict[str, HalMetric]:
+    """HAL's metrics, where trials state their confidence or took place under conditions."""
+    if trials is None or (trials.stated_confidence is None and not factors):
+        return {}
+    own = trials.at_reference()
+    found = {"consistency_outcome": _consistency(own, options)}
+    by_name = {factor.name: factor for factor in factors}
+    for name, factor in ROBUSTNESS.items():
+        if factor in by_name:
+            value = _accuracy_ratio(trials, own, factor)
+            found[name] = HalMetric(number=by_name[factor].kept, hal_value=value)
+    return found | _predictability(own, options)
+
+
+def _consistency(trials: Trials, options: ReportOptions) -> HalMetric:
+    counts = trials.tally()
+    runs, passes = counts.runs(options.errors), counts.passed
+    several = runs >= 2
+    rate = passes[several] / runs[several]
+    return HalMetric(
+        number=outcome_consistency(runs, passes, confidence=options.confidence),
+        hal_value=float(((2 * rate - 1) ** 2).mean()) if several.any() else None,
+    )
+
+
+def _accuracy_ratio(trials: Trials, own: Trials, factor: str) -> float | None:
+    """HAL's ratio: all trials pooled, and cut off at 1."""
+    if own is trials:
+        return None
+    words = [word for word in trials.words("at") if word.startswith(f"{factor}=")]
+    plain = set(own.words("at"))
+    other = np.zeros(len(trials), dtype=bool)
+    for word in words:
+        if word not in plain:
+            other |= trials.has_word("at", word)
+    rates = [float((one.outcome == Outcome.PASSED).mean()) for one in (trials.take(other), own)]
+    return min(rates[0] / rates[1], 1.0) if other.any() and rates[1] > 0 else None
+
+
+def _predictability(trials: Trials, options: ReportOptions) -> dict[str, HalMetric]:
+    """Whether what the agent said of its own success came true."""
+    stated = trials.stated_confidence
+    if stated is None:
+        return {}
+    kept = ~np.isnan(stated) & (trials.outcome != Outcome.ERRORED)
+    if not kept.any():
+        return {}
+    said, ended = stated[kept], (trials.outcome[kept] == Outcome.PASSED).astype(np.float64)
+    task, level = trials.task.codes[kept], options.confidence
+    scored = calibration(said, ended, confidence=level, rng=options.seed)
+    brier = brier_by_task(said, ended, task, confidence=level)
+    apart = discrimination(said, ended, task, confidence=level)
+    above, below = said[ended == 1], said[ended == 0]
+    pairs = above[:, None] - below[None, :] if above.size * below.size <= _MOST_PAIRS else None
+    hal_apart = None
+    if pairs is not None and pairs.size:
+        hal_apart = float((pairs > 0).mean() + (pairs == 0).mean() / 2)
+    return {
+        "predictability_calibration": HalMetric(
+            number=scored if isinstance(scored, Unavailable) else _from_one(scored.ece),
+            hal_value=None if isinstance(scored, Unavailable) else 1 - scored.ece.value,
+        ),
+        "predictability_roc_auc": HalMetric(number=apart, hal_value=hal_apart),
+        "predictability_brier_score": HalMetric(
+            number=_from_one(brier), hal_value=1 - float(((said - ended) ** 2).mean())
+        ),
+    }
+
+
+_MOST_PAIRS = 10_000_000
+
+
+def _from_one(number: Number) -> Number:
+    """1 minus the number, with its interval."""
+    if isinstance(number, Unavailable):
+        return number
+    ends = number.interval
+    turned = None if ends is None else Interval(1 - ends.high, 1 - ends.low)
+    return replace(number, value=1 - number.value, interval=turned)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from passhat.analysis.reports.dependence import LETTERS, SeedSpread, lay_out_seeds, seeded_runs
 from passhat.analysis.reports.evidence import Evidence, ReportOptions, make_provenance, sources_of
-from passhat.analysis.reports.factors import measure_factors
+from passhat.analysis.reports.factors import HalMetric, measure_factors, measure_hal
 from passhat.analysis.reports.judged import with_corrections
 from passhat.analysis.reports.metrics import (
     Bars,
@@ -208,6 +208,7 @@ def _measure_system(subject: SystemTrials, options: ReportOptions, *, parts: boo
         ),
         excluded=_exclusions(evidence, ks),
         factors=partial(measure_factors, subject.every, options) if parts else (),
+        hal=partial(_hal, subject.every, options) if parts else {},
         levels=_parts(subject, options, "level") if parts else {},
         tags=_parts(subject, options, "tag") if parts else {},
         notes=(
@@ -217,6 +218,10 @@ def _measure_system(subject: SystemTrials, options: ReportOptions, *, parts: boo
         ),
         steps=None if trials is None else _steps(trials, level),
     )
+
+
+def _hal(trials: Trials | None, options: ReportOptions) -> Mapping[str, HalMetric]:
+    return measure_hal(trials, measure_factors(trials, options), options)
 
 
 def _conditions(evidence: Evidence) -> int:

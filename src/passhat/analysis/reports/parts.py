@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from passhat.analysis.reports.dependence import Disturbance, SeedSpread
 from passhat.analysis.reports.evidence import Counts, Evidence, Floats
-from passhat.analysis.reports.factors import Factor
+from passhat.analysis.reports.factors import Factor, HalMetric
 from passhat.arguments import HEADLINE_K, probability
 from passhat.dataclass import dataclass, lazy_field, result_dataclass
 from passhat.errors import ArgumentError
@@ -317,8 +317,9 @@ class SystemReport:
     Parts that few people look at (lazy fields, levels, tags) are measured on first use: `noise` is
     how much of the mean's interval comes from runs and how much from tasks, `decay` what more
     attempts at every task would show and in what order the runs came, `unsettled` what the trials
-    do not decide and how many more runs would, `factors` what moves the result. `asked_k` is the k
-    that a gate asked about: every sentence speaks of it.
+    do not decide and how many more runs would, `factors` what moves the result, `hal` metrics
+    under the names of another tool. `asked_k` is the k that a gate asked about: every sentence
+    speaks of it.
     """
 
     name: str
@@ -338,6 +339,7 @@ class SystemReport:
     unsettled: lazy_field[tuple[Unsettled, ...]] = lazy_field()
     excluded: tuple[Exclusion, ...]
     factors: lazy_field[tuple[Factor, ...]] = lazy_field()
+    hal: lazy_field[Mapping[str, HalMetric]] = lazy_field()
     levels: Mapping[str, SystemReport] = field(default_factory=dict)
     tags: Mapping[str, SystemReport] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

@@ -329,6 +329,14 @@ def _decay(system: SystemReport, _: Scope) -> Named:
         yield from ((f"decay[{k}]", percent) for k, percent in enumerate(order.decay, 1))
 
 
+def _hal(name: str) -> Find:
+    def find(system: SystemReport, _: Scope) -> Named:
+        if name in system.hal:
+            yield name, system.hal[name].number
+
+    return find
+
+
 def _labelled(label: str) -> Find:
     return lambda system, _: iter([(f"tasks.{label}", float(system.tasks.count(label)))])
 
@@ -455,6 +463,18 @@ METRIC_FORMS: tuple[MetricForm, ...] = (
     _share(
         "reliability@{k}", "another name for pass^k", _metrics("^", called="reliability@"),
         read=_read_passed,
+    ),
+    *(
+        _other(name, meaning, _hal(name))
+        for name, meaning in (
+            ("consistency_outcome", "1 minus twice the chance that two trials of a task differ"),
+            ("robustness_fault_injection", "what is kept of the pass rate under faults"),
+            ("robustness_structural", "what is kept of it in a changed environment"),
+            ("robustness_prompt_variation", "what is kept of it with other wordings"),
+            ("predictability_calibration", "1 minus the calibration error of stated confidence"),
+            ("predictability_roc_auc", "the chance that a pass was stated above a failure"),
+            ("predictability_brier_score", "1 minus the Brier score of stated confidence"),
+        )
     ),
     _share("icc", "the share of the spread that lies between tasks", _spread("icc", "icc")),
     _share("luck", "the share of the spread that is chance, not the task", _spread("luck", "luck")),

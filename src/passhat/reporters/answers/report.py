@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 
 from passhat.analysis.reports.dependence import Disturbance
 from passhat.analysis.reports.evidence import Provenance
-from passhat.analysis.reports.factors import Factor, FactorLevel
+from passhat.analysis.reports.factors import Factor, FactorLevel, HalMetric
 from passhat.analysis.reports.judged import as_people_grade
 from passhat.analysis.reports.parts import (
     LABELS,
@@ -412,6 +412,12 @@ _FACTOR = JsonShape(
     share=_share,
     parts=[_LEVEL],
 )
+_HAL = JsonShape(
+    "hal_metric",
+    HalMetric,
+    "A metric of HAL's reliability evaluation: our number, and what HAL's own formula gives.",
+    "number hal_value",
+)
 _TASK = JsonShape(
     "task",
     TaskRow,
@@ -438,7 +444,7 @@ SYSTEM = JsonShape(
     "Everything measured about one system; reliability@k is the suite's mean pass^k.",
     "name verdict tasks=design.tasks trials=design.trials errors=design.errors runs=design metrics "
     "variance noise seeds rounds disturbances decay task_table labels bars error_policy=errors "
-    "features tools unsettled excluded factors levels tags steps notes",
+    "features tools unsettled excluded factors hal levels tags steps notes",
     verdict=_verdict,
     metrics=_metrics,
     seeds=_seeds,

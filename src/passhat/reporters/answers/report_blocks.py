@@ -332,6 +332,7 @@ def system_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
         *_explanations(system),
         *_task_blocks(system, options),
         *factor_blocks(system),
+        *_hal_blocks(system),
         *_effort_blocks(system),
         *(
             systems_table(group, title)
@@ -615,6 +616,22 @@ def _factor_sentences(factor: Factor) -> list[str]:
         shown = ", ".join(f"{short(name)} {percent(rate)}" for name, rate in rates.items())
         said.append(f"Levels are furthest apart in {short(task)}: {shown}.")
     return said
+
+
+def _hal_blocks(system: SystemReport) -> list[Block]:
+    """The metrics of HAL, with what its own formulas give."""
+    rows = []
+    for name, one in system.hal.items():
+        number, reason = one.number, ""
+        if isinstance(number, Unavailable):
+            shown, reason = "-", number.reason
+        else:
+            shown = f"{number.value:.3f}{decimals(number.interval)}"
+        by_hal = "-" if one.hal_value is None else f"{one.hal_value:.3f}"
+        rows.append((name, shown, by_hal, reason))
+    header = ("under HAL's names", "similar tasks", "by HAL's formula", "")
+    table = Table(header=header, rows=tuple(rows), left=(0, 1, 2, 3), spare=(3,))
+    return [table] if rows else []
 
 
 def _effort_blocks(system: SystemReport) -> list[Block]:
