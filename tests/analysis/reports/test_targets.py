@@ -72,7 +72,11 @@ def test_a_task_with_too_few_runs_says_so():
 
 
 def a_table_with_everything() -> Trials:
-    trials = simulate(tasks=6, runs=10, world=SimulationModel(error_rate=0.1, seeds=5), seed=1)
+    trials = simulate(tasks=6, runs=20, world=SimulationModel(error_rate=0.1, seeds=5), seed=1)
+    under = [
+        *[()] * 10,
+        *[(f"{factor}=all",) for factor in ("fault", "environment", "wording")] * 4,
+    ]
     return Trials.from_records(
         replace(
             trial,
@@ -82,6 +86,8 @@ def a_table_with_everything() -> Trials:
             ),
             level="first" if trial.task < "task-3" else "second",
             tools=("get weather (v2)",) if trial.trial % 3 else (),
+            at=under[trial.trial],
+            stated_confidence=0.25 + trial.trial / 40,
         )
         for trial in trials
     )
