@@ -86,6 +86,7 @@ class PageState:
 
     sent: dict[tuple[str, str], str] = field(default_factory=dict)
     begun: bool = False
+    replayed: int = 0
     expected: PlannedRun = field(default_factory=PlannedRun)
     funnels: list[Funnel] = field(default_factory=list)
     tags: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -103,14 +104,15 @@ class PageState:
             for task in (changed if self.begun else ())
             for trial, outcome in self._fresh(task)
         ]
-        ended = [trial for task in changed for trial in self._ended(task)]
+        systems = _counts(progress)
+        finished = {name: sum(counts) for name, counts in systems.items()}
+        done = sum(finished.values())
+        new = self.begun or done != self.replayed  # else `watching` has seen all of them
+        ended = [trial for task in changed for trial in self._ended(task)] if new else []
         for funnel in self.funnels:
             funnel.replay(ended)
         self.begun = True
         self.sent |= {(task.system, task.task): task.runs for task in changed}
-        systems = _counts(progress)
-        finished = {name: sum(counts) for name, counts in systems.items()}
-        done = sum(finished.values())
         fewest, most = self._trials_expected(finished)
         return {
             "status": progress.status,
@@ -245,6 +247,7 @@ def watching(history: History, run: Run) -> PageState:
     trials = ended_trials(history, run)
     for funnel in watch.funnels:
         funnel.replay(trials)
+    watch.replayed = len(trials)
     return watch
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from passhat.dataclass import dataclass
 from passhat.history.database import ALL, Row
@@ -71,9 +71,11 @@ class TaskProgress:
     runs: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndedTrial:
-    """One finished trial: whose it was, its number and how it ended."""
+class EndedTrial(NamedTuple):
+    """One finished trial: whose it was, its number and how it ended.
+
+    A tuple, as a page that is watched reads a hundred thousand of them.
+    """
 
     system: str
     task: str
@@ -320,7 +322,7 @@ def ended_trials(history: History, run: Run) -> list[EndedTrial]:
         "WHERE x.run = ? ORDER BY x.sequence",
         (run.id,),
     )
-    return _records(EndedTrial, rows)
+    return list(map(EndedTrial._make, rows))
 
 
 def tags_of_tasks(history: History, run: Run) -> dict[str, frozenset[str]]:
