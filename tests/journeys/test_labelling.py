@@ -116,6 +116,19 @@ def test_each_key_is_a_label_and_the_verdict_is_shown_only_after_it(run):
     assert all(one.chance and one.at for one in said)
 
 
+def test_the_rubric_is_shown_where_the_suite_of_the_run_is_in_the_folder(folder):
+    folder.write(
+        "passhat.yml",
+        "name: s\njudge: {model: local/smollm2}\nsystems: [{name: a, model: local/smollm2}]\n"
+        "tasks: [{name: t0, prompt: Say hi., expect: [{judge: Is it polite?}]}]\n",
+    )
+    folder.write("log.csv", "task,trial,passed\nt0,0,1\nt0,1,0\nt1,0,1\n")
+    assert folder("history", "add", "log.csv", "--suite", "s").exit_code == 0
+    said = CliRunner().invoke(main, ["label", "--by", "ann"], input="ppp").stdout
+    assert said.count("rubric: Is it polite?") == 2
+    assert "3 trials to label" in said
+
+
 def test_a_session_that_is_killed_loses_nothing_and_goes_on_where_it_was(run):
     terminal = Terminal(run, "latest", "--by", "ann", "--budget", "6")
     for _ in range(3):

@@ -283,3 +283,14 @@ def test_a_suite_names_a_panel_once_for_all_rubrics(run, monkeypatch):
     )
     notes = json.loads(done.stdout)["report"]["notes"]
     assert any("the judges disagreed in 50% of pairs of readings" in note for note in notes)
+
+
+def test_what_a_run_says_of_its_judge_stands_beside_what_people_say(run):
+    done, _ = run(lambda asked: grade(0.0 if asked.body["seed"] % 3 == 0 else 1.0), store=True)
+    assert done.exit_code in (0, 1), done.output
+    labelled = CliRunner().invoke(main, ["label", "--by", "ann"], input="pppp")
+    assert labelled.exit_code == 0, labelled.output
+    found = json.loads(CliRunner().invoke(main, ["judge", "latest", "--json"]).stdout)
+    assert any("disagreed with itself in 67%" in note for note in found["notes"])
+    shown = " ".join(CliRunner().invoke(main, ["judge", "latest"]).stdout.split())
+    assert "The judge disagreed with itself in 67% of pairs of readings" in shown

@@ -197,6 +197,8 @@ def _show(session: LabelSession, one: Assignment, place: str) -> None:
     system, task, trial = one.key
     transcript = session.transcript(one.key)
     click.echo(f"--- {place}: {safe_lines(task)}, trial {trial}, {safe_lines(system)} ---")
+    for rubric in session.rubrics(one.key):
+        click.echo(safe_lines(f"rubric: {rubric}"))
     for turn in transcript.messages:
         calls = ", ".join(f"{call.name}({call.arguments})" for call in turn.calls)
         said = " ".join(text for text in (turn.text, calls and f"[calls {calls}]") if text)

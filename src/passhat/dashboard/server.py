@@ -462,6 +462,7 @@ class Pages:
                     values |= {
                         "one": one.key,
                         "cards": transcript_cards(said.cut(LONGEST_TRANSCRIPT)),
+                        "rubrics": session.rubrics(one.key),
                     }
                 values |= {"left": len(still), "assigned": len(session.assigned)}
         return page(

@@ -6,6 +6,7 @@ import csv
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from passhat.arguments import CONFIDENCE, whole_number
 from passhat.dataclass import dataclass
-from passhat.errors import ArgumentError, InputError, ReadError
+from passhat.errors import ArgumentError, InputError, PasshatError, ReadError
 from passhat.journeys.results import ResultsLike, trials_of
 from passhat.messages import cut_middle, short_value
 from passhat.records import Outcome, Trials
@@ -24,6 +25,7 @@ from passhat.records.transcript import Transcript
 if TYPE_CHECKING:
     from passhat.analysis.reports.judged import JudgeCheck
     from passhat.history import History, Run
+    from passhat.records import Suite
 
 BUDGET = 60
 """Labels of one person, unless another number is asked for: an hour's work."""
@@ -146,6 +148,7 @@ class LabelSession:
 
     def __init__(self, history: History, run: Run, *, by: str, wanted: str, budget: int) -> None:
         self._history, self.run, self.by = history, run, by
+        self._suite: Suite | None = None
         self.trials = history.trials(run)
         self.assigned = choose_trials(self.trials, wanted, budget, seed=run.key)
 
@@ -158,6 +161,19 @@ class LabelSession:
             by = {label.by for label in self._history.labels(self.run).get(one.key, ())}
             if self.by not in by and (not by or place % SHARED == 0):
                 yield one
+
+    def rubrics(self, key: TrialKey) -> tuple[str, ...]:
+        """What the judge looks for in a trial, where the suite of the run is in this folder."""
+        from passhat.suite import suite_in
+
+        if self._suite is None:
+            with suppress(PasshatError):  # a suite with an error keeps nobody from labelling
+                self._suite = suite_in(Path())
+        if self._suite is None or self._suite.name != self.run.suite:
+            return ()
+        tasks = (task for task in self._suite.tasks if task.name == key[1])
+        every = (expectation for task in tasks for expectation in task.expectations())
+        return tuple(str(one.value) for one in every if one.matcher == "judge")
 
     def transcript(self, key: TrialKey) -> Transcript:
         """What the agent said and did, without its grades."""

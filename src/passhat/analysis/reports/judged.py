@@ -290,6 +290,7 @@ class JudgeCheck(Displayed):
     """What labels of people show of the judge that graded some trials.
 
     `where` says where it errs, one sentence each; `people` how far people agree with one another.
+    `notes` are what the run says of its judge: how far it agrees with itself, and what it took.
     """
 
     trials: int
@@ -301,6 +302,7 @@ class JudgeCheck(Displayed):
     people_agreement: Number
     tasks: tuple[tuple[str, int, int], ...]
     where: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return short_repr("JudgeCheck", plural(self.labels, "label"), see=".errors, .where")
@@ -340,6 +342,14 @@ def check_judge(trials: Trials, *, confidence: float = CONFIDENCE) -> JudgeCheck
         people_agreement=_people_agreement(twice, confidence),
         tasks=tuple((trials.tasks[i], int(wrong[i]), int(read[i])) for i in worst),
         where=tuple(_where(trials, row, labels)),
+        notes=tuple(
+            dict.fromkeys(
+                note
+                for source in trials.sources
+                for note in source.notes
+                if note.startswith(("the judge ", "the judges "))
+            )
+        ),
     )
 
 

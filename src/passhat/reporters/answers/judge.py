@@ -43,6 +43,7 @@ class JudgeAnswer(Answer[JudgeCheck]):
             f"Tasks where it errs most: {worst}." if worst else "",
             *(f"{one[0].upper()}{one[1:]}." for one in check.where),
             _people(check),
+            *(f"{one[0].upper()}{one[1:]}." for one in check.notes),
             f"{plural(check.unused, 'more label is', 'more labels are')} of trials that nobody "
             "chose at random, and not counted."
             if check.unused
@@ -97,6 +98,6 @@ JUDGE = JsonShape(
     JudgeCheck,
     "How far a judge and people agree; `where` says where it errs, tested.",
     "schema verdict trials labels unused passed_by_judge errors people people_agreement tasks "
-    "where",
+    "where notes",
     verdict=verdict,
 )
