@@ -240,3 +240,22 @@ def test_nothing_is_concluded_from_calls_where_none_was_recorded():
     assert found.counts.without_calls == found.counts.runs == 24
     assert "No tool calls were recorded" in verdict(found)
     assert "24 trials left no tool call" in compared_text(found)
+
+
+def _answered(*outcomes):
+    """One task whose trials passed, failed or errored, with what each answered."""
+    rows = ["task,passed,error,output"]
+    for outcome in outcomes:
+        error = "no route to host" if outcome == "error" else ""
+        rows.append(f"refund,{outcome == 'pass'},{error},{outcome}")
+    return explain(*read_with_transcripts("\n".join(rows).encode()))
+
+
+def test_trials_that_errored_are_not_called_failing_and_their_error_is_shown():
+    some = " ".join(render(_answered("pass", "fail", "error", "error", "fail")).split())
+    assert 'all 2 failing trials answered "fail"' in some
+    assert "And 2 of 5 trials errored: no route to host." in some
+    assert "2/3 refund" in some
+    only = render(_answered("pass", "error", "error"))
+    assert only.split("\n")[0] == "No trial failed, but 2 of 3 trials errored: no route to host."
+    assert "errored" not in render(_answered("pass", "fail"))

@@ -189,11 +189,12 @@ def explain(
 def _failing_tasks(
     runs: Sequence[ExplainedRun], unread: Container[TranscriptKey]
 ) -> Iterator[FailingTask]:
-    """The tasks with failed or errored trials, those that fail most often first.
+    """The tasks with failed trials, those that fail most often first; an error is no failure.
 
     Of a big log those whose transcripts were read come before the others.
     """
-    groups = [group for group in runs_by_task(runs) if not all(run.passed for run in group)]
+    judged = [run for run in runs if run.outcome is not Outcome.ERRORED]
+    groups = [group for group in runs_by_task(judged) if not all(run.passed for run in group)]
 
     def rank(group: Sequence[ExplainedRun]) -> tuple[bool, float]:
         left = all(run.key in unread for run in group)

@@ -108,13 +108,17 @@ class ExplanationAnswer(Answer[Explanation]):
         """What failing trials do that passing ones do not, task by task."""
         explanation = self.result
         counts = explanation.counts
-        if not explanation.failing:
+        if not counts.failed:
             return [Headline(verdict(explanation))]
         if counts.without_transcript == counts.read:
-            return _without_transcripts(explanation, options)
-        if counts.without_calls + counts.without_transcript == counts.read:
-            return _answers_screen(explanation)
-        return _calls_screen(explanation, options)
+            blocks = _without_transcripts(explanation, options)
+        elif counts.without_calls + counts.without_transcript == counts.read:
+            blocks = _answers_screen(explanation)
+        else:
+            blocks = _calls_screen(explanation, options)
+        if counts.errored:
+            blocks.insert(1, Remark(f"And {_errors(explanation)}"))
+        return blocks
 
     def rows(self) -> Records:
         """A row a cause that was named."""
@@ -172,7 +176,9 @@ def verdict(explanation: Explanation) -> str:
     counts = explanation.counts
     if counts.failed + counts.errored == 0:
         return "No trial failed: there is nothing to explain."
-    failed = f"{counts.failed + counts.errored:,} of {plural(counts.runs, 'trial')} failed"
+    if not counts.failed:
+        return f"No trial failed, but {_errors(explanation)}"
+    failed = f"{counts.failed:,} of {plural(counts.runs, 'trial')} failed"
     if counts.without_transcript == counts.read:
         return f"Cannot say why: these results hold no transcripts. {failed}."
     if counts.without_calls + counts.without_transcript == counts.read:
@@ -189,6 +195,21 @@ def verdict(explanation: Explanation) -> str:
             f"The trials say it themselves: {said}. Nothing in their calls goes together with it."
         )
     return "Nothing in the calls goes together with failing: luck, or a cause they do not show."
+
+
+def _errors(explanation: Explanation) -> str:
+    """How many trials errored, and with what most of them did."""
+    counts = explanation.counts
+    kinds = [one for one in explanation.categories if one.kind == ERROR]
+    text = f"{counts.errored:,} of {plural(counts.runs, 'trial')} errored"
+    if not kinds:
+        return f"{text}."
+    most = kinds[0]
+    share = f" ({most.count:,} of them)" if most.count < counts.errored else ""
+    return f"{text}: {shorten(most.what, LONGEST_ERROR)}{share}".rstrip(".") + "."
+
+
+LONGEST_ERROR = 120
 
 
 def _by_first_difference(explanation: Explanation) -> str:
@@ -270,7 +291,7 @@ def _answers_screen(explanation: Explanation) -> list[Block]:
         Headline(verdict(explanation)),
         table,
         *_more_tasks(explanation),
-        Remark("To see calls, return the messages too: passhat init shows how.", apart=True),
+        Remark('To see calls, return them too: {"answer": ..., "messages": [...]}.', apart=True),
         *([Remark(some)] if (some := _some_read(explanation)) else []),
     ]
 
