@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from passhat.analysis.reports.evidence import count_evidence
 from passhat.analysis.reports.measure import measure
-from passhat.errors import ArgumentError
+from passhat.errors import ArgumentError, ReadError
 from passhat.history import History
 from passhat.history.store import TRIAL_COLUMNS, trial_row
 from passhat.ingest import read_tallies, read_trials, write_trials
@@ -109,6 +109,13 @@ def test_columns_and_patterns_name_conditions(tmp_path):
     assert by_name.base.texts()[:2] == ["t0", "t0"]
     assert by_name.to_columns()["at"][:2] == [(), ("wording=typos",)]
     assert by_name.at_reference().tasks == ("t0", "t1", "t2")
+
+
+def test_trials_that_a_condition_tells_apart_are_refused_with_the_way_to_name_it(tmp_path):
+    rows = ["task,user,trial,passed", *(f"t{i},{u},0,1" for i in range(3) for u in "ab")]
+    (tmp_path / "t.csv").write_text("\n".join(rows))
+    with pytest.raises(ReadError, match="`factor='user'` if it is a condition"):
+        read_trials(tmp_path / "t.csv")
 
 
 @pytest.mark.parametrize("factor", ["(", "(.*)#(.*)", "(?P<task>.*)"])

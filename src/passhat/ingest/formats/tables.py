@@ -259,7 +259,8 @@ def _kept_apart(
     shown = ", ".join(f"{short(name)} ({few(told[name][1], 3)})" for name in best[:3])
     named = ",".join(filter(None, (found.get("system"), best[0])))
     some = f" in {told[best[0]][0]} of {len(twice)} cases" if told[best[0]][0] < len(twice) else ""
-    return f" They differ in {shown}: `system={named!r}` keeps them apart{some}."
+    condition = f"`factor={best[0]!r}` if it is a condition of one agent"
+    return f" They differ in {shown}: `system={named!r}` keeps them apart{some}, or {condition}."
 
 
 def _without_missing(table: TrialTable) -> TrialTable:
