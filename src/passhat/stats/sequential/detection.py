@@ -79,7 +79,7 @@ def floor_of(count: float, mean: float, deviation: float, *, error: float) -> fl
     standard `deviation` of the observations, which knows how far they really spread.
 
     >>> round(floor_of(400, 0.9, 0.3, error=0.01), 3)
-    0.858
+    0.86
     """
     z = -NormalDist().inv_cdf(error)
     middle = (mean + z * z / (2 * count)) / (1 + z * z / count)
