@@ -93,9 +93,10 @@ def test_the_suite_with_every_key_loads_and_is_valid_under_the_schema(
     tmp_path: Path, schema: Any
 ) -> None:
     (tmp_path / "rows.csv").write_text("q\none\ntwo\nthree\n")
+    (tmp_path / "evals.json").write_text('[{"prompt": "Mend it", "expectations": ["it works"]}]')
     file = tmp_path / "suite.yml"
     file.write_text(EVERY_KEY.read_text(encoding="utf-8"), encoding="utf-8")
-    assert load_suite(file, env={}).trials == 98
+    assert load_suite(file, env={}).trials == 102
     assert not list(schema.iter_errors(WHOLE.value))
 
 

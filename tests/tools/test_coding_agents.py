@@ -152,6 +152,32 @@ def tried(folder, agent, monkeypatch, *, runs, mends=True, more=""):
     return result, said, model.ledger
 
 
+SKILL = "---\nname: adder\ndescription: SKILLMARK how to mend additions\n---\nUse +.\n"
+
+
+@isolated
+@pytest.mark.slow("starts a coding agent of some hundred megabytes, a few times")
+def test_a_skill_is_in_every_request_of_its_own_arm_and_in_none_of_the_other(
+    folder, tmp_path, monkeypatch
+):
+    """With a HOME that holds a copy of the skill and a hook, which must not leak in."""
+    (tmp_path / ".claude" / "skills" / "adder").mkdir(parents=True)
+    (tmp_path / ".claude" / "skills" / "adder" / "SKILL.md").write_text(SKILL)
+    (tmp_path / "CLAUDE.md").write_text("SKILLMARK")
+    hook = {"type": "command", "command": "echo SKILLMARK"}
+    settings = {"hooks": {"SessionStart": [{"hooks": [hook]}]}}
+    (tmp_path / ".claude" / "settings.json").write_text(json.dumps(settings))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (folder / "adder").mkdir(exist_ok=True)
+    (folder / "adder" / "SKILL.md").write_text(SKILL)
+    for more in ("", ", add_files: {.claude/skills/adder: adder}"):
+        result, _, ledger = tried(folder, "claude-code", monkeypatch, runs=2, more=more)
+        assert [trial.outcome for trial in result.trials] == [Outcome.PASSED] * 2
+        working = [body for _, _, body in ledger if '"Bash"' in body]
+        assert working
+        assert all(("SKILLMARK" in body) == bool(more) for body in working)
+
+
 @isolated
 @pytest.mark.slow("starts a coding agent of some hundred megabytes, a few times")
 @pytest.mark.parametrize("agent", CODING_AGENTS)

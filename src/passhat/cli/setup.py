@@ -212,6 +212,7 @@ def _print_finding(finding: Finding, width: int) -> None:
         "--command 'PROGRAM {prompt}'  a suite for this program of yours",
         "--mcp 'COMMAND'|URL       a suite that calls this server's tools",
         "--from-log FILE           a suite of the tasks in the log of any tool",
+        "--skill DIR               a suite that shows whether this skill helps",
         "--ci github|gitlab        also write a CI job that shows the verdict",
         "--force                   overwrite existing files",
     ],
@@ -229,6 +230,11 @@ def _print_finding(finding: Finding, width: int) -> None:
     help="A suite of the tasks in a log of any tool; --python or --command names the agent.",
 )
 @click.option(
+    "--skill",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="A suite that runs an agent with this skill and without it, on the skill's evals.",
+)
+@click.option(
     "--ci",
     type=click.Choice(["github", "gitlab"]),
     help="Also write a CI job: it installs the project, runs the suite and shows the verdict.",
@@ -243,6 +249,7 @@ def init(
     command: str | None,
     mcp: str | None,
     log: str | None,
+    skill: Path | None,
     ci: str | None,
     with_pytest: bool,
     scripted: bool,
@@ -257,6 +264,7 @@ def init(
       passhat init --command './agent --ask {prompt}'
       passhat init --mcp 'npx -y @modelcontextprotocol/server-everything'
       passhat init --from-log logs/airline.eval --python my_agent:answer
+      passhat init --skill skills/pdf
 
     If there is a passhat.yml, --ci and --pytest write their files beside it and leave the suite as
     it is. An MCP server is started and asked for its tools; no tool is called.
@@ -267,11 +275,13 @@ def init(
     steps: Sequence[tuple[str, str]] = [("run it", "passhat run")]
     notes: Sequence[str] = ()
     beside = False
-    if any(given is not None for given in (python, command, mcp, log)):
-        _check_choice(python, command, mcp, log, scripted=scripted)
+    if any(given is not None for given in (python, command, mcp, log, skill)):
+        _check_choice(python, command, mcp, log, skill, scripted=scripted)
         from passhat.journeys.new_suite import new_suite
 
-        suite = new_suite(python=python, command=command, mcp=mcp, log=log, directory=directory)
+        suite = new_suite(
+            python=python, command=command, mcp=mcp, log=log, skill=skill, directory=directory
+        )
         others = starter_files(ci=ci, pytest=with_pytest, example=False)
         files = {**others, **suite.files}
         steps, notes = suite.next_steps, suite.notes
@@ -296,10 +306,17 @@ def init(
 
 
 def _check_choice(
-    python: str | None, command: str | None, mcp: str | None, log: str | None, *, scripted: bool
+    python: str | None,
+    command: str | None,
+    mcp: str | None,
+    log: str | None,
+    skill: Path | None,
+    *,
+    scripted: bool,
 ) -> None:
     agents = [name for name, given in (("--python", python), ("--command", command)) if given]
-    others = [name for name, given in (("--mcp", mcp), ("--scripted", scripted)) if given]
+    alone = (("--mcp", mcp), ("--skill", skill), ("--scripted", scripted))
+    others = [name for name, given in alone if given]
     chosen = agents + others + (["--from-log"] if log and others else [])
     if len(chosen) > 1:
         raise click.UsageError(f"{' and '.join(chosen)} cannot be used together")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -17,10 +18,12 @@ from passhat.runner.run import run_coroutine
 from passhat.suite.starter_files import (
     EXAMPLE_AGENT,
     EXAMPLE_TASKS,
+    MODELINE,
     SUITE_FILE,
     FirstSuite,
     FirstTask,
     suite_text,
+    yaml_value,
 )
 
 if TYPE_CHECKING:
@@ -78,14 +81,17 @@ def new_suite(
     command: str | None = None,
     mcp: str | None = None,
     log: str | None = None,
+    skill: Path | None = None,
     directory: Path,
 ) -> StartingFiles:
-    """A suite for a function `module:name`, a command line, an MCP server or the tasks of a log.
+    """A suite for a function `module:name`, a command, an MCP server, a log's tasks or a skill.
 
     A log may be combined with the agent to run: `python` or `command`.
     """
     if mcp is not None:
         return _server_suite(mcp, directory)
+    if skill is not None:
+        return _skill_suite(skill, directory)
     files: dict[str, str] = {}
     agent: dict[str, Any] | None = None
     if python is not None:
@@ -116,6 +122,60 @@ def new_suite(
         ),
     )
     return StartingFiles(files={**files, SUITE_FILE: suite_text(suite)}, next_steps=_FIRST_RUN)
+
+
+_SKILL_SUITE = """\
+{modeline}
+# Does the skill {name} help?   passhat run --until-decided
+#
+# The same agent on the same tasks, with the skill and without it; trials of both take turns. Each
+# trial works in a sandbox with an empty HOME, so that no other copy of the skill can leak in.
+# The judge reads each expectation of evals.json; `passhat label` shows how often it is wrong.
+name: {name}
+systems:
+  - {{name: without, agent: claude-code, model: claude-sonnet-4-5}}
+  - name: with
+    agent: claude-code
+    model: claude-sonnet-4-5
+    add_files: {{{place}: {path}}}
+judge: {{model: claude-sonnet-4-5}}
+defaults: {{runs: 10}}
+tasks:
+  - {{name: {name}, from: {evals}}}
+gates:
+  - better_than without
+"""
+
+
+def _skill_suite(skill: Path, directory: Path) -> StartingFiles:
+    """A suite that runs an agent with a skill and without it, on the evals of the skill."""
+    from passhat.suite.task_sources import read_skill_evals
+
+    if not (skill / "SKILL.md").is_file():
+        raise InputError(f"{skill} is not the folder of a skill: it has no SKILL.md")
+    evals = skill / "evals" / "evals.json"
+    if not evals.is_file():
+        raise InputError(
+            f"{skill} has no evals/evals.json to try the skill on: write one, such as "
+            '{"evals": [{"id": 1, "prompt": "Fill in form.pdf for Ada", "files": '
+            '["evals/form.pdf"], "expectations": ["the name field says Ada"]}]}'
+        )
+    count = plural(len(read_skill_evals(evals)), "task")
+    path, name = os.path.relpath(skill.resolve(), directory.resolve()), skill.resolve().name
+    text = _SKILL_SUITE.format(
+        modeline=MODELINE,
+        name=yaml_value(name),
+        place=yaml_value(f".claude/skills/{name}"),
+        path=yaml_value(path),
+        evals=yaml_value(f"{path}/evals/evals.json"),
+    )
+    steps = (
+        ("see what it would run", "passhat run --dry-run"),
+        ("run it, for at most 20 dollars", "passhat run --until-decided --max-cost 20"),
+        ("how large is the difference?", "passhat compare latest"),
+    )
+    notes = (f"{count}, each with and without {name}; choose agent, model and judge in it",)
+    return StartingFiles(files={SUITE_FILE: text}, next_steps=steps, notes=notes)
 
 
 def _python_agent(function: str, directory: Path) -> tuple[dict[str, Any], dict[str, str]]:

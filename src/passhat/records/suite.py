@@ -339,11 +339,13 @@ class ServerResource:
 class Workspace:
     """What an agent works in: each trial gets a copy of a folder or an archive of its own.
 
-    With a `commit`, `source` is a git repository, and the copy has neither past nor future.
+    With a `commit`, `source` is a git repository, and the copy has neither past nor future. Without
+    a source it is empty. `files` are put into it: names there, and where they are here.
     """
 
-    source: Path
+    source: Path | None = None
     commit: str | None = None
+    files: tuple[tuple[str, Path], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

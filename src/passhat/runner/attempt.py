@@ -529,8 +529,10 @@ class Result:
         return {"calls": len(self.judged), "cost": whole.cost, "tokens": whole.tokens}
 
     def spoken(self) -> str:
-        """The conversation as JSON text, for a judge."""
-        return json_bytes(self._messages()).decode()
+        """The conversation as JSON text, for a judge, and what was changed in the workspace."""
+        changed = "" if self.workspace is None else self.workspace.diff()
+        turns = [{"role": "workspace", "text": changed}] if changed else []
+        return json_bytes([*self._messages(), *turns]).decode()
 
     def _messages(self) -> list[dict[str, Any]]:
         """The conversation: ours, or as the agent reports it, or put together from its calls."""

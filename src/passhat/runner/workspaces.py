@@ -112,13 +112,16 @@ def matches(name: str, patterns: Sequence[str]) -> bool:
 def make_workspace(given: Workspace, to: Path) -> None:
     """Make a folder with what the suite gives: a folder, an archive, or a repository's commit."""
     try:
-        if given.commit is not None:
+        if given.source is None:
+            to.mkdir()
+        elif given.commit is not None:
             _check_out(given.source, given.commit, to)
         elif given.source.is_dir():
             copy_folder(given.source, to)
         else:
             to.mkdir()
             _unpack(given.source, to)
+        add_files(dict(given.files), to)
     except subprocess.CalledProcessError as error:
         reason = exit_sentence(error.returncode, (error.stderr or b"").decode("utf-8", "replace"))
         raise RunError(f"the workspace {given.source} cannot be made: {reason}") from None
@@ -170,12 +173,16 @@ def _check_out(repository: Path, commit: str, to: Path) -> None:
 
 
 def add_files(files: Mapping[str, Path], to: Path) -> None:
-    """Put files and folders of the suite into a workspace, in place of what is there."""
+    """Put files and folders of the suite into a workspace, in place of what is there.
+
+    The evals of a skill stay behind: they say what its answers are judged by.
+    """
     for name, source in files.items():
         place = to / name
         place.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
-            shutil.copytree(source, place, symlinks=True, dirs_exist_ok=True)
+            skip = shutil.ignore_patterns("evals") if (source / "SKILL.md").exists() else None
+            shutil.copytree(source, place, symlinks=True, dirs_exist_ok=True, ignore=skip)
         else:
             shutil.copy2(source, place)
 
@@ -671,6 +678,10 @@ class TrialWorkspace:
             limit=ended.limit,
         )
 
+    def diff(self) -> str:
+        """What the agent changed, as a unified diff."""
+        return diff(self.changes, self._template)
+
     def record(self) -> dict[str, Any]:
         """What is kept of it: where it ended, the diff, the tests, and what to know of it."""
         sandbox = self._sandbox
@@ -678,7 +689,7 @@ class TrialWorkspace:
             "stage": self.stage,
             "sandbox": "none: NOT ISOLATED" if sandbox is None else "bubblewrap",
             "limits": "none" if sandbox is None else sandbox.limited_by,
-            "diff": diff(self.changes, self._template),
+            "diff": self.diff(),
             "flags": list(self.changes.flags[:MOST_FLAGS]),
             "tests": [
                 {"name": one.name, "outcome": one.outcome, "message": one.message}

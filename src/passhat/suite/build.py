@@ -85,7 +85,9 @@ from passhat.suite.task_schema import (
     PromptPart,
     ScenarioPart,
     TaskFields,
+    TaskPart,
 )
+from passhat.suite.task_sources import read_skill_evals
 from passhat.suite.yaml_tree import KeyPath, did_you_mean, secret, shown
 
 # The key of a matcher's long form that its value comes from; the others are its options.
@@ -191,9 +193,9 @@ def _pairings(suite: SuitePart, around: _Surroundings, judge: Judge | None) -> I
         ):
             for place, system in enumerate(systems):
                 if entry.systems is None or system.name in entry.systems:
-                    if entry.workspace is not None:
+                    if task.workspace is not None:
                         _refuse_outside_workspace(("systems", place), system)
-                    slow = entry.workspace is not None and task.timeout is None and unhurried[place]
+                    slow = task.workspace is not None and task.timeout is None and unhurried[place]
                     timed = replace(task, timeout=WORKSPACE_TIMEOUT) if slow else task
                     yield _pairing(system, timed, entry, suite, several=len(systems) > 1)
 
@@ -334,6 +336,8 @@ def _tasks(
     """The task of an entry, or one for each row of its dataset."""
     try:
         task = _task(entry, around, judge)
+        if isinstance(entry, TaskPart) and entry.source is not None:
+            return list(_evals_of_skill(task, around.directory / entry.source, judge))
         if entry.dataset is None:
             return [task]
         tasks: dict[str, Task] = {}
@@ -348,9 +352,30 @@ def _tasks(
         return list(tasks.values())
     except SuiteError as error:
         key = "dataset" if entry.dataset is not None else "images"
+        key = "from" if getattr(entry, "source", None) is not None else key
         if entry.workspace is not None or entry.setup is not None:
             key = "workspace" if entry.workspace is not None else "setup"
         raise BuildError((*path, key), str(error)) from None
+
+
+def _evals_of_skill(task: Task, file: Path, judge: Judge | None) -> Iterator[Task]:
+    """A task for each eval of a skill: a judge reads what was said, done and changed."""
+    if judge is None:
+        raise SuiteError("evals are read by a judge: add judge: {model: ...} to the suite")
+    work = task.workspace or Workspace()
+    options: dict[str, Any] = {"model": judge.model, "repeats": judge.repeats, "transcript": True}
+    if judge.panel:
+        options["panel"] = judge.panel
+    for one in read_skill_evals(file):
+        rubrics = (Expectation(matcher="judge", value=r, options=options) for r in one.rubrics)
+        yield replace(
+            task,
+            name=f"{task.name} {one.name}",
+            prompt=one.prompt,
+            expect=(*task.expect, *rubrics),
+            family=task.family or task.name,
+            workspace=replace(work, files=one.files),
+        )
 
 
 def _pairing(

@@ -122,53 +122,53 @@ def _lines(suite: FirstSuite) -> Iterator[str]:
     yield "#"
     yield from (f"# {line}".rstrip() for line in suite.about)
     yield ""
-    yield f"name: {_value(suite.name)}"
+    yield f"name: {yaml_value(suite.name)}"
     if suite.servers:
         yield "\nservers:"
         for name, server in suite.servers.items():
-            yield f"  {_value(name)}: {_value(server)}"
+            yield f"  {yaml_value(name)}: {yaml_value(server)}"
     yield f"\ndefaults:\n  runs: {suite.runs}"
     if any(task.script for task in suite.tasks):  # an agent that is scripted task by task
-        yield from (f"  {key}: {_value(value)}" for key, value in suite.agent.items())
+        yield from (f"  {key}: {yaml_value(value)}" for key, value in suite.agent.items())
         yield "\nagents:"
     else:
-        yield f"\nsystems:\n  - {_value(suite.agent)}"
+        yield f"\nsystems:\n  - {yaml_value(suite.agent)}"
         yield "\ntasks:"
     for task in suite.tasks:
         yield from _task_lines(task)
-    yield f"\ngates:\n  - {_value(suite.gate)}"
+    yield f"\ngates:\n  - {yaml_value(suite.gate)}"
 
 
 def _task_lines(task: FirstTask) -> Iterator[str]:
-    yield f"  - name: {_value(task.name)}"
-    yield f"    prompt: {_value(task.prompt)}"
+    yield f"  - name: {yaml_value(task.name)}"
+    yield f"    prompt: {yaml_value(task.prompt)}"
     yield "    expect:"
-    yield from (f"      - {_value(one)}" for one in task.expect)
+    yield from (f"      - {yaml_value(one)}" for one in task.expect)
     if task.fill_in:
         yield "      # Put in what a right answer must hold: until then every trial fails."
-        yield f"      - {_value({'exact': f'FILL IN: {task.fill_in}'})}"
+        yield f"      - {yaml_value({'exact': f'FILL IN: {task.fill_in}'})}"
     if task.script:
         yield "    script:"
-        yield from (f"      - {_value(one)}" for one in task.script)
+        yield from (f"      - {yaml_value(one)}" for one in task.script)
 
 
-def _value(value: Any) -> str:
+def yaml_value(value: Any) -> str:
     r"""A value on one line of YAML: a plain word if it is one, else quoted as JSON quotes.
 
     JSON writes a letter beyond the first plane as two halves, which YAML does not put together:
     such letters stay as they are, and a lone half becomes a question mark.
 
-    >>> _value({"contains": "a\n😀", "runs": 3}), _value("yes"), _value("a sum")
+    >>> yaml_value({"contains": "a\n😀", "runs": 3}), yaml_value("yes"), yaml_value("a sum")
     ('{ contains: "a\\n😀", runs: 3 }', '"yes"', 'a sum')
     """
     if isinstance(value, Mapping):
-        inside = ", ".join(f"{_value(key)}: {_value(one)}" for key, one in value.items())
+        inside = ", ".join(f"{yaml_value(key)}: {yaml_value(one)}" for key, one in value.items())
         return f"{{ {inside} }}" if inside else "{}"
     if isinstance(value, str):
         plain = _PLAIN.fullmatch(value) and value.lower() not in _WORDS
         return value if plain else _quoted(value)
     if isinstance(value, Sequence):
-        return f"[{', '.join(map(_value, value))}]"
+        return f"[{', '.join(map(yaml_value, value))}]"
     return json.dumps(value)
 
 

@@ -607,3 +607,12 @@ class TaskPart(TaskFields):
     """A system prompt for this task, in place of the system's own."""
     systems: Texts | None = None
     """Only these systems; by default all of them."""
+    source: Annotated[str | None, Spelled("from")] = None
+    """The evals.json of a skill: one task for each eval, which the judge reads by its expectations
+    in a workspace with its files."""
+
+    def broken_rule(self) -> str | None:
+        if self.source is None:
+            return super().broken_rule()
+        own = [key for key in ("prompt", "steps", "user", "dataset") if key in self.written]
+        return f"has both {own[0]} and from: keep one" if own else None
