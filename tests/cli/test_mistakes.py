@@ -1,8 +1,11 @@
 """What people mistype is answered by what came and what to type instead, with exit code 2."""
 
+import io
 import zipfile
 
 import pytest
+
+from passhat.cli import Refusal
 
 SUITE = (
     "name: small\n"
@@ -93,3 +96,15 @@ def test_a_store_in_the_place_of_a_suite_and_a_mistyped_run_are_recognised(call)
     refused = call("history", "--sql", "DROP TABLE runs")
     assert "--sql: must be a SELECT query; the store is only read" in refused.stderr
     assert "no stored run of s on branch b; its suites: s" in call("trend", "--branch", "b").stderr
+
+
+def test_an_error_breaks_between_words_on_a_terminal_and_is_one_line_in_a_log(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    text = "graded.csv: which columns? " + "Say --columns task=Question-and-more " * 5
+    terminal, log = io.StringIO(), io.StringIO()
+    terminal.isatty = lambda: True
+    for stream in (terminal, log):
+        Refusal(text.strip()).show(stream)
+    lines = terminal.getvalue().splitlines()
+    assert max(map(len, lines)) <= 60
+    assert " ".join(lines) == log.getvalue().strip() == f"Error: {text.strip()}"

@@ -265,8 +265,21 @@ class Refusal(click.ClickException):
         super().__init__(safe_lines(text))
 
     def show(self, file: IO[Any] | None = None) -> None:
+        """Print the message, between words at the width of a terminal; in a log it is one line."""
+        stream = sys.stderr if file is None else file
+        if stream.isatty():
+            import shutil
+            import textwrap
+
+            width = shutil.get_terminal_size().columns
+            lines = f"Error: {self.message}".splitlines()
+            wrapped = [
+                textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
+                for line in lines
+            ]
+            self.message = "\n".join(wrapped).removeprefix("Error: ")
         with suppress(OSError):  # where nothing can be written, the exit code says it
-            super().show(file)
+            super().show(stream)
 
 
 class Incomplete(Refusal):
