@@ -33,3 +33,22 @@ def test_a_k_that_was_not_measured_changes_nothing():
 )
 def test_the_longest_streak_of_the_gates_is_what_was_asked(demands, k):
     assert asked_k(map(parse_gate, demands)) == k
+
+
+SUITE = """\
+name: coins
+defaults: {model: scripted, runs: 5}
+agents:
+  - name: a
+    prompt: hi
+    expect: [{contains: x}]
+    script: [{answer: x}]
+"""
+
+
+def test_a_trend_speaks_of_the_k_that_the_gates_of_the_newest_run_ask_about(shell):
+    shell.write("passhat.yml", SUITE)
+    assert shell("run", "--require", "pass^3 >= 0.1").returncode in (0, 4)
+    assert "pass^3" in shell("trend").stdout
+    assert shell("run").returncode in (0, 1)
+    assert "pass^5" in shell("trend").stdout

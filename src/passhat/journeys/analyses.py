@@ -667,6 +667,10 @@ def trend(
     from passhat.analysis.comparing.trends import trends
 
     runs = _read_runs("passhat trend", suite, store, branch, last, only)
+    if k is None:  # what the gates of the newest run ask about, as its report does
+        asked = Results(paths=(runs[-1].key,), store=store).asked_k()
+        fewest = min(int(tally.runs().min()) for run in runs for tally in run.tallies)
+        k = asked if asked is not None and 1 < asked <= fewest else None
     return trends(runs, k=k, confidence=confidence)
 
 
