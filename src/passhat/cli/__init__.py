@@ -267,19 +267,18 @@ class Refusal(click.ClickException):
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the message, between words at the width of a terminal; in a log it is one line."""
         stream = sys.stderr if file is None else file
+        lines = f"Error: {self.format_message()}".splitlines()
         if stream.isatty():
             import shutil
             import textwrap
 
             width = shutil.get_terminal_size().columns
-            lines = f"Error: {self.message}".splitlines()
-            wrapped = [
+            lines = [
                 textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
                 for line in lines
             ]
-            self.message = "\n".join(wrapped).removeprefix("Error: ")
         with suppress(OSError):  # where nothing can be written, the exit code says it
-            super().show(stream)
+            click.echo("\n".join(lines), file=stream)
 
 
 class Incomplete(Refusal):
