@@ -23,14 +23,19 @@ PARTS_OF_COMMANDS = {
     "journeys/running.py": {
         *("--max-cost", "--max-tokens", "--max-minutes", "--max-calls", "--retry-errors"),
     },
-    "journeys/run_store.py": {"--run", "--store"},
-    "journeys/analyses.py": {"--store"},
+    "history/database.py": {"--store"},
     "analysis/gates/run_answer.py": {"--trials"},
     "ingest/read.py": {"--log_samples"},
     "reporters/next_steps.py": {"--confidence", "--require", "--gate", "--only"},
     "reporters/answers/report_blocks.py": {"--by", "--tasks"},
     "history/runs.py": {"--porcelain", "--branch", "--untracked-files"},
     "journeys/new_suite.py": {"--until-decided"},
+    "records/coding_agents.py": {
+        *("--analytics-disable", "--approval-mode", "--dangerously-bypass-approvals-and-sandbox"),
+        *("--dangerously-skip-permissions", "--format", "--json", "--message", "--model"),
+        *("--no-check-update", "--no-git", "--no-show-model-warnings", "--no-stream", "--verbose"),
+        *("--output-format", "--skip-git-repo-check", "--skip-trust", "--yes-always"),
+    },
     "records/secrets.py": {"--user"},
     "runner/sandbox.py": {
         *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--disable-userns"),

@@ -155,7 +155,7 @@ def _by_rule_of_thumb(suite: Suite) -> tuple[float, float | None, str]:
     for pairing in suite.pairings:
         if not isinstance(pairing.system, ModelSystem):
             counted = model_of(pairing.system) is not None
-            why = "nobody knows how often a program asks; `--max-cost` limits it"
+            why = "nobody knows how often a program asks; a limit of cost holds all the same"
             return 0.0, None, why if counted else "passhat cannot see what this agent spends"
         least, most = _trial_cost(pairing, pairing.system)
         if least is None or most is None:

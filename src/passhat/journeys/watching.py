@@ -394,7 +394,7 @@ def _days(agent: AgentWatch) -> float:
 def _families_told(agent: AgentWatch) -> str:
     if not agent.families:
         return "no families of tasks"
-    return f"{len(agent.families)} families of tasks"
+    return plural(len(agent.families), "family of tasks", "families of tasks")
 
 
 def _task_count(seen: Sequence[Observed]) -> str:

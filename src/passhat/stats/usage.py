@@ -165,7 +165,7 @@ def smaller_ratio_p(
 
     >>> cheap, dear = [1.0, 1.2, 0.9, 1.1], [2.0, 2.6, 1.7, 2.2]
     >>> round(smaller_ratio_p(cheap, [1] * 4, dear, [1] * 4), 5)
-    3e-05
+    8e-05
     """
     sides = _columns(numerator, denominator), _columns(other_numerator, other_denominator)
     totals = [(top.sum(), bottom.sum()) for top, bottom in sides]

@@ -129,7 +129,7 @@ def page_of(
 def page_subject(report: Report) -> str:
     """What the page is about, beside the name of the tool."""
     if len(report.systems) > 1:
-        return f"report on {len(report.systems)} agents"
+        return f"report on {plural(len(report.systems), 'agent')}"
     system = report.systems[0]
     return f"report on {system.name}, {wording.design(system)}"
 
