@@ -4,6 +4,7 @@ Most attackers also fail because they mend nothing; what counts is that they fin
 nothing, and that an honest agent passes beside them.
 """
 
+import asyncio
 import json
 import os
 import shutil
@@ -18,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from passhat.errors import PasshatError, RunError
+from passhat.errors import GraderError, PasshatError, RunError
 from passhat.records import (
     CassetteSettings,
     CommandSystem,
@@ -32,7 +33,7 @@ from passhat.records import (
 )
 from passhat.records.transcript import Transcript
 from passhat.reporters.page_parts import transcript_page
-from passhat.runner import MemoryJournal, run_trials
+from passhat.runner import MemoryJournal, hidden_tests, run_trials
 from passhat.runner import sandbox as sandboxes
 from passhat.runner.cassettes import open_cassettes
 from passhat.runner.sandbox import View, overlay_works, require_bubblewrap
@@ -693,3 +694,27 @@ def test_a_diff_is_shown_and_never_run():
     assert "NOT ISOLATED" in page
     assert Transcript.from_json(kept).cut(60).size() <= 200
     assert Transcript.from_json(Transcript.from_json(kept).to_json()).diff == evil
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "stderr", "broken"),
+    [
+        ("python3 -m pytest -q", 1, "/usr/bin/python3: No module named pytest", True),
+        ("python3 -m pytest.x", 1, "/usr/bin/python3: No module named pytest", True),
+        ("nosuchprogram", 127, "nosuchprogram: not found", True),
+        ("python3 -m unittest t", 1, "ModuleNotFoundError: No module named 'calc'", False),
+        ("python3 -m pytest -q", 1, "1 failed", False),
+    ],
+)
+def test_tests_that_cannot_be_started_are_an_error_and_no_failure(command, code, stderr, broken):
+    async def ran(_words, _report):
+        return hidden_tests.TestRun(code=code, stderr=stderr)
+
+    asked = hidden_tests.match_tests(
+        Expectation(matcher="tests", value=command), ran, lambda _: None
+    )
+    if broken:
+        with pytest.raises(GraderError, match="the tests could not run: "):
+            asyncio.run(asked)
+    else:
+        assert asyncio.run(asked).score == 0

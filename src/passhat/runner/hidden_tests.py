@@ -75,6 +75,11 @@ async def match_tests(
         )
     if "pytest" in words[:3] and ended.code in PYTEST_BROKE:
         raise GraderError(f"pytest broke: {PYTEST_BROKE[ended.code]}: {_last_line(ended)}")
+    if ended.report is None and (module := _missing_module(words, ended)):
+        raise GraderError(
+            f"the tests could not run: {program} has no {module}: name an interpreter that has it, "
+            "and let the sandbox see it with `show:`"
+        )
     results = read_results(ended)
     note(results)
     return Match(*_verdict(results, ended, expectation))
@@ -112,6 +117,20 @@ def _verdict(
             _last_line(ended)
         )
     return 1.0, f"{plural(len(ran), 'test')} passed"
+
+
+def _missing_module(words: Sequence[str], ended: TestRun) -> str | None:
+    """The module that `python -m` was to run and did not find; None if it ran.
+
+    >>> _missing_module(["python3", "-m", "pytest"],
+    ...     TestRun(code=1, stderr="/usr/bin/python3: No module named pytest"))
+    'pytest'
+    """
+    if ended.code != 1 or "-m" not in words[:-1]:
+        return None
+    module = words[words.index("-m") + 1]
+    said = re.fullmatch(r"\S+: No module named (\S+)", _last_line(ended))
+    return module if said and said[1] == module.partition(".")[0] else None
 
 
 def _is(wanted: str, name: str) -> bool:
