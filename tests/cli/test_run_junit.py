@@ -119,8 +119,8 @@ def test_a_system_under_faults_fails_nobody(here, suite, call):
     )
     assert call("run", "--faults", "-o", "junit.xml").exit_code == 0
     root = ET.parse(here / "junit.xml").getroot()
-    assert len(root.findall(".//testcase")) == 2
-    assert root.find(".//failure") is None
+    (case,) = root.findall(".//testcase")  # the task as it is: a gate judges no faults
+    assert case.find("failure") is None
 
 
 def test_the_reasons_of_a_case_are_its_own_systems(here, suite, call):

@@ -124,7 +124,7 @@ def test_the_commands_a_run_advises_are_about_that_run(suite):
     first = passhat.run(suite, store="h.db")
     passhat.run(suite, store="h.db")
     again = passhat.resume_run(first.run, store="h.db", runs=9)
-    assert again.results == f"h.db --run {first.run}"
+    assert again.results == f"{first.run} --store h.db"
     command = re.search(r"All numbers: passhat report (.*)$", passhat.render(again, "text"), re.M)
     shown = CliRunner().invoke(main, ["report", *command[1].split()]).output
     assert "2 tasks x 9 trials" in shown

@@ -72,7 +72,7 @@ def spoken(transcript):
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "mine.py").write_text(
+    (tmp_path / "those_who_talk.py").write_text(
         "def answer(prompt, history):\n"
         "    return ' | '.join([m['content'] for m in history] + [prompt])\n"
         "def closing(prompt, history):\n"
@@ -98,8 +98,8 @@ def test_every_kind_of_agent_hears_the_user_and_what_was_said_before(suite_of, f
     three = f"{first} | {one} | {second} | {two} | {third}"
     with serving(post) as url:
         agents = [
-            PythonSystem(name="python", function="mine:answer", search=folder),
-            PythonSystem(name="worker", function="mine:answer", search=folder, workers=1),
+            PythonSystem(name="python", function="those_who_talk:answer", search=folder),
+            PythonSystem(name="worker", function="those_who_talk:answer", search=folder, workers=1),
             CommandSystem(name="command", argv=(sys.executable, "-c", ECHO)),
             HttpSystem(name="http", url=url),
         ]
@@ -129,8 +129,8 @@ def test_a_model_hears_the_user_in_one_conversation(suite_of):
 
 
 def test_a_function_plays_a_user_until_it_returns_none(suite_of, folder):
-    user = User(name="ana", function="mine:ana")
-    agent = PythonSystem(name="python", function="mine:answer", search=folder)
+    user = User(name="ana", function="those_who_talk:ana")
+    agent = PythonSystem(name="python", function="those_who_talk:answer", search=folder)
     _, (transcript,) = ran(
         suite_of(agent, task=conversation(user, expect=(DONE,)), directory=folder)
     )
@@ -186,7 +186,7 @@ def test_the_agent_has_one_more_turn_after_the_user_says_it_is_finished(suite_of
 
 
 def test_an_agent_may_close_the_conversation(suite_of, folder):
-    agent = PythonSystem(name="python", function="mine:closing", search=folder)
+    agent = PythonSystem(name="python", function="those_who_talk:closing", search=folder)
     task = conversation(expect=(Expectation(matcher="contains", value="bye"),))
     _, (transcript,) = ran(suite_of(agent, task=task, directory=folder))
     assert transcript["user"]["ended"] == "closed"
@@ -334,7 +334,7 @@ TALKS = User(
 )
 
 
-@pytest.mark.parametrize("user", [TALKS, User(name="ana", function="mine:ana"), PLAIN])
+@pytest.mark.parametrize("user", [TALKS, User(name="ana", function="those_who_talk:ana"), PLAIN])
 def test_a_recorded_conversation_is_replayed_word_for_word(suite_of, scripted, folder, user):
     system = scripted(Behaviour(answer="4"), Behaviour(answer="5"))
     suite = suite_of(

@@ -46,6 +46,9 @@ _PHASE = re.compile(
 _STRENGTH = re.compile(r"prompt\w*?_(mild|medium|strong|naturalistic)", re.IGNORECASE)
 
 
+_WORDING = "wording="
+
+
 class _Config(msgspec.Struct):
     agent_name: str | None = None
     benchmark_name: str | None = None
@@ -88,9 +91,10 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         nested = raw.get(_NESTED)
         by_task = nested if isinstance(nested, Mapping) else raw
         results = {str(task): said for task, said in by_task.items()}
-        endings = dict(_endings(results, at or "wording=reworded"))
+        endings = dict(_endings(results, at))
         outcome_from = "raw_eval_results of each task"
-        asked = {task for task, said in results.items() if not isinstance(said, list)}
+        reworded = at.startswith(_WORDING)
+        asked = {t for t, said in results.items() if not (reworded and isinstance(said, list))}
     if not endings:
         raise ReadError(
             f"{document.name}: is a HAL upload that does not say which tasks succeeded: "
@@ -122,14 +126,14 @@ def _condition(upload: _Upload, name: str) -> str:
         return "environment=perturbed"
     if upload.config.prompt_sensitivity or upload.metadata.prompt_sensitivity or "_prompt" in lower:
         strength = _STRENGTH.search(name)
-        return f"wording={strength[1].lower() if strength else 'reworded'}"
+        return f"{_WORDING}{strength[1].lower() if strength else 'reworded'}"
     return ""
 
 
 def _endings(results: Mapping[str, Any], at: str) -> Iterator[tuple[str, Ending]]:
-    """How each task ended: once, or once for each wording of its prompt, where it has a list."""
+    """How each task ended: once, or once for each wording of its prompt, in the phase of them."""
     for task, said in results.items():
-        if not isinstance(said, list):
+        if not (isinstance(said, list) and at.startswith(_WORDING)):
             if ending := _ending(said):
                 yield task, ending
             continue

@@ -382,7 +382,7 @@ def _only_ran(
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
     """The transcripts in the cells of a column; nothing if there is no such column."""
     if document.kind != "parquet":
-        _, how, mapping = runs_of(document, mapping)
+        how, mapping = runs_of(document, mapping)[1:]  # its cells are not held meanwhile
         if how:
             return
     names = row_names(document, mapping)
