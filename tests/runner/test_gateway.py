@@ -305,11 +305,12 @@ def test_a_replay_that_is_asked_something_else_says_so(folder, tmp_path):
 
 def test_outside_a_sandbox_calls_are_counted_too_and_need_the_key_of_the_trial(folder):
     with WireServer() as server:
-        script = "print(ask('/v1/models', key='wrong')[0])\n" + ONCE
+        wrong = "for key in ('wrong', 'falsch \u00fc'): print(ask('/v1/models', key=key)[0])\n"
+        script = wrong + ONCE
         _, seen = run(suite_of(folder, agent("plain", script, server), workspace=False))
     trial, said = seen["plain"]
     assert trial.outcome is PASSED, said
-    assert said["answer"].startswith("401\n200")
+    assert said["answer"].startswith("401\n401\n200")
     assert (trial.tokens_in, trial.tokens_out, trial.cost) == (10, 2, pytest.approx(30 / 1e6))
 
 
