@@ -444,8 +444,12 @@ tasks: [{name: t, prompt: "?", workspace: calc}]
 @pytest.mark.parametrize(
     ("system", "suite", "message"),
     [
-        ("", "network: ['*']", "is not a host such as pypi.org"),
-        ("", "network: ['http://pypi.org/']", "is not a host such as pypi.org"),
+        ("", "network: ['*']", "is not a host such as example.org"),
+        (
+            "",
+            "network: ['http://example.org/']",
+            "is not a host such as example.org",
+        ),
         (", temperature: 0.5", "", "temperature has no meaning with command"),
         (", env: [ANTHROPIC_API_KEY]", "", "the key ANTHROPIC_API_KEY would be in the sandbox"),
     ],
@@ -460,9 +464,9 @@ def test_a_suite_that_opens_too_much_is_refused(folder, system, suite, message, 
 
 def test_a_suite_names_the_model_of_a_command_and_the_hosts_of_its_sandbox(folder):
     path = folder / "good.yml"
-    path.write_text(SUITE % ("", "network: [pypi.org, '*.example.com:8443']"))
+    path.write_text(SUITE % ("", "network: [example.org, '*.example.com:8443']"))
     suite = load_suite(path)
-    assert suite.network == ("pypi.org", "*.example.com:8443")
+    assert suite.network == ("example.org", "*.example.com:8443")
     assert [model.name for model in suite.models] == ["gpt-5"]
     path.write_text(SUITE.replace("gpt-5", "local/smollm2") % ("", ""))
     with pytest.raises(PasshatError, match="smollm2 is no service that a command could ask"):

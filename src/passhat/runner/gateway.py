@@ -485,11 +485,11 @@ def _taken(replies: Iterable[Reply]) -> tuple[TokenUsage | None, float | None]:
 def allows(network: Iterable[str], host: str, port: int) -> bool:
     """Whether a host is one of those that `network:` names.
 
-    >>> allows(["pypi.org", "*.internal:8443"], "pypi.org", 443)
+    >>> allows(["example.org", "*.internal:8443"], "example.org", 443)
     True
-    >>> allows(["pypi.org", "*.internal:8443"], "git.internal", 8443)
+    >>> allows(["example.org", "*.internal:8443"], "git.internal", 8443)
     True
-    >>> allows(["pypi.org"], "evil-pypi.org", 443), allows(["pypi.org"], "pypi.org", 22)
+    >>> allows(["example.org"], "evil-example.org", 443), allows(["example.org"], "example.org", 22)
     (False, False)
     """
     for entry in network:

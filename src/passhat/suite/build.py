@@ -398,7 +398,7 @@ def _network(hosts: Iterable[str]) -> tuple[str, ...]:
     for index, host in enumerate(hosts):
         if not HOST.fullmatch(host):
             message = (
-                f"{host!r} is not a host such as pypi.org, *.example.com or git.example.com:8443; "
+                f"{host!r} is not a host such as example.org, *.example.com or example.com:8443; "
                 "an agent that may reach every host is one with `sandbox: none`"
             )
             raise BuildError(("network", index), message)

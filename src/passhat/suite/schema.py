@@ -531,7 +531,7 @@ class SuitePart(Part):
     """What one trial needs; a worker asks its cluster for this much times its concurrency."""
     network: Texts = ()
     """Hosts that an agent in a sandbox, and the setup of its workspace, may reach besides the
-    model: `pypi.org`, `*.example.com`, `git.example.com:8443`. By default none."""
+    model: `example.org`, `*.example.com`, `git.example.com:8443`. By default none."""
     rate_limits: Mapping[str, RateLimitPart] = {}
     """The most load for each provider (anthropic, openai, or a host name)."""
     retries: CountOrZero | None = None
