@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passhat.suite.build import fill_text
+from passhat.suite.task_sources import fill_text
 
 SUITE = """
 systems: [{name: s, model: o3}]

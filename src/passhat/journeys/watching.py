@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -43,6 +43,9 @@ FLOOR_ERROR = 0.01
 
 FEWEST_UNITS = 30
 """Observations in the reference, for an agent or a family of its own."""
+
+SCREENED = 0.05
+"""The share of the tasks that an alarm names which may be there by chance."""
 
 UNIT_SECONDS = 60
 DAY = 86_400.0
@@ -91,7 +94,6 @@ class Stream:
     burst counts once. Trials without a time are observations of their own.
     """
 
-    every: float
     slots: dict[int, Sums] = field(default_factory=dict)
     tasks: dict[str, list[int]] = field(default_factory=dict)
     floors: dict[int, float] | None = None
@@ -114,7 +116,6 @@ class Stream:
             fired = self.close()
         if not self.open:
             self.minute = minute
-        floor = None
         if self.floors is not None:
             floor = self.floors.get(slot_of(at, self.by))
             if floor is None:
@@ -182,17 +183,19 @@ class Stream:
         return [one for one in self.recent if one.unit >= start]
 
     def worst_tasks(self, seen: Sequence[Observed]) -> tuple[str, ...]:
-        """The tasks that fail clearly more often than they did, the clearest first."""
-        now = Counter(one.task for one in seen)
+        """The tasks that fail more often than they did, by more than noise, the clearest first."""
+        from passhat.stats.multiple_testing import task_tests
+
+        now = Counter(one.task for one in seen if one.task in self.tasks)
+        if not now:
+            return ()
         passed = Counter(one.task for one in seen if one.passed)
-        lost = {}
-        for task, count in now.items():
-            before, of = self.tasks.get(task, (0, 0))
-            usual = (before + 1) / (of + 2) if of else self.usual
-            short_of = count * usual - passed[task]
-            if short_of > 2.5 * math.sqrt(count * usual * (1.0 - usual)) and short_of >= 1.0:
-                lost[task] = short_of
-        return tuple(sorted(lost, key=lambda task: -lost[task]))
+        c_old, n_old = zip(*(self.tasks[task] for task in now), strict=True)
+        tests = task_tests(
+            list(now.values()), [passed[task] for task in now], n_old, c_old, alternative="less"
+        )
+        shown = {task: p for task, p in zip(now, tests.screening, strict=True) if p <= SCREENED}
+        return tuple(sorted(shown, key=lambda task: shown[task]))
 
 
 def slot_of(at: float | None, by: int) -> int:
@@ -287,8 +290,7 @@ class Watch:
         return agent
 
     def _stream(self) -> Stream:
-        every = 2.0 * 1000.0 / self.false_alarms
-        return Stream(every=every, detector=EDetector(every=every))
+        return Stream(detector=EDetector(every=2.0 * 1000.0 / self.false_alarms))
 
     def _count(
         self,
@@ -471,7 +473,7 @@ class Follower:
     files: dict[str, FileMark] = field(default_factory=dict)
     keys: dict[str, None] = field(default_factory=dict)
     traces: dict[str, Trace] = field(default_factory=dict)
-    finished: list[str] = field(default_factory=list)
+    finished: set[str] = field(default_factory=set)
     repeated: int = 0
     unreadable: int = 0
 
@@ -507,7 +509,7 @@ class Follower:
             mark.changed = stat.st_mtime
             yield from self._read(path, mapping)
             return
-        if stat.st_size < mark.offset or (mark.offset and _head(path, mark) != mark.head):
+        if _was_replaced(path, mark):
             self.files[str(path)] = mark = FileMark()
         while text := _new_lines(path, mark):
             if path.suffix.lower() in (".csv", ".tsv"):
@@ -578,7 +580,7 @@ class Follower:
                 if run.key in self.finished:
                     continue
                 if run.status != "running":
-                    self.finished.append(run.key)
+                    self.finished.add(run.key)
                 fresh = self._without_repeats(history.trials(run), run.key, named=True)
                 if len(fresh):
                     yield fresh
@@ -612,7 +614,7 @@ def _new_lines(path: Path, mark: FileMark) -> str:
     """The whole lines after the mark, which moves behind them; a line without an end waits."""
     with path.open("rb") as file:
         if not mark.offset:
-            mark.head = hashlib.blake2b(file.read(256).split(b"\n")[0], digest_size=8).hexdigest()
+            mark.head = _head(file)
         file.seek(mark.offset)
         data = file.read(MOST_BYTES)
     end = data.rfind(b"\n") + 1
@@ -620,9 +622,16 @@ def _new_lines(path: Path, mark: FileMark) -> str:
     return data[:end].decode("utf-8-sig", "replace")
 
 
-def _head(path: Path, mark: FileMark) -> str:
+def _was_replaced(path: Path, mark: FileMark) -> bool:
+    """Whether a file is another one than that which was read."""
+    if path.stat().st_size < mark.offset:
+        return True
     with path.open("rb") as file:
-        return hashlib.blake2b(file.read(256).split(b"\n")[0], digest_size=8).hexdigest()
+        return bool(mark.offset) and _head(file) != mark.head
+
+
+def _head(file: IO[bytes]) -> str:
+    return hashlib.blake2b(file.read(256).split(b"\n")[0], digest_size=8).hexdigest()
 
 
 def _is_spans(text: str) -> bool:
@@ -765,7 +774,7 @@ def watch_samples(watched: Watch) -> list[tuple[str, Mapping[str, str], float]]:
         samples.append(("passhat_watch_errored", own, float(agent.errored)))
         for name, stream in _streams(agent) if not agent.learning else ():
             labels = {"system": system, "family": name or ""}
-            near = stream.detector.evidence / stream.every
+            near = stream.detector.evidence / stream.detector.every
             samples.append(("passhat_watch_reference", labels, stream.usual))
             samples.append(("passhat_watch_evidence", labels, 0.0 if stream.alarmed else near))
             samples.append(("passhat_watch_alarm", labels, float(stream.alarmed)))

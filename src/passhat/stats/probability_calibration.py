@@ -195,6 +195,19 @@ FEWEST_ON_A_SIDE = 5
 """Tasks with a pass, and tasks with a failure, from which on discrimination has an interval."""
 
 
+def auroc(probability: ArrayLike, outcome: ArrayLike) -> float | None:
+    """The share of pairs of a pass and a failure in which the pass was stated with more confidence.
+
+    Ties count half; None without both.
+
+    >>> auroc([0.9, 0.4, 0.4, 0.1], [1, 1, 0, 0])
+    0.875
+    """
+    stated, happened = _checked(probability, outcome)
+    above, below = stated[happened == 1], stated[happened == 0]
+    return float(_share_below(above, below).mean()) if above.size and below.size else None
+
+
 def discrimination(
     probability: ArrayLike, outcome: ArrayLike, task: ArrayLike, *, confidence: float = CONFIDENCE
 ) -> Estimate | Unavailable:

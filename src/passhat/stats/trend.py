@@ -473,6 +473,41 @@ def change_points(
     )
 
 
+def runs_to_show(
+    series: TaskSeries,
+    move: float,
+    *,
+    most: int,
+    false_alarm: float = 0.05,
+    horizon: int = DEFAULT_HORIZON,
+) -> int | None:
+    """How many points like the newest one would show that runs pass so much less often.
+
+    Where they pass more rarely than `move` already, more often. None if `most` are not enough.
+
+    >>> calm = TaskSeries([[10] * 20] * 10, [[9] * 20] * 10)
+    >>> runs_to_show(calm, 0.3, most=8)
+    1
+    """
+    runs, passes = series.n, series.rate.c
+    rates = passes.sum(axis=0) / np.maximum(runs.sum(axis=0), 1)
+    newest = runs[-1]
+    rate = float(newest @ rates) / newest.sum()
+    # Each task passes less often by the same share of its rate (or fails less often).
+    if rate >= move:
+        rates *= 1 - move / rate
+    else:
+        rates = 1 - (1 - rates) * (1 - move / (1 - rate))
+    sums = np.floor(np.cumsum(newest * rates) + 0.5).astype(np.int64)
+    moved = np.clip(np.diff(sums, prepend=0), 0, newest)
+    for more in range(1, most + 1):
+        n = np.vstack((runs, np.tile(newest, (more, 1))))
+        c = np.vstack((passes, np.tile(moved, (more, 1))))
+        if change_points(TaskSeries(n, c), false_alarm=false_alarm, horizon=horizon).points:
+            return more
+    return None
+
+
 @lru_cache(maxsize=32)
 def alarm_threshold(false_alarm: float, horizon: int) -> float:
     """The p-value below which an alarm is raised, so that `horizon` calm points raise none.

@@ -42,10 +42,10 @@ from passhat.stats.trend import (
     ChangePoint,
     Changes,
     DivergingTrend,
-    TaskFall,
     TaskSeries,
     change_points,
     divergence,
+    runs_to_show,
     task_fall,
 )
 
@@ -162,7 +162,6 @@ class SystemTrend(Displayed):
     turns: tuple[LabelChange, ...]
     moved: tuple[RateChange, ...]
     runs_to_show: lazy_field[int | None] = lazy_field()
-    task_fall: TaskFall | None = None
 
     @property
     def newest_change(self) -> ChangePoint | None:
@@ -284,8 +283,16 @@ def _system_trend(
         ),
         turns=_turns(snapshots),
         moved=_moved(snapshots, changes[names[0]].points),
-        runs_to_show=None if changes[names[0]].points else partial(_runs_to_show, series[names[0]]),
-        task_fall=task_fall(series[names[0]], _stretch(changes[names[0]].points)),
+        runs_to_show=None
+        if changes[names[0]].points
+        else partial(
+            runs_to_show,
+            series[names[0]],
+            NOTABLE,
+            most=MOST_AWAITED,
+            false_alarm=false_alarm,
+            horizon=horizon,
+        ),
     )
 
 
@@ -370,30 +377,6 @@ def _task_series(snapshots: Sequence[_Snapshot], metric: str, k: int) -> TaskSer
         for task, pair in snapshot.fresh.items():
             counts[:, row, place[task]] = pair
     return TaskSeries(counts[0], counts[1], k=k, metric="pass^k" if "^" in metric else "pass@k")
-
-
-def _runs_to_show(series: TaskSeries) -> int | None:
-    """How many further runs like the newest one would show that trials pass `NOTABLE` less often.
-
-    Where they pass more rarely than that already, more often.
-    """
-    runs, passes = series.n, series.rate.c
-    rates = passes.sum(axis=0) / np.maximum(runs.sum(axis=0), 1)
-    newest = runs[-1]
-    rate = float(newest @ rates) / newest.sum()
-    # Each task passes less often by the same share of its rate (or fails less often).
-    if rate >= NOTABLE:
-        rates *= 1 - NOTABLE / rate
-    else:
-        rates = 1 - (1 - rates) * (1 - NOTABLE / (1 - rate))
-    sums = np.floor(np.cumsum(newest * rates) + 0.5).astype(np.int64)
-    moved = np.clip(np.diff(sums, prepend=0), 0, newest)
-    for more in range(1, MOST_AWAITED + 1):
-        n = np.vstack((runs, np.tile(newest, (more, 1))))
-        c = np.vstack((passes, np.tile(moved, (more, 1))))
-        if change_points(TaskSeries(n, c)).points:
-            return more
-    return None
 
 
 def _moved(

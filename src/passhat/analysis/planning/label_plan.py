@@ -16,13 +16,13 @@ from passhat.arguments import CONFIDENCE, probability, whole_number
 from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural, short_repr
-from passhat.stats import special
+from passhat.stats.assurance import fewest
 from passhat.stats.judged import FEWEST_LABELLED_TASKS, FEWEST_LABELS, Strata
 from passhat.stats.paired import SETTLING_POWER
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.population_bounds import UNSEEN, lower_quantile
 from passhat.stats.sample_size import GUESSED_ICC
-from passhat.stats.special import ndtri
+from passhat.stats.special import betaincinv, ndtri
 
 WHOLE_TASK = 5
 """Labels of each labelled task for pass^k, or k if that is more: as `passhat label` asks for."""
@@ -152,7 +152,7 @@ def plan_labels(
     >>> quality = JudgeQuality.expected(0.8, 0.9, 0.85)
     >>> plan = plan_labels(quality, tasks=50, runs=10, half_width=0.05)
     >>> [(row.trials, row.labels) for row in plan.rows]
-    [(10, 152), (20, 143), (40, 143), (None, 145)]
+    [(10, 152), (20, 145), (40, 145), (None, 145)]
     """
     tasks, runs, k = (
         whole_number(name, value) for name, value in (("tasks", tasks), ("runs", runs), ("k", k))
@@ -243,7 +243,9 @@ def _single(quality: JudgeQuality, tasks: int, count: int | None, enough: Enough
     def does(labels: int) -> bool:
         return enough(lambda tail: quality.arms(trials, labels, tail), quality.rate)
 
-    return LabelPlanRow(trials=count, labels=_least(does, 2 * FEWEST_LABELS, min(trials, _ENDLESS)))
+    some, most = 2 * FEWEST_LABELS, min(trials, _ENDLESS)
+    found = fewest(does, least=some, most=most) if some <= most else None
+    return LabelPlanRow(trials=count, labels=found)
 
 
 def _whole_tasks(
@@ -268,24 +270,8 @@ def _whole_tasks(
 
         return enough(arms, float(np.median(values.mean(axis=1))))
 
-    found = _least(does, min(FEWEST_LABELLED_TASKS, tasks), tasks)
+    found = fewest(does, least=min(FEWEST_LABELLED_TASKS, tasks), most=tasks)
     return LabelPlanRow(trials=max(runs, each), labels=None if found is None else each * found)
-
-
-def _least(does: Callable[[int], bool], least: int, most: int) -> int | None:
-    """About the smallest number that does, where more never does less; None if `most` does not."""
-    if most < least or not does(most):
-        return None
-    # The first doubling that does, then halving to 2 %: most answers are small, and no count that
-    # is planned is more exact.
-    low, high = least - 1, least
-    while high < most and not does(high):
-        low, high = high, 2 * high
-    high = min(high, most)
-    while high - low > max(1, high // 50):
-        middle = (low + high) // 2
-        low, high = (low, middle) if does(middle) else (middle, high)
-    return high
 
 
 # Gates that no number of trials can decide.
@@ -319,7 +305,7 @@ def out_of_reach(gates: Iterator[Gate] | list[Gate], labels: LabelEvidence) -> I
             share = _least_share(right / passed * count, count, gate.alpha)
             return isinstance(gate.demand, ThresholdRequirement) and gate.demand.met_by(share**k)
 
-        needed = _least(does, passed, _ENDLESS)
+        needed = fewest(does, least=passed, most=_ENDLESS)
         way = (
             "the judge is too lenient for it"
             if needed is None
@@ -332,4 +318,4 @@ def out_of_reach(gates: Iterator[Gate] | list[Gate], labels: LabelEvidence) -> I
 
 
 def _least_share(right: float, count: int, alpha: float) -> float:
-    return float(special.betaincinv(right, count - right + UNSEEN, alpha)) if right else 0.0
+    return float(betaincinv(right, count - right + UNSEEN, alpha)) if right else 0.0

@@ -40,7 +40,12 @@ from passhat.stats.factors import (
 )
 from passhat.stats.multiple_testing import holm
 from passhat.stats.paired import PairedDifference, paired_difference
-from passhat.stats.probability_calibration import brier_by_task, calibration, discrimination
+from passhat.stats.probability_calibration import (
+    auroc,
+    brier_by_task,
+    calibration,
+    discrimination,
+)
 from passhat.stats.sufficient_statistics import TaskSums
 from passhat.stats.suite_mean import suite_estimate
 from passhat.stats.usage import ratio_of_totals
@@ -454,24 +459,16 @@ def _predictability(trials: Trials, options: ReportOptions) -> dict[str, HalMetr
     scored = calibration(said, ended, confidence=level, rng=options.seed)
     brier = brier_by_task(said, ended, task, confidence=level)
     apart = discrimination(said, ended, task, confidence=level)
-    above, below = said[ended == 1], said[ended == 0]
-    pairs = above[:, None] - below[None, :] if above.size * below.size <= _MOST_PAIRS else None
-    hal_apart = None
-    if pairs is not None and pairs.size:
-        hal_apart = float((pairs > 0).mean() + (pairs == 0).mean() / 2)
     return {
         "predictability_calibration": HalMetric(
             number=scored if isinstance(scored, Unavailable) else _from_one(scored.ece),
             hal_value=None if isinstance(scored, Unavailable) else 1 - scored.ece.value,
         ),
-        "predictability_roc_auc": HalMetric(number=apart, hal_value=hal_apart),
+        "predictability_roc_auc": HalMetric(number=apart, hal_value=auroc(said, ended)),
         "predictability_brier_score": HalMetric(
             number=_from_one(brier), hal_value=1 - float(((said - ended) ** 2).mean())
         ),
     }
-
-
-_MOST_PAIRS = 10_000_000
 
 
 def _from_one(number: Number) -> Number:
