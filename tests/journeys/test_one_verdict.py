@@ -12,7 +12,13 @@ from passhat.analysis.gates.run_answer import ChangeReview
 from passhat.cli import main
 from passhat.history import History
 from passhat.journeys import Results, report
-from passhat.journeys.stored_runs import keep_answers, verdict_of_results, verdict_on
+from passhat.journeys.stored_runs import (
+    keep_answers,
+    numbers_basis,
+    verdict_basis,
+    verdict_of_results,
+    verdict_on,
+)
 from passhat.records import Outcome, Trial
 from passhat.reporters import render
 
@@ -119,3 +125,16 @@ def test_an_answer_that_was_altered_in_the_store_is_derived_anew(store):
         with history.writing():
             history.database.execute("UPDATE kept SET body = ? WHERE kind = ?", (b"{}", "verdict"))
         assert verdict_on(history, newest) == kept
+
+
+def test_a_run_keeps_what_the_front_page_shows_of_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "passhat.yml").write_text(
+        "name: small\nagents: [{name: a, model: scripted, prompt: hi, runs: 2, "
+        "expect: [{contains: x}], script: [{answer: x}]}]\n"
+    )
+    assert CliRunner().invoke(main, ["run", "--store", "h.db"]).exit_code == 0
+    with History.open("h.db", read_only=True) as history:
+        (run,) = history.runs()
+        assert history.kept(run, "numbers", repr(numbers_basis(run))) is not None
+        assert history.kept(run, "verdict", repr(verdict_basis(history, run))) is not None

@@ -138,10 +138,11 @@ def _verdict(answer: RunAnswer, store: Path | str | None, output: Output) -> Run
     if answer.store is None or answer.run is None:
         return None
     from passhat.journeys import Results
-    from passhat.journeys.stored_runs import verdict_of_results
+    from passhat.journeys.stored_runs import keep_answers, verdict_of_results
 
     try:
-        return verdict_of_results(Results(paths=(answer.run,), store=store or answer.store))
+        ended = Results(paths=(answer.run,), store=store or answer.store)
+        return verdict_of_results(ended, keep_answers)
     except StoreError as error:
         output.say(f"the run is not compared with those before it: {error}")
         return None

@@ -92,7 +92,9 @@ def verdict_on(history: History, run: Run) -> RunVerdict:
     return _kept_or_made(history, run, "verdict", verdict_basis(history, run), _judged)
 
 
-def verdict_of_results(results: Results) -> RunVerdict | None:
+def verdict_of_results(
+    results: Results, judged: Callable[[History, Run], RunVerdict] = verdict_on
+) -> RunVerdict | None:
     """What is said of the stored run that results name, the first if they name several.
 
     None for files.
@@ -102,11 +104,11 @@ def verdict_of_results(results: Results) -> RunVerdict | None:
     name = results.paths[0] if results.paths else ""
     if results.names_a_run(name):
         with open_store(results.store) as history:
-            return verdict_on(history, look_up(history, name).run)
+            return judged(history, look_up(history, name).run)
     if len(results.paths) != 1 or not results.is_stored(name):
         return None
     with results.open_stored() as (history, named):
-        return verdict_on(history, named.run)
+        return judged(history, named.run)
 
 
 def numbers_of(history: History, run: Run) -> tuple[AgentNumbers, ...]:
@@ -114,10 +116,10 @@ def numbers_of(history: History, run: Run) -> tuple[AgentNumbers, ...]:
     return _kept_or_made(history, run, "numbers", numbers_basis(run), _measured)
 
 
-def keep_answers(history: History, run: Run) -> None:
-    """Keep what pages show of a run that has ended, so that the first visit need not compute it."""
-    verdict_on(history, run)
+def keep_answers(history: History, run: Run) -> RunVerdict:
+    """The verdict on a run that has ended; what the front page shows of it is kept as well."""
     numbers_of(history, run)
+    return verdict_on(history, run)
 
 
 def verdict_basis(history: History, run: Run) -> Hashable:

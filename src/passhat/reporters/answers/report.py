@@ -461,6 +461,7 @@ SYSTEM = JsonShape(
         _TASK,
         _BAR,
         _FACTOR,
+        _HAL,
         _STEPS,
     ],
 )
