@@ -29,7 +29,7 @@ from passhat.cli.run_output import event_types
 from passhat.cli.setup import Checked, Listed
 from passhat.dataclass import lazy_field
 from passhat.ingest.rows import SCHEMA as TRIALS
-from passhat.journeys.run_plan import RunPlan
+from passhat.journeys.checks import RunPlan
 from passhat.records import Trial
 from passhat.reporters.answers.comparison import COMPARISON
 from passhat.reporters.answers.diff import DIFF

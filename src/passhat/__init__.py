@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from passhat.analysis.gates.gate import parse_gate as parse_gate
     from passhat.analysis.gates.judge import judge as judge
     from passhat.analysis.gates.run_answer import RunAnswer as RunAnswer
-    from passhat.analysis.planning.budgets import Spending as Spending
     from passhat.analysis.planning.plan import Plan as Plan
+    from passhat.analysis.planning.plan import Spending as Spending
     from passhat.analysis.planning.simulate import SimulationModel as SimulationModel
     from passhat.analysis.planning.simulate import simulate as simulate
     from passhat.analysis.reports.dependence import determinism_check as determinism_check
@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from passhat.records import Tally as Tally
     from passhat.records import Trial as Trial
     from passhat.records import Trials as Trials
-    from passhat.records.weights import weight_by_traffic as weight_by_traffic
+    from passhat.records.trials import weight_by_traffic as weight_by_traffic
     from passhat.reporters.formatting import TerminalStyle as TerminalStyle
     from passhat.reporters.rendering import render as render
     from passhat.reporters.rendering import render_html as render_html

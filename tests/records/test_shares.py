@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import passhat
 from passhat.errors import ArgumentError
 from passhat.records import Trials
-from passhat.records.weights import parse_shares, task_weights, weight_by_traffic
+from passhat.records.trials import parse_shares, task_weights, weight_by_traffic
 
 GROUPS = ("easy", "hard", "rare")
 

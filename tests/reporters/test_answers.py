@@ -6,8 +6,7 @@ import pytest
 from passhat import render_html, render_json, render_markdown, render_terminal
 from passhat.analysis.comparing.comparison import compare
 from passhat.analysis.comparing.ranking import profile, rank
-from passhat.analysis.planning.budgets import Spending
-from passhat.analysis.planning.plan import plan
+from passhat.analysis.planning.plan import Spending, plan
 from passhat.analysis.planning.simulate import SimulationModel, demonstrate, simulate
 from passhat.records import Trials
 from passhat.reporters.answers import comparison, ranking

@@ -29,7 +29,7 @@ from passhat.analysis.gates.gate_plan import plan_gate
 from passhat.analysis.gates.run_answer import Failure, RunAnswer
 from passhat.analysis.planning.simulate import demonstrate
 from passhat.errors import ArgumentError
-from passhat.journeys.run_plan import CostRange, RunPlan
+from passhat.journeys.checks import CostRange, RunPlan
 from passhat.records import Outcome
 from passhat.records.transcript import Excerpt, TranscriptMatch, TranscriptMatches
 from passhat.reporters import endings_for, formats_for, render

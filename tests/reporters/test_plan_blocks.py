@@ -6,8 +6,7 @@ import pytest
 
 from passhat import render_markdown as render_plan_markdown
 from passhat import render_terminal as render_plan
-from passhat.analysis.planning.budgets import Spending
-from passhat.analysis.planning.plan import plan
+from passhat.analysis.planning.plan import Spending, plan
 from passhat.analysis.planning.simulate import simulate
 from passhat.records import Trials
 from passhat.reporters.answers.plan import verdict

@@ -26,7 +26,7 @@ from passhat.analysis.gates.gate_plan import plan_gate
 from passhat.analysis.gates.run_answer import Failure, RunAnswer
 from passhat.analysis.planning.simulate import SimulationModel, demonstrate
 from passhat.history import History
-from passhat.journeys.run_plan import CostRange, RunPlan
+from passhat.journeys.checks import CostRange, RunPlan
 from passhat.records import Trials
 from passhat.records.transcript import Call, Check, Transcript, Turn
 from passhat.reporters.formatting import TerminalStyle, display_width

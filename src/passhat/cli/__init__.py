@@ -31,7 +31,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Ask about results": {
         "report": ("report", "How reliable is the agent in these results?"),
-        "gate": ("gate", "Do these results meet the gate? PASS, FAIL or UNDECIDED."),
+        "gate": ("report", "Do these results meet the gate? PASS, FAIL or UNDECIDED."),
         "compare": ("compare", "Which agent is better?"),
         "why": ("compare", "What do failing trials do?"),
         "plan": ("plan", "How many trials does an answer need?"),

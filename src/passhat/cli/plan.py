@@ -165,7 +165,7 @@ def plan(
         )
         output.write(plans)
         return
-    from passhat.analysis.planning.budgets import Spending
+    from passhat.analysis.planning.plan import Spending
 
     spending = Spending(
         max_cost=max_cost,

@@ -65,7 +65,7 @@ class ReadingOptions:
     def results(self, *paths: str) -> Results:
         """What to read: all the paths, or other paths in the same way."""
         from passhat.ingest import parse_limits
-        from passhat.records.weights import parse_shares
+        from passhat.records.trials import parse_shares
 
         self._refuse_run_of_files()
         results = Results(

@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from passhat.journeys.analyses import trend as trend
     from passhat.journeys.analyses import why as why
     from passhat.journeys.checks import Finding as Finding
+    from passhat.journeys.checks import RunPlan as RunPlan
     from passhat.journeys.checks import SecretScan as SecretScan
     from passhat.journeys.checks import check_suites as check_suites
     from passhat.journeys.checks import diagnose as diagnose
     from passhat.journeys.checks import find_secrets as find_secrets
+    from passhat.journeys.checks import plan_run as plan_run
     from passhat.journeys.gating import gate as gate
     from passhat.journeys.gating import review_change as review_change
     from passhat.journeys.history import StoredResults as StoredResults
@@ -35,8 +37,6 @@ if TYPE_CHECKING:
     from passhat.journeys.labels import check_judge as check_judge
     from passhat.journeys.reliability_check import assert_reliable as assert_reliable
     from passhat.journeys.results import Results as Results
-    from passhat.journeys.run_plan import RunPlan as RunPlan
-    from passhat.journeys.run_plan import plan_run as plan_run
     from passhat.journeys.run_request import RunEvent as RunEvent
     from passhat.journeys.run_request import RunOpened as RunOpened
     from passhat.journeys.run_store import merge_shards as merge_shards

@@ -40,9 +40,8 @@ if TYPE_CHECKING:
     from passhat.analysis.explaining.explain import Explanation
     from passhat.analysis.explaining.run_diff import RunDiff
     from passhat.analysis.gates.gate_plan import GatePlan
-    from passhat.analysis.planning.budgets import Spending
     from passhat.analysis.planning.label_plan import LabelPlan
-    from passhat.analysis.planning.plan import Plan
+    from passhat.analysis.planning.plan import Plan, Spending
     from passhat.analysis.reports.judged import LabelEvidence
     from passhat.analysis.reports.metrics import RunGroups
     from passhat.analysis.reports.report import Report

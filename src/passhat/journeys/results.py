@@ -109,7 +109,7 @@ class Results:
         trials, transcripts = self.whole(transcripts=wanted, task=task, most=most)
         trials = self.without_rounds(trials)
         if self.shares:
-            from passhat.records.weights import weight_by_traffic
+            from passhat.records.trials import weight_by_traffic
 
             trials = weight_by_traffic(trials, self.shares)
         return trials, transcripts

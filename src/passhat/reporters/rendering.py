@@ -80,7 +80,7 @@ ANSWERS: Mapping[str, AnswerKind] = {
     "diff": AnswerKind("RunDiff", "diff:DiffAnswer", "blocks data rows"),
     "flaky": AnswerKind("FlakyTasks", "trend:FlakyAnswer", "blocks data rows"),
     "trend": AnswerKind("SystemTrend", "trend:TrendAnswer", "blocks data rows figures"),
-    "change": AnswerKind("ChangeReview", "change:ChangeAnswer", "blocks rows cases"),
+    "change": AnswerKind("ChangeReview", "comparison:ChangeAnswer", "blocks rows cases"),
     "run": AnswerKind("RunAnswer", "run:FinishedRunAnswer", "blocks data rows figures cases"),
     "run plan": AnswerKind("RunPlan", "listings:RunPlanAnswer", "blocks data rows"),
     "demo": AnswerKind("Demonstration", "demo:DemoAnswer", "blocks data rows figures"),

@@ -308,7 +308,7 @@ def _weighed(pairings: tuple[Pairing, ...], shares: Mapping[str, float]) -> tupl
     """The pairings with the weights that make each group of tasks count as its share says."""
     if not shares:
         return pairings
-    from passhat.records.weights import task_weights
+    from passhat.records.trials import task_weights
 
     tasks = {pairing.task.name: pairing.task for pairing in pairings}
     groups = {

@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passhat.analysis.planning.budgets import Spending
-from passhat.analysis.planning.plan import plan
+from passhat.analysis.planning.plan import Spending, plan
 from passhat.analysis.planning.simulate import SimulationModel, simulate
 from passhat.analysis.reports.measure import measure
 from passhat.errors import ArgumentError

@@ -1,10 +1,10 @@
-"""A comparison of two systems: who is better, by how much, on which tasks."""
+"""Two systems compared (who is better, by how much, on which tasks), and a change under review."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
@@ -15,6 +15,7 @@ from passhat.analysis.comparing.comparison import (
     TaskDifference,
     as_people_compare,
 )
+from passhat.analysis.gates.run_answer import ChangeReview
 from passhat.analysis.reports.judged import CorrectedDifference
 from passhat.dataclass import replace
 from passhat.messages import listed, plural
@@ -32,11 +33,16 @@ from passhat.reporters.answer import (
     Paragraph,
     Records,
     Remark,
+    Section,
     StatusLabel,
     Steps,
     Table,
     paragraphs,
+    verdict_text,
 )
+from passhat.reporters.answers.explanation import verdict as cause_sentence
+from passhat.reporters.answers.report_blocks import task_table, worst_tasks
+from passhat.reporters.answers.verdicts import judged
 from passhat.reporters.data import (
     IntervalObject,
     JsonShape,
@@ -60,9 +66,9 @@ from passhat.reporters.formatting import (
     signed_points,
     signed_span,
 )
-from passhat.reporters.headline import not_for_others, scope_words
+from passhat.reporters.headline import not_for_others, overview, scope_words
 from passhat.reporters.next_steps import advise
-from passhat.reporters.wording import noise_sentence, noise_shape, p_value
+from passhat.reporters.wording import cost, noise_sentence, noise_shape, p_value
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
     THIS_SUITE,
@@ -76,10 +82,14 @@ from passhat.stats.paired import Needed, PairedDifference
 from passhat.stats.variance import NoiseSources
 
 if TYPE_CHECKING:
+    from passhat.analysis.reports.evidence import Provenance
     from passhat.drawing.figure import Figure
+    from passhat.reporters.test_cases import TestSuite
 
 MOST_TASKS = 10
-"""Tasks that a table lists."""
+"""Tasks that a table or a comment lists; the page lists all."""
+MOST_FILES = 5
+"""Files that decide about a change, as a comment lists them."""
 
 SENSIBLE_RUNS = 1_000
 """More runs of each task and system than this are not advised: few would pay for them."""
@@ -760,3 +770,99 @@ def _p_values(task: TaskDifference) -> tuple[str, str]:
 def _is_open(task: TaskDifference, confidence: float) -> bool:
     tested = task.answer != "unevaluable"
     return tested and 0 not in task.interval and task.p_holm > 1 - confidence
+
+
+class ChangeAnswer(Answer[ChangeReview]):
+    """A change as its reviewer reads it."""
+
+    name = "change"
+
+    def title(self) -> str:
+        outcome = overview(self.result.report)
+        return f"{self.result.word}: {outcome}" if self.result.word else outcome
+
+    def blocks(self, options: DisplayOptions) -> list[Block]:
+        """What a reviewer reads, the most important first."""
+        review = self.result
+        verdicts, outcome = review.verdicts, overview(review.report)
+        blocks: list[Block] = [Headline(outcome if verdicts is None else verdicts.sentence)]
+        blocks += [judged(verdict) for verdict in review.judged]
+        if review.edits:
+            blocks.append(Paragraph("Note", _edits_sentence(review.edits)))
+        for name, comparison in review.comparisons.items():
+            whose = f" of {name}" if len(review.report.systems) > 1 else ""
+            blocks.append(Section(f"Before and after{whose}", f"against {review.baseline}"))
+            blocks += _before_and_after(comparison)
+        if not review.comparisons:
+            blocks.append(Paragraph("Report", outcome))
+        blocks += _worst(review)
+        blocks += paragraphs("Earlier runs", verdict_text(review.run_verdict))
+        if review.explanation is not None:
+            blocks.append(Paragraph("Why", cause_sentence(review.explanation)))
+        blocks += paragraphs("Cost", *map(cost, review.report.systems))
+        if review.informational:
+            blocks.append(Paragraph("Note", "For information only: it does not fail the change."))
+        return blocks
+
+    def rows(self) -> Records:
+        """The rows of each comparison, with the name of its system."""
+        return [
+            {"system": name, **row}
+            for name, comparison in self.result.comparisons.items()
+            for row in ComparisonAnswer(comparison).rows()
+        ]
+
+    def cases(self) -> Sequence[TestSuite]:
+        from passhat.reporters.test_cases import gate_suite, task_suites
+
+        review = self.result
+        gates = [] if review.verdicts is None else [gate_suite(review.verdicts)]
+        return [*task_suites(review.report), *gates]
+
+    def provenance(self) -> Provenance | None:
+        return self.result.report.provenance
+
+
+def _edits_sentence(files: Sequence[str]) -> str:
+    listed = ", ".join(files[:MOST_FILES])
+    more = f" and {len(files) - MOST_FILES:,} more" if len(files) > MOST_FILES else ""
+    return (
+        f"This change edits what decides about it: {listed}{more}. Read that part before you trust "
+        "the verdict."
+    )
+
+
+def _before_and_after(compared: Comparison) -> list[Block]:
+    comparison = as_people_compare(compared)
+    rows = tuple(
+        _change_row(one) for one in comparison.differences.values() if one.value is not None
+    )
+    header = ("in %", "before", "after", "change", "these tasks", "similar tasks")
+    blocks: list[Block] = [Table(header=header, rows=rows)]
+    if moved := differing_tasks(comparison):
+        counts = tuple(
+            (one.name, *(f"{passed}/{runs}" for passed, runs in (one.second, one.first)))
+            for one in moved[:MOST_TASKS]
+        )
+        blocks.append(Table(header=("tasks that moved", "before", "after"), rows=counts))
+    if len(moved) > MOST_TASKS:
+        blocks.append(Paragraph("Tasks", f"{len(moved) - MOST_TASKS:,} more moved."))
+    return blocks
+
+
+def _change_row(one: Difference) -> tuple[str, ...]:
+    return (
+        metric_label(one.name),
+        percent(one.second, digits=1),
+        percent(one.first, digits=1),
+        signed_points(one.value, digits=1),
+        *(signed_span(interval) or "-" for interval in both_intervals(one)),
+    )
+
+
+def _worst(review: ChangeReview) -> Iterator[Block]:
+    for system in review.report.systems:
+        failing = [row for row in worst_tasks(system.tasks, MOST_TASKS) if row.passed < row.runs]
+        if failing and system.name not in review.comparisons:
+            yield Section(f"Least reliable tasks of {system.name}")
+            yield task_table(failing)

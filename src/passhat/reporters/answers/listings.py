@@ -36,7 +36,7 @@ from passhat.reporters.next_steps import advise
 from passhat.reporters.test_cases import Mark, ReportedCase, TestSuite
 
 if TYPE_CHECKING:
-    from passhat.journeys.run_plan import CostRange, RunPlan
+    from passhat.journeys.checks import CostRange, RunPlan
 
 MATRIX_SCHEMA: Literal["passhat.matrix/1"] = "passhat.matrix/1"
 

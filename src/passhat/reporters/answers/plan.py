@@ -12,9 +12,8 @@ from passhat.analysis.gates.gate import (
 )
 from passhat.analysis.gates.gate_plan import GatePlan, GatePlanRow
 from passhat.analysis.gates.plots import plan_figure, plan_finding
-from passhat.analysis.planning.budgets import BudgetPlan
 from passhat.analysis.planning.label_plan import LabelPlan
-from passhat.analysis.planning.plan import Assumptions, Assured, AssuredComparison, Plan
+from passhat.analysis.planning.plan import Assumptions, Assured, AssuredComparison, BudgetPlan, Plan
 from passhat.messages import capitalised, metric_label, plural
 from passhat.reporters.answer import (
     Answer,
