@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import pandas
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,6 +20,7 @@ from passhat.history.store import TRIAL_COLUMNS, trial_row
 from passhat.ingest import read_tallies, read_trials, write_trials
 from passhat.records import Outcome, Trial, Trials
 from passhat.records.columns import ColumnMap
+from passhat.records.trial import POOLED, POOLED_ROUNDS
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 
@@ -181,3 +183,75 @@ def test_runs_that_were_sealed_before_there_were_conditions_stay_whole(tmp_path)
             row = dict(zip(TRIAL_COLUMNS, trial_row(trial, number), strict=True))
             digest.update(msgspec.msgpack.encode(("s", "t", *(row[name] for name in old))))
         assert sealed.split(" ")[1] == digest.hexdigest()
+
+
+def users_table(order, *, tasks=12, runs=5, numbered=False, levels=("kind", "curt"), seed=0):
+    """Rows of a table whose second user is much harder; the order of rows varies."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for task in range(tasks):
+        own = [(user, run) for user in levels for run in range(runs)]
+        if order == "user by user":
+            own = [(user, run) for run in range(runs) for user in levels]
+        if order == "at random":
+            own = [own[i] for i in rng.permutation(len(own))]
+        for place, (user, _) in enumerate(own):
+            rate = 0.95 if user == levels[0] else 0.3
+            number = {"trial": place} if numbered else {}
+            rows.append({"task": f"t{task}", "user": user, **number, "ok": rng.random() < rate})
+    return rows
+
+
+@pytest.mark.parametrize("numbered", [False, True])
+@pytest.mark.parametrize("order", ["run by run", "user by user", "at random"])
+def test_a_condition_that_nobody_named_is_named_and_no_round_is_called_out_of_line(
+    order, numbered, tmp_path
+):
+    kinds = set()
+    for seed in range(4):
+        rows = users_table(order, numbered=numbered, seed=seed)
+        (tmp_path / "t.jsonl").write_text(
+            "\n".join(json.dumps({**row, "ok": int(row["ok"])}) for row in rows)
+        )
+        read = read_trials(tmp_path / "t.jsonl", mapping=ColumnMap(passed="ok"))
+        framed = Trials.from_frame(pandas.DataFrame(rows), passed="ok")
+        for trials in (read, framed):
+            notes = [note for note in trials.sources[0].notes if "`factor='user'`" in note]
+            assert len(notes) == 1
+            assert (POOLED_ROUNDS in notes[0]) == (order != "at random")
+            kinds |= {event.kind for event in measure(trials).system().disturbances}
+        assert not any("not used: user" in note for note in read.sources[0].notes)
+    assert kinds <= {"pooled conditions"}
+    assert bool(kinds) == (order != "at random")
+
+
+def test_what_a_trial_came_to_is_no_condition(tmp_path):
+    rng = np.random.default_rng(5)
+    named = 0
+    for _ in range(50):
+        rows = ["task,finish,attempt no,passed"]
+        for task in range(8):
+            rows += [f"t{task},{rng.choice(['stop', 'length'])},{r},{r % 2}" for r in range(4)]
+        (tmp_path / "t.csv").write_text("\n".join(rows))
+        notes = " ".join(read_trials(tmp_path / "t.csv").sources[0].notes)
+        assert "'attempt no'" not in notes
+        named += "factor=" in notes
+    assert named <= 1
+
+
+def test_a_round_that_went_wrong_is_still_named_beside_a_condition_that_rounds_share():
+    rng = np.random.default_rng(1)
+    rows = [
+        {"task": f"t{t}", "user": "ab"[(t + r) % 2], "ok": r != 3 and rng.random() < 0.9}
+        for t in range(40)
+        for r in range(6)
+    ]
+    trials = Trials.from_frame(pandas.DataFrame(rows), passed="ok")
+    assert any(POOLED in note for note in trials.sources[0].notes)
+    assert [event.rounds for event in measure(trials).system().disturbances] == [(4,)]
+
+
+def test_a_condition_that_is_left_out_by_name_is_no_longer_mentioned(tmp_path):
+    rows = users_table("run by run")
+    trials = Trials.from_frame(pandas.DataFrame(rows), passed="ok", factor="")
+    assert trials.sources[0].notes == ()

@@ -320,6 +320,10 @@ def condition_cells(names: Collection[str], column: str, cells: Cells) -> list[t
     ]
 
 
+MOST_ARMS = 20
+"""A column with more different values names no agents and no conditions."""
+
+
 def _unfit_system(
     found: Mapping[str, str], mapping: ColumnMap, cells: Cells
 ) -> tuple[str, str] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import re
@@ -10,12 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from passhat.arguments import instance, several
 from passhat.errors import ArgumentError, MissingExtra
-from passhat.messages import listed, short, typo_hint
+from passhat.messages import few, listed, short, typo_hint
 from passhat.records.columns import (
     ALIASES,
     COUNTED,
+    MOST_ARMS,
     SEVERAL,
     ColumnMap,
     aggregate_column,
@@ -36,7 +41,15 @@ from passhat.records.columns import (
     usual_name,
 )
 from passhat.records.labels import join_labels
-from passhat.records.trial import Facts, Outcome, Source, Trial, conditions_by_name
+from passhat.records.trial import (
+    POOLED,
+    POOLED_ROUNDS,
+    Facts,
+    Outcome,
+    Source,
+    Trial,
+    conditions_by_name,
+)
 
 if TYPE_CHECKING:
     from passhat.dataclass import FrameLibrary
@@ -284,10 +297,108 @@ def read_columns(
         mapping,
         lambda row, name, what: ArgumentError(argument, f"has a label in {name}: {what}", row),
     )
+    used = {part for column in found.values() for part in name_parts(given, column)}
+    unused = [] if mapping.factor == "" else [name for name in given if name not in used]
+    notes += pooled_notes(given, unused, found, columns.get("trial", ())).values()
     if not mapping.pass_if and "passed" not in found and "score" in found:
         notes += (score_passes_note(found["score"]),)
     facts = tuple((meaning, f'column "{short(column)}"') for meaning, column in found.items())
     return _filled(columns), facts, tuple(notes)
+
+
+_FEWEST_CROSSED = 5
+_CROSSED = 0.9
+"""A column is crossed with tasks if nearly all of five or more have each value equally often. That
+hardly happens to what a trial came to: how it finished, or in how many turns."""
+
+
+def pooled_notes(
+    columns: Mapping[str, Sequence[Any]],
+    unused: Iterable[str],
+    found: Mapping[str, str],
+    repeats: Sequence[Any],
+) -> dict[str, str]:
+    """A note on each unused column that looks like a condition that tasks were crossed with.
+
+    `repeats` are the trials' numbers, if they have any: in their order, else in that of rows, the
+    trials of a task are its rounds.
+
+    >>> tasks, users = [f"t{i // 4}" for i in range(20)], ["kind", "kind", "curt", "curt"] * 5
+    >>> table = {"task": tasks, "user": users, "passed": [1] * 20}
+    >>> list(pooled_notes(table, ["user"], {"task": "task"}, ()))
+    ['user']
+    """
+    levels = {name: texts for name in unused if (texts := _few_values(columns[name]))}
+    if not levels:
+        return {}
+    named = [found[meaning] for meaning in SEVERAL if meaning in found]
+    if "at" in found and "base" in found:  # passhat's own column of conditions
+        named.remove(found["at"])
+    group = _codes(*(map(str, name_cells(columns, name, columns.__getitem__)) for name in named))
+    sizes = np.bincount(group)
+    if len(sizes) < _FEWEST_CROSSED or len(sizes) == len(group):
+        return {}
+    notes: dict[str, str] = {}
+    for column, texts in levels.items():
+        values = list(dict.fromkeys(texts.values()))
+        place = {cell: values.index(text) for cell, text in texts.items()}
+        level = np.array(list(map(place.get, columns[column])))
+        cells = np.bincount(group * len(values) + level, minlength=len(sizes) * len(values))
+        if not _is_crossed(values, cells.reshape(-1, len(values))):
+            continue
+        rounds = _rounds(group, repeats)
+        by_round = np.bincount(rounds * len(values) + level, minlength=sizes.max() * len(values))
+        of_one = by_round.reshape(-1, len(values)).max(axis=1).sum()
+        head = POOLED_ROUNDS if of_one >= _CROSSED * len(group) else POOLED
+        notes[column] = (
+            f'{head}: tasks have as many trials with each "{short(column)}" ({few(values, 3)}); '
+            f"say `factor={column!r}`, or `system={column!r}` if it names agents"
+        )
+    return notes
+
+
+def _codes(*names: Iterable[str]) -> NDArray[np.int64]:
+    """For each row the place of its names among all that occur."""
+    index: dict[tuple[str, ...], int] = {}
+    return np.array([index.setdefault(key, len(index)) for key in zip(*names, strict=True)])
+
+
+def _few_values(cells: Sequence[Any]) -> dict[Any, str]:
+    """The different cells of a column as texts if they are few; none of lists, texts and ids."""
+    distinct: dict[Any, None] = {}
+    for part in (cells[:1000], cells):  # the first rows rule out most columns
+        try:
+            distinct = dict.fromkeys(part)
+        except TypeError:  # lists and objects
+            return {}
+        if len(distinct) > MOST_ARMS:
+            return {}
+    texts = {cell: "nothing" if is_missing(cell) else str(cell).strip() for cell in distinct}
+    return texts if len(set(texts.values())) > 1 else {}
+
+
+def _is_crossed(values: Iterable[str], cells: NDArray[np.int64]) -> bool:
+    """Whether nearly every group of rows has each value as often as others have it.
+
+    Numbers that count the rows of a group are no condition.
+    """
+    usual = [int(np.bincount(column).argmax()) for column in cells.T]
+    alike = (cells == usual).mean(axis=0)
+    if not all(usual) or alike.min() < _CROSSED:
+        return False
+    return max(usual) > 1 or not all(value[-1:].isdecimal() for value in values)
+
+
+def _rounds(group: NDArray[np.int64], numbers: Sequence[Any]) -> NDArray[np.int64]:
+    """The place of each row among those of its group, by number where there are numbers."""
+    order = np.arange(len(group))
+    with contextlib.suppress(TypeError, ValueError):
+        order = np.argsort([as_number(n) for n in numbers], kind="stable") if numbers else order
+    order = order[np.argsort(group[order], kind="stable")]
+    sizes = np.bincount(group)
+    rounds = np.empty(len(group), dtype=np.int64)
+    rounds[order] = np.arange(len(group)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return rounds
 
 
 def score_passes_note(column: str) -> str:

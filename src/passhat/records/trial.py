@@ -85,6 +85,11 @@ LEFT_OUT = "left out"
 STOPPED_BY_GATES = "its gates decided when it ended; intervals assume a fixed number of trials"
 """The note on trials of which there are as many as their own results asked for."""
 
+POOLED = "trials under different conditions were pooled"
+POOLED_ROUNDS = "rounds are conditions that were pooled"
+"""How the note on a column begins that looks like a condition and that nobody named; the second
+where the order of a task's trials follows it, so that rounds differ as its values do."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:

@@ -17,6 +17,7 @@ from passhat.dataclass import dataclass, lazy_field, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import capitalised, listed, numbers_in_words, plural
 from passhat.records import ErrorPolicy, Outcome, Trials
+from passhat.records.trial import POOLED_ROUNDS
 from passhat.records.trials import check_trials_argument
 from passhat.stats.arguments import Floats, confidence_level
 from passhat.stats.dependent_runs import (
@@ -30,7 +31,7 @@ from passhat.stats.dependent_runs import (
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
 from passhat.stats.proportions import share_estimate
 
-Kind = Literal["rounds out of line", "drift", "rounds differ", "burst"]
+Kind = Literal["rounds out of line", "drift", "rounds differ", "burst", "pooled conditions"]
 
 MOST_TRIALS = 200_000
 """Beyond this many trials nothing is tested: the report would wait for it."""
@@ -187,6 +188,11 @@ def disturbance_advice(event: Disturbance) -> str:
             f"Find out what differs between rounds ({_range(event)} passed), or spread the trials "
             "over time: more trials of the same kind would not pin the rate down."
         )
+    if event.kind == "pooled conditions":
+        return (
+            "Name the condition that the note on the file names: trials under different "
+            "conditions are no repeats of each other."
+        )
     if event.kind == "burst":
         return f"Re-run the {_failures(event)}: that looks like an outage."
     them = "it" if len(event.rounds) == 1 else "them"
@@ -220,11 +226,13 @@ def _among_rounds(trials: Trials, errors: ErrorPolicy, table: Floats) -> tuple[D
     tested = _same_tests(table.tobytes(), table.shape) if small else round_tests(table)
     if isinstance(tested, Unavailable) or not tested.differ:
         return ()
-    if tested.out_of_line:
+    kind: Kind = "drift" if tested.drifts else "rounds differ"
+    if any(POOLED_ROUNDS in note for source in trials.sources for note in source.notes):
+        kind = "pooled conditions"  # what differs is the condition, and no round is to be dropped
+    elif tested.out_of_line:
         return (_out_of_line(trials, errors, tested),)
     table = round_table(trials, errors, scores=False)
     failed = int((table == 0).sum())
-    kind: Kind = "drift" if tested.drifts else "rounds differ"
     return (
         Disturbance(
             kind=kind,
@@ -345,6 +353,8 @@ def _seen(event: Disturbance) -> str:
         return f"The rate drifted while it ran, {_from_to(event)}"
     if event.kind == "rounds differ":
         return f"Rounds differ by more than chance, {_range(event)} passed"
+    if event.kind == "pooled conditions":
+        return f"Trials under different conditions were pooled, {_range(event)} passed by round"
     if event.kind == "burst":
         return f"Trials did not fail independently: {_failures(event)}"
     usual = 100 * (1 - (event.others or 0.0))

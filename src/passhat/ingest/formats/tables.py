@@ -45,6 +45,7 @@ from passhat.records.columns import (
     GUESSED_TASKS,
     GUESSED_VERDICTS,
     MAY_SAY_IT_RAN,
+    MOST_ARMS,
     MOST_KEPT,
     SEVERAL,
     USUAL,
@@ -72,7 +73,7 @@ from passhat.records.columns import (
     transcript_column,
     usual_name,
 )
-from passhat.records.data_frames import score_passes_note, typed_cells
+from passhat.records.data_frames import pooled_notes, score_passes_note, typed_cells
 from passhat.records.transcript import Transcript
 from passhat.records.trial import STOPPED_BY_GATES
 
@@ -89,9 +90,6 @@ READING = Reading(
 )
 
 Columns = Mapping[str, Sequence[Any]]
-
-_MOST_ARMS = 20
-"""A column with more different values does not name what was run."""
 
 
 def recognises(document: Document) -> bool:
@@ -206,6 +204,7 @@ def read_table(
         own=own,
         repeats=lambda: repeated(columns),
         cells=sheet.columns,
+        numbers=columns.get("trial", ()),
     )
     if own and STOPPED_BY_GATES.encode() in bytes(document.first.get("notes", b"")):
         notes = (*notes, STOPPED_BY_GATES)
@@ -250,7 +249,7 @@ def _kept_apart(
             continue
         values = dict.fromkeys("nothing" if is_missing(cell) else str(cell) for cell in cells)
         # A time or an id is another in every row, and names no system.
-        if 1 < len(values) <= min(_MOST_ARMS, len(cells) // 2):
+        if 1 < len(values) <= min(MOST_ARMS, len(cells) // 2):
             apart = sum(len({str(cells[row]) for row in alike}) == len(alike) for alike in twice)
             told[column] = apart, list(values)
     best = [column for column in sorted(told, key=lambda name: -told[name][0]) if told[column][0]]
@@ -464,14 +463,21 @@ def notes_on(
     own: bool,
     repeats: Callable[[], bool],
     cells: Mapping[str, Iterable[Any]] | None = None,
+    numbers: Sequence[Any] = (),
 ) -> tuple[str, ...]:
     """What to know about a table: the columns that were not used, and what passes.
 
     `repeats` says whether nothing but their order distinguishes the trials of a task. A column of
-    `cells` that says for some rows how they ended may hold the labels of a person.
+    `cells` that says for some rows how they ended may hold the labels of a person; one that was
+    crossed with tasks, conditions. `numbers` are those of trials, where the table has them.
     """
-    notes = []
+    notes: list[str] = []
     unused = [] if own else _unused(columns, found, mapping)
+    if cells and unused and not mapping.left_out() & {"at"}:
+        held = {name: values for name, values in cells.items() if isinstance(values, Sequence)}
+        pooled = pooled_notes(held, [name for name in unused if name in held], found, numbers)
+        notes += pooled.values()
+        unused = [name for name in unused if name not in pooled]
     # Named only if one of them may distinguish what is pooled.
     if unused and (mapping.chosen() or mapping.pass_if or repeats()):
         options = {
