@@ -5,12 +5,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from passhat.stats.sequential.designs import operating_characteristics
-from passhat.stats.sequential.planned import (
+from passhat.stats.sequential.designs import (
     default_runs,
     extension_share,
     look_levels,
     look_rounds,
+    operating_characteristics,
     pass_list,
     planned_boundaries,
 )

@@ -40,7 +40,7 @@ from passhat.errors import ArgumentError
 from passhat.stats.sample_size import GUESSED_ICC
 from passhat.stats.sequential import OperatingCharacteristics, TaskGate
 from passhat.stats.sequential.confidence_sequences import tilted
-from passhat.stats.sequential.planned import first_runs
+from passhat.stats.sequential.designs import first_runs
 from passhat.stats.sequential.suite_gate import (
     simulated_characteristics,
     suite_rates,

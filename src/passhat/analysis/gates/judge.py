@@ -50,7 +50,7 @@ from passhat.messages import plural
 from passhat.records import ErrorPolicy, Trial, Trials
 from passhat.records.trial import stopped_by_gates
 from passhat.records.trials import check_trials_argument, refuse_file
-from passhat.stats.sequential.planned import error_of_all_looks, look_levels
+from passhat.stats.sequential.designs import error_of_all_looks, look_levels
 
 GateLike = Gate | str | Mapping[str, Any]
 

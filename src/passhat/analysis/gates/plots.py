@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from passhat.analysis.gates.gate import ThresholdRequirement, Verdict
 from passhat.analysis.gates.gate_plan import GatePlan
 from passhat.drawing import Figure, Guide, IntervalRow, Marker, Series, interval_rows, line_chart
-from passhat.drawing.bars import Column, column_chart
+from passhat.drawing.lines import Column, column_chart
 from passhat.messages import plural
 from passhat.records.trial import natural_key
 from passhat.stats.estimate import Estimate, Unavailable

@@ -57,7 +57,7 @@ from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.proportions import Bounds
 from passhat.stats.sequential import OutageGuard
-from passhat.stats.sequential.planned import (
+from passhat.stats.sequential.designs import (
     POOLED,
     error_of_all_looks,
     look_levels,

@@ -41,8 +41,8 @@ from passhat.stats.sequential import (
     block_outcomes,
 )
 from passhat.stats.sequential import DecisionStep as DesignStep
+from passhat.stats.sequential.designs import error_of_all_looks, first_runs, last_runs
 from passhat.stats.sequential.draws import drawn_task, find_drift
-from passhat.stats.sequential.planned import error_of_all_looks, first_runs, last_runs
 from passhat.stats.sequential.task_gate import TaskDesign
 
 ALWAYS_AHEAD = 8

@@ -22,7 +22,13 @@ if TYPE_CHECKING:
     from passhat.stats.sequential.designs import (
         OperatingCharacteristics as OperatingCharacteristics,
     )
+    from passhat.stats.sequential.designs import PassList as PassList
+    from passhat.stats.sequential.designs import default_runs as default_runs
     from passhat.stats.sequential.designs import fixed_design as fixed_design
+    from passhat.stats.sequential.designs import look_levels as look_levels
+    from passhat.stats.sequential.designs import look_rounds as look_rounds
+    from passhat.stats.sequential.designs import pass_list as pass_list
+    from passhat.stats.sequential.designs import planned_boundaries as planned_boundaries
     from passhat.stats.sequential.designs import wald_lower_bounds as wald_lower_bounds
     from passhat.stats.sequential.draws import SET_ASIDE as SET_ASIDE
     from passhat.stats.sequential.draws import DecisionStep as DecisionStep
@@ -34,12 +40,6 @@ if TYPE_CHECKING:
     from passhat.stats.sequential.draws import Outage as Outage
     from passhat.stats.sequential.draws import OutageGuard as OutageGuard
     from passhat.stats.sequential.draws import SetAside as SetAside
-    from passhat.stats.sequential.planned import PassList as PassList
-    from passhat.stats.sequential.planned import default_runs as default_runs
-    from passhat.stats.sequential.planned import look_levels as look_levels
-    from passhat.stats.sequential.planned import look_rounds as look_rounds
-    from passhat.stats.sequential.planned import pass_list as pass_list
-    from passhat.stats.sequential.planned import planned_boundaries as planned_boundaries
     from passhat.stats.sequential.suite_gate import BlockMetric as BlockMetric
     from passhat.stats.sequential.suite_gate import ScoreGate as ScoreGate
     from passhat.stats.sequential.suite_gate import SuiteGate as SuiteGate

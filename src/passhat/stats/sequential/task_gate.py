@@ -22,7 +22,10 @@ from passhat.stats.sequential.designs import (
     Boundaries,
     OperatingCharacteristics,
     fixed_design,
+    look_level,
+    most_default_runs,
     operating_characteristics,
+    planned_boundaries,
     two_rates,
 )
 from passhat.stats.sequential.draws import (
@@ -37,7 +40,6 @@ from passhat.stats.sequential.draws import (
     error_rates,
     observed_score,
 )
-from passhat.stats.sequential.planned import look_level, most_default_runs, planned_boundaries
 from passhat.stats.special import bdtr
 
 TaskDesign = Literal["planned", "sprt", "truncated", "fixed"]
