@@ -107,7 +107,8 @@ def test_a_plan_is_for_the_k_that_was_asked_for(call):
     with_k, without = call("plan", "--k", "3"), call("plan")
     assert re.match(r"Run each of the 20 tasks .* to know pass\^3 to ±5 ", with_k.stdout)
     assert re.match(r"Run each of the 20 tasks .* to know pass@1 to ±5 ", without.stdout)
-    assert ("The table is of pass@1." in with_k.stdout) > ("The table is" in without.stdout)
+    assert "the CI of pass^3; " in with_k.stdout
+    assert "the CI of pass@1; " in without.stdout
     assert with_k.stderr == without.stderr == ""
 
 
@@ -234,12 +235,22 @@ def test_the_metric_ranked_by_is_the_one_that_help_calls_the_default(call, files
 
 
 @pytest.mark.parametrize("more", [(), ("--gate", "pass^1 >= 0.5")])
-def test_a_plan_from_several_agents_says_how_to_choose_one(call, here, more):
+def test_a_plan_from_several_agents_is_for_the_one_that_passes_least(call, here, more):
+    rows = [f"{name},t{i},{n},{int(name == 'a1' or n > 2)}" for name in ("a1", "b1")
+            for i in range(3) for n in range(5)]  # fmt: skip
+    (here / "two.csv").write_text("\n".join(["system,task,trial,passed", *rows]))
+    both = call("plan", "two.csv", *more).stdout
+    note = "Planned for b1, which has the lowest pass@1 of 2 agents.\n"
+    assert note in both
+    assert both.replace(note, "") == call("plan", "two.csv", "--only", "b1", *more).stdout
+
+
+def test_labels_are_planned_for_one_agent(call, here):
     (here / "two.csv").write_text("system,task,trial,passed\na1,t,1,1\nb1,t,1,0\n")
-    done = call("plan", "two.csv", *more)
+    done = call("plan", "two.csv", "--judge", "0.9,0.85")
     assert done.exit_code == 2
     assert (
-        "a plan is made from one agent; there are 2: a1, b1. Name one with --only AGENT"
+        "labels are planned for one agent; there are 2: a1, b1. Name one with --only AGENT"
         in done.stderr
     )
 

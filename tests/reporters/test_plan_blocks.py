@@ -11,6 +11,7 @@ from passhat.analysis.planning.simulate import simulate
 from passhat.records import Trials
 from passhat.reporters.answers.plan import verdict
 from passhat.reporters.formatting import TerminalStyle
+from passhat.stats.estimate import Unavailable
 
 # Sentences are looked at here, not numbers.
 pytestmark = pytest.mark.usefixtures("few_suites_drawn")
@@ -104,7 +105,7 @@ def narrow_plan():
 def test_every_number_of_the_table_ends_below_the_end_of_its_heading(narrow_plan, width):
     for verbose in (False, True):
         shown = render_plan(narrow_plan, TerminalStyle(width=width), verbose=verbose)
-        table = re.search(r"^ +tri[^\n]*  total.*?(?=\n\n)", shown, re.M | re.S)[0]
+        table = re.search(r"^ +tri[^\n]*  total.*?(?=\n\n|\n±)", shown, re.M | re.S)[0]
         head, *rows = table.splitlines()
         ends = [match.end() for match in re.finditer(r"\S+(?: \S+)*", head)]
         assert rows
@@ -113,12 +114,33 @@ def test_every_number_of_the_table_ends_below_the_end_of_its_heading(narrow_plan
             assert [match.end() for match in numbers] == ends
 
 
-@pytest.mark.parametrize("runs", [1, 4])
-def test_where_the_table_marks_other_runs_than_the_first_sentence_it_is_said_why(runs):
-    made = plan(simulate(tasks=30, runs=runs, seed=1))
-    typical, promised = made.chosen.runs_this_suite, made.promise.runs
-    assert typical != promised
-    said = " ".join(render_plan(made, verbose=True).split())
-    assert f"Run each of the 30 tasks {promised:,} times" in said
-    assert f"The table marks {typical:,} trials of each task as enough for a typical report" in said
-    assert "the simulation allows for others" in said
+ASKED = {
+    "a guess": {},
+    "pass^4 of a guess": {"k": 4},
+    "at once": {"tasks": 400, "half_width": 0.1},
+    "out of reach": {"tasks": 5, "half_width": 0.002, "k": 3},
+    "other trials": {"runs": 7, "k": 2},
+}
+
+
+@pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)
+@pytest.mark.parametrize("trials", [None, simulate(tasks=30, runs=4, seed=1)])
+def test_the_table_is_of_what_was_asked_about_and_marks_the_row_that_is_advised(trials, asked):
+    made = plan(trials, **asked)
+    promise, tasks = made.assured, made.chosen.tasks
+    metric = f"pass^{asked['k']}" if "k" in asked else "pass@1"
+    for verbose in (False, True):
+        shown = render_plan(made, verbose=verbose)
+        assert f"to know {metric} to " in shown.lower()
+        assert f"\n± is half the width of the CI of {metric}; 80% of reports stay" in shown
+        marked = [line.split()[:3] for line in shown.split("\n") if "<- reaches" in line]
+        if isinstance(promise.runs, Unavailable):
+            assert marked == []
+            continue
+        ((runs, total, width),) = marked
+        assert (runs, total) == (f"{promise.runs:,}", f"{promise.runs * tasks:,}")
+        assert float(width.lstrip("±")) <= 100 * made.chosen.target + 0.05
+    at = {design.runs: design for design in promise.designs}
+    assert list(at) == sorted(at)
+    assert at[promise.runs_of_each].this_suite == promise.this_suite
+    assert all(design.this_suite <= design.tasks_like_these for design in promise.designs)

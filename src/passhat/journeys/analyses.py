@@ -272,8 +272,9 @@ def plan(
     from passhat.analysis.planning import plan as planning
 
     arguments.refuse_unknown("plan", terms, PlanTerms.__annotations__)
-    known = _one_agent(results, only)
-    return planning.plan(known, correlation=correlation, spending=spending, k=k, **terms)
+    known, notes = _lowest_agent(results, only)
+    found = planning.plan(known, correlation=correlation, spending=spending, k=k, **terms)
+    return replace(found, notes=(*notes, *found.notes))
 
 
 def plan_gates(
@@ -298,9 +299,10 @@ def plan_gates(
     if icc is not None:
         arguments.probability("icc", icc)
     # The spread between tasks is the given, the observed or the usual one.
-    base = planning.plan(_one_agent(results, only), tasks=tasks, correlation=icc)
+    known, notes = _lowest_agent(results, only)
+    base = planning.plan(known, tasks=tasks, correlation=icc)
     terms = {"indifference": indifference, "confidence": confidence}
-    return [
+    planned = (
         plan_gate(
             parse_gate({"require": demand, **terms}),
             tasks=base.chosen.tasks,
@@ -308,7 +310,8 @@ def plan_gates(
             seed=seed,
         )
         for demand in demands
-    ]
+    )
+    return [replace(one, notes=notes) for one in planned]
 
 
 def plan_labels(
@@ -339,7 +342,9 @@ def plan_labels(
     from passhat.analysis.reports.metrics import SystemTrials
     from passhat.stats.sample_size import GUESSED_ICC
 
-    known = None if results is None else _one_agent(results, only)
+    known = None if results is None else trials_of(results, only)
+    if known is not None and len(known.systems) > 1:
+        raise _several("labels are planned for one agent", known.systems)
     side = None if known is None else SystemTrials.of(known)
     if judge == "labels":
         labels = None if side is None else side.labels
@@ -416,16 +421,28 @@ def _ks_of(by: str) -> tuple[int, ...] | None:
     return tuple(sorted({*(one for one in COMPARED_KS if one < k), k}))
 
 
-def _one_agent(results: ResultsLike | Tally | None, only: Names) -> Trials | Tally | None:
-    """The trials of the one agent that a plan is made from, or their counts."""
+def _lowest_agent(
+    results: ResultsLike | Tally | None, only: Names
+) -> tuple[Trials | Tally | None, tuple[str, ...]]:
+    """What a plan is made from; of several agents the one that passes least, and a note of it."""
+    from passhat.analysis.reports.evidence import count_evidence
     from passhat.records import Tally
 
     if results is None or isinstance(results, Tally):
-        return results
+        return results, ()
     trials = trials_of(results, only)
-    if len(trials.systems) > 1:
-        raise _several("a plan is made from one agent", trials.systems)
-    return trials
+    names = trials.systems
+    if len(names) < 2:
+        return trials, ()
+    agents = {name: trials.where(system=name) for name in names}
+
+    def mean(name: str) -> float:
+        found = count_evidence(agents[name].tally(), "fail")
+        return float((found.passes / found.runs).mean())
+
+    lowest = min(names, key=mean)
+    note = f"planned for {lowest}, which has the lowest pass@1 of {len(names):,} agents"
+    return agents[lowest], (note,)
 
 
 def _several(rule: str, systems: Sequence[str]) -> InputError:

@@ -88,6 +88,7 @@ class GatePlan(Displayed):
     exact: bool
     repetitions: int | None
     seed: int
+    notes: tuple[str, ...] = ()
 
     @property
     def pass_steps(self) -> tuple[tuple[int, int], ...]:

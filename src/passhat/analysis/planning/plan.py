@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
+from itertools import count, takewhile
 from math import floor
 from typing import Any, Literal
 
@@ -461,6 +462,15 @@ class Purchase:
     tasks_like_these: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssuredDesign:
+    """So many runs of each task, and the half-widths that most of their reports have."""
+
+    runs: int
+    this_suite: float
+    tasks_like_these: float
+
+
 @result_dataclass(frozen=True, slots=True, kw_only=True)
 class Assured:
     """The runs and tasks after which most reports are as narrow as asked.
@@ -469,7 +479,8 @@ class Assured:
     within 1.25 of it: suites drawn from what is known, with the intervals that reports print.
     `runs` are for this suite; `tasks` (or `families` of them) at `runs_of_each` for tasks like
     these. `this_suite` and `tasks_like_these` are the half-widths at the runs that were asked
-    about, and `purchases` what the next dollar buys.
+    about, `designs` those at growing numbers of runs, `runs` among them, and `purchases` what the
+    next dollar buys.
     """
 
     metric: str
@@ -484,6 +495,7 @@ class Assured:
     this_suite: float
     tasks_like_these: float
     purchases: tuple[Purchase, ...]
+    designs: tuple[AssuredDesign, ...] = ()
     effective_tasks: float | None = None
 
     @property
@@ -544,7 +556,7 @@ def assure_comparison(
     if difference is None:
         return assured
     gap = abs(difference)
-    count, families = _sample(suites, lambda some: compared(some, runs).show(gap, power))
+    several, families = _sample(suites, lambda some: compared(some, runs).show(gap, power))
     needed = None
     if compared(suites, _MOST_ASSURED_RUNS).show(gap, power):
         needed = fewest(
@@ -552,7 +564,7 @@ def assure_comparison(
         )
     return replace(
         assured,
-        tasks=count or Unavailable(f"more than {_MOST_ASSURED_TASKS:,} tasks"),
+        tasks=several or Unavailable(f"more than {_MOST_ASSURED_TASKS:,} tasks"),
         families=families,
         runs=needed or Unavailable(f"no number of trials on these {tasks:,} tasks would do"),
     )
@@ -592,12 +604,21 @@ def assure(
     def reports(some: PossibleSuites, times: int) -> PossibleReports:
         return some.reports(times, k=k, confidence=confidence, assurance=assurance)
 
+    @cache
+    def at(times: int) -> AssuredDesign:
+        found = reports(suites, times)
+        return AssuredDesign(
+            runs=times, this_suite=found.this_suite, tasks_like_these=found.tasks_like_these
+        )
+
     weight = None if evidence is None else evidence.weight
-    now = reports(suites, often)
-    needed = fewest(
-        lambda n: reports(suites, n).this_suite <= half_width, least=k, most=_MOST_ASSURED_RUNS
-    )
-    count, families = _sample(suites, lambda some: reports(some, often).are_within(half_width))
+    now = at(often)
+    needed = fewest(lambda n: at(n).this_suite <= half_width, least=k, most=_MOST_ASSURED_RUNS)
+    # The search has looked at most of the doublings.
+    end = needed or _MOST_ASSURED_RUNS
+    beyond = 4 * needed if needed else end
+    doublings = takewhile(lambda n: n < beyond, (k << i for i in count()))
+    several, families = _sample(suites, lambda some: reports(some, often).are_within(half_width))
     return Assured(
         metric=f"pass^{k}" if k > 1 else "mean",
         half_width=half_width,
@@ -605,7 +626,7 @@ def assure(
         close=CLOSE,
         close_share=CLOSE_SHARE,
         runs=needed or Unavailable(f"more than {_MOST_ASSURED_RUNS:,} trials of each task"),
-        tasks=count or Unavailable(f"more than {_MOST_ASSURED_TASKS:,} tasks"),
+        tasks=several or Unavailable(f"more than {_MOST_ASSURED_TASKS:,} tasks"),
         families=families,
         runs_of_each=often,
         this_suite=now.this_suite,
@@ -621,6 +642,7 @@ def assure(
             )
             for buys, some, times in _purchases(suites, often)
         ),
+        designs=tuple(at(n) for n in sorted({*doublings, end, often})),
         # How many equal tasks the weighted ones amount to (Kish).
         effective_tasks=None if weight is None else float(weight.sum() ** 2 / (weight**2).sum()),
     )

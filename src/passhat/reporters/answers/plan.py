@@ -13,7 +13,14 @@ from passhat.analysis.gates.gate import (
 from passhat.analysis.gates.gate_plan import GatePlan, GatePlanRow
 from passhat.analysis.gates.plots import plan_figure, plan_finding
 from passhat.analysis.planning.label_plan import LabelPlan
-from passhat.analysis.planning.plan import Assumptions, Assured, AssuredComparison, BudgetPlan, Plan
+from passhat.analysis.planning.plan import (
+    Assumptions,
+    Assured,
+    AssuredComparison,
+    AssuredDesign,
+    BudgetPlan,
+    Plan,
+)
 from passhat.messages import capitalised, metric_label, plural
 from passhat.reporters.answer import (
     Answer,
@@ -32,6 +39,7 @@ from passhat.reporters.answer import (
 from passhat.reporters.data import JsonShape, to_json
 from passhat.reporters.formatting import amount, decimals, percent, signed_points
 from passhat.stats.estimate import Interval, Unavailable
+from passhat.stats.sample_size import SuitePlan
 
 if TYPE_CHECKING:
     from passhat.drawing.figure import Figure
@@ -84,8 +92,8 @@ class PlanAnswer(Answer[Plan]):
             blocks.append(Paragraph("Precision", _precision(plan)))
         promise = plan.assured
         if isinstance(promise, Assured):
-            blocks += [Paragraph("Kept", _kept(plan, promise)), Paragraph("Next", _next(promise))]
-        blocks.append(_designs(plan))
+            blocks += [Paragraph("Kept", _kept(promise)), Paragraph("Next", _next(plan, promise))]
+        blocks += [_designs(plan), Remark(_whose_widths(plan))]
         blocks.append(Paragraph("Assumed", _assumed(plan)))
         blocks += [Paragraph("But", f"{capitalised(note)}.") for note in plan.notes]
         blocks.append(Paragraph("Floor", _floor(plan)))
@@ -113,8 +121,8 @@ class PlanAnswer(Answer[Plan]):
         texts += [f"{capitalised(note)}." for note in plan.notes]
         blocks: list[Block] = [
             Headline(verdict(plan)),
-            _screen_designs(plan),
-            *[Remark("The table is of pass@1.") for _ in [0] if _is_of_a_streak(plan)],
+            _screen_designs(plan, rows=MOST_DESIGNS - len(below)),
+            Remark(_whose_widths(plan)),
             *(Remark(text, apart=i == 0) for i, text in enumerate(filter(None, texts))),
             Remark(f"Assumed: {guess} ({_origin(base)})."),
         ]
@@ -125,13 +133,13 @@ class PlanAnswer(Answer[Plan]):
     def rows(self) -> Records:
         return [
             {
-                "tasks": design.tasks,
+                "tasks": self.result.chosen.tasks,
                 "runs_of_each": design.runs,
-                "runs_in_all": design.runs * design.tasks,
+                "runs_in_all": design.runs * self.result.chosen.tasks,
                 "this_suite_half_width": design.this_suite,
                 "tasks_like_these_half_width": design.tasks_like_these,
             }
-            for design in self.result.designs
+            for design in _widths(self.result)
         ]
 
     def data(self) -> dict[str, object]:
@@ -141,20 +149,21 @@ class PlanAnswer(Answer[Plan]):
         return {**head, **to_json(plan)}
 
     def figures(self) -> Mapping[str, Figure]:
-        """How precise the mean becomes with more runs of each task."""
+        """How precise the number becomes with more runs of each task."""
         from passhat.drawing import Series, line_chart
 
         plan = self.result
-        runs = [float(design.runs) for design in plan.designs]
-        here = Series(name="these tasks", x=runs, y=[design.this_suite for design in plan.designs])
-        like = [design.tasks_like_these for design in plan.designs]
+        designs = _widths(plan)
+        runs = [float(design.runs) for design in designs]
+        here = Series(name="these tasks", x=runs, y=[design.this_suite for design in designs])
+        like = [design.tasks_like_these for design in designs]
         there = Series(name="similar tasks", x=runs, y=like)
         figure = line_chart(
             [here, there],
             title="More trials narrow these tasks; for similar tasks they stop at about "
-            f"{_points(plan.chosen.floor)}",
-            finding=f"Half the width of the {percent(plan.confidence)} interval of the mean, "
-            f"by the trials of each of {plural(plan.chosen.tasks, 'task')}.",
+            f"{_points(like[-1])}",
+            finding=f"Half the width of the {percent(plan.confidence)} interval of "
+            f"{_metric(plan)}, by the trials of each of {plural(plan.chosen.tasks, 'task')}.",
             x_label="trials of each task",
             y_label="half the width of the interval",
             y_range=(0.0, max(like) * 1.05),
@@ -167,35 +176,44 @@ MOST_DESIGNS = 5
 """Rows of the table on the first screen: those around the answer."""
 
 
-def _screen_designs(plan: Plan) -> Table:
+def _screen_designs(plan: Plan, *, rows: int) -> Table:
     promise = plan.assured
     runs = promise.runs if isinstance(promise, Assured) else plan.chosen.runs_this_suite
     wanted = runs if isinstance(runs, int) else plan.chosen.runs
-    designs = plan.designs
+    designs = _widths(plan)
     at = next((i for i, one in enumerate(designs) if one.runs >= wanted), len(designs) - 1)
-    first = max(0, min(at - 2, len(designs) - MOST_DESIGNS))
-    target = _points(plan.chosen.target or 0.0).removesuffix(" points")
-    often = f"{percent(promise.assurance)} reach" if isinstance(promise, Assured) else "reaches"
-    mark = f"<- {often} {target}" if designs[at].runs == runs else ""
+    first = max(0, min(at - rows // 2, len(designs) - rows))
     return Table(
         header=("trials per task", "total", "these tasks", "similar tasks", ""),
         rows=tuple(
             (
                 f"{design.runs:,}",
-                f"{design.runs * design.tasks:,}",
+                f"{design.runs * plan.chosen.tasks:,}",
                 f"±{100 * design.this_suite:.1f}",
                 f"±{100 * design.tasks_like_these:.1f}",
-                mark if design is designs[at] else "",
+                _reaches(plan) if design.runs == runs else "",
             )
-            for design in designs[first : first + MOST_DESIGNS]
+            for design in designs[first : first + rows]
         ),
         left=(4,),
     )
 
 
-def _is_of_a_streak(plan: Plan) -> bool:
-    """Whether the answer is about another number than the widths of the table."""
-    return isinstance(plan.assured, Assured) and _metric(plan.assured) != "pass@1"
+def _widths(plan: Plan) -> Sequence[AssuredDesign | SuitePlan]:
+    """Half-widths of the number that was asked about; of the mean by formula, if none are drawn."""
+    return plan.assured.designs if isinstance(plan.assured, Assured) else plan.designs
+
+
+def _reaches(plan: Plan) -> str:
+    return f"<- reaches {_points(plan.chosen.target or 0.0).removesuffix(' points')}"
+
+
+def _whose_widths(plan: Plan) -> str:
+    promise = plan.assured
+    whole = f"± is half the width of the CI of {_metric(plan)}"
+    if isinstance(promise, Assured):
+        return f"{whole}; {percent(promise.assurance)} of reports stay within it."
+    return f"{whole} in a typical report."
 
 
 def _for_similar(plan: Plan) -> str:
@@ -210,7 +228,7 @@ def _for_similar(plan: Plan) -> str:
         return f"For similar tasks: {tasks.reason}."
     if tasks is None:
         return ""
-    reach = f"{tasks:,} tasks x {plural(each, 'trial')} reach {goal}"
+    reach = f"{tasks:,} tasks x {plural(each, 'trial')} reach {goal.removesuffix(' points')}"
     return f"For similar tasks more trials hardly help: {reach}."
 
 
@@ -223,7 +241,8 @@ def _two_agents(plan: Plan) -> str:
     size = f"{plural(chosen.tasks, 'task')} x {plural(chosen.runs, 'trial')}"
     if (seen or 1.0) >= 1:
         return f"Two agents: {size} cannot show any difference."
-    return f"Two agents: {size} show a difference of {100 * (seen or 1.0):.0f} points."
+    of = "" if _metric(plan) == "pass@1" else " of pass@1"
+    return f"Two agents: {size} show a difference of {100 * (seen or 1.0):.0f} points{of}."
 
 
 def _certify(plan: Plan) -> str:
@@ -245,7 +264,7 @@ def _precision(plan: Plan) -> str:
     """What the wanted precision takes, in one sentence: as most reports will have it."""
     promise = plan.assured
     if isinstance(promise, Assured):
-        return _assured(promise, plan.chosen.tasks)
+        return _assured(promise, plan)
     chosen = plan.chosen
     target = _points(chosen.target or 0.0)
     runs = chosen.runs_this_suite or 1
@@ -255,45 +274,34 @@ def _precision(plan: Plan) -> str:
     return f"To know pass@1 of {these} to {target}, run {each} {_times(runs)}."
 
 
-def _assured(promise: Assured, tasks: int) -> str:
-    target = _points(promise.half_width)
+def _assured(promise: Assured, plan: Plan) -> str:
+    target, tasks = _points(promise.half_width), plan.chosen.tasks
     which = "the task" if tasks == 1 else f"each of the {tasks:,} tasks"
-    goal = f"to know {_metric(promise)} to {target}"
+    goal = f"to know {_metric(plan)} to {target}"
     if isinstance(promise.runs, Unavailable):
         return f"{capitalised(goal)} takes {promise.runs.reason}."
     total = plural(promise.runs * tasks, "trial")
     return f"Run {which} {_times(promise.runs)} ({total}) {goal}."
 
 
-def _metric(promise: Assured) -> str:
-    return "pass@1" if promise.metric in ("mean", "pass^1") else promise.metric
+def _metric(plan: Plan) -> str:
+    """The number that was asked about."""
+    promise = plan.assured
+    return promise.metric if isinstance(promise, Assured) and promise.metric != "mean" else "pass@1"
 
 
-def _kept(plan: Plan, promise: Assured) -> str:
-    """How often what was said first is kept, and why the table marks another number of runs."""
+def _kept(promise: Assured) -> str:
+    """How often what was said first is kept."""
     weights = promise.effective_tasks
     text = (
         f"{percent(promise.assurance)} of reports will be as narrow, and "
         f"{percent(promise.close_share)} within {promise.close:g} times that: simulated from what "
-        f"is known now.{_why_the_table_differs(plan, promise)}"
+        "is known now, as the table is."
     )
     return text if weights is None else f"{text} The weighted tasks are as good as {weights:.1f}."
 
 
-def _why_the_table_differs(plan: Plan, promise: Assured) -> str:
-    """Why the table calls another number of runs typically enough; empty if it does not."""
-    typical, base = plan.chosen.runs_this_suite or 1, plan.assumptions
-    if promise.metric != "mean" or promise.runs == typical:
-        return ""
-    bounds = base.icc_interval
-    runs = f"{plural(typical, 'trial')} of each task"
-    text = f" The table marks {runs} as enough for a typical report"
-    if base.measured and (bounds is None or bounds.low < bounds.high):
-        return f"{text} at an ICC of {base.icc:.2f}; the simulation allows for others."
-    return f"{text}."
-
-
-def _next(promise: Assured) -> str:
+def _next(plan: Plan, promise: Assured) -> str:
     """What as many runs as there are, once more, would make of similar tasks."""
     best = promise.best
     assert best is not None, "trials and tasks can always be bought"
@@ -305,9 +313,8 @@ def _next(promise: Assured) -> str:
     )
     half = best.runs_in_all // 2
     return (
-        f"{plural(half, 'trial')} more bring {_metric(promise)} of similar tasks from {now} to: "
-        f"{ways}. Buy {words.get(best.buys, best.buys)}. ({percent(promise.assurance)} of reports "
-        "will be as narrow; the table has the typical width.)"
+        f"{plural(half, 'trial')} more bring {_metric(plan)} of similar tasks from {now} to: "
+        f"{ways}. Buy {words.get(best.buys, best.buys)}."
     )
 
 
@@ -317,20 +324,21 @@ def _designs(plan: Plan) -> Table:
         rows=tuple(
             (
                 f"{design.runs:,}",
-                f"{design.runs * design.tasks:,}",
+                f"{design.runs * plan.chosen.tasks:,}",
                 _points(design.this_suite),
                 _points(design.tasks_like_these),
                 _mark(plan, design.runs),
             )
-            for design in plan.designs
+            for design in _widths(plan)
         ),
         left=(4,),
     )
 
 
 def _mark(plan: Plan, runs: int) -> str:
-    if runs == (plan.chosen.runs_this_suite or 1):
-        return "<- typically enough"
+    promise = plan.assured
+    if runs == (promise.runs if isinstance(promise, Assured) else plan.chosen.runs_this_suite):
+        return _reaches(plan)
     return "<- this design" if runs == plan.chosen.runs else ""
 
 
@@ -364,7 +372,7 @@ def _floor(plan: Plan) -> str:
     base, found = plan.assumptions, chosen.runs_tasks_like_these
     if base.measured and isinstance(found, Unavailable):
         reason = capitalised(found.reason)
-        return f"{reason}; only more tasks do better. The table takes the ICC as {base.icc:.2f}."
+        return f"{reason}; only more tasks do better."
     return (
         f"No number of trials on {plural(chosen.tasks, 'task')} gets below {_points(chosen.floor)} "
         "for similar tasks; only more tasks do."
@@ -483,7 +491,8 @@ class GatePlanAnswer(Answer[Sequence[GatePlan]]):
         size = f"{plural(plan.tasks, 'task')}, one trial at a time, at most {plan.max_runs:,}"
         if plan.fixed_runs is not None:
             size += f" (a fixed design takes {plan.fixed_runs:,})"
-        return [Headline(_takes(plan)), _outcomes(plan), Remark(f"{size}; {wrong}.")]
+        notes = [Remark(f"{capitalised(note)}.") for note in plan.notes]
+        return [Headline(_takes(plan)), _outcomes(plan), Remark(f"{size}; {wrong}."), *notes]
 
     def rows(self) -> Records:
         return [
@@ -554,6 +563,7 @@ def _blocks(plan: GatePlan) -> list[Block]:
         *_pass_list(plan),
         Paragraph("Errors", _errors(plan)),
         Paragraph("How", _how(plan)),
+        *(Paragraph("But", f"{capitalised(note)}.") for note in plan.notes),
         Picture(plan_figure(plan)),
     ]
 
@@ -628,7 +638,7 @@ _GATE_PLAN = JsonShape(
     GatePlan,
     "A gate before any trial: the chance of each verdict, over a range of truths.",
     "require=gate.require alpha=gate.alpha beta=gate.beta indifference=gate.indifference tasks icc "
-    "exact repetitions seed max_runs fixed_runs sentence rows",
+    "exact repetitions seed max_runs fixed_runs sentence rows notes",
     seed=_seed,
     sentence=plan_finding,
     parts=[_GATE_PLAN_ROW],
