@@ -8,16 +8,19 @@ import signal
 import threading
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 # The same examples every time: what turns red was changed. `make search` looks for new ones.
 settings.register_profile("passhat", deadline=None, derandomize=True)
 settings.register_profile("quick", deadline=None, derandomize=True, max_examples=8)
 settings.register_profile("search", deadline=None, max_examples=2000)
 settings.load_profile("passhat")
+# Hypothesis also draws constants of the modules that are loaded, and a worker loads those of the
+# tests it happens to run: the same test would see other examples every time.
+providers._get_local_constants = lambda: providers._local_constants
 
 # In the background Ctrl-C is ignored, and under nohup a closed terminal. Programs that tests start
 # would inherit that, and never stop; a handler of ours ignores it too, and is not inherited.
@@ -31,7 +34,8 @@ def pytest_collection_modifyitems(items):
 
     Files that start processes are long and come first: at the end no worker waits for one of them.
     """
-    items.sort(key=lambda item: _turn(item.path))
+    turns = {folder: turn for turn, folder in enumerate(LONG)}
+    items.sort(key=lambda item: turns.get(_folder(item), len(LONG)))
     for item in items:
         own = getattr(getattr(item, "obj", None), "_hypothesis_internal_use_settings", None)
         if own is not None and own.max_examples > settings.default.max_examples:
@@ -45,9 +49,8 @@ def pytest_collection_modifyitems(items):
 LONG = ("browser", "journeys", "faults", "cli", "runner")
 
 
-def _turn(path):
-    folders = [Path(__file__).parent / name for name in LONG]
-    return next((turn for turn, folder in enumerate(folders) if folder in path.parents), len(LONG))
+def _folder(item):
+    return item.nodeid.partition("/")[2].partition("/")[0]
 
 
 def pytest_collection_finish():
