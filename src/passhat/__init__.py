@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from passhat.ingest import read_with_transcripts as read_with_transcripts
     from passhat.ingest.write import write_trials as write_trials
     from passhat.journeys import assert_reliable as assert_reliable
+    from passhat.journeys import change_run as change_run
     from passhat.journeys import check_judge as check_judge
     from passhat.journeys import check_suites as check_suites
     from passhat.journeys import compare as compare

@@ -385,3 +385,38 @@ def test_trials_are_labelled_one_after_the_other_with_the_verdict_hidden(
     with History.open(path, read_only=True) as history:
         labels = history.labels(history.find_run("latest"))
     assert sorted(one.passed for (one,) in labels.values()) == [False, False, True, True]
+
+
+def test_a_run_is_tagged_noted_copied_and_deleted_on_its_page(
+    serve_site, tmp_path, visit, axe_violations
+):
+    path = tmp_path / "history.db"
+    with History.open(path) as history:
+        run = history.start_run("support")
+        history.add_trials(run, simulate(tasks=3, runs=4, seed=1))
+        history.finish_run(run)
+    page = visit(serve_site(path), "/run/latest")
+    doing = page.get_by_text("Tag, note, rename or delete")
+    doing.click()
+    assert axe_violations(page) == []
+    page.get_by_label("New tag").fill("first <b>")
+    page.get_by_role("button", name="Tag", exact=True).click()
+    doing.click()
+    page.get_by_label("For everybody who looks at this run").fill("the proxy was down")
+    page.get_by_role("button", name="Keep note").click()
+    said = page.get_by_role("region", name="Notes and changes")
+    assert "the proxy was down" in said.inner_text()
+    assert "tagged it first <b>" in said.inner_text()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy link").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.endswith(f"/run/{run.key}")
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="Save page", exact=True).click()
+    assert saved.value.suggested_filename == f"run-{run.key}.html"
+    doing.click()
+    page.get_by_label(re.compile("to delete 12 trials")).fill("first <b>")
+    page.get_by_role("button", name="Delete").click()
+    page.wait_for_url("**/runs?suite=support")
+    assert "0 runs" in page.locator("h1").inner_text()

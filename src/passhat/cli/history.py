@@ -41,6 +41,7 @@ from passhat.messages import listed, plural
 
 if TYPE_CHECKING:
     from passhat.history import History, Run
+    from passhat.history.runs import RunAction
     from passhat.journeys.history import OutcomeWord
 
 
@@ -76,9 +77,12 @@ _list_options = in_order(
     brief=[
         "passhat history                    list the newest runs",
         "passhat history tag RUN NAME       name a run, for example baseline",
+        "passhat history note RUN TEXT      keep a note about a run",
         "passhat history add RESULTS...     store the results of any tool as a run",
         "passhat history search TEXT        find trials by what was said in them",
+        "passhat history rename RUN SUITE   put a run under another suite",
         "passhat history delete RUN         delete a run",
+        "passhat history log                who changed what",
         "passhat history merge STORES...    put the shards of a run together",
         "",
         "--suite NAME         runs of this suite only",
@@ -179,13 +183,62 @@ def show(path: Path | str, run: str, transcripts: bool, output: Output) -> None:
 @history.command(cls=SectionedCommand)
 @click.argument("run")
 @click.argument("name")
+@click.option("--remove", is_flag=True, help="Take the name away.")
 @_of_store
-def tag(path: Path | str, run: str, name: str) -> None:
+def tag(path: Path | str, run: str, name: str, remove: bool) -> None:
     """Name a run, for example baseline; the name moves if another run had it."""
-    with _open(path) as store:
-        named = _run_named(store, run)
-        store.tag(named, name)
-    click.echo(f"{named.key} is now {name}", err=True)
+    _change(path, run, "untag" if remove else "tag", name)
+
+
+@history.command(cls=SectionedCommand)
+@click.argument("run")
+@click.argument("text")
+@_of_store
+def note(path: Path | str, run: str, text: str) -> None:
+    """Keep a note about a run; its page and `passhat history log` show it."""
+    _change(path, run, "note", text)
+
+
+@history.command(cls=SectionedCommand)
+@click.argument("run")
+@click.argument("suite")
+@_of_store
+def rename(path: Path | str, run: str, suite: str) -> None:
+    """Put a run under another SUITE: its trend, verdict and baseline are that suite's."""
+    _change(path, run, "rename", suite)
+
+
+@history.command(cls=SectionedCommand)
+@click.argument("run", required=False)
+@_limit
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_of_store
+def log(path: Path | str, run: str | None, limit: int, as_json: bool) -> None:
+    """Who tagged, noted, renamed or deleted what; the newest first.
+
+    RUN may also be the whole key of a run that was deleted.
+    """
+    from dataclasses import asdict
+
+    from passhat.errors import HistoryError
+    from passhat.reporters.formatting import safe_text
+
+    with _open(path, read_only=True) as store:
+        try:
+            about: Run | str | None = None if run is None else _run_named(store, run)
+        except HistoryError:
+            if not store.changes(run):
+                raise
+            about = run
+        changes = store.changes(about, limit=limit)
+    if as_json:
+        click.echo(json.dumps([asdict(one) for one in changes], indent=2))
+        return
+    for one in changes:
+        when = one.at[:16].replace("T", " ")
+        click.echo(safe_text(f"{when}  {one.run}  {one.person}: {one.sentence}"))
+    if not changes:
+        click.echo("Nobody has changed anything yet.", err=True)
 
 
 @history.command(cls=SectionedCommand)
@@ -197,13 +250,12 @@ def delete(path: Path | str, run: str, yes: bool) -> None:
 
     Exit codes: 0 it is deleted; 1 it was not confirmed; 2 there is no such run.
     """
-    with _open(path) as store:
+    with _open(path, read_only=True) as store:
         named = _run_named(store, run)
-        if not yes:
-            size = plural(named.trials, "trial")
-            click.confirm(f"Delete run {named.key} with {size}?", abort=True)
-        store.delete(named)
-    click.echo(f"deleted {named.key}", err=True)
+    if not yes:
+        size = plural(named.trials, "trial")
+        click.confirm(f"Delete run {named.key} with {size}?", abort=True)
+    _change(path, named.key, "delete")
 
 
 @history.command(cls=SectionedCommand, brief=["It is now: passhat convert RUN -o FILE"])
@@ -405,6 +457,15 @@ def merge_runs(path: Path | str, stores: tuple[Path | str, ...]) -> None:
       passhat gate latest --require 'pass^3 >= 0.8'
     """
     merge_stores(stores, path)
+
+
+def _change(path: Path | str, run: str, action: RunAction, text: str = "") -> None:
+    """Do what a person asks with a run, and say so."""
+    from passhat.journeys import change_run
+    from passhat.reporters.formatting import safe_text
+
+    said = change_run(run, action, text, store=path, on_note=say_note)
+    click.echo(safe_text(said), err=True)
 
 
 def _run_named(history: History, reference: str) -> Run:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -80,12 +79,12 @@ def label(
       passhat label latest --import read.csv
     """
     from passhat.history import History
-    from passhat.history.runs import look_up
+    from passhat.history.runs import look_up, this_person
     from passhat.journeys.labels import LabelSession, export_labels, import_labels
     from passhat.journeys.results import open_store
     from passhat.messages import plural
 
-    who = by or _user()
+    who = by or this_person()
     open_store(store).close()  # a store that is not there is an error, not a new store
     with History.open(store) as history:
         found = look_up(history, run).run
@@ -126,12 +125,6 @@ def judge(reading: ReadingOptions, confidence: float, output: Output) -> None:
     from passhat import journeys
 
     output.write(journeys.check_judge(reading.results(), confidence=confidence))
-
-
-def _user() -> str:
-    with suppress(Exception):  # a container may have a user without a name
-        return getpass.getuser()
-    return "somebody"
 
 
 def _ask(session: LabelSession, read: Callable[[], str]) -> None:

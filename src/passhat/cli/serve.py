@@ -93,6 +93,7 @@ _BACKGROUND_SECONDS = 1.0
     metavar="NAME",
     help="The header in which your proxy names the person; requests without it are refused.",
 )
+@click.option("--read-only", is_flag=True, help="Let nobody tag, note, label, rename or delete.")
 @click.option("--no-transcripts", is_flag=True, help="Do not read transcripts; opens faster.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @reading_options(required=False, stores=False)
@@ -103,6 +104,7 @@ def view(
     expose: bool,
     token: str | None,
     person_header: str | None,
+    read_only: bool,
     no_transcripts: bool,
     no_browser: bool,
 ) -> None:
@@ -127,7 +129,7 @@ def view(
                 raise MissingExtra("passhat view", "web") from error
             raise
         serve(
-            ReportCache(store, title=title, writable=not _is_temporary(store)),
+            ReportCache(store, title=title, writable=not (read_only or _is_temporary(store))),
             host=host,
             port=port,
             exposed=expose,

@@ -30,6 +30,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from passhat.dataclass import dataclass
 from passhat.errors import PasshatError
 from passhat.history.queries import run_label
+from passhat.history.runs import run_name
 from passhat.messages import plural, short_commit, short_day
 from passhat.reporters.formats import html
 from passhat.reporters.formats.html import page_script, page_style, source_hash
@@ -96,6 +97,7 @@ def _templates() -> Environment:
         "effort": _effort,
         "run_address": lambda key: url(f"/run/{key}"),
         "run_label": run_label,
+        "run_name": run_name,
         "plural": plural,
         "short_commit": short_commit,
         "suite_anchor": _suite_anchor,
@@ -162,7 +164,7 @@ PERSON: ContextVar[str] = ContextVar("person", default="")
 """Who asks, as the proxy says; shown on the pages of that request."""
 LONGEST_PERSON = 200
 LARGEST_FORM = 4096
-WRITABLE = re.compile(r"/run/[^/]+/label")
+WRITABLE = re.compile(r"/run/[^/]+/(?:label|change)")
 """The only addresses that take a form: it must come from a page of ours and hold its token."""
 SHORTEST_CHOSEN_TOKEN = 20
 
@@ -363,20 +365,22 @@ def _hardened(send: Send) -> Send:
     return send_with_headers
 
 
-async def sent_form(request: Request, access: Access) -> dict[str, str]:
+async def sent_form(
+    request: Request, access: Access, *, largest: int = LARGEST_FORM
+) -> dict[str, str]:
     """The fields of a form that one of our pages sent; any other is refused."""
-    form = await _form(request)
+    form = await _form(request, largest)
     if form is None or not _same(form.get("token", ""), access.form_token):
         raise HTTPException(403, "This form is too long, or not from a page of this dashboard")
     return form
 
 
-async def _form(request: Request) -> dict[str, str] | None:
+async def _form(request: Request, largest: int = LARGEST_FORM) -> dict[str, str] | None:
     """The fields of a form, the first of each name; None if it is too long."""
     body = b""
     async for chunk in request.stream():
         body += chunk
-        if len(body) > LARGEST_FORM:
+        if len(body) > largest:
             return None
     fields = parse_qs(body.decode("ascii", "replace"), errors="replace")
     return {name: values[0] for name, values in fields.items()}

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,11 @@ from passhat.dashboard.responses import (
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, HistoryError, InputError, StoreError
 from passhat.history import History, Run, queries
+from passhat.history.runs import RunAction, run_name, this_person
+from passhat.history.store import LONGEST_NOTE
+from passhat.ingest.write import render_csv, render_jsonl
 from passhat.journeys.analyses import rank_results
+from passhat.journeys.history import change_run
 from passhat.journeys.labels import BUDGET, Assignment, LabelSession
 from passhat.journeys.overview import (
     SPENDING_DAYS,
@@ -62,16 +66,21 @@ from passhat.journeys.stored_runs import (
     task_history,
 )
 from passhat.messages import plural, short_commit
-from passhat.records import Tally
+from passhat.records import Tally, Trials
 from passhat.records.transcript import Transcript
 from passhat.records.trial import natural_key
 from passhat.reporters.answer import DisplayOptions
 from passhat.reporters.answers.diff import diff_values
 from passhat.reporters.answers.report import ReportAnswer
 from passhat.reporters.answers.report_page import page_of
-from passhat.reporters.formats.html import page_values
+from passhat.reporters.formats.html import page_values, render_html
 from passhat.reporters.formatting import LONGEST_NAME, shorten
-from passhat.reporters.page_parts import check_cards, ending_text, transcript_cards
+from passhat.reporters.page_parts import (
+    check_cards,
+    ending_text,
+    fit_transcripts,
+    transcript_cards,
+)
 from passhat.reporters.rendering import answer_of
 from passhat.stats.estimate import Unavailable
 from passhat.stats.multiple_testing import TaskAnswer
@@ -226,6 +235,9 @@ def _build_app(reports: ReportCache, *, access: Access, address: Address) -> ASG
         Route("/run/{run}/diff", pages.diff),
         Route("/run/{run}/why", pages.why),
         Route("/run/{run}/label", pages.label, methods=["GET", "POST"]),
+        Route("/run/{run}/change", pages.change, methods=["POST"]),
+        Route("/run/{run}/export", pages.export),
+        Route("/run/{run}/page", pages.saved_page),
         Route("/run/{run}/live", pages.live),
         Route("/run/{run}/events", pages.events),
         Route("/compare", pages.compare),
@@ -301,6 +313,20 @@ MOST_LABELS = 10_000
 MOST_ROWS_SENT = 500
 """Tasks that are sent whole and sorted in the browser; beyond, the server sorts and pages."""
 LONGEST_TRANSCRIPT = 400_000
+LARGEST_NOTE_FORM = 10 * LONGEST_NOTE
+"""Bytes of a form with a note: a letter takes up to nine."""
+CHANGES_SHOWN = 20
+MOST_READ = 20_000
+"""Trials of a run all of whose transcripts are looked at to choose those of a saved page."""
+NOTHING_CHANGES = (
+    "nothing can be changed here: it was started with --read-only, or these are logs, which are "
+    "only read (`passhat history add` stores them)"
+)
+EXPORTS: dict[str, tuple[Callable[[Trials], str | bytes], str]] = {
+    "csv": (render_csv, "text/csv"),
+    "jsonl": (render_jsonl, "application/jsonl"),
+}
+"""How the trials of a run are written, and what a browser calls it."""
 
 
 class Pages:
@@ -361,6 +387,9 @@ class Pages:
             yield render(
                 "run_top.html", store=self.reports.title, run=run, standings=standings,
                 live=run.status == RUNNING, labelling=self.reports.writable,
+                changes=history.changes(run, limit=CHANGES_SHOWN), most_changes=CHANGES_SHOWN,
+                changing=self.reports.writable and self._person() is not None,
+                token=self.access.form_token,
             )  # fmt: skip
             if not standings:
                 raise HistoryError("No trial has ended yet.")
@@ -434,7 +463,7 @@ class Pages:
     async def label(self, request: Request) -> Response:
         """Read one trial after the other yourself; each answer is a form, kept at once."""
         if not self.reports.writable:
-            raise InputError("logs are only read: store them with `passhat history add` to label")
+            raise InputError(NOTHING_CHANGES)
         if request.method == "GET":
             return await run_in_threadpool(self._label_page, request)
         form = await sent_form(request, self.access)
@@ -483,6 +512,72 @@ class Pages:
         system, task, trial = one.key
         where = url(f"/run/{run.key}/label", **asked.query, system=system, task=task, trial=trial)
         return RedirectResponse(where, 303)
+
+    def _person(self) -> str | None:
+        """Who asks: whom the proxy names, or who started a site that lets in nobody else."""
+        return PERSON.get() or (None if self.access.reusable else this_person())
+
+    async def change(self, request: Request) -> Response:
+        """Tag, note, rename or delete a run: a form of its page, kept with who sent it."""
+        form = await sent_form(request, self.access, largest=LARGEST_NOTE_FORM)
+        return await run_in_threadpool(self._change, request.path_params["run"], form)
+
+    def _change(self, key: str, form: Mapping[str, str]) -> Response:
+        if not self.reports.writable:
+            raise InputError(NOTHING_CHANGES)
+        if (person := self._person()) is None:
+            raise HTTPException(403, "Who asks is not known: a proxy has to name people")
+        action, text = form.get("do"), form.get("text", "").strip()
+        if action not in get_args(RunAction):
+            raise InputError("this form does not say what to change")
+        with self.reports.open() as history:
+            run = history.find_run(key)
+        if run.key != key:
+            raise InputError(f"{key} may be another run by now: change {run.key}, on its page")
+        if action == "delete" and text != run_name(run):
+            raise InputError(f"nothing is deleted: to delete this run, type {run_name(run)}")
+        was = form.get("was", "") if action == "rename" else None
+        change_run(key, cast(RunAction, action), text, store=self.reports.path, by=person, was=was)
+        gone = action == "delete"
+        return RedirectResponse(url("/runs", suite=run.suite) if gone else _run_url(run), 303)
+
+    def export(self, request: Request) -> Response:
+        """The trials of a run as a table in a file."""
+        ending = request.query_params.get("as") or "csv"
+        if ending not in EXPORTS:
+            raise InputError(f"a run is exported as one of {', '.join(EXPORTS)}")
+        with self.reports.open() as history:
+            run = history.find_run(request.path_params["run"])
+            trials = history.trials(run)
+        write, kind = EXPORTS[ending]
+        return _download(write(trials), f"run-{run.key}.{ending}", kind)
+
+    def saved_page(self, request: Request) -> Response:
+        """The report of a run as one file that needs no server, with its transcripts if asked."""
+        with self.reports.open() as history:
+            run = history.find_run(request.path_params["run"])
+            if not run.trials:
+                raise HistoryError("No trial has ended yet.")
+            report = self.reports.report(history, run)
+            options: dict[str, Any] = {"verdict": self.reports.verdict(history, run)}
+            if request.query_params.get("transcripts"):
+                options |= self._transcripts(history, run, report)
+        page = answer_of(report)
+        return _download(
+            render_html(page, DisplayOptions(results=run.key, **options)),
+            f"run-{run.key}.html", "text/html",
+        )  # fmt: skip
+
+    def _transcripts(self, history: History, run: Run, report: Report) -> dict[str, Any]:
+        """What a page shows of what was said; of a large run the first failures of each task."""
+        first = queries.first_trial(history, run)
+        if run.trials > MOST_READ:
+            said = queries.failures_of_run(history, run)
+            return {"transcripts": fit_transcripts(report, said), "first_trial": first}
+        said = queries.all_transcripts(history, run)
+        fitted = fit_transcripts(report, said, trials=history.trials(run))
+        why = self.reports.explanation(history, run)
+        return {"transcripts": fitted, "first_trial": first, "explanation": why}
 
     def diff(self, request: Request) -> Response:
         """A trial beside the passing one that is nearest to it, with every run of its task."""
@@ -602,6 +697,17 @@ class Pages:
                     "tasks": queries.search_tasks(history, text),
                 }
         return page("search.html", store=self.reports.title, q=text, found=found)
+
+
+def _run_url(run: Run) -> str:
+    return url(f"/run/{run.key}")
+
+
+def _download(body: str | bytes, name: str, kind: str) -> Response:
+    """A file to save; `name` is made of our own words."""
+    return Response(
+        body, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'}
+    )
 
 
 def _runs_of(sides: Sequence[Side]) -> list[Run]:

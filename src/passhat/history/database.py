@@ -345,6 +345,19 @@ CREATE TABLE kept (
 );
 """
 
+# What people did to runs, and what they noted. A line outlives its run: who deleted it is known.
+_VERSION_9 = """
+CREATE TABLE changes (
+  id INTEGER PRIMARY KEY,
+  run TEXT NOT NULL,
+  at TEXT NOT NULL,
+  person TEXT NOT NULL,
+  action TEXT NOT NULL,
+  text TEXT NOT NULL
+);
+CREATE INDEX changes_by_run ON changes (run);
+"""
+
 # Only a store with many workers needs these: indices for tickets that are ready or claimed, and a
 # table of rates, which may be lost when the server crashes.
 _QUEUE_OF_POSTGRES = """
@@ -392,6 +405,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _same(_VERSION_6),
     _same(_VERSION_7),
     _same(_VERSION_8),
+    _same(_VERSION_9),
 )
 """Step i leads from version i to version i + 1. Never edit one that was released."""
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import platform
 import secrets
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -198,6 +200,50 @@ class Run:
     tasks: int = 0
     pass_rate: float | None = None
     owner: str | None = None
+
+
+RunAction = Literal["tag", "untag", "note", "rename", "delete"]
+"""What a person can do to a run."""
+
+_DONE: Mapping[RunAction, str] = {
+    "tag": "tagged it {}",
+    "untag": "removed the tag {}",
+    "note": "{}",
+    "rename": "renamed its suite: {}",
+    "delete": "deleted it: {}",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunChange:
+    """What a person did to a run, or noted about it."""
+
+    run: str
+    at: str
+    person: str
+    action: RunAction
+    text: str
+
+    @property
+    def sentence(self) -> str:
+        """What was done, to be read after the person's name.
+
+        >>> RunChange(run="1f2e", at="", person="ann", action="tag", text="baseline").sentence
+        'tagged it baseline'
+        """
+        return _DONE[self.action].format(self.text)
+
+
+def run_name(run: Run) -> str:
+    """The name of a run: its first tag, or its key."""
+    return run.tags[0] if run.tags else run.key
+
+
+def this_person() -> str:
+    """Who sits at this machine, as its system calls them."""
+    with suppress(Exception):  # a container may have a user without a name
+        return getpass.getuser()
+    return "somebody"
 
 
 def own_source(run: Run) -> Source:

@@ -25,6 +25,8 @@ from passhat.history.runs import (
     SEPARATOR,
     Checkout,
     Run,
+    RunAction,
+    RunChange,
     look_up,
     new_run_row,
     now,
@@ -33,6 +35,7 @@ from passhat.history.runs import (
     sources_of,
     sources_text,
 )
+from passhat.messages import plural
 from passhat.records import Source, Trial
 from passhat.records.trial import FEATURES, Outcome
 
@@ -76,6 +79,11 @@ _SEALED = (
     "dirty", "host", "versions", "options", "sources",
 )  # fmt: skip
 """The columns of a run that its checksum is made of."""
+
+
+LONGEST_LINE = 200
+"""Characters of a tag, or of a suite's name."""
+LONGEST_NOTE = 2_000
 
 
 class History:
@@ -335,17 +343,79 @@ class History:
         """A run by tag, key, commit, branch (its newest), `latest`, or the first 4 letters."""
         return look_up(self, reference).run
 
-    def tag(self, run: Run, name: str) -> None:
+    def tag(self, run: Run, name: str, *, by: str = "") -> None:
         """Name a run, for example as a baseline; a name moves when it is given again."""
         if name.strip() in ("", LATEST):
             rule = f"must have a letter or more, and not be {LATEST}, which is the newest run"
             raise ArgumentError("tag", rule, name)
-        with self.writing():
+        _check_line("tag", name)
+        with self._changing(run, by, "tag", name):
             self.database.execute(
                 "INSERT INTO tags (name, run) VALUES (?, ?) "
                 "ON CONFLICT (name) DO UPDATE SET run = excluded.run",
                 (name, run.id),
             )
+
+    def untag(self, run: Run, name: str, *, by: str = "") -> None:
+        """Remove a tag of a run."""
+        with self._changing(run, by, "untag", name):
+            removed = self.database.execute(
+                "DELETE FROM tags WHERE name = ? AND run = ?", (name, run.id)
+            )
+            if not removed.rowcount:
+                raise HistoryError(f"{self.name}: run {run.key} does not have the tag {name!r}")
+
+    def note(self, run: Run, text: str, *, by: str) -> None:
+        """Keep what a person has to say of a run, as one paragraph."""
+        if not text.strip() or len(text) > LONGEST_NOTE:
+            rule = f"must have a word or more, and at most {LONGEST_NOTE:,} characters"
+            raise ArgumentError("note", rule, text)
+        with self._changing(run, by, "note", " ".join(text.split())):
+            pass
+
+    def rename(self, run: Run, suite: str, *, by: str = "") -> Run:
+        """Put a run under another suite, if it is still under the one that `run` says."""
+        _check_line("suite", suite)
+        with self._changing(run, by, "rename", f"{run.suite} to {suite}"):
+            sealed = self._sealed(run.id)[0]
+            if sealed not in (OPEN, BEFORE) and sealed.split(" ")[-1] != self._run_digest(run.id):
+                raise damaged(self.name, f"the row of run {run.key} is not what was stored")
+            renamed = self.database.execute(
+                "UPDATE runs SET suite = ? WHERE id = ? AND suite = ?", (suite, run.id, run.suite)
+            )
+            if not renamed.rowcount:
+                raise HistoryError(
+                    f"{self.name}: run {run.key} is no longer of the suite {run.suite!r}: somebody "
+                    "else renamed it meanwhile; look at it again"
+                )
+            self._seal(run.id, trials=False)
+        return self.run_by_id(run.id)
+
+    def changes(self, run: Run | str | None = None, *, limit: int = ALL) -> list[RunChange]:
+        """What people did to runs, or to one, which may be deleted, and noted; newest first."""
+        key = run.key if isinstance(run, Run) else run
+        rows = self.database.execute(
+            "SELECT run, at, person, action, text FROM changes "
+            "WHERE run = coalesce(CAST(? AS TEXT), run) ORDER BY id DESC LIMIT ?",
+            (key, limit),
+        )
+        names = ("run", "at", "person", "action", "text")
+        return [RunChange(**dict(zip(names, row, strict=True))) for row in rows]
+
+    @contextmanager
+    def _changing(self, run: Run, by: str, action: RunAction, text: str) -> Iterator[None]:
+        """One transaction that changes a run that is still there, and says who did it."""
+        with self.writing():
+            # An update that changes nothing locks the row, in both databases.
+            there = self.database.execute("UPDATE runs SET key = key WHERE id = ?", (run.id,))
+            if not there.rowcount:
+                raise HistoryError(f"{self.name}: run {run.key} was deleted meanwhile")
+            yield
+            if by:
+                self.database.execute(
+                    "INSERT INTO changes (run, at, person, action, text) VALUES (?, ?, ?, ?, ?)",
+                    (run.key, now(), by, action, text),
+                )
 
     def keep(self, run: Run, kind: str, basis: str, body: bytes) -> None:
         """Keep an answer about a run that rests on `basis`, if the store can be written now."""
@@ -369,9 +439,13 @@ class History:
         body = b"" if row is None else bytes(row[1])
         return body if row is not None and row[0] == _digest((basis, body)) else None
 
-    def delete(self, run: Run) -> None:
-        """Delete a run, with its trials, transcripts, answers and tags."""
-        with self.writing():
+    def delete(self, run: Run, *, by: str = "") -> None:
+        """Delete a run, with its trials, transcripts, answers, tags and notes."""
+        lost = f"{run.suite}, {plural(run.trials, 'trial')}"
+        with self._changing(run, by, "delete", lost):
+            self.database.execute(
+                "DELETE FROM changes WHERE run = ? AND action = 'note'", (run.key,)
+            )
             self.database.execute("DELETE FROM runs WHERE id = ?", (run.id,))
 
     def vacuum(self) -> None:
@@ -542,6 +616,13 @@ class History:
         with self._sound():
             runs = [run_of_row(dict(zip(names, row, strict=True))) for row in cursor.fetchall()]
         return [with_owner(self, run) for run in runs]
+
+
+def _check_line(argument: str, text: str) -> None:
+    """Refuse a name that would not be one line on a screen."""
+    if not text.strip() or len(text) > LONGEST_LINE or not text.isprintable():
+        rule = f"must be one line with a letter or more, of at most {LONGEST_LINE} characters"
+        raise ArgumentError(argument, rule, text)
 
 
 def _digest(row: Sequence[Any] | None) -> str:

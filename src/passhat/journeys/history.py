@@ -1,4 +1,4 @@
-"""The history store: list its runs, add results of any tool, export a run, search transcripts."""
+"""The history store: list, change, export its runs, add results, search transcripts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 from passhat import arguments
 from passhat.arguments import STORE, whole_number
 from passhat.dataclass import dataclass
-from passhat.errors import ArgumentError, PasshatError, ReadError
+from passhat.errors import ArgumentError, InputError, PasshatError, ReadError
 from passhat.history import History
+from passhat.history.runs import RunAction
 from passhat.ingest.remote import (
     FOLDER,
     ROW_COLUMN,
@@ -367,6 +369,61 @@ def _row(run: Run, rates: dict[str, float]) -> Row:
         "pass_rate": run.pass_rate,
         "pass_rates": rates,
     }
+
+
+# What people do to a stored run, on the command line and on its page.
+
+
+def change_run(
+    run: str,
+    action: RunAction,
+    text: str = "",
+    *,
+    store: str | Path = STORE,
+    by: str | None = None,
+    was: str | None = None,
+    on_note: Callable[[str], None] | None = None,
+) -> str:
+    """Tag, untag, note, rename or delete a stored run; returns a sentence that says so.
+
+    `text` is the tag, the note, or the new name of its suite, and `was` the name that a person saw:
+    if somebody else has changed it since, nothing is renamed. `by` is who asks, by default the user
+    of this machine; `History.changes` tells it afterwards.
+    """
+    from passhat.history.runs import look_up, this_person
+
+    arguments.word("action", action, get_args(RunAction))
+    open_store(store).close()  # a store that is not there is an error, not a new store
+    with History.open(store) as history:
+        named = look_up(history, run)
+        if named.note and on_note is not None:
+            on_note(named.note)
+        seen = named.run if was is None else replace(named.run, suite=was)
+        return _change(history, seen, action, text, by or this_person())
+
+
+def _change(history: History, run: Run, action: RunAction, text: str, by: str) -> str:
+    if action in ("rename", "delete") and run.status == "running":
+        raise InputError(
+            f"run {run.key} is in progress ({run.owner or 'just begun'}): stop it first, or wait "
+            "until it has ended"
+        )
+    match action:
+        case "tag":
+            history.tag(run, text, by=by)
+            return f"{run.key} is now {text}"
+        case "untag":
+            history.untag(run, text, by=by)
+            return f"{run.key} is no longer {text}"
+        case "note":
+            history.note(run, text, by=by)
+            return f"noted about {run.key}"
+        case "rename":
+            history.rename(run, text, by=by)
+            return f"{run.key} is now a run of {text}"
+        case "delete":
+            history.delete(run, by=by)
+            return f"deleted {run.key}"
 
 
 # Search in what was said: the transcripts of a history store, or of an exported dataset.

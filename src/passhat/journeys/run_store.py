@@ -169,7 +169,7 @@ def open_run(
             except LostRun:
                 raise  # another process has the run now, and records how it ends
             except BaseException as error:
-                with suppress(StoreError):  # the first error is the one to report
+                with suppress(StoreError, HistoryError):  # the first error is the one to report
                     if _is_worth_keeping(journal, error):
                         signalled = isinstance(error, RunInterrupted | KeyboardInterrupt)
                         if not signalled and request.suite and not isinstance(error, InputError):
