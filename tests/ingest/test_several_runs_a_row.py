@@ -105,7 +105,7 @@ def test_columns_of_pandas_are_a_table():
     ],
 )
 def test_settings_means_and_what_has_two_readings_are_no_runs(content):
-    with pytest.raises(ReadError, match="not a file that passhat can read"):
+    with pytest.raises(ReadError, match=r"not a file that passhat can read|which are the agents"):
         read_trials(json.dumps(content).encode())
 
 
@@ -151,3 +151,121 @@ def test_durations_in_milliseconds_are_not_taken_for_seconds(values):
     assert any("may be milliseconds" in note for note in trials.sources[0].notes)
     asked = read_trials(content, mapping=ColumnMap(seconds="duration"))
     assert asked.features["seconds"].tolist() == values
+
+
+GRIDS = st.lists(st.lists(st.booleans(), min_size=2, max_size=4), min_size=2, max_size=4).filter(
+    lambda grid: len({len(row) for row in grid}) == 1
+)
+
+
+@settings(max_examples=15)
+@given(grid=GRIDS)
+def test_a_column_for_each_agent_or_task_is_asked_about_and_read_once_it_is_said(grid):
+    width = len(grid[0])
+    agents = ",".join(f"bot{n}" for n in range(width))
+    content = table(f"task,{agents}", [(f"t{n}", *map(int, row)) for n, row in enumerate(grid)])
+    with pytest.raises(ReadError, match=f"If each is an agent, say `system='{agents}'`"):
+        read_trials(content)
+    trials = read_trials(content, system=agents)
+    assert len(trials) == len(grid) * width
+    for n in range(width):
+        assert trials.tally(f"bot{n}").passed.tolist() == [row[n] for row in grid]
+    tasks = ",".join(f"t{n}" for n in range(width))
+    content = table(f"run,{tasks}", [(n, *map(int, row)) for n, row in enumerate(grid)])
+    with pytest.raises(ReadError, match=f"If each is a task, say `task='{tasks}'`"):
+        read_trials(content)
+    trials = read_trials(content, task=tasks)
+    assert counts(trials) == truth(list(zip(*grid, strict=True)))
+    assert "as tasks" in how_read(trials.sources[0])
+
+
+def test_columns_that_join_as_a_name_stay_names_beside_a_verdict():
+    trials = read_trials(table("task,cot,passed", [("a", 1, 0), ("a", 0, 1)]), system="task,cot")
+    assert set(trials.systems) == {"a/0", "a/1"}
+
+
+@settings(max_examples=10)
+@given(grid=GRIDS)
+def test_maps_two_levels_deep_are_read_once_a_key_says_what_the_outer_one_is(grid):
+    bare = {f"x{n}": {f"y{m}": [bool(ok), True] for m, ok in enumerate(row)}
+            for n, row in enumerate(grid)}  # fmt: skip
+    with pytest.raises(ReadError, match="which are the agents"):
+        read_trials(json.dumps(bare).encode())
+    by_agent = read_trials(json.dumps({"agents": bare}).encode())
+    assert set(by_agent.systems) == set(bare)
+    for n, row in enumerate(grid):
+        assert by_agent.tally(f"x{n}").passed.tolist() == [1 + ok for ok in row]
+    by_task = read_trials(json.dumps({"tasks": bare}).encode())
+    for m in range(len(grid[0])):
+        assert by_task.tally(f"y{m}").passed.tolist() == [1 + row[m] for row in grid]
+
+
+@settings(max_examples=15)
+@given(tasks=TASKS)
+def test_yaml_markdown_and_objects_one_after_another_say_what_a_list_says(tmp_path_factory, tasks):
+    folder = tmp_path_factory.mktemp("shapes")
+    rows = [
+        {"task": f"t{n}", "trial": trial, "passed": ok}
+        for n, own in enumerate(tasks)
+        for trial, ok in enumerate(own)
+    ]
+    lines = [f"| {r['task']} | {r['trial']} | {'yes' if r['passed'] else 'no'} |" for r in rows]
+    head = ["# Results", "", "Some words.", "", "| task | trial | passed |", "|:--|--:|---|"]
+    listed = "".join(
+        f"- task: {r['task']}\n  trial: {r['trial']}\n  passed: {str(r['passed']).lower()}\n"
+        for r in rows
+    )
+    indented = "results:\n" + "".join(f"  {line}\n" for line in listed.splitlines())
+    written = {
+        "a.md": "\n".join([*head, *lines, "", "More words."]),
+        "a.yaml": f"# by hand\n{listed}",
+        "b.yml": indented,
+        "a.json": "\n".join(json.dumps(row, indent=2) for row in rows),
+        "b.json": " ".join(json.dumps(row) for row in rows),
+        "c.json": json.dumps({"model": "m", "data": {"items": rows}}),
+    }
+    for name, text in written.items():
+        (folder / name).write_text(text)
+        assert counts(read_trials(folder / name)) == truth(tasks), name
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.md", "| task | passed |\n|---|---|\n| a | maybe |\n", r"a.md, line 3, column \"passed"),
+        ("a.md", "| task | passed |\n|---|---|\n| a |\n", r"line 3: has 1 cell where the header"),
+        ("a.md", "|a|b|\n|-|-|\n|1|2|\n\n|c|d|\n|-|-|\n|1|2|\n", r"has several tables .* line 5\)"),
+        ("a.md", "# Only words\n\nand more of them\n", "is Markdown without a table"),
+        ("a.yml", "- task: a\n  passed: maybe\n", "'maybe' does not say whether"),
+        ("a.yml", "- {name: a, verdict_: 1}\n", "which columns"),
+        ("a.yml", "- task: a\n passed: 1\n", "line 2: not valid YAML"),
+        ("a.yml", "- task: a\n  task: b\n", "not valid YAML .*duplicate key"),
+        ("a.yml", "- &x [*x]\n", "not valid YAML"),
+        ("a.yml", "a: 1\n" + "#" * 500_000, "up to 400,000 are read; save it as JSON or CSV"),
+        ("a.json", '{\n"task": "a",\n"passed": 1}\n{\n"task": ', "line 4: not valid JSON: it ends"),
+        ("a.json", "// made today\n[]", "is JSON with comments"),
+    ],
+)
+def test_what_is_wrong_in_such_a_file_is_said_with_its_line(tmp_path, name, content, said):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(ReadError, match=said):
+        read_trials(tmp_path / name)
+
+
+def test_anchors_that_stand_for_a_billion_values_are_refused(tmp_path):
+    levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10)]
+    (tmp_path / "bomb.yml").write_text("\n".join(levels))
+    with pytest.raises(ReadError, match="its anchors repeat too much"):
+        read_trials(tmp_path / "bomb.yml")
+
+
+@pytest.mark.parametrize(
+    ("column", "bad", "good"), [("failed", 1, 0), ("failure", "yes", "no"), ("exit_code", 2, 0)]
+)
+def test_a_column_of_failures_is_never_offered_as_the_verdict(column, bad, good):
+    content = table(f"task,{column}", [("a", good), ("a", bad), ("b", good)])
+    with pytest.raises(ReadError, match=f"`pass_if='{column}=={good}'`") as refused:
+        read_trials(content)
+    assert f"passed='{column}'" not in str(refused.value)
+    assert counts(read_trials(content, pass_if=f"{column}=={good}"))["a"] == (1, 1, 0)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import csv
 import gzip
 import hashlib
 import io
@@ -17,6 +18,7 @@ import sys
 import zlib
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import fields
+from datetime import date
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO, Literal, TypeVar
 
@@ -34,6 +36,8 @@ Value = TypeVar("Value")
 PARQUET_MAGIC = b"PAR1"
 COMPRESSED_SUFFIXES = (".gz", ".zst", ".zstd", ".bz2", ".xz")
 LINES_SUFFIXES = (".jsonl", ".ndjson")
+YAML_SUFFIXES = (".yml", ".yaml")
+MARKDOWN_SUFFIXES = (".md", ".markdown")
 
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
@@ -72,12 +76,13 @@ class Document:
 
     Of a member of an archive both are given: its content, and the path that it has inside.
     `alone` says that it is the only file of a call: no other can repeat its rows. `wanted` are the
-    rows whose transcripts are asked for, None for all.
+    rows whose transcripts are asked for, None for all. `shape` and `rows_in` are what readers found
+    out about it, for the next one that asks.
     """
 
     __slots__ = (
         *("_data", "_file", "alone", "first", "kind", "limits"),
-        *("name", "sha256", "shape", "size", "wanted"),
+        *("name", "rows_in", "sha256", "shape", "size", "wanted"),
     )
 
     def __init__(
@@ -85,6 +90,7 @@ class Document:
     ) -> None:
         self.name, self.limits, self._file = name, limits, path
         self.shape: tuple[object, ...] | None = None
+        self.rows_in: tuple[object, tuple[str, Mapping[str, msgspec.Raw]] | None] | None = None
         self.alone = False
         self.wanted: Container[int] | None = None
         self.kind: Kind
@@ -99,8 +105,13 @@ class Document:
         else:
             content = decompress(name, content, limits)
             content = content.removeprefix(codecs.BOM_UTF8)
-            lines = _bare_name(name).endswith(LINES_SUFFIXES)
-            self.kind, self.first = _kind_and_first(name, content, lines)
+            bare = _bare_name(name).lower()
+            if bare.endswith(YAML_SUFFIXES):
+                content = _yaml_as_json(name, content)
+            elif bare.endswith(MARKDOWN_SUFFIXES):
+                content = _markdown_as_csv(name, content)
+            lines = bare.endswith(LINES_SUFFIXES)
+            self.kind, self.first, content = _kind_and_first(name, content, lines)
         self._data, self.size = content, len(content)
 
     @property
@@ -375,23 +386,152 @@ def _bare_name(name: str) -> str:
     return name[: -len(next(filter(lowered.endswith, COMPRESSED_SUFFIXES)))]
 
 
-def _kind_and_first(name: str, data: bytes, lines: bool) -> tuple[Kind, Mapping[str, msgspec.Raw]]:
+def _kind_and_first(
+    name: str, data: bytes, lines: bool
+) -> tuple[Kind, Mapping[str, msgspec.Raw], bytes]:
+    """What kind of data it is, the keys of its first entry, and the data as they are read."""
     start = data[:4096].lstrip()
     if not start:
-        return ("empty", {}) if not data.strip() else ("text", {})
+        return ("empty" if not data.strip() else "text"), {}, data
     if start.startswith(b"<"):
-        return "xml", {}
+        return "xml", {}, data
     if start.startswith(b"[") and not lines:
         entries = decode(name, data, list[msgspec.Raw])
-        return "array", (_object(bytes(entries[0])) or {}) if entries else {}
+        return "array", (_object(bytes(entries[0])) or {}) if entries else {}, data
     if start.startswith(b"{"):
         begin = data.index(b"{")
         end = data.find(b"\n", begin) % (len(data) + 1)  # no line ends: all of it
         entry = _object(data[begin:end])
         if entry is not None and (lines or _NOT_BLANK.search(data, end)):
-            return "lines", entry
-        return "json", decode(name, data, dict[str, msgspec.Raw]) if entry is None else entry
-    return ("binary" if _is_binary(data[:4096]) else "text"), {}
+            return "lines", entry, data
+        if entry is not None:
+            return "json", entry, data
+        try:
+            return "json", decode(name, data, dict[str, msgspec.Raw]), data
+        except ReadError:
+            if (listed := _an_object_a_line(data)) is None:
+                raise
+            return "lines", _object(listed.lstrip().partition(b"\n")[0]) or {}, listed
+    return ("binary" if _is_binary(data[:4096]) else "text"), {}, data
+
+
+def _an_object_a_line(data: bytes) -> bytes | None:
+    """Objects that follow one another over several lines each, each on the line it begins in.
+
+    What does not end as an object stays as it is: reading it says what is wrong. None if there
+    is one object, or none.
+    """
+    import json
+
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return None
+    decoder = json.JSONDecoder()
+    listed: list[str] = []
+    at = newlines = 0
+    while (begin := text.find("{", at)) >= 0 and not (gap := text[at:begin]).strip():
+        try:
+            _, end = decoder.raw_decode(text, begin)
+        except (ValueError, RecursionError):
+            break
+        if listed and not newlines and "\n" not in gap:
+            gap = "\n"
+        newlines = text.count("\n", begin, end)
+        listed.append(gap + text[begin:end].replace("\n", " ") + "\n" * newlines)
+        at = end
+    rest = text[at:]
+    if len(listed) < (1 if rest.lstrip().startswith("{") else 2):
+        return None
+    return "".join((*listed, rest)).encode()
+
+
+# Trials that somebody wrote down: a YAML list, and a table in Markdown.
+_MOST_YAML = 400_000
+"""Its parser takes a second for each 100 kB."""
+
+_MOST_VALUES = 2_000_000
+"""A value that anchors repeat counts each time: a few lines could stand for a billion."""
+
+
+def _yaml_as_json(name: str, data: bytes) -> bytes:
+    """The value of a YAML text as JSON; the text itself if it is JSON or one of settings."""
+    if data.lstrip()[:1] in (b"{", b"[", b"") or _SUITE.search(data):
+        return data
+    if len(data) > _MOST_YAML:
+        raise ReadError(
+            f"{name}: is YAML of {len(data):,} bytes, and up to {_MOST_YAML:,} are read; save it "
+            "as JSON or CSV"
+        )
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    try:
+        value = _plain(YAML(typ="safe", pure=True).load(data), [_MOST_VALUES])
+    except MarkedYAMLError as error:
+        where = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        why = " ".join(str(error.problem).split())[:200]
+        raise ReadError(f"{name}{where}: not valid YAML ({why})") from error
+    except (YAMLError, ValueError, RecursionError) as error:
+        why = " ".join(str(error).split())[:200]
+        raise ReadError(f"{name}: not valid YAML ({why})") from error
+    return msgspec.json.encode(value) if isinstance(value, (dict, list)) else data
+
+
+def is_suite(document: Document) -> bool:
+    """Whether a YAML text has a key that only a suite has at its left margin."""
+    return document.kind == "text" and bool(_SUITE.search(document.data))
+
+
+_SUITE = re.compile(rb"^(agents|systems|tasks):", re.MULTILINE)
+
+
+def _plain(value: object, left: list[int]) -> object:
+    """A value of YAML as JSON can write it, of no more than so many parts."""
+    left[0] -= 1
+    if left[0] < 0:
+        raise ValueError("its anchors repeat too much")
+    if isinstance(value, dict):
+        return {str(key): _plain(inner, left) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner, left) for inner in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+_BAR = re.compile(r"(?<!\\)\|")
+_RULE = re.compile(r"\s*\|?(\s*:?-+:?\s*\|)+(\s*:?-+:?\s*)?")
+
+
+def _markdown_as_csv(name: str, data: bytes) -> bytes:
+    """The table in a Markdown text as CSV, its rows on the lines they have; else the text."""
+    try:
+        lines = data.decode().splitlines()
+    except UnicodeDecodeError:
+        return data
+    rules = [at for at, line in enumerate(lines) if at and "|" in line and _RULE.fullmatch(line)]
+    if not rules:
+        return data
+    if len(rules) > 1:
+        raise ReadError(
+            f"{name}: has several tables (the second one in line {rules[1]}); save the one "
+            "with a row for each trial as a file of its own"
+        )
+    (rule,) = rules
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    text.write("\n" * (rule - 1))
+    for at, line in enumerate(lines[rule - 1 :], start=rule - 1):
+        if "|" not in line:
+            break
+        if at == rule:
+            text.write("\n")
+            continue
+        cells = [cell.replace("\\|", "|").strip() for cell in _BAR.split(line.strip())]
+        first, last = line.lstrip().startswith("|"), not cells[-1]
+        writer.writerow(cells[first : len(cells) - last])
+    return text.getvalue().encode()
 
 
 def _is_binary(head: bytes) -> bool:

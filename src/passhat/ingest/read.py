@@ -20,7 +20,13 @@ import numpy as np
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, ReadError, UnknownFile
 from passhat.ingest.assemble import checked_parts
-from passhat.ingest.document import Document, Limits
+from passhat.ingest.document import (
+    MARKDOWN_SUFFIXES,
+    YAML_SUFFIXES,
+    Document,
+    Limits,
+    is_suite,
+)
 from passhat.ingest.formats import tables
 from passhat.ingest.readers import (
     KINDS_OF_TABLES,
@@ -31,7 +37,7 @@ from passhat.ingest.readers import (
     readers_of,
 )
 from passhat.ingest.remote import called_by_address, sources_by_address
-from passhat.ingest.reshape import may_reshape
+from passhat.ingest.reshape import may_reshape, two_levels
 from passhat.ingest.rows import (
     SEPARATORS,
     TOTALS,
@@ -180,7 +186,8 @@ def _read(
     pieces: list[InputPart] = []
     empty: list[str] = []
     reasons: list[str] = []
-    only = os.fspath(inputs[0]) if len(inputs) == 1 and not isinstance(inputs[0], bytes) else ""
+    first = inputs[0] if len(inputs) == 1 else ""  # no other file can repeat the only one
+    only = "input" if isinstance(first, bytes) else os.fspath(first)
     for given, one in enumerate(inputs):
         known = open_input(one, chosen, limits, unknown.setdefault(given, {}))
         for document, reader, table in _read_each(known, mapping, only):
@@ -857,9 +864,6 @@ _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 _SQLITE = b"SQLite format 3\0"
 
-_SUITE = re.compile(rb"^(agents|systems|tasks):", re.MULTILINE)
-"""A key that only a suite has at the left margin of its YAML."""
-
 _SPREADSHEETS = (".xlsb", ".xls", ".ods", ".numbers")
 _DOCUMENTS = (".pdf", ".docx", ".doc", ".odt", ".pptx", ".png", ".jpg", ".jpeg", ".svg")
 
@@ -900,10 +904,20 @@ def _unknown_file(document: Document) -> ReadError:
     if document.kind in _TABULAR and len(names) > 1:
         with contextlib.suppress(ReadError):  # its columns are named, whatever its rows are
             sheet = table_of(document)
-    if document.kind != "json" and not columns.keys().isdisjoint(("task", "passed", "score")):
+    likely = likely_columns(names, USUAL, sheet.cells) if sheet is not None else {}
+    # With numbered trials and no text beside them, each of several verdicts may be of a task.
+    grid = "trial" in columns and "task" not in likely and "passed" in likely
+    half = not columns.keys().isdisjoint(("task", "passed", "score"))
+    if document.kind != "json" and (half or grid):
         fault = tables.lacking(document.name, names, USUAL, sheet)
         if fault is not None:
             return fault
+    if document.kind == "json" and (levels := two_levels(document.decode(dict[str, Any]))):
+        return ReadError(
+            f"{document.name}: maps {few(levels[0], 3)} to {few(levels[1], 3)}, and those to "
+            "trials: which are the agents? Put all of it under a key that says what its outer keys "
+            'are, {"agents": {...}} or {"tasks": {...}}'
+        )
     if document.kind == "json" and names == list(document.first):
         inside = next(lists_inside(document), None)
         lists = f', and a list "{short(inside[0])}" of {few(inside[1])}' if inside else ""
@@ -915,7 +929,6 @@ def _unknown_file(document: Document) -> ReadError:
             f"knows {len(READERS)}), or a table with a row for each run"
         )
     elif len(names) > 1:
-        likely = likely_columns(names, USUAL, sheet.cells) if sheet is not None else {}
         ways = {what: repr(likely[what]) if what in likely else "COLUMN" for what in _MUST_SAY}
         example = " and ".join(f"`{what}={column}`" for what, column in ways.items())
         return UnknownFile(
@@ -957,11 +970,21 @@ def _nature(document: Document, names: list[str]) -> str | None:
         return "is a list without objects; each trial must be one, with its task and outcome"
     if document.kind == "json" and not document.first:
         return "is an empty JSON object: it holds no trial"
+    return _nature_of_text(document, names) if document.kind == "text" else None
+
+
+def _nature_of_text(document: Document, names: list[str]) -> str | None:
     if document.data.startswith(_LFS_POINTER):
         return "is a pointer of Git LFS, not the file itself; fetch that with `git lfs pull`"
-    if document.kind == "text" and not names:
+    if not names:
         return "is not text in UTF-8; save it as UTF-8 again"
-    if document.kind == "text" and len(names) == 1 and len(names[0].split()) > 2:
+    if len(names) > 1:
+        return None
+    if document.name.lower().endswith(MARKDOWN_SUFFIXES):
+        return "is Markdown without a table; give the table or log with a row for each trial"
+    if names[0].startswith(("//", "/*")):
+        return "is JSON with comments; take them out, since JSON has none"
+    if len(names[0].split()) > 2:
         return "is text, not a table: its first line has no columns"
     return None
 
@@ -981,8 +1004,10 @@ def _nature_by_ending(document: Document) -> str | None:
             "is a Python program, not its results; give the file that it writes, or let `passhat "
             "init --python module:function` make a suite that runs a function of it"
         )
-    if not name.endswith((".yml", ".yaml")):
+    if not name.endswith(YAML_SUFFIXES):
         return None
-    if _SUITE.search(document.data):
+    if is_suite(document):
         return f"is a suite, not results; run it with `passhat run {quote(document.name)}`"
+    if document.kind == "array" or any(lists_inside(document)):
+        return None
     return "is YAML, which holds settings or means; give the table or log with a row for each trial"

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
 from passhat.ingest.readers import RUN_WORDS
-from passhat.ingest.rows import Row, Table
+from passhat.ingest.rows import WITHIN_A_RUN, Row, Table
 from passhat.messages import few, plural, short
 from passhat.records.columns import (
     COUNTS,
+    FAILURES,
+    MOST_KEPT,
     USUAL,
     VERDICTS,
     ColumnMap,
@@ -24,7 +28,9 @@ from passhat.records.columns import (
     find_columns,
     is_missing,
     is_table,
+    name_parts,
     outcome_of,
+    says_outcomes,
     usual_name,
 )
 
@@ -71,6 +77,12 @@ Reshaped = tuple[Table, str]
 
 def may_reshape(names: Collection[str]) -> bool:
     """Whether columns are called like counts of runs, or like one run each."""
+    few_names = len(names) <= MOST_KEPT
+    return (_may_reshape if few_names else _may_reshape.__wrapped__)(tuple(names))
+
+
+@lru_cache(maxsize=64)
+def _may_reshape(names: tuple[str, ...]) -> bool:
     usual = {usual_name(name) for name in names}
     counted = usual & PASSES or usual & VERBS
     return bool(counted and usual & (RUNS | FAILS)) or len(_run_columns(names)) > 1
@@ -82,6 +94,43 @@ def may_count(sheet: Table) -> bool:
     column = found.get("passed", "")
     first = sheet.cells(column)[0] if column in sheet.columns and len(sheet) else None
     return isinstance(first, list) or (isinstance(first, str) and bool(_RATIO.fullmatch(first)))
+
+
+def one_row_a_column(sheet: Table, mapping: ColumnMap) -> tuple[Table, str, ColumnMap] | None:
+    """The table with a row for each verdict in columns that the user named as agents or tasks.
+
+    `system="gpt,claude"` of a table with a column for each agent, `task="a,b"` with one for each
+    task: the columns join as a name where they hold names, and are the names where they hold
+    verdicts. None of any other table.
+    """
+    for meaning in ("system", "task"):
+        parts = name_parts(sheet.columns, getattr(mapping, meaning) or "")
+        if len(parts) < 2 or _verdict_is_known(sheet, mapping, parts):
+            continue
+        if not all(part in sheet.columns and says_outcomes(sheet.cells(part)) for part in parts):
+            continue
+        table, empty = _stacked(sheet, parts, meaning)
+        what = "agents" if meaning == "system" else "tasks"
+        how = f"columns {few([chr(34) + short(part) + chr(34) for part in parts])} as {what}{empty}"
+        return table, how, replace(mapping, **{meaning: meaning, "passed": "outcome"})
+    return None
+
+
+def _verdict_is_known(sheet: Table, mapping: ColumnMap, parts: Collection[str]) -> bool:
+    found = find_columns([name for name in sheet.columns if name not in parts], mapping)
+    return bool(mapping.pass_if) or not found.keys().isdisjoint(VERDICTS)
+
+
+def columns_of_verdicts(sheet: Table, found: Mapping[str, str]) -> list[str]:
+    """The columns that say of every row how it ended, for an agent or a task each; none if one."""
+    no_verdict = RUNS | FAILS | PASSES | FAILURES
+    told = [
+        name
+        for name in sheet.columns
+        if name not in found.values() and usual_name(name) not in no_verdict
+        if says_outcomes(cells := sheet.cells(name)) and not any(map(is_missing, cells))
+    ]
+    return told if len(told) > 1 and all(short(name) == name for name in told) else []
 
 
 def one_row_a_run(name: str, sheet: Table, mapping: ColumnMap) -> Reshaped | None:
@@ -183,25 +232,36 @@ def _from_run_columns(sheet: Table, found: Mapping[str, str]) -> Reshaped | None
     shares = not known and all(_is_share(cell) for own in cells.values() for cell in own)
     if len(runs) < 2 or not (known or shares):
         return None
+    table, no_runs = _stacked(sheet, runs, "trial", "outcome" if known else "score")
+    numbered = [runs[column] for column in table.columns["trial"]]
+    table = replace(table, columns={**table.columns, "trial": numbered})
+    first, *_, last = runs
+    return table, f'columns "{short(first)}" to "{short(last)}" as trials{no_runs}'
+
+
+def _stacked(
+    sheet: Table, columns: Collection[str], meaning: str, verdict: str = "outcome"
+) -> tuple[Table, str]:
+    """A row for each cell of some columns, which its column names; and how many were empty."""
+    cells = {column: sheet.cells(column) for column in columns}
     places = [
         (row, column)
         for row in range(len(sheet))
-        for column in runs
+        for column in columns
         if not is_missing(cells[column][row])
     ]
     rows = [row for row, _ in places]
-    others = {name: sheet.cells(name) for name in sheet.columns if name not in runs}
-    columns: dict[str, Sequence[Any]] = {
-        name: [own[row] for row in rows] for name, own in others.items()
+    stacked: dict[str, Sequence[Any]] = {
+        name: [own[row] for row in rows]
+        for name in sheet.columns
+        if name not in columns and name not in (meaning, verdict)
+        for own in [sheet.cells(name)]
     }
-    columns["trial"] = [runs[column] for _, column in places]
-    columns["outcome" if known else "score"] = [cells[column][row] for row, column in places]
-    first, *_, last = runs
-    empty = len(sheet) * len(runs) - len(rows)
+    stacked[meaning] = [column for _, column in places]
+    stacked[verdict] = [cells[column][row] for row, column in places]
+    empty = len(sheet) * len(columns) - len(rows)
     no_runs = f"; {plural(empty, 'empty cell is', 'empty cells are')} no trial" if empty else ""
-    return _table(
-        sheet, columns, rows
-    ), f'columns "{short(first)}" to "{short(last)}" as trials' + (no_runs)
+    return _table(sheet, stacked, rows), no_runs
 
 
 def _from_lists(sheet: Table, found: Mapping[str, str]) -> Reshaped | None:
@@ -295,8 +355,9 @@ def _is_verdict(cell: Any) -> bool:
 def mapped_rows(document: Document, mapping: ColumnMap) -> tuple[list[Row], str] | None:
     """The runs of an object that maps each task to them, and how it was read; None for any other.
 
-    Such as {"a": [1, 0, 1]}, {"a": [{"pass": true}]}, {"results": {"a": {"passed": true}}}, and
-    pandas' {"task": {"0": "a"}, "passed": {"0": true}}.
+    Such as {"a": [1, 0, 1]}, {"a": [{"pass": true}]}, {"results": {"a": {"passed": true}}}, pandas'
+    {"task": {"0": "a"}, "passed": {"0": true}}, {"agents": {"gpt": {"a": [1, 0]}}}, and a list of
+    rows two keys deep.
     """
     if document.kind != "json":
         return None
@@ -307,13 +368,69 @@ def mapped_rows(document: Document, mapping: ColumnMap) -> tuple[list[Row], str]
     whole = document.decode(dict[str, Any])
     if (rows := _from_columns(whole) or _from_split(whole) or _from_map(whole)) is not None:
         return rows
-    inside = [(key, _from_map(value)) for key, value in whole.items() if key not in _NOT_RUNS]
+    inside = [(key, _from_inside(key, value)) for key, value in whole.items()]
     found = [(key, rows) for key, rows in inside if rows is not None]
     if len(found) != 1:
         return None
     key, (listed, how) = found[0]
     shared = {name: whole[name] for name in plain}
     return [{**shared, **row} for row in listed], f'{how} in "{short(key)}"'
+
+
+def _from_inside(key: str, value: Any) -> tuple[list[Row], str] | None:
+    """The runs under one key of an object."""
+    if key in _NOT_RUNS or usual_name(key) in WITHIN_A_RUN:
+        return None
+    if (levels := two_levels(value)) is not None and usual_name(key) in _OUTER:
+        outer, inner = _OUTER[usual_name(key)]
+        rows = [
+            {**run, outer: name, inner: within}
+            for name, held in value.items()
+            for within, own in held.items()
+            for run in _runs(own)
+        ]
+        return rows, f"{few(levels[0])} as {outer}s, with their {inner}s as keys"
+    return _from_map(value) or _from_inner_list(value)
+
+
+_OUTER = {
+    **dict.fromkeys(("agents", "systems", "models"), ("system", "task")),
+    **dict.fromkeys(("tasks", "cases", "problems"), ("task", "system")),
+}
+"""What the outer keys of a map are called, and those within each."""
+
+
+def two_levels(value: Any) -> tuple[list[str], list[str]] | None:
+    """The keys of a map of maps to runs, outer and inner ones; None of any other value.
+
+    Agents by task, or tasks by agent: only the key above them says which.
+    """
+    if not isinstance(value, dict) or len(value) < 2 or any(_names_a_column(key) for key in value):
+        return None
+    if not all(isinstance(one, dict) and one for one in value.values()):
+        return None
+    inner = list(dict.fromkeys(name for one in value.values() for name in one))
+    if any(_names_a_column(name) for name in inner):
+        return None
+    if not all(any(_runs(own)) for one in value.values() for own in one.values()):
+        return None
+    return list(value), inner
+
+
+def _from_inner_list(value: Any) -> tuple[list[Row], str] | None:
+    """The rows of the one list in an object whose entries all name their task and verdict."""
+    if not isinstance(value, dict):
+        return None
+    lists = {
+        key: held
+        for key, held in value.items()
+        if isinstance(held, list) and held and usual_name(key) not in WITHIN_A_RUN
+        if all(isinstance(row, dict) and is_table(row, USUAL) for row in held)
+    }
+    if len(lists) != 1:
+        return None
+    ((key, rows),) = lists.items()
+    return rows, f'rows "{short(key)}"'
 
 
 def _from_columns(value: Mapping[str, Any]) -> tuple[list[Row], str] | None:

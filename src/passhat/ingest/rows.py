@@ -547,11 +547,12 @@ def _inner_list(document: Document, mapping: ColumnMap) -> tuple[str, RawRow] | 
 
     None if there is none, and if the object itself is the row: a run with its messages.
     """
-    lists = dict(lists_inside(document, mapping))
-    key = rows_under(document.first, lists, mapping)
-    if key is None or _is_row(document, key, lists[key], mapping):
-        return None
-    return key, lists[key]
+    if document.rows_in is None or document.rows_in[0] is not mapping:
+        lists = dict(lists_inside(document, mapping))
+        key = rows_under(document.first, lists, mapping)
+        row = key is None or _is_row(document, key, lists[key], mapping)
+        document.rows_in = mapping, None if key is None or row else (key, lists[key])
+    return document.rows_in[1]
 
 
 def lists_inside(document: Document, mapping: ColumnMap = USUAL) -> Iterator[tuple[str, RawRow]]:

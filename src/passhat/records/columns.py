@@ -148,19 +148,41 @@ def guess_columns(names: Iterable[str], mapping: ColumnMap, cells: Cells) -> Col
 def likely_columns(names: Iterable[str], mapping: ColumnMap, cells: Cells) -> dict[str, str]:
     """Columns that a message may offer for the task and the outcome: the first whose cells fit.
 
+    Of a column of failures it may offer what passes.
+
     >>> table = {"attempt": [1, 2], "Riddle": ["x", "x"], "judged": ["yes", "no"]}
     >>> likely_columns(table, ColumnMap(), table.__getitem__)
     {'passed': 'judged', 'task': 'Riddle'}
+    >>> table = {"task": ["x", "x"], "exit_code": [0, 127]}
+    >>> likely_columns(table, ColumnMap(), table.__getitem__)
+    {'pass_if': 'exit_code==0'}
     """
     names = list(names)
     taken = {*find_columns(names, mapping).values()}
     free = [name for name in names if name not in taken and short(name) == name]
+    failures = [name for name in free if usual_name(name) in FAILURES]
+    free = [name for name in free if name not in failures]
     verdicts = [name for name in free if says_outcomes(cells(name))]
     full = [name for name in verdicts if not any(map(is_missing, cells(name)))]
     texts = [name for name in free if name not in verdicts and _grouping(cells(name))]
     texts.sort(key=lambda name: usual_name(name) not in GUESSED_TASKS)
-    fit = {"passed": [*full, *verdicts], "task": texts}
+    good = [(name, cell) for name in failures for cell in cells(name) if _says_none(cell)]
+    tests = [f"{name}=={str(cell).lower()}" for name, cell in good[:1]]
+    fit = {"passed": [*full, *verdicts], "task": texts, "pass_if": tests}
     return {meaning: columns[0] for meaning, columns in fit.items() if columns}
+
+
+FAILURES = frozenset(
+    (
+        *("failed", "fail", "failure", "is_failed", "has_failed", "errored", "has_error"),
+        *("exit_code", "exitcode", "returncode", "return_code", "exit_status", "rc"),
+    )
+)
+"""Columns in which 0 or no is good: taken as the verdict they would say the opposite."""
+
+
+def _says_none(cell: Any) -> bool:
+    return not is_missing(cell) and outcome_of(cell) is Outcome.FAILED
 
 
 def says_outcomes(values: Iterable[Any]) -> bool:

@@ -16,7 +16,14 @@ from passhat.ingest.document import Document
 from passhat.ingest.readers import Reading, TrialTable
 from passhat.ingest.remote import ROW_COLUMN, read_rows, transcripts_beside
 from passhat.ingest.repeated_tests import numbered_note, without_numbers
-from passhat.ingest.reshape import mapped_rows, may_count, may_reshape, one_row_a_run
+from passhat.ingest.reshape import (
+    columns_of_verdicts,
+    mapped_rows,
+    may_count,
+    may_reshape,
+    one_row_a_column,
+    one_row_a_run,
+)
 from passhat.ingest.rows import (
     Table,
     aggregates,
@@ -49,6 +56,7 @@ from passhat.records.columns import (
     MOST_KEPT,
     SEVERAL,
     USUAL,
+    VERDICTS,
     ColumnCondition,
     ColumnMap,
     condition_cells,
@@ -126,7 +134,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     if how and sheet.numbers:
         facts["format"] = f"{facts['format']}, {how}"
         facts["outcome"] = facts["outcome"] if "outcome" in column_names(document) else ""
-    return replace(table, read_as=facts)
+    return table if facts == table.read_as else replace(table, read_as=facts)
 
 
 def runs_of(document: Document, mapping: ColumnMap) -> tuple[Table, str, ColumnMap]:
@@ -134,6 +142,8 @@ def runs_of(document: Document, mapping: ColumnMap) -> tuple[Table, str, ColumnM
     mapped = mapped_rows(document, mapping)
     sheet = table_of(document, mapping) if mapped is None else table_of_rows(mapped[0])
     how = [] if mapped is None else [mapped[1]]
+    if "," in f"{mapping.system}{mapping.task}" and (stacked := one_row_a_column(sheet, mapping)):
+        return stacked
     if not is_own_file(document) and (may_reshape(sheet.columns) or may_count(sheet)):
         reshaped = one_row_a_run(document.name, sheet, mapping)
         if reshaped is not None:
@@ -195,7 +205,6 @@ def read_table(
     columns["outcome"] = _outcomes(
         document.name, table, found, sheet, mapping, columns.get("score", ())
     )
-    table = replace(table, words=_compared_words(tests, found, sheet))
     repeated = repeats or only_ordered
     notes = notes_on(
         sheet.columns,
@@ -211,6 +220,7 @@ def read_table(
     table = replace(
         table,
         columns=columns,
+        words=_compared_words(tests, found, sheet),
         notes=(*prompts, *notes, *folded, *marks, *commas),
         judged=True,
         measured=() if own or document.alone else measured_rows(sheet),
@@ -439,9 +449,12 @@ def lacking(
             return missing_column(name, meaning, column, columns)
     found = find_columns(columns, mapping)
     it_has = f"It has the columns {few(columns)}"
-    ways = {"task": "COLUMN", "passed": "COLUMN"}
+    ways = {"task": "COLUMN", "passed": "COLUMN", "pass_if": "'COLUMN>=0.8'"}
     if sheet is not None:
         likely = likely_columns(columns, mapping, sheet.cells)
+        no_verdict = not mapping.pass_if and found.keys().isdisjoint(VERDICTS)
+        if no_verdict and (fault := _a_column_each(name, sheet, found, likely)):
+            return fault
         ways |= {meaning: repr(column) for meaning, column in likely.items()}
     if "task" not in found:
         return UnknownFile(
@@ -450,9 +463,24 @@ def lacking(
     if not mapping.pass_if and "passed" not in found and "score" not in found:
         return UnknownFile(
             f"{name}: no column says whether a trial passed; say `passed={ways['passed']}`, "
-            f"`score=COLUMN` or `pass_if='COLUMN>=0.8'`. {it_has}"
+            f"`score=COLUMN` or `pass_if={ways['pass_if']}`. {it_has}"
         )
     return None
+
+
+def _a_column_each(
+    name: str, sheet: Table, found: Mapping[str, str], likely: Mapping[str, str]
+) -> UnknownFile | None:
+    """The error for a table with a column of verdicts for each agent, or for each task."""
+    columns = columns_of_verdicts(sheet, found)
+    if not columns or ("task" not in found and ("task" in likely or "trial" not in found)):
+        return None
+    what, meaning = ("an agent", "system") if "task" in found else ("a task", "task")
+    return UnknownFile(
+        f"{name}: {few(columns)} each say how trials ended. If each is {what}, say "
+        f"`{meaning}={','.join(columns)!r}`; if one of them is the verdict, name it, such as "
+        f"`passed={likely.get('passed', columns[0])!r}`"
+    )
 
 
 def notes_on(
