@@ -5,13 +5,16 @@ import re
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 
 from passhat.cli import main
 from passhat.errors import SuiteError
+from passhat.journeys.new_suite import PROGRAMS
 from passhat.records.suite import plain_pairings, vary
 from passhat.runner.models.exchange import Reply
 from passhat.suite import load_suite
-from passhat.suite.build import prompt_digest, wording_fault
+from passhat.suite.build import FIXED, prompt_digest, wording_fault
 from passhat.testing import WireServer
 
 SUITE = """\
@@ -184,3 +187,56 @@ def test_a_model_rewords_once_and_what_breaks_a_rule_is_left_out(tmp_path):
     assert "exists, with what people reviewed" in again.output
     (tmp_path / "suite.yml").write_text(WORDED)
     assert "refund [wording=brief]" in {t.name for t in load_suite(tmp_path / "suite.yml").tasks}
+
+
+PARTS = [
+    "42",
+    "3.5",
+    '"late order"',
+    "ana@example.org",
+    "https://a.org/x?y=1",
+    "/etc/hosts",
+    "{id}",
+]
+
+
+@given(
+    st.lists(st.sampled_from(["please", "refund", "Order", "soon", *PARTS]), min_size=2),
+    st.integers(0, 5000),
+)
+def test_programs_keep_what_is_fixed_and_say_the_same_for_the_same_seed(words, seed):
+    prompt = " ".join(("Consider carefully", *words))
+    for program in PROGRAMS.values():
+        text = program(prompt, seed)
+        assert FIXED.findall(text) == FIXED.findall(prompt)
+        assert text != prompt
+        assert program(prompt, seed) == text
+
+
+def test_wordings_of_programs_need_no_model_and_no_review(tmp_path):
+    (tmp_path / "my_wordings.py").write_text(
+        "def backwards(text, seed):\n    return ' '.join(reversed(text.split()))\n"
+        "def lossy(text, seed):\n    return 'Refund it.'\n"
+    )
+    (tmp_path / "suite.yml").write_text(WORDED.partition("\n")[2])
+    out = tmp_path / "wordings.jsonl"
+    words = ["vary", str(tmp_path / "suite.yml"), "-o", str(out)]
+    kinds = "typos,my_wordings:backwards,my_wordings:lossy"
+    done = CliRunner().invoke(main, [*words, "--kinds", kinds])
+    assert done.exit_code == 0, done.output
+    assert "left out: refund, lossy: it loses 7" in done.output
+    rows = [json.loads(text) for text in out.read_text().splitlines()]
+    assert {(row["wording"], row["program"]) for row in rows} == {
+        ("typos", "typos"),
+        ("backwards", "my_wordings:backwards"),
+        ("lossy", "my_wordings:lossy"),
+    }
+    named = "factors: {wording: {typos: {file: wordings.jsonl}, backwards: {file: wordings.jsonl}}}"
+    (tmp_path / "suite.yml").write_text("\n".join((named, WORDED.partition("\n")[2])))
+    tasks = {task.name: task for task in load_suite(tmp_path / "suite.yml").tasks}
+    assert tasks["refund [wording=backwards]"].prompt == "7. order Refund"
+    assert not any(task.tags for task in tasks.values())
+    out.unlink()
+    without = CliRunner().invoke(main, [*words, "--kinds", "formal"])
+    assert without.exit_code == 2
+    assert "formal is asked of a model (typos, capitals, aside are not)" in without.output

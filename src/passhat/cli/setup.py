@@ -645,14 +645,15 @@ def completion(context: click.Context, shell: str) -> None:
 
 @click.command(cls=SectionedCommand)
 @click.argument("suite", required=False, type=click.Path(path_type=Path))
-@click.option("--model", required=True, metavar="NAME", help="The model that rewords.")
+@click.option("--model", metavar="NAME", help="The model that rewords.")
 @click.option("--base-url", metavar="URL", help="Where the model is served.")
 @click.option(
     "--kinds",
     default="paraphrase",
     metavar="KIND,...",
     show_default=True,
-    help="paraphrase, formal, casual, brief, verbose.",
+    help="By a model: paraphrase, formal, casual, brief, verbose. Without one: typos, capitals, "
+    "aside, or a function module:name of a text and a seed.",
 )
 @click.option("--each", type=WholeNumber(min=1, max=20), default=1, help="How many of each kind.")
 @click.option(
@@ -665,15 +666,21 @@ def completion(context: click.Context, shell: str) -> None:
     help="The file to write.",
 )
 def vary(
-    suite: Path | None, model: str, base_url: str | None, kinds: str, each: int, written: Path
+    suite: Path | None,
+    model: str | None,
+    base_url: str | None,
+    kinds: str,
+    each: int,
+    written: Path,
 ) -> None:
-    """Let a model reword the prompts of a suite, once, into a file that you review.
+    """Reword the prompts of a suite, once, by a model or a program, into a file that you review.
 
     A run never asks a model for a wording. Read the file, write your name under "reviewed" where
     a wording asks for the same as the prompt, and name the file in the suite's factors.
 
     \b
       passhat vary --model gpt-5-mini --kinds paraphrase,formal
+      passhat vary --kinds typos,capitals,my_wordings:as_a_child
     """
     from passhat.journeys.new_suite import vary_prompts
     from passhat.reporters.formatting import safe_text

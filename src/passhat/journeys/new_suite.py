@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from math import ceil
 from pathlib import Path
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from passhat.records import Model, Trials
     from passhat.records.transcript import Transcripts
     from passhat.runner.models.exchange import ToolSpec
+    from passhat.runner.models.factory import ModelFactory
 
 AGENT_GATE = "pass^3 >= 0.8"
 GATE = "pass^1 >= 0.5"
@@ -416,7 +418,7 @@ def _log_task(name: str, trials: Trials, transcripts: Transcripts) -> FirstTask 
     return FirstTask(name=name, prompt=asked, fill_in=why)
 
 
-# Other wordings of the prompts of a suite: written once by a model, reviewed by a person.
+# Other wordings of the prompts of a suite: written once, by a model or a program, into a file.
 
 KINDS = {
     "paraphrase": "in other words",
@@ -425,6 +427,7 @@ KINDS = {
     "brief": "as briefly as possible",
     "verbose": "at more length, with the same content",
 }
+"""How a model may reword."""
 
 REWORD = """\
 Reword the task below, {how}. It must ask for exactly the same: keep every number, name, \
@@ -434,6 +437,66 @@ task alone.
 {prompt}"""
 
 WORDING_TRIES = 3
+
+_ASIDES = (
+    "By the way, the weather was lovely here over the weekend.",
+    "I am writing this on the train, so please excuse that it is short.",
+    "My colleague says hello to whoever reads this.",
+)
+
+
+def with_typos(text: str, seed: int) -> str:
+    """Two letters exchanged within about one word in six; what is fixed in a prompt stays.
+
+    >>> with_typos("Refund the order number 7 that arrived late", 1)
+    'Refund the ordre number 7 that arrived late'
+    """
+    rng = random.Random(f"{seed} {text}")  # noqa: S311 - nothing secret
+    held = [match.span() for match in _fixed_parts(text)]
+    words = [
+        [i for i in range(match.start() + 1, match.end() - 1) if text[i] != text[i + 1]]
+        for match in re.finditer(r"[^\W\d_]{4,}", text)
+        if not any(match.start() < end and match.end() > begin for begin, end in held)
+    ]
+    words = [places for places in words if places]
+    letters = list(text)
+    for places in rng.sample(words, min(len(words), max(1, len(words) // 6))):
+        i = rng.choice(places)
+        letters[i], letters[i + 1] = letters[i + 1], letters[i]
+    return "".join(letters)
+
+
+def in_capitals(text: str, seed: int) -> str:
+    """All in capitals, but for what is fixed in a prompt.
+
+    >>> in_capitals('Look up "late" orders of ana@example.org', 0)
+    'LOOK UP "late" ORDERS OF ana@example.org'
+    """
+    del seed  # there is one way to do it
+    parts, end = [], 0
+    for match in _fixed_parts(text):
+        parts += [text[end : match.start()].upper(), match[0]]
+        end = match.end()
+    return "".join((*parts, text[end:].upper()))
+
+
+def with_aside(text: str, seed: int) -> str:
+    """With a sentence before it that has nothing to do with the task."""
+    return f"{_ASIDES[seed % len(_ASIDES)]} {text}"
+
+
+PROGRAMS: Mapping[str, Callable[[str, int], str]] = {
+    "typos": with_typos,
+    "capitals": in_capitals,
+    "aside": with_aside,
+}
+"""Wordings that need no model, by kind."""
+
+
+def _fixed_parts(text: str) -> Iterator[re.Match[str]]:
+    from passhat.suite.build import FIXED
+
+    return FIXED.finditer(text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -447,61 +510,65 @@ class Wordings:
 def vary_prompts(
     suite: str | Path,
     *,
-    model: str,
+    model: str | None = None,
     kinds: Sequence[str] = ("paraphrase",),
     each: int = 1,
     base_url: str | None = None,
 ) -> Wordings:
-    """Other wordings of the prompts of a suite, `each` of every kind, by a model.
+    """Other wordings of the prompts of a suite, `each` of every kind: by a model, or by programs.
 
-    A wording that a rule speaks against is asked for again, and left out if it stays so: it is
-    never the prompt itself under another name.
+    A kind is one that a model is asked for, one of passhat's own programs, or a function
+    `module:name` of a text and a seed. A wording that a rule speaks against is asked for again, and
+    left out if it stays so: it is never the prompt itself under another name.
     """
     from passhat.records import Model
     from passhat.records.suite import plain_pairings
     from passhat.suite import load_suite
 
-    if unknown := [kind for kind in kinds if kind not in KINDS]:
-        raise ArgumentError("kinds", f"must be among {', '.join(KINDS)}", unknown[0])
+    for kind in kinds:
+        if kind not in KINDS and kind not in PROGRAMS and ":" not in kind:
+            rule = f"must be among {', '.join((*KINDS, *PROGRAMS))}, or a function module:name"
+            raise ArgumentError("kinds", rule, kind)
+        if kind in KINDS and model is None:
+            rule = f"must be given: {kind} is asked of a model ({', '.join(PROGRAMS)} are not)"
+            raise ArgumentError("model", rule, model)
     loaded = load_suite(suite, models_asked=False)
     prompts = {p.task.name: p.task.prompt for p in plain_pairings(loaded) if p.task.prompt}
     if not prompts:
         raise InputError(f"{suite} has no task with a prompt to reword")
-    asked = Model(name=model, base_url=base_url)
+    asked = None if model is None else Model(name=model, base_url=base_url)
     return run_coroutine(_reworded(asked, loaded.directory, prompts, kinds, each))
 
 
 async def _reworded(
-    model: Model, directory: Path, prompts: Mapping[str, str], kinds: Sequence[str], each: int
+    model: Model | None,
+    directory: Path,
+    prompts: Mapping[str, str],
+    kinds: Sequence[str],
+    each: int,
 ) -> Wordings:
-    from passhat.records import ModelParameters
-    from passhat.runner.models.exchange import Message, Request
     from passhat.runner.models.factory import ModelFactory
-    from passhat.runner.models.retrying import Retrying
     from passhat.suite.build import prompt_digest, wording_fault
 
     lines: list[Mapping[str, Any]] = []
     failed: list[str] = []
     factory = ModelFactory(directory=directory)
     try:
-        writer = Retrying(await factory.model(model))
+        writers = {kind: await _writer(kind, model, factory, directory) for kind in kinds}
         for task, prompt in prompts.items():
             taken: list[str] = []
             for kind, number in ((kind, n) for kind in kinds for n in range(1, each + 1)):
-                name, fault = kind if each == 1 else f"{kind}-{number}", ""
+                own = kind.rpartition(":")[2]
+                name, fault = own if each == 1 else f"{own}-{number}", ""
+                author = {"model": model.name} if kind in KINDS and model else {"program": kind}
                 for seed in range(WORDING_TRIES):
-                    said = REWORD.format(how=KINDS[kind], prompt=prompt)
-                    request = Request(
-                        messages=(Message(role="user", text=said),),
-                        parameters=ModelParameters(seed=1000 * number + seed),
-                    )
-                    text = (await writer.complete(request)).text.strip()
+                    text = await writers[kind](prompt, 1000 * number + seed)
                     fault = wording_fault(prompt, text) or ""
                     fault = "is the same as another one" if text in taken else fault
                     if not fault:
                         taken.append(text)
                         lines.append({
-                            "task": task, "wording": name, "text": text, "model": model.name,
+                            "task": task, "wording": name, "text": text, **author,
                             "prompt_sha256": prompt_digest(prompt), "reviewed": None,
                         })  # fmt: skip
                         break
@@ -510,3 +577,38 @@ async def _reworded(
     finally:
         await factory.close()
     return Wordings(lines=tuple(lines), failed=tuple(failed))
+
+
+async def _writer(
+    kind: str, model: Model | None, factory: ModelFactory, directory: Path
+) -> Callable[[str, int], Awaitable[str]]:
+    """What rewords a prompt in one way, with a seed."""
+    from passhat.records import ModelParameters
+    from passhat.runner.agents.python import load_function
+    from passhat.runner.models.exchange import Message, Request
+    from passhat.runner.models.retrying import Retrying
+
+    if kind in KINDS:
+        assert model is not None, "the caller looked"
+        writer = Retrying(await factory.model(model))
+
+        async def ask(prompt: str, seed: int) -> str:
+            said = REWORD.format(how=KINDS[kind], prompt=prompt)
+            request = Request(
+                messages=(Message(role="user", text=said),), parameters=ModelParameters(seed=seed)
+            )
+            return (await writer.complete(request)).text.strip()
+
+        return ask
+    program = PROGRAMS.get(kind) or load_function(kind, search=directory)
+
+    async def call(prompt: str, seed: int) -> str:
+        try:
+            text = program(prompt, seed)
+        except Exception as error:
+            raise InputError(f"{kind} raised {type(error).__name__}: {error}") from error
+        if not isinstance(text, str):
+            raise InputError(f"{kind} must return a text, and returned a {type(text).__name__}")
+        return text
+
+    return call

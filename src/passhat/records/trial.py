@@ -79,6 +79,9 @@ USER_FLAGS = tuple(f"user:{rule}" for rule in ("made-up", "leaked", "gave-in", "
 USER_MARKS = (*USER_FLAGS, "user:silent", "user:max-turns")
 """The same, with how a conversation may end for which no user is blamed."""
 
+NOT_REVIEWED = "not reviewed"
+"""The tag of a task in a wording that no person has read."""
+
 LEFT_OUT = "left out"
 """The fact that names what a reader saw and did not use."""
 

@@ -244,6 +244,26 @@ def level_test(
     )
 
 
+def stratified_exact_test(
+    runs: ArrayLike, passes: ArrayLike, other_runs: ArrayLike, other_passes: ArrayLike
+) -> float:
+    """Whether trials pass less often than others in every stratum taken together: one-sided, exact.
+
+    Given the passes of each stratum, those that fall on the first trials are hypergeometric, and
+    their sum over strata is the statistic (as in the exact test of Mantel and Haenszel 1959).
+
+    >>> round(stratified_exact_test([5], [0], [5], [5]) * 252, 9)
+    1.0
+    """
+    columns = (runs, passes, other_runs, other_passes)
+    n, c, m, d = (np.asarray(one, dtype=np.int64) for one in columns)
+    chances = np.ones(1)
+    for own, other, total in zip(n.tolist(), m.tolist(), (c + d).tolist(), strict=True):
+        ways = [comb(own, i) * comb(other, total - i) for i in range(min(own, total) + 1)]
+        chances = np.convolve(chances, np.array(ways, dtype=object) / comb(own + other, total))
+    return float(min(1.0, chances[: int(c.sum()) + 1].sum()))
+
+
 def pass_hat_of_levels(
     runs: ArrayLike, passes: ArrayLike, k: int, *, other: bool, confidence: float = CONFIDENCE
 ) -> Estimate | Unavailable:

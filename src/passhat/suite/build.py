@@ -61,6 +61,7 @@ from passhat.records.suite import (
     at_level,
     has_faults,
 )
+from passhat.records.trial import NOT_REVIEWED
 from passhat.suite.schema import (
     AgentPart,
     DefaultsPart,
@@ -232,7 +233,6 @@ FIXED = re.compile(
 numbers."""
 
 MOST_TIMES_AS_LONG = 3
-NOT_REVIEWED = "not reviewed"
 
 
 def wording_fault(prompt: str, text: str) -> str | None:
@@ -291,6 +291,8 @@ def _worded(
     if fault := wording_fault(task.prompt, text):
         message = f"{about} {fault}; correct it, or write your name under reviewed"
         raise BuildError((*where, "file"), message)
+    if row.get("program"):
+        return {"prompt": text}  # what it changes is for whoever wrote the program to know
     return {"prompt": text, "tags": (*task.tags, NOT_REVIEWED)}
 
 

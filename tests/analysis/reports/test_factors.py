@@ -1,5 +1,7 @@
 """What moves the result: factors of trials in reports, on screens, in gates."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,7 @@ from passhat import render_json, render_terminal
 from passhat.analysis.gates.judge import judge
 from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
-from passhat.stats.factors import factor_effect, level_test
+from passhat.stats.factors import factor_effect, level_test, stratified_exact_test
 
 
 def crossed(rates, tasks=12, runs=5, seed=1, factor="user", more=()):
@@ -121,3 +123,62 @@ def test_tasks_that_a_factor_is_nothing_to_are_at_no_level_of_it():
         one.name: [level.name for level in one.levels] for one in measure(trials).system().factors
     }
     assert found == {"user": ["kind", "terse"], "wording": ["as written", "polite"]}
+
+
+def worded(agents, *, broken=("t0",), runs=5, tasks=12):
+    """Trials of agents that are as good in either wording, but for tasks that its text breaks."""
+    rng = np.random.default_rng(4)
+    rows = [
+        (agent, f"t{t}", wording)
+        for agent in range(agents)
+        for t in range(tasks)
+        for wording in ("as written", "formal")
+        for _ in range(runs)
+    ]
+    return Trials.from_columns(
+        system=[f"agent {agent}" for agent, _, _ in rows],
+        task=[
+            t if wording == "as written" else f"{t} [wording={wording}]" for _, t, wording in rows
+        ],
+        base=[t for _, t, _ in rows],
+        at=[(f"wording={wording}",) for _, _, wording in rows],
+        passed=[
+            bool(rng.random() < 0.95) and not (wording == "formal" and t in broken)
+            for _, t, wording in rows
+        ],
+        tags=[("not reviewed",) if wording == "formal" else () for _, _, wording in rows],
+    )
+
+
+def test_a_wording_that_every_agent_fails_is_suspect_and_one_agent_alone_shows_nothing():
+    said = " ".join(measure(worded(3)).notes)
+    assert "suspect wording: every agent passes the task as it is and fails" in said
+    assert "t0 [wording=formal]" in said
+    assert "t1 " not in said
+    assert "12 of 12 wordings were reviewed by nobody" in said
+    assert "suspect" not in " ".join(measure(worded(1)).notes)
+    assert "suspect" not in " ".join(measure(worded(3, broken=())).notes)
+    assert "suspect wording" in render_terminal(measure(worded(3)))
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 3), st.integers(1, 3), st.integers(0, 3), st.integers(0, 3)),
+        min_size=1,
+        max_size=2,
+    )
+)
+def test_the_stratified_exact_test_is_the_share_of_allotments_with_so_few_passes(strata):
+    strata = [(n, min(c, n), m, min(d, m)) for n, m, c, d in strata]
+    ways = [
+        [
+            sum(chosen)
+            for chosen in set(itertools.permutations([1] * (c + d) + [0] * (n + m - c - d), n + m))
+            for chosen in [chosen[:n]]
+        ]
+        for n, c, m, d in strata
+    ]
+    totals = [sum(one) for one in itertools.product(*ways)]
+    seen = sum(c for _, c, _, _ in strata)
+    expected = sum(total <= seen for total in totals) / len(totals)
+    assert stratified_exact_test(*zip(*strata, strict=True)) == pytest.approx(expected)

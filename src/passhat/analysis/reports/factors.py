@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from passhat.analysis.reports.evidence import Counts, ReportOptions
 from passhat.arguments import HEADLINE_K
 from passhat.dataclass import dataclass, result_dataclass
-from passhat.messages import plural
+from passhat.messages import few, plural, short
 from passhat.records import Outcome, Trials
 from passhat.records.tally import Categorical
+from passhat.records.trial import NOT_REVIEWED
 from passhat.stats.dependent_runs import widened
 from passhat.stats.estimate import (
     THIS_SUITE,
@@ -37,6 +38,7 @@ from passhat.stats.factors import (
     outcome_consistency,
     pass_hat_of_levels,
     spread_of_levels,
+    stratified_exact_test,
 )
 from passhat.stats.multiple_testing import holm
 from passhat.stats.paired import PairedDifference, paired_difference
@@ -384,6 +386,64 @@ def _apart(table: LevelTable) -> dict[str, dict[str, float]]:
         }
         for i in order
     }
+
+
+# Wordings that may ask for something else: the agents are not to blame for those.
+
+
+def wording_notes(trials: Trials, options: ReportOptions) -> tuple[str, ...]:
+    """Of the wordings of tasks: those that no person reviewed, and those that every agent fails.
+
+    A wording is suspect if each of several agents mostly passes the task as it is and mostly fails
+    it so worded, by more than chance (exact, Holm over all wordings).
+    """
+    if trials.at is None or not any(word.startswith(_WORDING) for word in trials.words("at")):
+        return ()
+    notes, suspects = [], _suspect_wordings(trials, options)
+    if suspects:
+        notes.append(
+            f"suspect wording: every agent passes the task as it is and fails {few(suspects, 3)}; "
+            "read it before you blame them"
+        )
+    plain = set(trials.at_reference().tasks)
+    worded = np.zeros(len(trials), dtype=bool)
+    for word in trials.words("at"):
+        worded |= trials.has_word("at", word) & word.startswith(_WORDING)
+    unread = worded & trials.has_word("tags", NOT_REVIEWED)
+    counts = [len(set(trials.take(rows).tasks) - plain) for rows in (unread, worded)]
+    if counts[0]:
+        which = f"{counts[0]:,} of {plural(counts[1], 'wording was', 'wordings were')}"
+        notes.append(f"{which} reviewed by nobody")
+    return tuple(notes)
+
+
+_WORDING = "wording="
+
+
+def _suspect_wordings(trials: Trials, options: ReportOptions) -> list[str]:
+    """The tasks in a wording that every agent fails while it passes the task as it is."""
+    counted: dict[tuple[str, str], list[tuple[int, int, int, int]]] = {}
+    for system in trials.systems:
+        for name, table in _tables(trials.where(system=system), options):
+            if f"{name}=" != _WORDING:
+                continue
+            for row, task in enumerate(table.names):
+                for place in range(1, len(table.levels)):
+                    cells = (
+                        *(table.runs[row, place], table.passes[row, place]),
+                        *(table.runs[row, 0], table.passes[row, 0]),
+                    )
+                    if cells[0] and cells[2]:
+                        counted.setdefault((task, table.levels[place]), []).append(cells)
+    found = {key: np.array(rows).T for key, rows in counted.items() if len(rows) > 1}
+    if not found:
+        return []
+    tests = holm([stratified_exact_test(*rows) for rows in found.values()]).tolist()
+    return [
+        f"{short(task)} [{_WORDING}{short(level)}]"
+        for ((task, level), (n, c, m, d)), p in zip(found.items(), tests, strict=True)
+        if p <= SIGNIFICANT and (2 * c < n).all() and (2 * d > m).all()
+    ]
 
 
 # The metrics of HAL's reliability evaluation (arXiv:2602.16666) that trials alone give, under its

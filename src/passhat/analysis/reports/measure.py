@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from passhat.analysis.reports.dependence import LETTERS, SeedSpread, lay_out_seeds, seeded_runs
 from passhat.analysis.reports.evidence import Evidence, ReportOptions, make_provenance, sources_of
-from passhat.analysis.reports.factors import HalMetric, measure_factors, measure_hal
+from passhat.analysis.reports.factors import HalMetric, measure_factors, measure_hal, wording_notes
 from passhat.analysis.reports.judged import with_corrections
 from passhat.analysis.reports.metrics import (
     Bars,
@@ -138,6 +138,8 @@ def measure(
     if not isinstance(trials, Trials):
         counted = "read as counts per task: seeds, order, tools, levels and tags were not looked at"
         notes = (counted, *notes)
+    else:
+        notes = (*wording_notes(trials, options), *notes)
     return Report(
         systems=systems,
         provenance=make_provenance(trials, options),
