@@ -4,9 +4,13 @@ import json
 import os
 import signal
 import sqlite3
+import threading
 import time
 
 import pytest
+
+from passhat.runner.models.exchange import Reply
+from passhat.testing import WireServer
 
 SCRIPTED = """\
 name: slow
@@ -116,6 +120,77 @@ def test_a_killed_run_under_conditions_is_resumed_with_each_trial_once(shell):
         "polite": 12,
         "loud": 12,
     }
+
+
+CROSSED = """\
+name: shop
+concurrency: 2
+users:
+  patient: {{model: user-model, base_url: {url}, persona: Polite.}}
+  terse: {{model: user-model, base_url: {url}, persona: At most five words.}}
+factors:
+  user: [patient, terse]
+  wording: {{polite: "Please help. {{prompt}}", loud: "{{prompt}} Now!", aside: "Hi. {{prompt}}"}}
+  fault: [none, all]
+defaults: {{model: agent-model, base_url: {url}, runs: 4}}
+agents:
+  - name: refund
+    user: {{goal: Get the money back for order 7., done: {{contains: refunded}}, max_turns: 4}}
+    expect: [{{contains: refunded}}]
+    faults: [{{kind: truncated_answer, nth: 1}}]
+  - name: greet
+    prompt: Say hello.
+    expect: [{{contains: hello}}]
+    faults: [{{kind: truncated_answer, nth: 1}}]
+"""
+CELLS = {
+    "user": {"patient": 4, "terse": 4},
+    "fault": {"none": 8, "all": 8},
+    "wording": {"as written": 4, "polite": 4, "loud": 4, "aside": 4},
+}
+CALLS = 4 * (3 * 2 + 5)
+"""Of three cells with a user, who speaks before each answer, and five without."""
+
+
+@pytest.mark.slow("runs a suite with users, wordings and faults, kills it, resumes it, replays it")
+def test_users_wordings_and_faults_are_run_killed_resumed_and_replayed(shell):
+    asked, go_on = [], threading.Event()
+
+    def answer(request):
+        asked.append(request.body["model"])
+        if len(asked) > 24:
+            go_on.wait(60)
+        if request.body["model"] == "user-model":
+            return Reply(text="It is about order 7.")
+        wants = "order 7" in str(request.body["messages"][-1]["content"]).lower()
+        return Reply(text="I refunded order 7 today." if wants else "hello to you and yours")
+
+    def levels(done):
+        assert done.returncode == 0, done.stderr
+        (system,) = json.loads(done.stdout)["report"]["systems"]
+        assert (system["tasks"], system["trials"]) == (2, 8)
+        return {
+            factor["name"]: {one["name"]: one["runs"] for one in factor["levels"]}
+            for factor in system["factors"]
+        }
+
+    with WireServer(answer) as server:
+        shell.write("suite.yml", CROSSED.format(url=server.url))
+        process = shell.start("run", "--record")
+        wait_for(process, lambda: len(asked) > 24)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate(timeout=120)
+        kept = trials_kept(shell)
+        go_on.set()
+        resumed = shell("run", "--resume", "latest", "--json", "--html", "page.html")
+        assert f"resuming: {kept} of 32 trials are already done" in resumed.stderr
+        assert levels(resumed) == CELLS
+        # A call that was under way when it was killed may be made twice, one for each worker.
+        assert CALLS <= len(asked) <= CALLS + 4
+    replayed = shell("run", "--replay", "--json")  # the server is gone
+    assert levels(replayed) == CELLS
+    page = (shell.directory / "page.html").read_text()
+    assert all(name in page for name in ("What moves the result", "terse", "polite", "aside"))
 
 
 def test_the_second_ctrl_c_ends_it_at_once(shell):
