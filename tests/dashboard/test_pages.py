@@ -10,6 +10,7 @@ from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.metrics import headline_number
 from passhat.history import Checkout, History
 from passhat.history.queries import all_transcripts, page_of_trials, search_tasks
+from passhat.messages import short_day
 from passhat.records import Trials
 from passhat.reporters.answers.comparison import verdict
 from passhat.reporters.formatting import points, span
@@ -102,14 +103,14 @@ def test_more_than_two_are_ranked_and_a_choice_narrows_them(site, runs):
     keys = "&".join(f"run={run.key}" for run in runs)
     ranked = words(site.get(f"/compare?{keys}")[2])
     assert "Ranks by mean score" in ranked
-    commit = runs[1].checkout.commit[:7]
-    assert f"careful ({runs[1].key} {commit})" in ranked
+    commit, day = runs[1].checkout.commit[:7], short_day(runs[1].started)
+    assert f"careful ({day}, {commit})" in ranked
     narrowed = words(site.get(f"/compare?side={runs[1].key}.0&side={runs[2].key}.0")[2])
-    assert re.search(r"passes more often than .* on \d+ of 12 tasks", narrowed)
+    assert re.search(r"pass@1: [\d.]+% → [\d.]+%", narrowed)
     assert "Choose at least two" in words(site.get(f"/compare?side={runs[1].key}.0")[2])
 
 
-def test_one_system_in_two_runs_is_told_by_tag_or_key_and_commit(tmp_path, serve_site):
+def test_one_system_in_two_runs_is_told_by_tag_or_day_and_commit(tmp_path, serve_site):
     path = tmp_path / "two.db"
     with History.open(path) as history:
         for commit, rate in (("a" * 40, 0.95), ("b" * 40, 0.05)):
@@ -119,10 +120,20 @@ def test_one_system_in_two_runs_is_told_by_tag_or_key_and_commit(tmp_path, serve
         history.tag(run, "baseline")
         newer, older = history.runs()
     text = words(serve_site(path).get(f"/compare?run={older.key}&run={newer.key}")[2])
-    names = f"{older.key} aaaaaaa", "baseline bbbbbbb"
-    assert all(f" {names[0]} {names[1]} {rest} " in text for rest in ("diff.", "difference"))
-    assert "Every shared task" in text
+    assert f"{short_day(older.started)}, aaaaaaa is better than baseline" in text
+    assert "14 tasks got better" in text
     assert "--json" not in text  # every task is on the page
+
+
+def test_every_trial_of_a_compared_task_leads_to_its_page(site, runs):
+    text = site.get(f"/compare?side={runs[1].key}.0&side={runs[2].key}.0")[2]
+    links = [html.unescape(one) for one in re.findall(r'href="(/run/\w+/trial[^"]+)"', text)]
+    assert len(links) == runs[1].trials // 2 + runs[2].trials // 2
+    assert {run.key for run in runs[1:3]} == {link.split("/")[2] for link in links}
+    assert all(site.get(link)[0] == 200 for link in links[::11])
+    names = re.findall(r'<div class="name"><a href="(/run/\w+/task[^"]+)"', text)
+    assert len(names) == 12
+    assert site.get(html.unescape(names[0]))[0] == 200
 
 
 def keep(path, suite, trials):

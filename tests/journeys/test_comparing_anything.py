@@ -1,8 +1,13 @@
 """`compare` takes results side by side, or the names of agents beside their results."""
 
+import json
+
 import pytest
 
 import passhat
+from passhat.journeys.analyses import compared_transcripts
+from passhat.journeys.results import Results
+from passhat.records.columns import ColumnMap
 
 ALL = passhat.simulate(tasks=6, runs=5, rate={"a": 0.9, "b": 0.6, "c": 0.5}, seed=1)
 A, B, C = (ALL.where(system=name) for name in "abc")
@@ -77,3 +82,25 @@ def test_an_error_about_a_path_names_a_call_that_takes_its_arguments(
         ask(str(path))
     call = f"To say so: passhat.read_trials({str(path)!r}, {argument}=...)"
     assert str(refused.value).endswith(call)
+
+
+@pytest.mark.parametrize("agents", [("agent", "agent"), ("a", "b")])
+def test_what_was_said_goes_by_the_names_of_the_comparison(agents, tmp_path):
+    for name, agent in zip(("new", "old"), agents, strict=True):
+        rows = [
+            {"system": agent, "task": task, "trial": trial, "passed": trial < 2, "said": name}
+            for task in ("x", "y")
+            for trial in range(3)
+        ]
+        lines = "\n".join(map(json.dumps, rows))
+        (tmp_path / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    paths = tuple(str(tmp_path / f"{name}.jsonl") for name in ("new", "old"))
+    results = Results(paths=paths, mapping=ColumnMap(transcript="said"))
+    found = passhat.journeys.compare(results)
+    texts, first = compared_transcripts(results, found)
+    keys = [(side, task, n) for side in (found.first, found.second)
+            for task in "xy" for n in range(3)]  # fmt: skip
+    assert first == 0
+    assert sorted(texts) == sorted(keys)
+    assert all(name in texts[side, "x", 0]
+               for side, name in ((found.first, "new"), (found.second, "old")))  # fmt: skip

@@ -1,4 +1,5 @@
 import html
+import re
 
 import pytest
 
@@ -20,7 +21,8 @@ CASES = {
 def test_a_page_holds_the_picture_and_asks_for_nothing(kind):
     found, plot = CASES[kind]
     text = render_html(found)
-    assert plot(found).svg() in text
+    if kind == "ranking":  # the page of two agents draws each task beside its trials instead
+        assert plot(found).svg() in text
     assert "default-src 'none'" in html.unescape(text)
     assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
     assert "new <b>" not in text
@@ -32,3 +34,34 @@ def test_the_picture_stands_alone(kind):
     found, plot = CASES[kind]
     text = render(found, "svg")
     assert text == plot(found).svg(standalone=True) + "\n"
+
+
+ROW = re.compile(r'<li data-row="([^"]+)">')
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_comparison_lists_every_task_once_worse_first_and_opens_only_what_moved(seed):
+    rates = {"new": 0.5 + 0.05 * seed, "old": 0.75}
+    found = compare(simulate(tasks=14, runs=5, rate=rates, seed=seed))
+    text = render_html(found)
+    moved = {task.name: task.difference for task in found.tasks}
+    groups = re.findall(r'<details class="group moved"( open)?>(.*?)</details>', text, re.DOTALL)
+    rows = [ROW.findall(group) for _, group in groups]
+    assert sorted(name for group in rows for name in group) == sorted(moved)
+    shown = [moved[name] for (opened, _), group in zip(groups, rows, strict=True) if opened
+             for name in group]  # fmt: skip
+    assert 0 not in shown
+    assert shown == sorted(shown, key=lambda d: (d > 0, -abs(d)))
+    folded = [name for (opened, _), group in zip(groups, rows, strict=True) if not opened
+              for name in group]  # fmt: skip
+    flipped = {task.name for task in found.flipped}
+    assert not flipped & set(folded)
+
+
+def test_the_trials_of_both_agents_stand_beside_each_task_in_order():
+    found = compare(TRIALS)
+    text = render_html(found)
+    marks = str.maketrans({"P": "●", "F": "○", "E": "×"})
+    plain = re.sub(r"<[^>]+>", "", text)
+    for first, second in found.sequences.values():
+        assert f"{second.translate(marks)}new &lt;b&gt;: {first.translate(marks)}" in plain

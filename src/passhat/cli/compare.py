@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
@@ -24,12 +24,14 @@ from passhat.cli.options import (
     output_options,
     seed_option,
 )
-from passhat.cli.output import Output, typed_command
+from passhat.cli.output import Output, typed_command, wants_page
 from passhat.cli.reading import TASK_COLUMN, ReadingOptions, reading_options
 from passhat.errors import ReadError
 from passhat.journeys.results import is_pattern, is_there
 
 if TYPE_CHECKING:
+    from passhat.analysis.comparing.comparison import Comparison
+    from passhat.journeys.results import Results
     from passhat.records import Trials
     from passhat.stats.estimate import Scope
 
@@ -65,6 +67,7 @@ _by_option = click.option(
 @click.option("--margin", type=Share(), help="Differences up to this size count as equivalent.")
 @_by_option
 @for_option
+@click.option("--transcripts", is_flag=True, help="Put the transcripts of both agents on the page.")
 @analysis_options
 @output_options("comparison")
 @reading_options()
@@ -74,6 +77,7 @@ def compare(
     margin: float | None,
     by: str | None,
     scope: Scope | None,
+    transcripts: bool,
     output: Output,
     **analysis: Unpack[AnalysisOptions],
 ) -> None:
@@ -113,8 +117,27 @@ def compare(
         held = len(answer.systems) + len(answer.unranked)
         output.say(f"{held} agents: ranking them (--only names two to compare)")
     again = reading.again(errors=analysis["errors"])
-    verdict = verdict_of_results(results) if isinstance(answer, Comparison) else None
-    output.write(answer, results=again, command=typed_command(), scope=scope, verdict=verdict)
+    verdict, page = None, {}
+    if isinstance(answer, Comparison):
+        verdict = verdict_of_results(results)
+        if wants_page(transcripts or reading.names_transcripts, output):
+            page = _fitted(results, answer, output)
+    output.write(
+        answer, results=again, command=typed_command(), scope=scope, verdict=verdict, **page
+    )
+
+
+def _fitted(results: Results, answer: Comparison, output: Output) -> dict[str, Any]:
+    """The transcripts of both agents that fit on a page, as options of `render`."""
+    from passhat.journeys.analyses import compared_transcripts
+    from passhat.reporters.answers.comparison import fit_compared
+
+    texts, first_trial = compared_transcripts(results, answer)
+    fitted = fit_compared(answer, texts)
+    for note in (fitted.left_out_note, fitted.cut_note):
+        if note:
+            output.say(note)
+    return {"transcripts": fitted, "first_trial": first_trial}
 
 
 @click.command(cls=SectionedCommand, brief=["It is now: passhat why RESULTS TASK [TRIAL [TRIAL]]"])

@@ -21,7 +21,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response, S
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from passhat.analysis.comparing.comparison import Comparison
+from passhat.analysis.comparing.comparison import Comparison, as_people_compare
 from passhat.analysis.comparing.ranking import RankReport
 from passhat.analysis.reports.parts import LABELS, TaskRow, TaskTable
 from passhat.analysis.reports.report import Report
@@ -65,14 +65,15 @@ from passhat.journeys.stored_runs import (
     stored_gates,
     task_history,
 )
-from passhat.messages import plural, short_commit
+from passhat.messages import plural, short_commit, short_day
 from passhat.records import Tally, Trials
 from passhat.records.transcript import Transcript
 from passhat.records.trial import natural_key
 from passhat.reporters.answer import DisplayOptions
+from passhat.reporters.answers.comparison import by_movement, task_moves
 from passhat.reporters.answers.diff import diff_values
 from passhat.reporters.answers.report import ReportAnswer
-from passhat.reporters.answers.report_page import page_of
+from passhat.reporters.answers.report_page import RunLink, TaskRuns, page_of
 from passhat.reporters.formats.html import page_values, render_html
 from passhat.reporters.formatting import LONGEST_NAME, shorten
 from passhat.reporters.page_parts import (
@@ -83,7 +84,6 @@ from passhat.reporters.page_parts import (
 )
 from passhat.reporters.rendering import answer_of
 from passhat.stats.estimate import Unavailable
-from passhat.stats.multiple_testing import TaskAnswer
 
 if TYPE_CHECKING:
     import uvicorn
@@ -635,10 +635,10 @@ class Pages:
             recent = queries.page_of_runs(history, limit=20) if not sides else []
             answer = judge_sides(history, sides, metric=metric)
             verdicts = [self.reports.verdict(history, run) for run in _runs_of(sides)]
+            values = _judged_values(history, sides, answer)
         return page(
             "compare.html", store=self.reports.title, sides=sides, runs=recent, answer=answer,
-            metric=metric, most=MOST_ROWS_SENT, answers=get_args(TaskAnswer), verdicts=verdicts,
-            **_judged_values(answer),
+            metric=metric, verdicts=verdicts, **values,
         )  # fmt: skip
 
     def trend(self, request: Request) -> Response:
@@ -716,15 +716,50 @@ def _runs_of(sides: Sequence[Side]) -> list[Run]:
     return sorted(runs.values(), key=lambda run: (run.started, run.id), reverse=True)
 
 
-def _judged_values(answer: Comparison | RankReport | Unavailable) -> dict[str, Any]:
+def _judged_values(
+    history: History, sides: Sequence[Side], answer: Comparison | RankReport | Unavailable
+) -> dict[str, Any]:
     """What the page of a comparison shows of its answer."""
     if isinstance(answer, Unavailable):
-        return {"headline": "", "judged_parts": []}
+        return {"headline": "", "judged_parts": [], "moves": []}
     values = page_values(answer_of(answer), DisplayOptions(every_task_follows=True))
+    if isinstance(answer, Comparison):
+        links = _trial_links(history, [side for side in sides if side.chosen], answer)
+        moves = task_moves(as_people_compare(answer), links)
+        # What names an argument or an option is of no use here.
+        texts = [text for text in values["decide"]["texts"] if "`" not in text]
+        values["decide"] = {**values["decide"], "texts": texts}
+        return {**values, "moves": moves, "linked": True, "judged_parts": []}
     parts = values.pop("parts")
     for part in parts:
         part.right = part.words  # the steps are commands for a shell
-    return {**values, "judged_parts": parts}
+    return {**values, "judged_parts": parts, "moves": []}
+
+
+MOST_LINKED = 200
+"""Tasks of a comparison whose every trial is a link; those that moved most, if there are more."""
+
+
+def _trial_links(
+    history: History, sides: Sequence[Side], answer: Comparison
+) -> dict[tuple[str, str], TaskRuns]:
+    """The trials of both sides, each with the address of its own page."""
+    tasks = [task.name for task in by_movement(answer.tasks)[:MOST_LINKED]]
+    found = {}
+    for side, name in zip(sides, (answer.first, answer.second), strict=True):
+        system, place = side.tally.system, f"/run/{side.run.key}"
+        for task, marks in queries.marks_of_tasks(history, side.run, system, tasks).items():
+            runs = tuple(
+                RunLink(
+                    number=f"#{mark.place}",
+                    outcome=mark.outcome.name.lower(),
+                    address=url(f"{place}/trial", system=system, task=task, trial=mark.trial),
+                )
+                for mark in marks
+            )
+            address = url(f"{place}/task", system=system, task=task)
+            found[name, task] = TaskRuns(address=address, request="", runs=runs)
+    return found
 
 
 def _no_verdict(run: Run) -> str:
@@ -778,11 +813,13 @@ def sides_of(
     names = [tally.system for _, tally in counted]
     alone = len(set(names)) == 1
     places: dict[str, int] = {}
-    sides = []
+    sides: list[Side] = []
     for run, tally in counted:
         place = places[run.key] = places.get(run.key, -1) + 1
         mark = f"{run.key}.{place}"
         label = _label(run, tally.system, alone=alone, again=names.count(tally.system) > 1)
+        if any(side.label == label for side in sides):
+            label = f"{label} {run.key}"
         sides.append(
             Side(
                 mark=mark, label=label, run=run, tally=tally,
@@ -813,11 +850,11 @@ def judge_sides(
 
 
 def _label(run: Run, system: str, *, alone: bool, again: bool) -> str:
-    """One system over several runs goes by run and commit; one that occurs once by its own name."""
+    """One system over several runs goes by day and commit; one that occurs once by its own name."""
     if not again:
         return system
-    commit = short_commit(run.checkout.commit)
-    called = f"{run.tags[0] if run.tags else run.key} {commit}".strip()
+    known = short_commit(run.checkout.commit) or run.key
+    called = run.tags[0] if run.tags else f"{short_day(run.started)}, {known}"
     return called if alone else f"{shorten(system, LONGEST_NAME - len(called) - 3)} ({called})"
 
 

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from passhat.analysis.reports.report import Report
     from passhat.history import History, Run
     from passhat.records import Duplicates, ErrorPolicy, Tally, Transcripts, Trials
+    from passhat.records.transcript import TranscriptKey
 
 LARGEST_ICC = 0.95
 """The largest share of spread between tasks that a gate is planned with: at 1 runs never differ."""
@@ -538,6 +539,32 @@ def _sides(
     return [trials.where(system=name) for name in sides], len(every.systems)
 
 
+def compared_transcripts(results: Results, answer: Comparison) -> tuple[Transcripts, int]:
+    """What was said in the trials of both sides, under the names that the comparison gives them.
+
+    Also the number of the first trial.
+    """
+    from passhat.records.transcript import CleanTexts
+
+    if len(results.paths) != 2:
+        trials, texts = results.with_transcripts()
+        return texts, first_number(trials.trial.tolist())
+    found: dict[TranscriptKey, str] = {}
+    numbers = []
+    for part, name in zip(results.each(), (answer.first, answer.second), strict=True):
+        trials, texts = part.with_transcripts()
+        numbers.append(first_number(trials.trial.tolist()))
+        own = next((one for one in trials.systems if name in (one, *_renamings(one, results))), "")
+        kept = CleanTexts.joined([texts])
+        found |= {(name, key[1], key[2]): kept.kept(key) for key in kept if key[0] == own}
+    return CleanTexts(found), min(numbers)
+
+
+def _renamings(name: str, results: Results) -> list[str]:
+    """What an agent is called that is in both of two results."""
+    return [f"{name} ({label})" for label in _labels(results.paths)]
+
+
 def _refuse_before_and_after(parts: Sequence[Trials], duplicates: Duplicates) -> None:
     """Two results with the same runs of the same agents are not one table of several agents."""
     from passhat.records import Trials
@@ -559,8 +586,8 @@ def _told_apart(parts: list[Trials], results: Results) -> list[Trials]:
     if parts[0].systems != parts[1].systems:
         return parts
     return [
-        renamed(part, f"{part.systems[0]} ({label})")
-        for part, label in zip(parts, _labels(results.paths), strict=True)
+        renamed(part, name)
+        for part, name in zip(parts, _renamings(parts[0].systems[0], results), strict=True)
     ]
 
 

@@ -152,10 +152,21 @@ def fit_transcripts(
     One of each outcome of each task comes before a second one, flaky tasks before others, and what
     did not pass before what did. None is left out while a less interesting one is kept.
     """
-    limits = limits or PageLimits()
     systems = {system.name for system in report.systems}
     asked = [key for key in transcripts if key[0] in systems]
     wanted = _most_wanted_first(report, asked, trials) if asked else []
+    return fit_in_order(wanted, transcripts, asked=len(asked), limits=limits)
+
+
+def fit_in_order(
+    wanted: Sequence[TranscriptKey],
+    transcripts: Transcripts,
+    *,
+    asked: int | None = None,
+    limits: PageLimits | None = None,
+) -> PageTranscripts:
+    """As many of these transcripts as fit, in this order, of `asked` ones in all."""
+    limits = limits or PageLimits()
     longest = min(limits.max_transcript, max(SHORTEST, limits.max_text // max(1, len(wanted))))
     pages = ((key, _page_of(transcripts, key, longest)) for key in wanted)
     room = min(limits.max_bytes // WRITTEN_SHARE, MOST_WRITTEN)
@@ -165,9 +176,9 @@ def fit_transcripts(
     kept = written | rest.kept
     first_of = {key[:2]: key for key in sorted(kept, reverse=True)}
     return PageTranscripts(
-        texts={key: kept[key] for key in asked if key in kept},
+        texts={key: kept[key] for key in transcripts if key in kept},
         cut_at=longest,
-        left_out=len(asked) - len(kept),
+        left_out=(len(wanted) if asked is None else asked) - len(kept),
         written=frozenset(written),
         blocks=tuple(rest.blocks),
         places=rest.places,
@@ -284,8 +295,8 @@ def outcomes_of(report: Report, keys: Sequence[TranscriptKey], trials: Trials | 
     """How the runs of these transcripts ended, as far as the trials or the report show it."""
     if trials is not None:
         return _outcomes(trials)
-    rows = {(s.name, row.name): (0, row) for s in report.systems for row in s.tasks}
-    return _from_rows(rows, [key for key in keys if key[:2] in rows])
+    rows = {(s.name, row.name): row.sequence or "" for s in report.systems for row in s.tasks}
+    return from_sequences(rows, keys)
 
 
 def task_anchor(system: str, task: str) -> str:
@@ -312,7 +323,7 @@ def _most_wanted_first(
         for place, row in enumerate(page_rows(system.tasks))
     }
     listed = [key for key in asked if key[:2] in rows]
-    outcomes = _outcomes(trials) if trials is not None else _from_rows(rows, listed)
+    outcomes = outcomes_of(report, listed, trials)
     seen: set[tuple[str, str, Outcome | None]] = set()
     ranks: dict[TranscriptKey, tuple[bool, int, bool, int]] = {}
     for key in listed:
@@ -332,16 +343,16 @@ def _outcomes(trials: Trials) -> Outcomes:
     return {(s or "", task or "", trial): by_code[code] for s, task, trial, code in keys}
 
 
-def _from_rows(
-    rows: Mapping[tuple[str, str], tuple[int, TaskRow]], keys: Iterable[TranscriptKey]
+def from_sequences(
+    sequences: Mapping[tuple[str, str], str], keys: Iterable[TranscriptKey]
 ) -> Outcomes:
-    """By the sequences of the report, where every run of a task has a transcript."""
+    """By the trials of each task in order, where every one of them has a transcript."""
     numbers: dict[tuple[str, str], list[int]] = {}
     for system, task, trial in keys:
         numbers.setdefault((system, task), []).append(trial)
     found: dict[TranscriptKey, Outcome] = {}
     for task_key, trials in numbers.items():
-        sequence = rows[task_key][1].sequence or ""
+        sequence = sequences.get(task_key, "")
         if len(sequence) == len(trials):
             for trial, letter in zip(sorted(trials), sequence, strict=True):
                 found[*task_key, trial] = _LETTERS[letter]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from itertools import groupby
 from typing import Literal, TypeVar
 
@@ -28,6 +28,7 @@ from passhat.analysis.reports.judged import (
     label_evidence,
     leniency_between,
 )
+from passhat.analysis.reports.measure import run_sequences
 from passhat.analysis.reports.metrics import SystemTrials, measure_metrics, trials_on
 from passhat.arguments import COMPARED_KS, CONFIDENCE
 from passhat.dataclass import Displayed, dataclass, result_dataclass
@@ -74,6 +75,7 @@ class Comparison(Displayed):
     added on both sides, where both carry enough seeds to know it. `noise` says how much of the
     width of its interval for tasks like these comes from runs and how much from tasks. `leniency`
     is how much more often a judge passes the first than the second where people grade alike.
+    `sequences` has the trials of each task in order, of both, as P, F and E, if they were read.
     """
 
     first: str
@@ -89,6 +91,7 @@ class Comparison(Displayed):
     provenance: Provenance
     notes: tuple[str, ...] = ()
     leniency: Number | None = None
+    sequences: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         lead = f"{self.headline.name} {rounded(self.headline.this_suite)} on this suite"
@@ -173,6 +176,7 @@ def compare(
         provenance=make_provenance(tallies, options),
         notes=(*_error_note(tallies, options), *notes),
         leniency=leniency,
+        sequences={} if tables is None else _sequences(tables),
     )
 
 
@@ -212,6 +216,12 @@ def _shared_trials(
     if not isinstance(first, Trials) or not isinstance(second, Trials):
         return None
     return trials_on(first, shared), trials_on(second, shared)
+
+
+def _sequences(tables: tuple[Trials, Trials]) -> dict[str, tuple[str, str]]:
+    """The trials of each shared task in order, of both."""
+    first, second = (dict(zip(t.tasks, run_sequences(t) or (), strict=False)) for t in tables)
+    return {task: (first[task], second[task]) for task in first if task in second}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

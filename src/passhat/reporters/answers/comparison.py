@@ -17,8 +17,8 @@ from passhat.analysis.comparing.comparison import (
 )
 from passhat.analysis.gates.run_answer import ChangeReview
 from passhat.analysis.reports.judged import CorrectedDifference
-from passhat.dataclass import replace
-from passhat.messages import listed, plural
+from passhat.dataclass import dataclass, replace
+from passhat.messages import capitalised, listed, plural
 from passhat.records.trial import NaturalKey, natural_key
 from passhat.reporters.answer import (
     SHORTEST_HEADING,
@@ -84,6 +84,9 @@ from passhat.stats.variance import NoiseSources
 if TYPE_CHECKING:
     from passhat.analysis.reports.evidence import Provenance
     from passhat.drawing.figure import Figure
+    from passhat.records.transcript import Transcripts
+    from passhat.reporters.answers.report_page import RunLink, TranscriptLinks
+    from passhat.reporters.page_parts import PageTranscripts
     from passhat.reporters.test_cases import TestSuite
 
 MOST_TASKS = 10
@@ -113,6 +116,7 @@ class ComparisonAnswer(Answer[Comparison]):
     """Two systems, on the tasks that both ran."""
 
     name = "comparison"
+    template = "comparison.html"
 
     @property
     def shown(self) -> Comparison:
@@ -210,6 +214,10 @@ class ComparisonAnswer(Answer[Comparison]):
             command = options.command or f"passhat compare {options.results}"
             blocks.append(Hints((advise("All tasks", f"{command} -v"),)))
         return blocks
+
+    def page(self, options: DisplayOptions) -> Mapping[str, Any]:
+        """The answer at each k, what would decide it, and the tasks that moved, worse first."""
+        return comparison_page(self.shown, options)
 
     def rows(self) -> Records:
         """A row a number, then a row a task: the first system minus the second."""
@@ -770,6 +778,284 @@ def _p_values(task: TaskDifference) -> tuple[str, str]:
 def _is_open(task: TaskDifference, confidence: float) -> bool:
     tested = task.answer != "unevaluable"
     return tested and 0 not in task.interval and task.p_holm > 1 - confidence
+
+
+# The page of a comparison: the difference on a line with zero in its middle, then tasks that moved.
+
+WORTH_BUYING = 10
+"""More trials or tasks than so many times those there are, few would buy to prove a difference."""
+
+_REACHES = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
+
+
+def comparison_page(comparison: Comparison, options: DisplayOptions) -> Mapping[str, Any]:
+    """The values of the template."""
+    from passhat.reporters.page_parts import PageTranscripts
+
+    said = options.transcripts
+    if not isinstance(said, PageTranscripts):
+        said = fit_compared(comparison, said or {})
+    links = _links(comparison, said, options.first_trial)
+    numbers = _numbers(comparison, options.scope)
+    asked = comparison.headline.name
+    k = 1 if asked == "mean_score" else int(asked.removeprefix("pass^"))
+    by_k = [one for one in numbers if one["k"]] if asked != "mean_score" or numbers[0]["k"] else []
+    shown = next((one for one in by_k if one["k"] == k), numbers[0])
+    return {
+        "headline": shown["answer"],
+        "chip": shown["chip"],
+        "names": called(comparison),
+        "numbers": numbers,
+        "shown": shown,
+        "ks": [one["k"] for one in by_k] if len(by_k) > 1 and shown in by_k else [],
+        "counts": _counts(comparison),
+        "decide": _what_decides(comparison, options),
+        "moves": task_moves(comparison, links),
+        "tests": _task_tests(comparison),
+        "notes": _page_notes(comparison),
+        "transcripts": links,
+        "blocks": said.blocks,
+        "left_out": said.left_out_note,
+        "cut": said.cut_note,
+        "verdict": options.verdict,
+    }
+
+
+def fit_compared(comparison: Comparison, transcripts: Transcripts) -> PageTranscripts:
+    """The transcripts that fit on the page: those of tasks that moved most come first."""
+    from passhat.reporters.page_parts import fit_in_order
+
+    places = {task.name: place for place, task in enumerate(by_movement(comparison.tasks))}
+    sides = {comparison.first, comparison.second}
+    asked = [key for key in transcripts if key[0] in sides and key[1] in places]
+    return fit_in_order(sorted(asked, key=lambda key: (places[key[1]], key)), transcripts)
+
+
+def by_movement(tasks: Sequence[TaskDifference]) -> list[TaskDifference]:
+    """Those that moved most first, in either direction."""
+    return sorted(tasks, key=lambda task: (-abs(task.difference), natural_key(task.name)))
+
+
+def _links(comparison: Comparison, said: PageTranscripts, first_trial: int) -> TranscriptLinks:
+    """The trials of each side with their transcripts, each beside one of the other side."""
+    from passhat.reporters.answers.report_page import transcript_links
+    from passhat.reporters.page_parts import from_sequences
+
+    sides = (comparison.first, comparison.second)
+    letters = {
+        (side, task): letters[i]
+        for task, letters in comparison.sequences.items()
+        for i, side in enumerate(sides)
+    }
+    outcomes = from_sequences(letters, said.texts)
+    links = transcript_links(said, outcomes, several=True, first_trial=first_trial)
+    others = dict(zip(sides, reversed(sides), strict=True))
+    return {
+        (side, task): replace(runs, beside=other.first, beside_agent=others[side])
+        if (other := links.get((others[side], task)))
+        else runs
+        for (side, task), runs in links.items()
+    }
+
+
+def _numbers(comparison: Comparison, scope: Scope | None) -> list[dict[str, Any]]:
+    """Each number with its difference, on one scale; `k` is 0 for a mean of partial scores."""
+    found = [one for one in _distinct(comparison) if one.value is not None]
+    ends = [e for one in found for interval in both_intervals(one) if interval
+            for e in (interval.low, interval.high)]  # fmt: skip
+    most = max([abs(end) for end in ends] + [abs(one.value or 0.0) for one in found], default=0.0)
+    reach = next((one for one in _REACHES if one >= most), 1.0)
+    numbers = []
+    for one in found:
+        k = 0 if one.name == "mean_score" else int(one.name.removeprefix("pass^"))
+        asked = comparison if one.name == comparison.headline.name else _about(comparison, k)
+        answer = asked.headline.answer(scope or THIS_SUITE, asked.margin)
+        numbers.append(
+            {
+                "k": k,
+                "name": metric_word(comparison, one) + " *" * _is_partial(comparison, one),
+                "answer": verdict(asked, scope=scope),
+                "chip": _CHIPS.get(answer or "", StatusLabel("No clear difference", "open")),
+                "first": percent(one.first, digits=1),
+                "second": percent(one.second, digits=1),
+                "size": signed_points(one.value, digits=1),
+                "spans": [signed_span(interval) or "-" for interval in both_intervals(one)],
+                "at": _place(one.value or 0.0, reach),
+                "bars": [
+                    interval and (_place(interval.low, reach), _place(interval.high, reach))
+                    for interval in both_intervals(one)
+                ],
+                "reach": reach,
+            }
+        )
+    return numbers
+
+
+def _place(difference: float, reach: float) -> float:
+    """Where a difference is on the line from -reach to reach, in percent of its length."""
+    return round(50 + 50 * difference / reach, 2)
+
+
+def _about(comparison: Comparison, k: int) -> Comparison:
+    """The comparison as if pass^k had been asked for."""
+    made = comparison.provenance
+    asked = replace(made, options=replace(made.options, ks=(k,)))
+    return replace(comparison, provenance=asked)
+
+
+def _counts(comparison: Comparison) -> str:
+    """What was compared, and which of the two is drawn how."""
+    first, second = called(comparison)
+    tasks = plural(len(comparison.tasks), "shared task")
+    trials = {trials for task in comparison.tasks for _, trials in (task.first, task.second)}
+    each = f", {plural(trials.pop(), 'trial')} each" if len(trials) == 1 else ""
+    minus = f"every difference is {first} minus {second}"
+    return f"{tasks}{each}. Filled is {first}, hollow {second}; {minus}."
+
+
+def _what_decides(comparison: Comparison, options: DisplayOptions) -> Mapping[str, Any]:
+    """What it would take to decide, whether that is worth it, and what narrows the interval."""
+    noise = comparison.noise
+    facts, texts = [], _steps(comparison, every_task_follows=True)
+    if not isinstance(noise, Unavailable):
+        texts.append(noise_sentence(noise, systems=2))
+        for share, what in ((noise.twice_the_runs, "trials"), (noise.twice_the_tasks, noise.unit)):
+            of = f"of the interval for similar tasks, with twice the {what}"
+            facts.append((f"\N{MINUS SIGN}{percent(1 - share)}", of))
+    numbers = (comparison.headline.this_suite, comparison.headline.tasks_like_these)
+    open_ = [
+        one for one in numbers if isinstance(one, PairedDifference) and one.answer == "undecided"
+    ]
+    title = "What the answer rests on"
+    if open_:
+        title = "What would decide it"
+        if not any(_worth_buying(one.needed, comparison.tasks) for one in open_):
+            title = "Do not buy more: the difference is too small to be worth proving"
+    if isinstance(comparison.seeded, Estimate):
+        texts.append(_seeds_sentence(comparison, comparison.seeded))
+    return {"title": title, "texts": list(map(options.wording, texts)), "facts": facts}
+
+
+def _worth_buying(needed: Needed | None, tasks: Sequence[TaskDifference]) -> bool:
+    if needed is None:
+        return False
+    trials = sum(task.first[1] + task.second[1] for task in tasks)
+    prices = ((needed.more_runs, trials), (needed.more_tasks, len(tasks)))
+    return any(more is not None and more <= WORTH_BUYING * have for more, have in prices)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskMove:
+    """A task from the second agent to the first: passes, a dumbbell, and the trials of both."""
+
+    task: TaskDifference
+    before: float
+    after: float
+    counts: str
+    request: str
+    marks: tuple[Sequence[RunLink | str], ...]
+    href: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskMoves:
+    """Tasks that moved alike, under one heading."""
+
+    title: str
+    text: str
+    rows: Sequence[TaskMove]
+    is_open: bool
+
+
+def task_moves(comparison: Comparison, links: TranscriptLinks) -> list[TaskMoves]:
+    """Worse first, then better, then those that moved a little; the last ones did not move.
+
+    A task got worse or better if it flipped, or if its own test shows it.
+    """
+    first, second = called(comparison)
+    far = [task for task in comparison.tasks if task.flip or task.answer in ("better", "worse")]
+    near = [task for task in comparison.tasks if task not in far]
+    worse = [task for task in far if task.difference < 0]
+    better = [task for task in far if task.difference >= 0]
+    moved = [task for task in near if abs(task.difference) > _ROUNDING]
+    still = [task for task in near if abs(task.difference) <= _ROUNDING]
+    always = sum(t.first[0] == t.first[1] and t.second[0] == t.second[1] for t in still)
+    never = sum(not t.first[0] and not t.second[0] for t in still)
+    kept = f"{always:,} passed every trial of both, {never:,} none of either." if still else ""
+    flips = all(task.flip for task in far)
+    mostly = f"Mostly passing with {{}} and mostly failing with {{}}. {_proof(comparison, far)}"
+    groups = (
+        (worse, "got worse", mostly.format(second, first) if flips else _proof(comparison, far)),
+        (better, "got better", mostly.format(first, second) if flips else _proof(comparison, far)),
+        (moved, "moved by less", "Within noise, task by task."),
+        (still, "did not move", kept),
+    )
+    return [
+        TaskMoves(
+            title=f"{plural(len(tasks), 'task')} {what}",
+            text=text.strip(),
+            rows=[_move(comparison, task, links) for task in by_movement(tasks)],
+            is_open=tasks in (worse, better) and bool(tasks),
+        )
+        for tasks, what, text in groups
+        if tasks
+    ]
+
+
+def _proof(comparison: Comparison, far: Sequence[TaskDifference]) -> str:
+    """How many of the tasks are shown to differ by themselves, or why none is."""
+    shown = sum(task.answer in ("better", "worse") for task in far)
+    if shown:
+        of = f"{shown:,} of the {plural(len(far), 'task')} that moved this far"
+        return f"{of} {'is' if shown == 1 else 'are'} significant alone."
+    if all(task.answer == "unevaluable" for task in comparison.tasks):
+        return (
+            f"None is significant by itself: that takes {comparison.runs_to_test} trials of each."
+        )
+    return "None is significant by itself."
+
+
+def _move(comparison: Comparison, task: TaskDifference, links: TranscriptLinks) -> TaskMove:
+    sides = comparison.second, comparison.first
+    letters = comparison.sequences.get(task.name, ("", ""))[::-1]
+    linked = [links.get((side, task.name)) for side in sides]
+    (was, out_of), (now, of_now) = task.second, task.first
+    same = out_of == of_now
+    marks = tuple(
+        list(runs.marks) if runs else [own] for runs, own in zip(linked, letters, strict=True)
+    )
+    opened = linked[1] or linked[0]
+    return TaskMove(
+        task=task,
+        before=was / out_of,
+        after=now / of_now,
+        counts=f"{was} \N{RIGHTWARDS ARROW} {now} of {of_now}"
+        if same
+        else f"{was}/{out_of} \N{RIGHTWARDS ARROW} {now}/{of_now}",
+        request=next((runs.request for runs in linked if runs and runs.request), ""),
+        marks=marks,
+        href=opened.leads_to if opened else "",
+    )
+
+
+MOST_TESTED = 300
+"""Tasks whose tests the page lists; the JSON has them all."""
+
+
+def _task_tests(comparison: Comparison) -> list[Block]:
+    """What each number decides, and the test of every task that flipped or differs."""
+    rows = differing_tasks(comparison)[:MOST_TESTED]
+    blocks: list[Block] = [Paragraph("Shown", _shown(comparison))]
+    blocks.append(Paragraph("Tasks", _tasks_sentence(comparison, every_task_follows=True)))
+    if rows:
+        blocks.append(differing_table(comparison, rows))
+    return [*blocks, *(Paragraph("Read", text) for text in legend(comparison, rows))]
+
+
+def _page_notes(comparison: Comparison) -> list[str]:
+    texts = [_partial_note(comparison), _left_out(comparison)]
+    notes = [f"{capitalised(note)}." for note in comparison.notes]
+    return [*(text for text in texts if text), *notes]
 
 
 class ChangeAnswer(Answer[ChangeReview]):

@@ -56,6 +56,7 @@ from passhat.reporters.formatting import (
 from passhat.reporters.next_steps import next_steps, results_of
 from passhat.reporters.page_parts import (
     MOST_ROWS,
+    Outcomes,
     PageTranscripts,
     fit_transcripts,
     headline_parts,
@@ -90,7 +91,8 @@ def page_of(
     if not isinstance(transcripts, PageTranscripts):
         transcripts = fit_transcripts(report, transcripts or {}, trials=options.trials)
     many, why = len(report.systems) > 1, options.explanation
-    shown = transcript_links(transcripts, report, options)
+    outcomes = outcomes_of(report, list(transcripts.texts), options.trials)
+    shown = transcript_links(transcripts, outcomes, several=many, first_trial=options.first_trial)
     return {
         "subject": page_subject(report),
         "chip": headline.overview_chip(report) if many else headline.chip(report.systems[0]),
@@ -345,7 +347,8 @@ def _without_meanings(one: Paragraph) -> Paragraph:
 class RunLink:
     """A trial of a task as its mark; `address` is empty if the page has no transcript of it.
 
-    Else its `page` is the transcript, or `place` says where that is packed.
+    Else its `page` is the transcript, or `place` says where that is packed. An address that begins
+    with a slash is that of a page of its own.
     """
 
     number: str
@@ -355,17 +358,26 @@ class RunLink:
     page: str = ""
 
     @property
+    def href(self) -> str:
+        return self.address if self.address.startswith("/") else f"#{self.address}"
+
+    @property
     def mark(self) -> str:
         return {"passed": "P", "failed": "F", "errored": "E"}.get(self.outcome, "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRuns:
-    """The trials of a task that has transcripts on the page, and what was asked of the agent."""
+    """The trials of a task that has transcripts on the page, and what was asked of the agent.
+
+    `beside` is a trial of another agent at the task, to read beside one of these.
+    """
 
     address: str
     request: str
     runs: tuple[RunLink, ...]
+    beside: RunLink | None = None
+    beside_agent: str = ""
 
     @property
     def shown(self) -> list[RunLink]:
@@ -380,6 +392,11 @@ class TaskRuns:
                 yield from runs
             else:
                 yield "".join(run.mark for run in runs)
+
+    @property
+    def leads_to(self) -> str:
+        """Where its name leads: to its own page, or to the trial to read first."""
+        return self.address if self.address.startswith("/") else self.first.href
 
     @property
     def first(self) -> RunLink:
@@ -397,13 +414,9 @@ TranscriptLinks = Mapping[tuple[str, str], TaskRuns]
 
 
 def transcript_links(
-    transcripts: PageTranscripts, report: Report, options: DisplayOptions
+    transcripts: PageTranscripts, outcomes: Outcomes, *, several: bool, first_trial: int = 0
 ) -> TranscriptLinks:
     """The transcripts of each task, with the marks of all its trials where these are known."""
-    if not transcripts.texts:
-        return {}
-    outcomes = outcomes_of(report, list(transcripts.texts), options.trials)
-    several = len(report.systems) > 1
     by_task: dict[tuple[str, str], set[int]] = {}
     for system, task, trial in transcripts.texts:
         by_task.setdefault((system, task), set()).add(trial)
@@ -418,7 +431,7 @@ def transcript_links(
             key = system, task, trial
             ended = outcomes.get(key)
             number, outcome = (
-                run_number(trial, options.first_trial),
+                run_number(trial, first_trial),
                 ended.name.lower() if ended is not None else "",
             )
             if key not in transcripts.texts:

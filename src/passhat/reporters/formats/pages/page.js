@@ -280,7 +280,8 @@ if (document.querySelector(".drawer")) {
       box.append(...parts);
       return box;
     };
-    const heading = (one) => Object.assign(document.createElement("h4"), { textContent: one.querySelector("h3").firstChild.textContent + one.querySelector(".chip").textContent });
+    const agent = (one) => (trial.closest(".drawer") === other.closest(".drawer") ? "" : one.closest(".drawer").querySelector("h2 .soft").textContent + ": ");
+    const heading = (one) => Object.assign(document.createElement("h4"), { textContent: agent(one) + one.querySelector("h3").firstChild.textContent + (one.querySelector("h3 .chip")?.textContent ?? "") });
     both.append(...[trial, other].map((one, i) => column(heading(one), ...halves[i][0])));
     both.append(Object.assign(document.createElement("p"), { className: "fork", textContent: at < most ? "≠ Here they part" : "Their calls are the same" }));
     both.append(...halves.map((half) => column(...half[1])));
@@ -301,7 +302,7 @@ if (document.querySelector(".drawer")) {
       drawer.classList.add("on", "pair-view");
       trial.classList.add("on");
       trial.querySelector(".said").hidden = true;
-      await beside(trial, document.getElementById(trial.id.replace(/\d+$/, /\d+$/.exec(pair.hash))));
+      await beside(trial, document.getElementById(pair.dataset.beside));
     } else await filled(trial);
     drawer.scrollTop = 0;
     trial.querySelector("h3").focus({ preventScroll: true });
