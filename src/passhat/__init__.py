@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from passhat.journeys import search_transcripts as search_transcripts
     from passhat.journeys import store_results as store_results
     from passhat.journeys import trend as trend
+    from passhat.journeys import try_graders as try_graders
     from passhat.journeys import why as why
     from passhat.records import Outcome as Outcome
     from passhat.records import Tally as Tally

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import click
 
@@ -22,10 +25,10 @@ from passhat.cli.options import (
 )
 from passhat.cli.output import Output, usual_endings
 from passhat.errors import ExitCode, MissingExtra, SuiteError
-from passhat.messages import plural
+from passhat.messages import few, plural, short
 
 if TYPE_CHECKING:
-    from passhat.journeys.checks import Finding
+    from passhat.journeys.checks import Finding, GraderTryout
     from passhat.records import Pairing
     from passhat.records.suite import SuiteCheck
 
@@ -53,6 +56,7 @@ class Checked(TypedDict):
 @click.command(
     cls=SectionedCommand,
     brief=[
+        "--try                can tasks be passed by doing nothing, or by cheating?",
         "--secrets PATH       also search this file or folder for keys and passwords",
         "--live               ask every model one short question; costs a little",
         JSON,
@@ -70,6 +74,13 @@ class Checked(TypedDict):
 @click.option(
     "--live", is_flag=True, help="Ask every model one short question; this costs a little."
 )
+@click.option(
+    "--try",
+    "tries",
+    is_flag=True,
+    help="Instead, try to pass each task with a workspace: by doing nothing, by its solution, and "
+    "by cheats.",
+)
 @click.option("--models", is_flag=True, help="List the models with a known price instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
@@ -78,6 +89,7 @@ def check(
     suites: tuple[Path, ...],
     secrets: tuple[Path, ...],
     live: bool,
+    tries: bool,
     models: bool,
     as_json: bool,
 ) -> None:
@@ -87,6 +99,7 @@ def check(
       passhat check
       passhat check suites/*.yml --live
       passhat check --secrets cassettes --secrets report.html
+      passhat check --try
 
     SUITE is passhat.yml in this folder unless you name others. Python agents are imported, and of a
     class one instance is made; servers are started and asked for their tools. No agent and no tool
@@ -94,12 +107,17 @@ def check(
     only a live run needs is noted and is not a problem. --secrets looks for the values of variables
     such as MY_KEY, the secrets that the suite refers to, and everything that looks like a key, also
     in compressed files, archives and SQLite stores; none is printed.
+
+    --try runs no agent: in the workspace of each task, doing nothing must fail, its `solution:`
+    must pass, and cheats that have fooled graders must fail. Exit code 1 says that one did not.
     """
     from passhat.suite.load import SUITE_FILES
 
     if models:
         _print_models(as_json=as_json)
         return
+    if tries:
+        context.exit(_tried(suites, live=live, as_json=as_json))
     here = any(Path(name).exists() for name in SUITE_FILES)
     findings = list(_checked_suites(suites, ask=live)) if suites or here or not secrets else []
     findings += _checked_secrets(secrets)
@@ -115,6 +133,69 @@ def check(
         click.echo(f"{plural(len(problems), 'problem')}." if problems else say, err=bool(problems))
     codes = [ExitCode.USAGE if finding.invalid else ExitCode.FAIL for finding in problems]
     context.exit(max(codes, default=ExitCode.PASS))
+
+
+def _tried(suites: Sequence[Path], *, live: bool, as_json: bool) -> ExitCode:
+    """Try to pass the tasks of each suite without doing them, and say what came of it."""
+    from passhat.cli.output import ink_for
+    from passhat.journeys import check_suites, try_graders
+    from passhat.reporters.formatting import safe_text
+
+    checks = check_suites(suites)
+    for checked in checks:
+        for fault in checked.faults:
+            click.echo(safe_text(checked.line(fault)), err=True)
+    if not all(checked.valid for checked in checks):
+        return ExitCode.USAGE
+    done = [try_graders(checked.file, live=live) for checked in checks]
+    if as_json:
+        click.echo(json.dumps([_tried_object(one) for one in done], indent=2))
+    for one in () if as_json else done:
+        for line in _tried_lines(one, ink_for(sys.stdout).width):
+            click.echo(safe_text(line))
+    return ExitCode.PASS if all(one.holds for one in done) else ExitCode.FAIL
+
+
+MOST_HOLES = 4
+"""So many fit a screen, with what closes each."""
+
+
+def _tried_lines(done: GraderTryout, width: int) -> Iterator[str]:
+    """The answer, then each hole with the tasks that have it and what closes it."""
+    yield done.answer()
+    holes = list(done.holes.items())
+    for attempt, tried in holes[:MOST_HOLES]:
+        reason = next((one.reason for one in tried if one.outcome != "passed"), "")
+        tasks = few(dict.fromkeys(one.task for one in tried))
+        yield short(f"  {tried[0].outcome.upper():<8}{attempt}: {tasks}", width)
+        yield from textwrap.wrap(
+            reason or done.remedy(attempt),
+            width,
+            initial_indent=" " * 10,
+            subsequent_indent=" " * 10,
+            max_lines=2,
+        )
+    if len(holes) > MOST_HOLES:
+        yield f"  and {plural(len(holes) - MOST_HOLES, 'more hole')}: --json lists all"
+    if done.tried:
+        ways = len({one.attempt for one in done.tried})
+        yield f"Tried {plural(ways, 'way')} to pass {plural(len(done.tasks), 'task')}."
+    if done.left_out:
+        yield short(f"Not tried (no workspace, or a model decides): {few(done.left_out)}", width)
+
+
+def _tried_object(done: GraderTryout) -> dict[str, Any]:
+    return {
+        "suite": done.file,
+        "holds": done.holds,
+        "answer": done.answer(),
+        "holes": {
+            attempt: {"tasks": [one.task for one in tried], "remedy": done.remedy(attempt)}
+            for attempt, tried in done.holes.items()
+        },
+        "left_out": list(done.left_out),
+        "attempts": [asdict(one) for one in done.tried],
+    }
 
 
 def _checked_suites(suites: Sequence[Path], *, ask: bool) -> Iterator[Finding]:
@@ -192,7 +273,6 @@ def doctor(context: click.Context, suite: Path | None, ask: bool) -> None:
 
 def _print_finding(finding: Finding, width: int) -> None:
     import os
-    import sys
 
     from passhat.cli.output import in_shell, ink_for
     from passhat.records.redaction import environment_redactor

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from passhat.journeys.checks import diagnose as diagnose
     from passhat.journeys.checks import find_secrets as find_secrets
     from passhat.journeys.checks import plan_run as plan_run
+    from passhat.journeys.checks import try_graders as try_graders
     from passhat.journeys.gating import gate as gate
     from passhat.journeys.gating import review_change as review_change
     from passhat.journeys.history import StoredResults as StoredResults

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from passhat.journeys.running import RunJob
     from passhat.records import Model, ModelSystem, Pairing, Server, Suite, System, Task, TokenUsage
     from passhat.records.redaction import Redactor
+    from passhat.runner.cheats import Tried
     from passhat.runner.leak_scan import FoundSecret
 
 EXTRAS = {
@@ -268,6 +269,88 @@ async def _server(server: Server, directory: Path) -> Finding:
     tools = ", ".join(tool.name for tool in running.tools) or "no tools"
     await running.stop()
     return Finding(what=what, text=tools)
+
+
+# Can tasks be passed without doing them?
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraderTryout:
+    """What came of trying to pass a suite's tasks: by doing nothing, solving them, and cheating.
+
+    `left_out` are tasks that have no workspace, or that only a model can decide about.
+    """
+
+    file: str
+    tried: tuple[Tried, ...]
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(one.task for one in self.tried))
+
+    @property
+    def holes(self) -> Mapping[str, Sequence[Tried]]:
+        """The attempts that did not end as they should have, by what was attempted."""
+        from passhat.runner.cheats import holes
+
+        return holes(self.tried)
+
+    @property
+    def holds(self) -> bool:
+        """Whether all is as it should be, but for the hole that no runner can close."""
+        from passhat.runner.cheats import FORGES
+
+        return not self.holes.keys() - {FORGES}
+
+    def answer(self) -> str:
+        """In a sentence: can the tasks be passed without doing them?"""
+        from passhat.runner.cheats import FORGES, NOTHING, SOLUTION
+
+        if not self.tried:
+            return "Nothing was tried: no task has a workspace that tests or commands decide about."
+        found, count = self.holes, plural(len(self.tasks), "task")
+        broken = {one.task for one in found.get(NOTHING, ()) if one.outcome == "errored"}
+        unsolved = {one.task for one in found.get(SOLUTION, ())} - broken
+        others = (one for name in found.keys() - {FORGES, SOLUTION} for one in found[name])
+        fooled = {one.task for one in others} - broken
+        said = []
+        if fooled:
+            them = "it" if len(fooled) == 1 else "them"
+            said.append(f"{len(fooled)} of {count} can be passed without doing {them}")
+        if unsolved:
+            said.append(f"the solution of {few(sorted(unsolved))} does not pass")
+        if broken:
+            said.append(f"{few(sorted(broken))} cannot be graded")
+        if said:
+            text = "; ".join(said)
+            return f"{text[0].upper()}{text[1:]}."
+        solved = sum(one.attempt == SOLUTION for one in self.tried)
+        alone = "nothing passes" + (", but the solution does" if solved else "")
+        hole = ", except for a hole that no runner can close" if found else ""
+        return f"The graders hold on {count}: {alone}{hole}."
+
+    def remedy(self, attempt: str) -> str:
+        """What closes the hole that an attempt shows."""
+        from passhat.runner.cheats import remedies
+
+        return remedies().get(attempt, "")
+
+
+def try_graders(suite: str | Path | None = None, *, live: bool = False) -> GraderTryout:
+    """Can the tasks of a suite be passed without doing them? No agent runs, and no model is asked.
+
+    In the workspace of each task, doing nothing must fail, the reference `solution:` must pass, and
+    cheats that have fooled graders must fail. With `live`, tasks that a judge or a simulated user
+    decides about are tried too, which costs.
+    """
+    from passhat.runner.cheats import can_be_tried, try_tasks
+    from passhat.suite import find_suite, load_suite
+
+    name = find_suite(Path()) if suite is None else path("suite", suite, "the path of a suite file")
+    loaded = load_suite(name)
+    out = [task.name for task in loaded.tasks if not can_be_tried(task, live=live)]
+    return GraderTryout(file=str(name), tried=try_tasks(loaded, live=live), left_out=tuple(out))
 
 
 # Are there secrets in files? What passhat wrote here, or other files.

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from passhat.records.suite import Server as Server
     from passhat.records.suite import ServerPrompt as ServerPrompt
     from passhat.records.suite import ServerResource as ServerResource
+    from passhat.records.suite import Solution as Solution
     from passhat.records.suite import StdioServer as StdioServer
     from passhat.records.suite import Step as Step
     from passhat.records.suite import Suite as Suite

@@ -349,6 +349,19 @@ class Workspace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Solution:
+    """How a task is solved, for `passhat check --try` alone: no agent sees it.
+
+    `files` are laid over the workspace, a `patch` (its text) is applied to it, and a shell script
+    `run` works in it, where `files` are in the folder that $SOLUTION names.
+    """
+
+    files: Path | None = None
+    patch: str | None = None
+    run: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class User:
     """Who talks to the agent: a model that plays a `persona`, a script, or a function.
 
@@ -390,8 +403,8 @@ class Task:
     the text of `resources` comes before the prompt. `expected_tool` is the one that a good run
     calls. `values` are the columns of the dataset row that the task came from. None in `timeout`
     (seconds), `max_turns` or `system_prompt` leaves it to the system. The shell script `setup`
-    prepares the `workspace`. `at` are the conditions of its trials (`user=terse`), and `base` the
-    task that it is without them.
+    prepares the `workspace`, where the `solution` must pass. `at` are the conditions of its trials
+    (`user=terse`), and `base` the task that it is without them.
     """
 
     name: str
@@ -416,6 +429,7 @@ class Task:
     resources: tuple[ServerResource, ...] = ()
     workspace: Workspace | None = None
     setup: str | None = None
+    solution: Solution | None = None
     scenario: Scenario | None = None
     user: User | None = None
     base: str | None = None

@@ -11,6 +11,7 @@ import json
 import re
 import secrets
 import shlex
+import signal
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -32,6 +33,9 @@ BROKEN = {126: "cannot be run", 127: "is not there"}
 """Exit codes of a shell for a program that it could not start."""
 
 PYTEST_BROKE = {3: "an internal error", 4: "a wrong command line"}
+
+SIGNALLED = frozenset(128 + number for number in signal.Signals)
+"""Exit codes of a shell for a program that a signal ended."""
 
 TestOutcome = Literal["passed", "failed", "skipped"]
 
@@ -104,6 +108,9 @@ def _verdict(
             0.0,
             f"{len(missing)} of {plural(len(wanted), 'named test')} did not pass: {missing[0]}",
         )
+    if wanted and (ended.code < 0 or ended.code in SIGNALLED):
+        # Other tests may fail, and the runner with them; but whoever kills it may have forged.
+        return 0.0, f"the test runner was killed (exit code {ended.code})"
     if wanted:
         return 1.0, f"{plural(len(wanted), 'named test')} passed"
     if failed:

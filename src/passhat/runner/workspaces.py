@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import fnmatch
+import glob
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -92,18 +94,24 @@ class Changes:
 def matches(name: str, patterns: Sequence[str]) -> bool:
     """Whether a path fits one of the patterns: as a whole, by its last part, or by a folder of it.
 
+    A pattern that begins with a slash begins at the root of the workspace.
+
     >>> matches("src/tests/a.py", ["tests/"]), matches("src/test_a.py", ["test_*.py"])
     (True, True)
-    >>> matches("src/contest.py", ["tests/", "test_*.py"])
-    False
+    >>> matches("src/contest.py", ["tests/", "test_*.py"]), matches("src/a/b.py", ["/a/"])
+    (False, False)
     """
     path = Path(name)
-    return any(
-        any(fnmatch.fnmatchcase(part, pattern[:-1]) for part in path.parts[:-1])
-        if pattern.endswith("/")
-        else fnmatch.fnmatchcase(name, pattern) or fnmatch.fnmatchcase(path.name, pattern)
-        for pattern in patterns
-    )
+    for pattern in patterns:
+        folders = path.parts[:-1]
+        names: tuple[str, ...] = (name, path.name)
+        if pattern.startswith("/"):
+            pattern, folders, names = pattern[1:], folders[:1], (name,)
+        if pattern.endswith("/"):
+            pattern, names = pattern[:-1], folders
+        if any(fnmatch.fnmatchcase(one, pattern) for one in names):
+            return True
+    return False
 
 
 # Making a workspace.
@@ -629,7 +637,11 @@ class TrialWorkspace:
     ) -> TestRun:
         """Run hidden tests on the changes alone, in a fresh copy and a sandbox of its own."""
         options = expectation.options
-        protect = (*PROTECTED, *options.get("protect", ()))
+        protect = (
+            *(*PROTECTED, *options.get("protect", ())),
+            *_runner_files(argv, self._template),
+            *_pytest_settings(self.changes, self._template),
+        )
         self._graders += 1
         folder = self._folder / f"grader-{self._graders}"
         crossing = self.changes.without(protect)
@@ -700,6 +712,38 @@ class TrialWorkspace:
     def close(self) -> None:
         """Remove all of it."""
         remove_folder(self._folder)
+
+
+def _runner_files(argv: Sequence[str], template: Path) -> Iterator[str]:
+    """What would take the place of the runner that `python -m` starts, where none is there.
+
+    >>> list(_runner_files(["python3", "-m", "unittest"], Path("/nowhere")))
+    ['/unittest.py', '/unittest/', '/pytest.py', '/pytest/']
+    """
+    started = re.findall(r"(?<=-m )\s*(\w+)", " ".join(argv))
+    for module in dict.fromkeys([*started, *(("pytest", "unittest") if started else ())]):
+        if not any((template / name).exists() for name in (module, f"{module}.py")):
+            yield from (f"/{module}.py", f"/{module}/")
+
+
+def _pytest_settings(changes: Changes, template: Path) -> Iterator[str]:
+    """The pyproject.toml files whose settings of pytest are not as they were; others may change."""
+    for name, file in changes.files.items():
+        if Path(name).name == "pyproject.toml" and file is not None:
+            before, now = (_of_pytest(path) for path in (template / name, file))
+            if now is None or now != before:
+                yield f"/{glob.escape(name)}"
+
+
+def _of_pytest(file: Path) -> object:
+    """What a pyproject.toml says to pytest; None if it cannot be read."""
+    import tomllib
+
+    try:
+        tools = tomllib.loads(_text(file) or "").get("tool", {})
+        return tools.get("pytest", {}) if isinstance(tools, dict) else None
+    except tomllib.TOMLDecodeError:
+        return None
 
 
 async def _unconfined(

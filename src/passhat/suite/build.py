@@ -40,6 +40,7 @@ from passhat.records import (
     Server,
     ServerPrompt,
     ServerResource,
+    Solution,
     StdioServer,
     Step,
     Suite,
@@ -348,6 +349,8 @@ def _tasks(
                 )
             tasks[filled.name] = filled
         return list(tasks.values())
+    except BuildError as error:
+        raise BuildError((*path, *error.path), str(error)) from None
     except SuiteError as error:
         key = "dataset" if entry.dataset is not None else "images"
         key = "from" if getattr(entry, "source", None) is not None else key
@@ -447,6 +450,7 @@ def _task(entry: TaskFields, around: _Surroundings, judge: Judge | None) -> Task
         images=tuple(_existing(around.directory / name) for name in entry.images),
         workspace=_workspace(entry, around),
         setup=entry.setup,
+        solution=None if entry.solution is None else _solution(entry, around),
         scenario=scenario,
     )
 
@@ -501,6 +505,34 @@ def _workspace(entry: TaskFields, around: _Surroundings) -> Workspace | None:
         if given.repo is None and file.is_relative_to(source):
             raise SuiteError(f"the hidden tests {file} are in the workspace, where the agent reads")
     return Workspace(source=source, commit=given.commit)
+
+
+def _solution(entry: TaskFields, around: _Surroundings) -> Solution:
+    """The reference solution of a task; BuildError where an agent would find it, or none is."""
+    given, work, at = entry.solution, entry.workspace, ("solution",)
+    assert given is not None
+    if work is None and getattr(entry, "source", None) is None:
+        raise BuildError(at, "solution needs a workspace: add workspace: to the task")
+    name = given.patch or given.files
+    if name is None:
+        return Solution(run=given.run)
+    path = (around.directory / name).resolve()
+    if not path.exists():
+        raise BuildError(at, f"there is no solution at {path}")
+    if work is not None and work.folder is not None:
+        root = (around.directory / work.folder).resolve()
+        if path.is_relative_to(root):
+            raise BuildError(at, f"the solution {path} is in the workspace, where the agent reads")
+    is_patch = given.patch is not None or (given.run is None and path.suffix in PATCHES)
+    if not is_patch:
+        return Solution(files=path, run=given.run)
+    try:
+        return Solution(patch=path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise BuildError(at, f"the solution {path} cannot be read: {error}") from None
+
+
+PATCHES = (".patch", ".diff")
 
 
 def _refuse_outside_workspace(path: KeyPath, system: System) -> None:

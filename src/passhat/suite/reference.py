@@ -61,6 +61,7 @@ PARTS: tuple[tuple[str, type[Part]], ...] = (
     ("`tests:` as a grader", task_schema.TestsPart),
     ("`judge:` as a grader", task_schema.JudgeCheckPart),
     ("`workspace:`", task_schema.WorkspacePart),
+    ("`solution:`", task_schema.SolutionPart),
     ("`tool_selection:`", task_schema.ToolSelectionPart),
     ("`defaults:`", schema.DefaultsPart),
     ("`factors:`", schema.FactorsPart),

@@ -517,6 +517,24 @@ class WorkspacePart(Part):
         return None
 
 
+class SolutionPart(Part):
+    """A reference solution, with which the task must pass; no agent sees it."""
+
+    files: str | None = None
+    """A folder or file beside the suite that is laid over the workspace."""
+    patch: str | None = None
+    """A diff beside the suite that is applied to the workspace."""
+    run: str | None = None
+    """A shell script that works in the workspace; it finds `files` in the folder $SOLUTION."""
+
+    def broken_rule(self) -> str | None:
+        if self.files is None and self.patch is None and self.run is None:
+            return "needs files, patch or run"
+        if self.patch is not None and (self.files is not None or self.run is not None):
+            return "is either a patch, or files and run"
+        return None
+
+
 class ScenarioPart(Part):
     """What a simulated user wants of the agent, and what it knows."""
 
@@ -594,6 +612,8 @@ class TaskFields(Part):
     """What a command works in: a fresh copy for each trial, in a sandbox."""
     setup: str | None = None
     """A shell script that prepares the workspace, once for all trials."""
+    solution: Annotated[SolutionPart, Short("files")] | None = None
+    """What `passhat check --try` passes the task with: a folder, a .patch file or a command."""
 
     def broken_rule(self) -> str | None:
         given = bool(self.steps) + (self.prompt is not None) + (self.user is not None)
