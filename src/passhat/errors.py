@@ -167,8 +167,8 @@ class ModelBusy(ModelError):
     """A model API may answer if asked again: overloaded, rate-limited, or cut off.
 
     `retry_after` is how many seconds it asked to wait, if it said so. `perhaps_paid` says that the
-    model may have answered, and that the answer was lost; `lasting` that it will most likely say
-    the same again, as with a wrong certificate, an unknown name or a quota that is used up.
+    model may have answered, and that the answer was lost. `retries` is how often it is worth asking
+    again where it will most likely say the same, as with a wrong certificate or a used-up quota.
     """
 
     def __init__(
@@ -177,12 +177,12 @@ class ModelBusy(ModelError):
         *,
         retry_after: float | None = None,
         perhaps_paid: bool = False,
-        lasting: bool = False,
+        retries: int | None = None,
     ) -> None:
         super().__init__(message)
         self.retry_after = retry_after
         self.perhaps_paid = perhaps_paid
-        self.lasting = lasting
+        self.retries = retries
 
 
 class GraderError(RunError):

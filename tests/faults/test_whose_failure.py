@@ -129,6 +129,14 @@ def test_an_unknown_name_is_asked_for_twice():
     assert (trial.outcome, asked) == (Outcome.ERRORED, 2), trial.error
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_a_port_where_nothing_listens_is_tried_a_few_times(host):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    trial, asked = run_at(f"http://{host}:{port}/v1")
+    assert (trial.outcome, asked) == (Outcome.ERRORED, 4), trial.error
+
+
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
 def test_a_certificate_that_is_not_trusted_is_tried_twice(tmp_path):
     with listening(untrusted(tmp_path)) as address:

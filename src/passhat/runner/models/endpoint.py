@@ -250,8 +250,9 @@ class Endpoint:
                 content = await self._receive(response)
         except (httpx2.TransportError, httpx2.DecodingError) as error:
             text = f"{type(error).__name__} {error}".strip()
-            lasting = any(isinstance(each, LASTING) for each in _causes(error))
-            raise self._busy(text, perhaps_paid=outgoing.sent, lasting=lasting) from error
+            raise self._busy(
+                text, perhaps_paid=outgoing.sent, retries=_worth_asking(error)
+            ) from error
         if not response.is_success:
             await self._refuse(response, content)
         return content
@@ -286,7 +287,7 @@ class Endpoint:
             raise self._busy(
                 f"{status} {said}",
                 retry_after=retry_after(response.headers),
-                lasting=status == 429 and _is_over_quota(content),
+                retries=1 if status == 429 and _is_over_quota(content) else None,
             )
         text = f"{status} {said}"
         if status in (401, 403) and self._at.key_variable:
@@ -372,14 +373,34 @@ def _object(content: bytes) -> dict[str, Any]:
     return msgspec.json.decode(content, type=dict[str, Any])
 
 
-LASTING = (ssl.SSLCertVerificationError, socket.gaierror)
-"""What a certificate that is not trusted and a name that nobody knows raise."""
+LASTING = {
+    ssl.SSLCertVerificationError: 1,
+    socket.gaierror: 1,  # a name that nobody knows
+    ConnectionRefusedError: 3,  # nothing listens; a server that starts takes a few seconds
+}
+"""Faults of a connection that most likely stay, and how often it is tried again."""
+
+
+def _worth_asking(error: Exception) -> int | None:
+    """How often to ask again after a fault of the connection; None for as often as allowed."""
+    causes = list(_causes(error))
+    return next(
+        (
+            retries
+            for kind, retries in LASTING.items()
+            if any(isinstance(cause, kind) for cause in causes)
+        ),
+        None,
+    )
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An exception and those that it was raised from or while handling."""
+    """An exception and those that it was raised from or while handling, or that it groups."""
     while error is not None:
         yield error
+        if isinstance(error, BaseExceptionGroup):  # one for each address that was tried
+            for each in error.exceptions:
+                yield from _causes(each)
         error = error.__cause__ or error.__context__
 
 

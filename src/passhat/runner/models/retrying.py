@@ -28,12 +28,10 @@ class RetryPolicy:
 
     The longest wait doubles from `first_wait` up to `longest_wait`; each wait is random between
     zero and that ("full jitter", so that callers that failed together do not return together). A
-    provider's Retry-After is respected, unless it is above `patience` seconds. An error that most
-    likely stays is asked about again `lasting` times.
+    provider's Retry-After is respected, unless it is above `patience` seconds.
     """
 
     retries: int = 8
-    lasting: int = 1
     first_wait: float = 0.5
     longest_wait: float = 30.0
     patience: float = 300.0
@@ -106,7 +104,7 @@ class Retrying:
 
     def _wait(self, attempt: int, error: ModelBusy) -> float:
         policy = self._policy
-        most = min(policy.lasting, policy.retries) if error.lasting else policy.retries
+        most = policy.retries if error.retries is None else min(error.retries, policy.retries)
         if attempt >= most:
             raise ModelError(f"{error} (asked {attempt + 1} times)") from error
         if not self._budget.spend():
