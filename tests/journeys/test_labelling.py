@@ -3,6 +3,7 @@
 import csv
 import os
 import pty
+import random
 import select
 import signal
 import subprocess
@@ -211,13 +212,37 @@ def test_for_pass_hat_k_whole_tasks_are_chosen_and_for_pass_at_1_both_verdicts()
     assert sum(verdict[one.key[1:]] for one in every) == 44
 
 
+def test_for_pass_hat_k_the_same_tasks_are_labelled_for_every_agent():
+    rng = random.Random(2)
+    for _ in range(30):
+        agents, tasks = rng.randint(1, 4), rng.randint(2, 30)
+        keys = [
+            (f"bot{a}", f"t{t}")
+            for a in range(agents)
+            for t in range(tasks)
+            for _ in range(rng.randint(5, 8))
+        ]
+        verdicts = [rng.random() < 0.6 for _ in keys]
+        names, own = zip(*keys, strict=True)
+        trials = Trials.from_columns(system=names, task=own, passed=verdicts)
+        budget = rng.randint(1, 200)
+        chosen = choose_trials(trials, "pass^3", budget)
+        by_agent = {}
+        for one in chosen:
+            by_agent.setdefault(one.key[0], []).append(one.key[1])
+        assert len(by_agent) == agents
+        assert len({tuple(sorted(labelled)) for labelled in by_agent.values()}) == 1
+        assert len(chosen) <= max(budget, 5 * agents)
+
+
 @pytest.mark.parametrize("wanted", ["pass@3", "pass^0", "mean_score", "pass"])
 def test_a_number_that_labels_cannot_give_is_refused(wanted):
     with pytest.raises(ArgumentError, match=r"must be pass@1 or pass\^k"):
         choose_trials(Trials.from_columns(task=["a"], passed=[1]), wanted)
 
 
-def test_check_warns_of_such_a_gate_where_the_newest_labels_show_it(folder):
+@pytest.mark.parametrize("where", ["beside", "option", "variable"])
+def test_check_warns_of_such_a_gate_where_the_newest_labels_show_it(folder, monkeypatch, where):
     rows = [f"t{i // 5:02},{i % 5},{int(i % 10 > 0)}" for i in range(100)]
     folder.write("log.csv", "\n".join(["task,trial,passed", *rows]))
     suite = """
@@ -227,9 +252,10 @@ def test_check_warns_of_such_a_gate_where_the_newest_labels_show_it(folder):
         gates: ["pass@1 >= 0.97"]
     """
     folder.write("passhat.yml", "\n".join(line[8:] for line in suite.splitlines()))
-    assert folder("history", "add", "log.csv", "--suite", "s").exit_code == 0
-    assert "no number of trials" not in folder("check", "passhat.yml").stdout
-    assert folder("label", "--budget", "60", "--export", "read.csv").exit_code == 0
+    store = () if where == "beside" else ("--store", "elsewhere.db")
+    assert folder("history", *store, "add", "log.csv", "--suite", "s").exit_code == 0
+    assert "no number of trials" not in folder("check", "passhat.yml", *store).stdout
+    assert folder("label", "--budget", "60", "--export", "read.csv", *store).exit_code == 0
     lines = (folder.directory / "read.csv").read_text().splitlines()
     place = lines[0].split(",").index("passed")
     filled = [lines[0]]
@@ -238,7 +264,10 @@ def test_check_warns_of_such_a_gate_where_the_newest_labels_show_it(folder):
         cells[place] = "fail" if number % 7 == 0 else "pass"
         filled.append(",".join(cells))
     folder.write("read.csv", "\n".join(filled))
-    assert folder("label", "--import", "read.csv").exit_code == 0
-    assert "no number of trials can pass pass@1 >= 0.97" in " ".join(
-        folder("check", "passhat.yml").stdout.split()
-    )
+    assert folder("label", "--import", "read.csv", *store).exit_code == 0
+    if where == "variable":
+        monkeypatch.setenv("PASSHAT_STORE", "elsewhere.db")
+        store = ()
+    said = " ".join(folder("check", "passhat.yml", *store).stdout.split())
+    assert "no number of trials can pass pass@1 >= 0.97" in said
+    assert ("store elsewhere.db" in said) == (where != "beside")

@@ -22,6 +22,7 @@ from passhat.cli.options import (
     confidence_option,
     file_option,
     output_options,
+    store_option,
 )
 from passhat.cli.output import Output, usual_endings
 from passhat.errors import ExitCode, MissingExtra, SuiteError
@@ -59,6 +60,7 @@ class Checked(TypedDict):
         "--try                can tasks be passed by doing nothing, or by cheating?",
         "--secrets PATH       also search this file or folder for keys and passwords",
         "--live               ask every model one short question; costs a little",
+        "--store URL          the store whose labels say what gates can pass",
         JSON,
         "Exit: 0 ready, 1 there is a problem, 2 the suite or a cassette cannot be used.",
     ],
@@ -82,6 +84,7 @@ class Checked(TypedDict):
     "by cheats.",
 )
 @click.option("--models", is_flag=True, help="List the models with a known price instead.")
+@store_option("The store with labels of the suite's runs.  [default: beside it]", default=None)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def check(
@@ -91,6 +94,7 @@ def check(
     live: bool,
     tries: bool,
     models: bool,
+    store: Path | str | None,
     as_json: bool,
 ) -> None:
     """Will it run here? The suite, keys, programs, servers and cassettes.
@@ -119,7 +123,8 @@ def check(
     if tries:
         context.exit(_tried(suites, live=live, as_json=as_json))
     here = any(Path(name).exists() for name in SUITE_FILES)
-    findings = list(_checked_suites(suites, ask=live)) if suites or here or not secrets else []
+    looked = suites or here or not secrets
+    findings = list(_checked_suites(suites, ask=live, store=store)) if looked else []
     findings += _checked_secrets(secrets)
     if as_json:
         click.echo(json.dumps([_plain(finding) for finding in findings], indent=2))
@@ -198,19 +203,21 @@ def _tried_object(done: GraderTryout) -> dict[str, Any]:
     }
 
 
-def _checked_suites(suites: Sequence[Path], *, ask: bool) -> Iterator[Finding]:
+def _checked_suites(
+    suites: Sequence[Path], *, ask: bool, store: Path | str | None
+) -> Iterator[Finding]:
     """What is wrong with each suite; if nothing is, whether it can run here."""
     from passhat.cli.cassette import cassette_faults
     from passhat.journeys import check_suites, diagnose
     from passhat.journeys.checks import Finding
     from passhat.suite import load_suite
 
-    for checked in check_suites(suites):
+    for checked in check_suites(suites, store=store):
         for fault in checked.faults:
             yield Finding(what="suite", text=checked.line(fault), problem=True, invalid=True)
         if not checked.valid:
             continue
-        found = list(diagnose(checked.file, ask=ask))[1:]  # the first is about the installation
+        _, *found = diagnose(checked.file, ask=ask, store=store)  # first, the installation
         told = {finding.text for finding in found}
         yield from found
         for unsound in cassette_faults(load_suite(checked.file)):

@@ -66,7 +66,9 @@ class Finding:
     invalid: bool = False
 
 
-def diagnose(suite: str | Path | None = None, *, ask: bool = False) -> Iterator[Finding]:
+def diagnose(
+    suite: str | Path | None = None, *, ask: bool = False, store: str | Path | None = None
+) -> Iterator[Finding]:
     """Will a suite run on this machine? One finding after the other, as each check ends.
 
     Keys and programs are looked for, servers are started and asked for their tools. With `ask`
@@ -94,16 +96,16 @@ def diagnose(suite: str | Path | None = None, *, ask: bool = False) -> Iterator[
             text = f"only a live run needs it; {finding.text}"
             finding = replace(finding, problem=False, note=True, text=text)
         yield finding
-    yield from _store()
+    yield from _store(store)
     from passhat.runner.guarding import open_graders
 
     for text in open_graders(loaded):
         yield Finding(what="graders", text=text, note=True)
 
 
-def _store() -> Iterator[Finding]:
-    """Whether the store that PASSHAT_STORE names can be reached; one in this folder is made."""
-    named = os.environ.get(STORE_VARIABLE)
+def _store(store: str | Path | None) -> Iterator[Finding]:
+    """Whether a store that was named can be reached; one in this folder is made."""
+    named = store or os.environ.get(STORE_VARIABLE)
     if not named:
         return
     from passhat.history import History
@@ -391,18 +393,22 @@ def find_secrets(places: str | Path | Sequence[str | Path] = ()) -> SecretScan:
 # What is wrong with suite files, and what is worth knowing before they are run.
 
 
-def check_suites(suites: str | Path | Sequence[str | Path] = ()) -> tuple[SuiteCheck, ...]:
+def check_suites(
+    suites: str | Path | Sequence[str | Path] = (), *, store: str | Path | None = None
+) -> tuple[SuiteCheck, ...]:
     """What is wrong with suite files? Without a name, with the suite file in this folder.
 
-    Nothing is run. A function of a suite whose module is not installed here is a fault too.
+    Nothing is run. A function of a suite whose module is not installed here is a fault too. Labels
+    in the store (or that of PASSHAT_STORE, or the one beside the suite) show gates beyond reach.
     """
     from passhat.suite import find_suite
 
     files = several(suites, str) or [find_suite(Path())]
-    return tuple(_check(Path(path("suites", file, "paths of suite files"))) for file in files)
+    paths = [Path(path("suites", file, "paths of suite files")) for file in files]
+    return tuple(_check(file, store or os.environ.get(STORE_VARIABLE)) for file in paths)
 
 
-def _check(file: Path) -> SuiteCheck:
+def _check(file: Path, store: str | Path | None) -> SuiteCheck:
     from passhat.runner.preflight import absent_modules
     from passhat.suite import check_suite
     from passhat.suite.load import located_problems
@@ -419,11 +425,11 @@ def _check(file: Path) -> SuiteCheck:
             SuiteProblem(line=p.line, column=p.column, path=dotted(p.path), message=p.message)
             for p in problems
         ),
-        notes=() if suite is None else tuple(_notes(suite)),
+        notes=() if suite is None else tuple(_notes(suite, store)),
     )
 
 
-def _notes(suite: Suite) -> list[str]:
+def _notes(suite: Suite, store: str | Path | None) -> list[str]:
     """What is not wrong but worth knowing before a run."""
     from datetime import UTC, datetime
 
@@ -443,13 +449,22 @@ def _notes(suite: Suite) -> list[str]:
     names = dict.fromkeys(model.name for model in suite.models if model.base_url is None)
     unlisted = filter(None, map(unlisted_model, names))
     programs = map(str, absent_programs(suite))
-    return [*ended, *once, *unlisted, *programs, *open_graders(suite), *_gates_out_of_reach(suite)]
+    return [
+        *ended,
+        *once,
+        *unlisted,
+        *programs,
+        *open_graders(suite),
+        *_gates_out_of_reach(suite, store),
+    ]
 
 
-def _gates_out_of_reach(suite: Suite) -> Iterator[str]:
+def _gates_out_of_reach(suite: Suite, named: str | Path | None) -> Iterator[str]:
     """Gates that no number of trials can pass at the judge's error, as the newest labels show."""
-    store = suite.directory / STORE
-    if not suite.gates or not store.is_file():
+    from passhat.journeys.run_store import is_absent
+
+    store = named or suite.directory / STORE
+    if not suite.gates or is_absent(store):
         return
     from passhat.analysis.gates.gate import parse_gate
     from passhat.analysis.planning.label_plan import out_of_reach

@@ -75,8 +75,8 @@ def choose_trials(
     """Which trials to label for a number: pass@1, or pass^k.
 
     For pass@1 half of them passed by the judge and half failed, at random; for pass^k tasks at
-    random, k trials of each, five at least. The same run gives the same trials in the same order: a
-    larger budget goes on where a smaller one ended, and two people read the same.
+    random, k trials of each agent at each, five at least. The same run gives the same trials in the
+    same order: a larger budget goes on where a smaller one ended, and two people read the same.
 
     >>> trials = Trials.from_columns(task=["a", "a", "b", "b"], passed=[1, 0, 1, 1])
     >>> [one.chosen for one in choose_trials(trials, "pass@1", 2)]
@@ -129,17 +129,18 @@ def _by_verdict(
 def _whole_tasks(
     trials: Trials, graded: np.ndarray, k: int, count: int, rng: np.random.Generator
 ) -> list[tuple[int, float]]:
-    pairs = trials.system.codes[graded].astype(np.int64) * len(trials.tasks)
-    pairs = pairs + trials.task.codes[graded]
-    each = max(k, WHOLE_TASK)
-    every = np.unique(pairs)
-    chosen = rng.permutation(every)[: max(1, count // each)]
+    """Trials of tasks that are drawn for all agents at once: compared, the tasks are paired."""
+    tasks, systems = trials.task.codes[graded], trials.system.codes[graded]
+    each, agents = max(k, WHOLE_TASK), np.unique(systems)
+    every = np.unique(tasks)
+    chosen = rng.permutation(every)[: max(1, count // (each * agents.size))]
     found = []
-    for pair in chosen:
-        own = rng.permutation(graded[pairs == pair])
-        number = min(each, own.size)
-        chance = chosen.size / every.size * number / own.size
-        found += [(int(row), chance) for row in own[:number]]
+    for task in chosen:
+        for agent in agents:
+            own = rng.permutation(graded[(tasks == task) & (systems == agent)])
+            number = min(each, own.size)
+            chance = chosen.size / every.size * number / max(own.size, 1)
+            found += [(int(row), chance) for row in own[:number]]
     return found
 
 
