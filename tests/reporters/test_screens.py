@@ -22,14 +22,19 @@ from passhat import (
     simulate,
     trend,
 )
+from passhat.analysis.comparing.trends import AgentVerdict, RunVerdict
 from passhat.analysis.gates.gate_plan import plan_gate
-from passhat.analysis.gates.run_answer import Failure, RunAnswer
+from passhat.analysis.gates.run_answer import Failure, RunAnswer, SelectionFloor
 from passhat.analysis.planning.simulate import SimulationModel, demonstrate
 from passhat.history import History
 from passhat.journeys.checks import CostRange, RunPlan
 from passhat.records import Trials
+from passhat.records.labels import Label
+from passhat.records.suite import ToolSelection
 from passhat.records.transcript import Call, Check, Transcript, Turn
+from passhat.records.trial import Source
 from passhat.reporters.formatting import TerminalStyle, display_width
+from passhat.stats.estimate import Interval
 
 WIDTH, MOST_LINES = 80, 15
 VERDICTS = ("PASS", "FAIL", "UNDECIDED", "ERROR")
@@ -84,8 +89,9 @@ SOME_ERRORS = simulate(
 ALL_ERRORED = rows(v2={f"task-{i}": "E" * 10 for i in range(6)})
 
 
-def agents(count, **options):
-    rates = {f"agent-{i}": 0.95 - 0.8 * i / count for i in range(count)}
+def agents(count, names=None, **options):
+    names = names or [f"agent-{i}" for i in range(count)]
+    rates = {name: 0.95 - 0.8 * i / count for i, name in enumerate(names)}
     return simulate(tasks=20, runs=10, rate=rates, seed=1, **options)
 
 
@@ -151,6 +157,34 @@ def told(*calls):
     return trials, said
 
 
+LONG = [f"openai/gpt-5.{i}-turbo-preview-2026-08-0{i}" for i in (1, 2)]
+"""Names of agents as they are."""
+ROUNDS = SimulationModel(seeds=10, seed_effect=2.0, error_rate=0.05)
+
+
+def labelled(*names):
+    """Trials of agents, two in five of them read by people who do not say how they chose."""
+    trials = simulate(tasks=20, runs=10, rate=dict.fromkeys(names, 0.8), seed=3)
+    read = [[Label(passed=i % 3 > 0)] if i % 5 < 2 else [] for i in range(len(trials))]
+    columns = {name: [getattr(one, name) for one in trials] for name in ("system", "task", "trial")}
+    passed = [one.outcome.name == "PASSED" for one in trials]
+    return Trials.from_columns(**columns, passed=passed, human_labels=read)
+
+
+def stopped(trials, *gates, begun=0, floors=0):
+    """A run that its gates stopped, while some more trials had begun."""
+    answer = finished(trials, *gates)
+    seen = replace(answer.verdicts, each=tuple(
+        replace(one, evidence="sequential", runs=one.runs - begun) for one in answer.verdicts
+    ))  # fmt: skip
+    demand = ToolSelection(expected_tool="get_weather", min_selection_rate=0.9)
+    floor = SelectionFloor(
+        label="weather selection", demand=demand, selected=20, runs=20, errored=0, max_tokens=169,
+        interval=Interval(0.8, 1.0), bound=0.86, confidence=0.95,
+    )  # fmt: skip
+    return replace(answer, verdicts=seen, floors=(floor,) * floors)
+
+
 SIX = agents(3)
 BOOK = {
     "report, not reliable": lambda: measure(BAD),
@@ -165,6 +199,11 @@ BOOK = {
     "report, 30 agents with errors": lambda: measure(
         agents(30, world=SimulationModel(error_rate=0.05))
     ),
+    "report, 6 agents with long names and errors": lambda: measure(
+        agents(6, world=ROUNDS, names=[f"{LONG[0]}-{i}" for i in range(6)])
+    ),
+    "report, labels": lambda: measure(labelled("agent")),
+    "report, labels, 2 agents": lambda: measure(labelled(*LONG)),
     "gate, PASS": lambda: judged(BAD, "pass^3 >= 0.1"),
     "gate, FAIL": lambda: judged(OLD, "pass^3 >= 0.9"),
     "gate, UNDECIDED": lambda: judged(BAD, "pass^3 >= 0.55"),
@@ -186,11 +225,21 @@ BOOK = {
     "run, without gates, 3 agents": lambda: finished(agents(3)),
     "run, without gates, some errored": lambda: finished(SOME_ERRORS),
     "run, gate, some errored": lambda: finished(SOME_ERRORS, "pass^3 >= 0.5"),
+    "run, until decided": lambda: stopped(BAD, "pass^3 >= 0.9", begun=7),
+    "run, until decided, with a floor": lambda: stopped(
+        BAD, "pass@1 >= 0.5", "pass^3 >= 0.9", begun=7, floors=1
+    ),
+    "run, until decided, 2 agents": lambda: stopped(
+        agents(2), "pass@1 >= 0.5", "pass^3 >= 0.7", begun=7, floors=2
+    ),
     "run, all errored": lambda: finished(ALL_ERRORED),
     "compare, decided": lambda: compare(
         *(simulate(tasks=20, runs=20, rate={n: r}, seed=3) for n, r in (("new", 0.9), ("old", 0.5)))
     ),
     "compare, undecided": lambda: compare(agents(2).where(system="agent-0"), BAD),
+    "compare, errors in some rounds": lambda: compare(agents(2, world=ROUNDS)),
+    "compare, labels": lambda: compare(labelled("new", "old")),
+    "compare, long names": lambda: compare(agents(2, world=ROUNDS, names=LONG)),
     "rank, 3": lambda: rank(agents(3)),
     "rank, 8": lambda: rank(agents(8), by="pass^5"),
     "rank, 30": lambda: rank(agents(30)),
@@ -261,6 +310,31 @@ def test_a_screen_of_the_book_is_short_narrow_and_in_its_words(screens, name):
     assert not SPACED_PERCENT.search(said)
 
 
+EARLIER = {
+    "steady": AgentVerdict(system="agent", k=3, movement="steady", runs_before=9, value=0.5),
+    "fell": AgentVerdict(
+        system="agent", k=3, movement="fell", runs_before=9, value=0.2,
+        before=0.8, after=0.2, since="2367fdfa", since_day="9 Nov", interval=Interval(-0.7, -0.5),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("moved", EARLIER)
+@pytest.mark.parametrize("name", [name for name in BOOK if name.startswith(("run", "report"))])
+def test_what_is_said_of_earlier_runs_and_of_columns_finds_room_on_a_screen(answers, name, moved):
+    answer = answers[name]
+    if name.startswith("report"):
+        column = ("task", 'column "question"')
+        source = Source(name="a.csv", format="CSV table", sha256="", read_as=(column,))
+        answer = replace(answer, provenance=replace(answer.provenance, sources=(source,)))
+    verdict = RunVerdict(run="73897a73", agents=(EARLIER[moved],))
+    text = render_terminal(answer, TerminalStyle(width=WIDTH), results="old.jsonl", verdict=verdict)
+    assert len(text.splitlines()) <= MOST_LINES, text
+    told = "Run 73897a73. " in text
+    assert ('task = column "question".' in text) == name.startswith("report")
+    assert told or (moved == "steady" and re.search(r"\d notes? more: -v\n", text)), text
+
+
 @pytest.mark.parametrize("name", [name for name in BOOK if name.startswith(("run", "gate"))])
 def test_the_first_word_of_a_run_and_of_a_gate_is_the_verdict(screens, name):
     first = screens[name].split(maxsplit=1)[0]
@@ -291,6 +365,17 @@ def test_every_number_in_full_and_every_page_has_the_words_of_the_screens(answer
     }
     for where, text in texts.items():
         assert retired_in(ALSO.sub("", " ".join(text.split()))) == [], f"{name}, {where}"
+
+
+def test_a_run_that_its_gates_stopped_says_how_many_trials_they_judged():
+    two = render_terminal(stopped(BAD, "pass@1 >= 0.5", "pass^3 >= 0.9", begun=7))
+    assert "(agent, 193 trials judged; 7 more had begun)\n" in two
+    one = render_terminal(stopped(BAD, "pass^3 >= 0.9", begun=7))
+    assert re.match(r"FAIL  pass\^3 >= 0.9 after 193 trials.*\n +7 more had begun\.\n", one)
+    for text in (one, two):
+        table = text.partition("passed  task")[0]
+        assert "%" not in re.sub(r"Wrong at most 5%|>= [\d.]+", "", table)
+        assert text.count("judged") + text.count("after 193") >= 1
 
 
 def test_a_run_that_passed_without_gates_opens_as_a_report_does():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 from passhat.dataclass import dataclass
 from passhat.messages import listed, plural
 from passhat.records.trial import how_chosen, how_read
-from passhat.reporters.formatting import both_intervals, run_marks
+from passhat.reporters.formatting import both_intervals, display_width, run_marks, wrap
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Difference
@@ -161,10 +161,10 @@ class Answer(ABC, Generic[Result]):
         """
         blocks, said = self.worded_blocks(options), verdict_text(options.verdict)
         if options.brief:
-            chosen = reading_choices(self.provenance())
             at = len(blocks) - isinstance(blocks[-1] if blocks else None, Hints)
-            verdict = [Remark(said, apart=True)] if said else []
-            return [*blocks[:at], *verdict, *blocks[at:], *map(Remark, chosen)]
+            around = added_remarks(self.provenance(), options)
+            whole: list[Block] = [*blocks[:at], *around[0], *blocks[at:], *around[1]]
+            return whole if options.all_tasks else fitted(whole)
         lines = reading_lines(self.provenance())
         read_as = [Paragraph("Read as", f"{options.wording(line)}.") for line in lines]
         return [*blocks, *paragraphs("Earlier runs", said), *read_as]
@@ -183,6 +183,73 @@ class Answer(ABC, Generic[Result]):
     def test_cases(self) -> list[tuple[TestSuite, ReportedCase]]:
         """Every test case with its suite."""
         return [(suite, case) for suite in self.test_suites() for case in suite.cases]
+
+
+def added_remarks(
+    provenance: Provenance | None, options: DisplayOptions
+) -> tuple[list[Remark], list[Remark]]:
+    """What one screen adds to an answer before its commands, and after them."""
+    said = verdict_text(options.verdict)
+    moves = {one.movement for one in options.verdict.agents} if options.verdict else set()
+    changed = not moves <= {"steady", "first"}
+    earlier = [Remark(said, apart=True, note=not changed)] if said and moves != {"first"} else []
+    return earlier, [Remark(text) for text in reading_choices(provenance)]
+
+
+def fitted(blocks: Sequence[Block]) -> list[Block]:
+    """Blocks of one screen; where they are too many, the last notes are left to -v.
+
+    Where that is not enough, sentences that stand apart close up.
+    """
+    kept, left_out = list(blocks), 0
+    while screen_lines(kept) + bool(left_out) > SCREEN_LINES:
+        around = [(i, block) for i, block in enumerate(kept) if isinstance(block, Remark | Hints)]
+        notes = [i for i, block in around if isinstance(block, Remark) and block.note]
+        apart = [(i, block) for i, block in around if block.apart]
+        if notes:
+            left_out += 1
+            del kept[notes[-1]]
+        elif apart:
+            at, last = apart[-1]
+            kept[at] = replace(last, apart=False)
+        else:
+            break
+    if left_out:
+        more = "1 note" if left_out == 1 else f"{left_out:,} notes"
+        at = next((i for i, one in enumerate(kept) if isinstance(one, Hints)), len(kept))
+        kept.insert(at, Remark(f"{more} more: -v"))
+    return kept
+
+
+def screen_lines(blocks: Sequence[Block]) -> int:
+    """How many lines blocks take on a terminal, with those that are left blank between them."""
+    count, before = 0, None
+    for block in blocks:
+        match block:
+            case Table():
+                # A table is apart from what is above it.
+                count += len(block.rows) + any(block.header) + (before is not None)
+            case Judged():
+                width = SCREEN_WIDTH - len(block.word) - 2
+                texts = [block.sentence, *block.details]
+                count += sum(
+                    1 if isinstance(text, NextStep) else len(wrap(text, width)) for text in texts
+                )
+            case Line():
+                count += 1 + len(wrap(block.detail, SCREEN_WIDTH - 2)) * bool(block.detail)
+                count += before is not None and not isinstance(before, Line | Table)
+            case Hints():
+                steps = [str(step) if step.command else step.text for step in block.steps]
+                one_line = display_width("    ".join(steps)) <= SCREEN_WIDTH
+                count += (1 if one_line else len(steps)) + block.apart
+            case Headline():
+                count += len(wrap(block.text, SCREEN_WIDTH))
+            case Remark():
+                count += len(wrap(block.text, SCREEN_WIDTH)) + block.apart
+            case _:
+                count += 1
+        before = block
+    return count
 
 
 def verdict_text(verdict: RunVerdict | None) -> str:
@@ -305,10 +372,14 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A sentence under what it is about, or `apart` from it."""
+    """A sentence under what it is about, or `apart` from it.
+
+    A `note` is left to -v where a screen has no room for it.
+    """
 
     text: str
     apart: bool = False
+    note: bool = False
 
 
 @dataclass(frozen=True, slots=True)

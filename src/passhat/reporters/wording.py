@@ -26,6 +26,7 @@ from passhat.analysis.reports.parts import common_k as common_k
 from passhat.analysis.reports.parts import headline_k as headline_k
 from passhat.analysis.reports.parts import is_partial as is_partial
 from passhat.messages import capitalised, listed, plural
+from passhat.reporters.answer import SCREEN_WIDTH
 from passhat.reporters.data import JsonShape
 from passhat.reporters.formatting import (
     amount,
@@ -159,8 +160,9 @@ def screen_errors_of(systems: Sequence[SystemReport]) -> str | None:
         return None
     counted = "counted as failed" if systems[0].errors.policy == "fail" else "left out"
     which = listed([f"{short(name)} {count:,}" for name, count in errored], 4)
-    total = sum(count for _, count in errored)
-    return f"Errors: {plural(total, 'trial')} ({which}), {counted}."
+    total = plural(sum(count for _, count in errored), "trial")
+    text = f"Errors: {total} ({which}), {counted}."
+    return text if len(text) <= SCREEN_WIDTH else f"Errors: {total}, {counted}."
 
 
 def errors_note(systems: Sequence[SystemReport]) -> str | None:

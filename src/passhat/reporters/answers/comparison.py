@@ -203,7 +203,7 @@ class ComparisonAnswer(Answer[Comparison]):
             Headline(verdict(comparison, scope=options.scope)),
             table,
             *(Remark(text) for text in texts if text),
-            *(Remark(f"Note: {note}.") for note in comparison.notes[:2]),
+            *(Remark(f"Note: {note}.", note=True) for note in comparison.notes),
             Remark(_flips_sentence(comparison), apart=True),
         ]
         most_runs = 2 * SENSIBLE_RUNS * len(comparison.tasks)

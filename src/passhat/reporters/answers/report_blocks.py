@@ -28,7 +28,6 @@ from passhat.reporters import headline, wording
 from passhat.reporters.answer import (
     RESULTS,
     SCREEN_LINES,
-    SCREEN_WIDTH,
     Bar,
     Block,
     Cell,
@@ -44,7 +43,9 @@ from passhat.reporters.answer import (
     Shares,
     Steps,
     Table,
+    added_remarks,
     paragraphs,
+    screen_lines,
 )
 from passhat.reporters.formatting import (
     LONGEST_NAME,
@@ -63,7 +64,6 @@ from passhat.reporters.formatting import (
     signed_span,
     span,
     value_of,
-    wrap,
 )
 from passhat.reporters.next_steps import advise, at_confidence, next_steps, only, results_of
 from passhat.reporters.wording import (
@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from passhat.drawing.figure import Figure
 
 MOST_STEPS = 3
-FEWEST_ROWS = 3
+FEWEST_ROWS = 2
 """Agents on the first screen, however much else it has to say."""
 
 LOWEST_TASKS = 5
@@ -92,24 +92,15 @@ MORE_TASKS = 20
 FEW_TASKS = 8
 """Up to so many tasks are all listed."""
 
-MOST_NOTES = 2
-"""Notes on the first screen."""
-
 
 def report_screen(report: Report, options: DisplayOptions) -> list[Block]:
     """The answer, the numbers that most readers need, the lowest tasks, what to do next."""
     one, *others = report.systems
-    notes = _screen_notes(report.notes if others else (*one.notes, *report.notes))
-    blocks = _screen_of(report, options, notes) if others else _system_screen(one, options)
+    said = report.notes if others else (*one.notes, *report.notes)
+    notes = [Remark(f"Note: {note}.", note=True) for note in said]
+    blocks = _screen_of(report, options) if others else _system_screen(one, options)
     at = next((i for i, block in enumerate(blocks) if isinstance(block, Hints)), len(blocks))
     return [*blocks[:at], *notes, *blocks[at:]]
-
-
-def _screen_notes(notes: Sequence[str]) -> list[Remark]:
-    shown = [f"Note: {note}." for note in notes[:MOST_NOTES]]
-    if more := len(notes) - len(shown):
-        shown[-1] += f" {plural(more, 'more note')}: -v."
-    return [Remark(text) for text in shown]
 
 
 def _system_screen(system: SystemReport, options: DisplayOptions) -> list[Block]:
@@ -172,15 +163,20 @@ def _has_scopes(metrics: Sequence[Metric]) -> bool:
 def _screen_remarks(system: SystemReport, metrics: Sequence[Metric]) -> list[Block]:
     """What a reader must not miss: errors, tasks without a number, the bars that were asked for."""
     starred = any(wording.is_partial(metric) for metric in metrics)
-    texts = (
+    firm = (
         wording.partial_note(system) if starred else None,
         wording.screen_errors(system),
+        *wording.exclusions([one for one in system.excluded if one.what == "all metrics"]),
+    )
+    notes = (
         *map(disturbance_advice, system.disturbances[:1]),
         wording.headline_bars(system),
         *(moved_sentence(one) for one in system.factors[:1] if one.matters),
-        *wording.exclusions([one for one in system.excluded if one.what == "all metrics"]),
     )
-    return [Remark(text) for text in texts if text]
+    return [
+        *(Remark(text) for text in firm if text),
+        *(Remark(text, note=True) for text in notes if text),
+    ]
 
 
 def _is_calm(system: SystemReport) -> bool:
@@ -244,14 +240,16 @@ def _error_kinds(system: SystemReport) -> list[Block]:
     return [Table(header=("", ""), rows=rows, left=(1,), cut=((1, 20),))] if rows else []
 
 
-def _screen_of(report: Report, options: DisplayOptions, notes: Sequence[Remark]) -> list[Block]:
+def _screen_of(report: Report, options: DisplayOptions) -> list[Block]:
     """Several agents: a row each, of as many as there is room for."""
     systems = most_reliable_first(report.systems)
     opening = headline.overview(report, scope=options.scope)
     errors = wording.screen_errors_of(systems)
-    said = [opening, errors or "", *(note.text for note in notes)]
-    room = SCREEN_LINES - sum(len(wrap(text, SCREEN_WIDTH)) for text in said if text)
-    room -= 4  # a blank line, the header, whose CI it is, a command
+    around = added_remarks(report.provenance, options)
+    said = [*([Remark(errors)] if errors else []), *around[0], *around[1]]
+    room = SCREEN_LINES - screen_lines([Headline(opening), *said])
+    # A blank line, the header, whose CI it is, a command, and how many notes there are.
+    room -= 4 + bool(report.notes)
     shown = systems if len(systems) <= room else systems[: max(FEWEST_ROWS, room - 1)]
     asked = report.provenance.options.ks
     ks = shown_ks(systems, asked)

@@ -14,7 +14,6 @@ from passhat.messages import capitalised, plural
 from passhat.reporters import headline
 from passhat.reporters.answer import (
     SCREEN_LINES,
-    SCREEN_WIDTH,
     Answer,
     Bar,
     Block,
@@ -29,7 +28,9 @@ from passhat.reporters.answer import (
     Remark,
     Steps,
     Table,
+    added_remarks,
     paragraphs,
+    screen_lines,
 )
 from passhat.reporters.answers.report import REPORT, ReportAnswer
 from passhat.reporters.answers.report_blocks import (
@@ -46,6 +47,7 @@ from passhat.reporters.answers.verdicts import (
     gate_screen,
     gates_screen,
     notes_of_stops,
+    was_stopped,
 )
 from passhat.reporters.data import JsonShape
 from passhat.reporters.formatting import (
@@ -57,7 +59,6 @@ from passhat.reporters.formatting import (
     short,
     span,
     value_of,
-    wrap,
 )
 from passhat.reporters.headline import verdict_title
 from passhat.reporters.next_steps import advise
@@ -123,7 +124,11 @@ class FinishedRunAnswer(Answer[RunAnswer]):
             *([] if gated else _numbers(answer.report, options)),
         ]
         below = [*_beside(answer), *_run_hints(answer)]
-        return [*above, *_lowest(answer, SCREEN_LINES - _lines(above) - _lines(below)), *below]
+        earlier, _ = added_remarks(answer.report.provenance, options)
+        beside = [*above, *earlier, *below]
+        firm = [block for block in beside if not (isinstance(block, Remark) and block.note)]
+        room = SCREEN_LINES - screen_lines(firm) - (len(firm) < len(beside))
+        return [*above, *_lowest(answer, room), *below]
 
     def rows(self) -> Records:
         return ReportAnswer(self.result.report).rows()
@@ -166,7 +171,7 @@ class FinishedRunAnswer(Answer[RunAnswer]):
         return self.result.report.provenance
 
 
-LOWEST_TASKS, FEWEST_TASKS = 5, 2
+LOWEST_TASKS = 5
 """Tasks that the first screen of a run lists."""
 
 
@@ -194,12 +199,15 @@ def _first_lines(answer: RunAnswer) -> list[Block]:
     """The verdict: of the one gate, of all gates, or of what else was demanded."""
     verdicts, systems = answer.verdicts, answer.report.systems
     several = len(systems) > 1
-    design = common_design(systems)
+    begun = _begun(answer)
+    design = begun or common_design(systems)
     who = plural(len(systems), "agent") if several else short(systems[0].name)
     word = _WORDS[answer.outcome]
     gates: list[Block] = []
     if verdicts is not None and len(verdicts) == 1:
-        gates = [gate_screen(verdicts[0], None, named=several)]
+        gate = gate_screen(verdicts[0], None, named=several)
+        _, _, more = (begun or "").partition("; ")
+        gates = [replace(gate, details=(*([f"{more}."] if more else []), *gate.details))]
     elif verdicts is not None and len(verdicts):
         gates = gates_screen(verdicts, ", ".join(filter(None, (who, design))))
         told = [
@@ -219,6 +227,19 @@ def _first_lines(answer: RunAnswer) -> list[Block]:
     why = answer.why_not_passed or (floors if failed else None) or answer.incomplete
     sentence = (why or "the run was not completed.").removeprefix(f"{word}: ")
     return [Judged(word=word, sentence=sentence.removeprefix("not completed: ")), *gates]
+
+
+def _begun(answer: RunAnswer) -> str | None:
+    """How many trials the verdict rests on, and how many more a run had begun that it stopped."""
+    if answer.verdicts is None or not was_stopped(answer.verdicts):
+        return None
+    judged: dict[str, int] = {}
+    for verdict in answer.verdicts:
+        judged[verdict.system] = max(verdict.runs, judged.get(verdict.system, 0))
+    counted = sum(judged.values())
+    ran = sum(system.design.trials for system in answer.report.systems if system.name in judged)
+    more = f"; {ran - counted:,} more had begun" if ran > counted else ""
+    return f"{plural(counted, 'trial')} judged{more}"
 
 
 def _beside(answer: RunAnswer) -> list[Block]:
@@ -249,21 +270,6 @@ def _numbers(report: Report, options: DisplayOptions) -> list[Block]:
     return [*tables[:1]]
 
 
-def _lines(blocks: Sequence[Block]) -> int:
-    """About how many lines blocks take, with those that are left blank between them."""
-    count = 0
-    for block in blocks:
-        if isinstance(block, Table):
-            count += 1 + len(block.rows) + any(block.header)
-        elif isinstance(block, Judged):
-            count += len(wrap(block.sentence, SCREEN_WIDTH - 12)) + len(block.details)
-        elif isinstance(block, Line):
-            count += 1 + bool(block.detail)
-        else:
-            count += 1 + (isinstance(block, Remark | Hints) and block.apart)
-    return count
-
-
 def _lowest(answer: RunAnswer, room: int) -> list[Block]:
     """The tasks that failed most often, each with its commonest failure, as `room` allows."""
     several = len(answer.report.systems) > 1
@@ -278,7 +284,9 @@ def _lowest(answer: RunAnswer, room: int) -> list[Block]:
     failed.sort(key=lambda pair: pair[1].passed / pair[1].runs)
     room -= 2 + bool(answer.unread)  # a blank line and the header
     most = min(LOWEST_TASKS, room if len(failed) <= room else room - 1)
-    shown = failed[: max(most, FEWEST_TASKS)]
+    if most < 1:
+        return [Remark(f"{plural(len(failed), 'task')} failed at least once: -v")]
+    shown = failed[:most]
     commonest: dict[tuple[str, str], Failure] = {}
     for one in answer.failures:  # the most frequent first
         commonest.setdefault((one.system, one.task), one)

@@ -376,14 +376,19 @@ def _stopped_at(verdict: Verdict) -> str | None:
     return f"{seen}: {passed:,} passed" if known else seen
 
 
+def was_stopped(verdicts: Iterable[Verdict]) -> bool:
+    """Whether gates that watched a run decided when it stopped."""
+    return any(_stopped_at(verdict) is not None for verdict in verdicts)
+
+
 def chance_of_a_wrong_verdict(verdicts: Iterable[Verdict]) -> str | None:
     """The promise of gates that stopped a run, once for all of them."""
     stopped = [verdict for verdict in verdicts if _stopped_at(verdict) is not None]
     rates = [rate for one in stopped for rate in (one.alpha, one.beta) if rate is not None]
     if not rates:
         return None
-    chance = f"A wrong verdict has a chance of at most {percentage(max(rates))}."
-    return f"{chance} A run that stops early gives a verdict, not a rate."
+    chance = f"Wrong at most {percentage(max(rates))} of the time."
+    return f"{chance} A run that stops early has a verdict, not a rate."
 
 
 def notes_of_stops(verdicts: Iterable[Verdict]) -> list[str]:
