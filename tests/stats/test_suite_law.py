@@ -125,10 +125,17 @@ def test_a_shrunk_quantile_has_the_chance_it_was_asked_for_however_many_runs(gro
         assert np.minimum(1.0, x / places) ** groups @ chances == pytest.approx(tail, rel=1e-6)
 
 
-def test_of_tasks_that_ran_differently_often_only_the_counts_that_occur_are_computed(monkeypatch):
-    rng = np.random.default_rng(5)
-    n = rng.integers(50, 141, 60)
-    cells = count_cells(n, rng.binomial(n, rng.beta(4, 2, 60)))
+def ragged(tasks, fewest, most, law, seed=5):
+    rng = np.random.default_rng(seed)
+    n = rng.integers(fewest, most + 1, tasks)
+    return count_cells(n, rng.binomial(n, rng.beta(*law, tasks)))
+
+
+@pytest.mark.parametrize(("tasks", "fewest", "most"), [(60, 50, 140), (400, 10, 40)])
+def test_of_tasks_that_ran_differently_often_only_the_counts_that_occur_are_computed(
+    monkeypatch, tasks, fewest, most
+):
+    cells = ragged(tasks, fewest, most, (4, 2))
     rows = []
 
     def counted(runs, *rest):
@@ -136,17 +143,59 @@ def test_of_tasks_that_ran_differently_often_only_the_counts_that_occur_are_comp
         return task_pmfs(runs, *rest)
 
     monkeypatch.setattr(suite_bounds, "task_pmfs", counted)
-    steps = lattice_steps(cells.n, 3)
-    together = only_law(sums_of_tasks(cells, (3,), steps))
-    assert rows == [cells.n.size]
-    # With a task of every count the tables of every length are used, and the law is the same one.
-    every = [(runs, passes) for runs in cells.lengths for passes in range(int(runs) + 1)]
-    all_n, all_c = np.array(every, float).T
-    tasks = np.zeros(len(every))
-    tasks[Cells(n=all_n, c=all_c, tasks=tasks).place(cells.n, cells.c)] = cells.tasks
-    tabled = only_law(sums_of_tasks(Cells(n=all_n, c=all_c, tasks=tasks), (3,), steps))
-    assert together[0] == pytest.approx(tabled[0], rel=1e-12)
-    assert together[1] == pytest.approx(tabled[1], abs=1e-13)
+    sums_of_tasks(cells, (3,), lattice_steps(cells.n, 3))
+    assert rows[0] == cells.n.size
+
+
+@pytest.mark.parametrize("law", [(4, 2), (8, 1)])
+@pytest.mark.parametrize(("tasks", "fewest", "most"), [(80, 50, 140), (400, 10, 40), (300, 6, 25)])
+def test_cumulants_of_most_tasks_give_the_law_that_the_product_of_all_gives(
+    monkeypatch, law, tasks, fewest, most
+):
+    cells = ragged(tasks, fewest, most, law).both_ways()
+    steps, ks = lattice_steps(cells.n, 1), (1, 2, 3)
+    with monkeypatch.context() as patched:
+        patched.setattr(suite_bounds, "_MANY_CELLS", 10**6)
+        plain = sums_of_tasks(cells, ks, steps)
+    for ours, expected in zip(sums_of_tasks(cells, ks, steps), plain, strict=True):
+        assert (ours.suite.tolist(), ours.k.tolist()) == (
+            expected.suite.tolist(),
+            expected.k.tolist(),
+        )
+        assert ours.positions == pytest.approx(expected.positions, rel=1e-12)
+        assert ours.chances == pytest.approx(expected.chances, abs=1e-10)
+
+
+def test_of_many_tasks_that_ran_differently_often_few_distributions_are_transformed(monkeypatch):
+    cells = ragged(1000, 20, 60, (4, 2)).both_ways()
+    rows, plain = [], suite_bounds._log_spectrum
+
+    def counted(pmfs, *rest):
+        rows.append(len(pmfs))
+        return plain(pmfs, *rest)
+
+    monkeypatch.setattr(suite_bounds, "_log_spectrum", counted)
+    sums_of_tasks(cells, (1, 5), lattice_steps(cells.n, 1))
+    assert sum(rows) < cells.n.size / 10
+
+
+@pytest.mark.parametrize(("runs", "k"), [(50, 1), (128, 7)])
+def test_integrals_of_a_density_are_the_differences_of_incomplete_beta_functions(runs, k):
+    c = np.arange(float(runs))
+    n = np.full(runs, float(runs))
+    steps = lattice_steps(n, k)
+    betas = scaled_betas(n, c, (k,))
+    varies = betas.varies[0]
+    points = np.arange(-1, steps + 2) / steps
+    for row in np.flatnonzero(varies):
+        a, b, scale = (part[0, row] for part in (betas.a, betas.b, betas.scale))
+        x = np.clip(points / scale, 0, 1)
+        mean = a / (a + b)
+        short = scale * (x * special.betainc(a, b, x) - mean * special.betainc(a + 1, b, x))
+        short += np.maximum(points - scale, 0)
+        expected = steps * np.diff(short, 2)
+        found = task_pmfs(n[[row]], c[[row]], k, steps)[0]
+        assert found == pytest.approx(expected, abs=2e-11)
 
 
 @pytest.mark.parametrize(("n", "c", "k"), [(50, 9, 7), (20, 3, 3), (30, 30, 4), (8, 8, 1)])

@@ -393,6 +393,9 @@ _ORDER = 12
 _LAST_FREQUENCY = 8.5
 # Cumulants beyond the last do not matter where that adds at most this much to any chance.
 _NEGLIGIBLE = 1e-8
+# Tasks that ran differently often have hundreds of different counts, too: from so many to a suite
+# on, most of them are summed by their cumulants.
+_MANY_CELLS = 64
 # Betas whose cumulants are computed at once: what that takes stays in the cache of a core.
 _AT_ONCE = 4096
 _FACTORIALS = np.array([float(factorial(one)) for one in range(_ORDER + 1)])
@@ -424,15 +427,21 @@ def sums_of_tasks(cells: Cells, ks: Sequence[int], steps: int) -> list[SumDistri
     if cells.n.max() > TABLED_RUNS:
         cells = _with_value(cells, min(ks))
         rows = cells.tasks.reshape(-1, cells.n.size)
+    bulk = None
+    if cells.lengths.size > 1 and cells.n.size > _MANY_CELLS * len(rows):
+        bulk, rows, kept = _near_normal_part(cells, ks, steps)
+        cells = cells.taken(kept)
     means, variances = _per_cell(cells, ks, steps, _moments)
     centre, variance = (np.matmul(rows, part[..., None])[..., 0] for part in (means, variances))
+    if bulk is not None:
+        centre, variance = centre + bulk[1], variance + bulk[2]
     # A power of two, so that the tables of one report serve all its questions.
     window = np.maximum(np.minimum(longest, _WINDOW * np.sqrt(variance)), _POINTS)
     periods = (2 ** np.ceil(np.log2(window))).astype(np.int64)
     found = list[SumDistribution]()
     for period in set(periods.ravel().tolist()):
         k, suite = np.nonzero(periods == period)
-        asked = _Sums(cells=cells, ks=ks, steps=steps, k=k, suite=suite)
+        asked = _Sums(cells=cells, rows=rows, bulk=bulk, ks=ks, steps=steps, k=k, suite=suite)
         found += _sums_over(asked, period, centre[k, suite], longest[suite])
     return found
 
@@ -471,9 +480,15 @@ def sums_of_long_tasks(cells: Cells, ks: Sequence[int]) -> tuple[list[SumDistrib
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Sums:
-    """Which sums are asked for: of the suite and of the k at each of these places."""
+    """Which sums are asked for: of the suite and of the k at each of these places.
+
+    `rows` are the tasks in each of the cells, by suite, and by k where they differ; the cumulants
+    of all others together are in `bulk`, by order, k and suite.
+    """
 
     cells: Cells
+    rows: Floats
+    bulk: Floats | None
     ks: Sequence[int]
     steps: int
     k: Places
@@ -485,11 +500,60 @@ class _Sums:
     def spectrum(self, period: int, points: int = _POINTS) -> Complex:
         """The characteristic function of each sum at the lowest frequencies of the period."""
         places, row = np.unique(self.k, return_inverse=True)
-        rows = self.cells.tasks.reshape(-1, self.cells.n.size)
+        rows = self.rows if self.rows.ndim == 2 else self.rows[places]
         ks = [self.ks[place] for place in places.tolist()]
         tables = _per_cell(self.cells, ks, self.steps, _log_spectrum, period, points)
         size, angle = (np.matmul(rows, table)[row, self.suite] for table in tables)
-        return np.asarray(np.exp(size + 1j * angle))
+        log = size + 1j * angle
+        if self.bulk is not None:
+            frequencies = np.arange(points // 2 + 1.0) * (2 * np.pi / period)
+            log += _log_characteristic(self.bulk[:, self.k, self.suite], frequencies).conj()
+        return np.asarray(np.exp(log))
+
+
+def _near_normal_part(
+    cells: Cells, ks: Sequence[int], steps: int
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """The cumulants of what is close to normal in each sum, and the tasks that are not part of it.
+
+    Those that lean most are left out until the sum of the others is normal to eight digits. The
+    tasks left are those of the cells in the last array, by k and suite.
+    """
+    cumulants = np.stack(_per_cell(cells, ks, steps, _lattice_cumulants))
+    rows = cells.tasks.reshape(-1, cells.n.size)
+    # Close to 2k runs a task has chances of 0 and 1, and sums of those need not be smooth.
+    smooth = np.stack([betas_in_order(cells.n, k) for k in ks])[:, None]
+    order = np.argsort(np.abs(cumulants[-1]), axis=-1)[:, None]
+    tasks = np.take_along_axis(np.where(smooth, rows, 0.0), order, axis=-1)
+    variance, *last = (
+        np.cumsum(tasks * np.take_along_axis(np.abs(part)[:, None], order, axis=-1), axis=-1)
+        for part in (cumulants[2], *cumulants[-2:])
+    )
+    normal = np.asarray(variance > 0)
+    for power, part in zip((_ORDER - 1, _ORDER), last, strict=True):
+        normal &= part * _PEAK <= _NEGLIGIBLE * _FACTORIALS[power] * variance ** (power / 2)
+    places = np.arange(cells.n.size)
+    many = np.where(normal, places + 1, 0).max(axis=-1, keepdims=True)
+    inside = np.empty(normal.shape, dtype=bool)
+    np.put_along_axis(inside, np.broadcast_to(order, inside.shape), places < many, axis=-1)
+    inside &= smooth
+    bulk = np.matmul(np.where(inside, rows, 0.0), cumulants[..., None])[..., 0]
+    left = np.where(inside, 0.0, rows)
+    kept = np.asarray(left.any(axis=(0, 1)))
+    kept[0] |= not kept.any()
+    return bulk, left[..., kept], kept
+
+
+def _log_characteristic(cumulants: Floats, frequencies: Floats) -> Complex:
+    """Ln of the characteristic functions of sums close to normal; -inf where those are 0."""
+    deviation = np.sqrt(cumulants[2])
+    scale = np.where(deviation > 0, deviation, 1.0)
+    angle = frequencies * deviation[:, None]
+    log = np.zeros(angle.shape, dtype=np.complex128)
+    for order in range(_ORDER, 1, -1):
+        log = 1j * angle * log + (cumulants[order] / scale**order / _FACTORIALS[order])[:, None]
+    log = (1j * angle) ** 2 * log + 1j * frequencies * cumulants[1][:, None]
+    return np.where(angle > _LAST_FREQUENCY, -np.inf, log)
 
 
 def _sums_over(
@@ -542,8 +606,8 @@ def _of_one_k(  # type: ignore[no-untyped-def]
     cells: Cells, k: int, steps: int, read, *more: int
 ):
     lengths = np.minimum(cells.lengths, TABLED_RUNS) + 1
-    if lengths.size > 1 and 2 * cells.n.size < lengths.sum():
-        # Tasks that ran differently often would leave most rows of a table for each length unused.
+    if lengths.size > 1 and (cells.n.size > _MANY_CELLS or 2 * cells.n.size < lengths.sum()):
+        # A table for each length takes a call for each, and leaves most rows unused.
         return read(_pmfs_of_cells(cells.n.tobytes(), cells.c.tobytes(), k, steps), *more)
     parts = []
     for runs in cells.lengths.tolist():
@@ -591,6 +655,28 @@ def _moments(pmfs: Floats) -> tuple[Floats, Floats]:
     return means, np.maximum(pmfs @ places**2 - means**2, 0.0)
 
 
+def _lattice_cumulants(pmfs: Floats) -> tuple[Floats, ...]:
+    """The cumulants of each distribution in steps of the lattice, by order from 0 on."""
+    steps = pmfs.shape[-1] - 1
+    # About the middle, so that powers of the distance stay small.
+    powers = np.linspace(-0.5, 0.5, steps + 1)[:, None] ** np.arange(_ORDER + 1)
+    found = _cumulants_of_moments((pmfs @ powers).T / _FACTORIALS[:, None])
+    found[1] += 0.5
+    unit = float(steps) ** np.arange(_ORDER + 1)
+    return tuple(found * (_FACTORIALS[[0, *range(_ORDER)]] * unit)[:, None])
+
+
+def _cumulants_of_moments(moments: Floats) -> Floats:
+    """Cumulants, each over (order - 1)!, of moments over their factorials; an order to a row.
+
+    Divided so, each cumulant is a moment less a sum of products of those before, without binomials.
+    """
+    found = np.zeros(moments.shape)
+    for r in range(1, len(moments)):
+        found[r] = r * moments[r] - np.einsum("jc,jc->c", found[1:r], moments[r - 1 : 0 : -1])
+    return found
+
+
 def _log_spectrum(pmfs: Floats, period: int, points: int) -> tuple[Floats, Floats]:
     """Ln of the characteristic functions: its real part and its imaginary part."""
     found = np.fft.rfft(pmfs, period, axis=-1)[:, : points // 2 + 1]
@@ -631,17 +717,13 @@ def _cumulants_of_betas(found: Floats, a: Floats, b: Floats, scale: Floats) -> N
     size = a + b
     mean = a / size
     product, lean = mean * (1 - mean) * scale**2, (1 - 2 * mean) * scale
-    # Moments too are over their factorial: each cumulant is then a moment less a sum of products
-    # of those before, without binomials.
     moments = np.zeros((_ORDER + 1, a.size))
     moments[0] = 1.0
     for r in range(1, _ORDER):
         # Integrating (x - mean)^r x (1 - x) f by parts gives each central moment from two before.
         inner = product * moments[r - 1] + r * lean * moments[r]
         moments[r + 1] = inner / ((r + 1) * (size + r))
-    for r in range(2, _ORDER + 1):
-        before = found[2 : r - 1], moments[r - 2 : 1 : -1]
-        found[r] = r * moments[r] - np.einsum("jc,jc->c", *before)
+    found[:] = _cumulants_of_moments(moments)
 
 
 # The distribution of each task's pass^k given its runs; it moves to the right with every pass.
@@ -659,6 +741,13 @@ NO_VALUE = 1e-12
 _REACH = 40.0
 # From so many times k runs on, betas of these means and variances are in order.
 _BETAS_IN_ORDER = 3
+# Gauss and Legendre's integral over one step of the lattice, by four nodes. A density with this
+# standard deviation, in steps, is integrated to 1e-11 so many steps from 0 and 1, where a beta may
+# have infinite derivatives. The values of so many densities fit into the cache of a core.
+_SMOOTH_DEVIATION, _EDGE_STEPS = 3.0, 12
+_ROWS_AT_ONCE = 256
+_GAUSS_NODES = (-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526)
+_GAUSS_WEIGHTS = (0.3478548451374538, 0.6521451548625461, 0.6521451548625461, 0.3478548451374538)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -720,12 +809,48 @@ def betas_in_order(n: Floats, k: int) -> NDArray[np.bool_]:
 
 def _beta_pmfs(n: Floats, c: Floats, k: int, steps: int) -> Floats:
     betas = scaled_betas(n, c, (k,))
-    varies = betas.varies[0]
+    a, b, scale, varies = betas.a[0], betas.b[0], betas.scale[0], betas.varies[0]
+    variance = a * b / (a + b) ** 2 / (a + b + 1)
+    smooth = varies & (scale == 1) & (variance * steps**2 >= _SMOOTH_DEVIATION**2)
+    pmfs = np.empty((n.size, steps + 1))
     points = np.arange(steps + 2) / steps
-    below = np.maximum(points - betas.value[0, :, None], 0.0)
-    shapes = betas.a[0, varies], betas.b[0, varies]
-    below[varies] = _expected_shortfall(shapes, betas.scale[0, varies], points)
-    return _split(below, steps)
+    below = np.maximum(points - betas.value[0, ~smooth, None], 0.0)
+    rest = varies & ~smooth
+    below[rest[~smooth]] = _expected_shortfall((a[rest], b[rest]), scale[rest], points)
+    pmfs[~smooth] = _split(below, steps)
+    for rows in np.array_split(np.flatnonzero(smooth), smooth.sum() // _ROWS_AT_ONCE + 1):
+        pmfs[rows] = _smooth_pmfs(a[rows], b[rows], steps)
+    return pmfs
+
+
+def _smooth_pmfs(a: Floats, b: Floats, steps: int) -> Floats:
+    """Beta(a, b) on the lattice, by integrals of its density but for the steps next to 0 and 1.
+
+    An incomplete beta function takes as long as fifty values of the density.
+    """
+    pmfs = np.empty((a.size, steps + 1))
+    points, ones = np.arange(steps + 2) / steps, np.ones(a.size)
+    first, last = points[: _EDGE_STEPS + 1], points[-_EDGE_STEPS - 3 :]
+    pmfs[:, :_EDGE_STEPS] = _split(_expected_shortfall((a, b), ones, first), steps)
+    pmfs[:, -_EDGE_STEPS - 1 :] = _split(_expected_shortfall((a, b), ones, last), steps)[:, 1:]
+    logs, log_rest, weights = _inner_nodes(steps)
+    log_density = np.multiply.outer(a - 1, logs)
+    log_density += np.multiply.outer(b - 1, log_rest)
+    log_density -= special.betaln(a, b)[:, None]
+    density = np.exp(log_density, out=log_density).reshape(-1, len(weights))
+    ends = (density @ weights).reshape(a.size, steps - 2 * _EDGE_STEPS + 1, 2)
+    pmfs[:, _EDGE_STEPS : -_EDGE_STEPS - 1] = ends[:, :-1, 1] + ends[:, 1:, 0]
+    return pmfs
+
+
+@lru_cache(maxsize=4)
+def _inner_nodes(steps: int) -> tuple[Floats, Floats, Floats]:
+    """Ln x and ln(1 - x) at the nodes of every step inside, and what each adds to both its ends."""
+    starts = np.arange(_EDGE_STEPS - 1, steps - _EDGE_STEPS)
+    places = (1 + np.array(_GAUSS_NODES)) / 2
+    x = ((starts[:, None] + places) / steps).ravel()
+    weights = np.array(_GAUSS_WEIGHTS) / 2 / steps
+    return np.log(x), np.log1p(-x), np.stack((weights * (1 - places), weights * places), axis=-1)
 
 
 @lru_cache(maxsize=64)
