@@ -4,11 +4,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from passhat.stats import mean_intervals
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE
 from passhat.stats.mean_intervals import (
     SuiteCurve,
     bounds_both_ways,
     bounds_side_by_side,
+    compute_together,
     default_bounds,
     guarded_wilson,
     student_quantile,
@@ -121,3 +123,36 @@ def test_a_curve_has_the_bounds_that_each_k_has_alone(pairs, scope, mirrored):
         alone = default_bounds(cells.mirrored() if mirrored else cells, k, scope, 0.95)
         assert low[place] == pytest.approx(float(alone[0]), abs=1e-9)
         assert high[place] == pytest.approx(float(alone[1]), abs=1e-9)
+
+
+def test_suites_computed_together_get_the_intervals_that_each_gets_alone():
+    rng = np.random.default_rng(8)
+    ks, suites = (1, 2, 3, 5), []
+    for place in range(20):
+        tasks = int(rng.integers(2, 30))
+        n = rng.integers(2, 9, tasks) if place % 3 else np.full(tasks, 6)
+        suites.append(count_cells(n, rng.binomial(n, rng.beta(2, 1, tasks))))
+    asked = [(cells.having(k), [j for j in ks if j <= k]) for cells in suites for k in ks]
+    asked = [(cells, some) for cells, some in asked if cells.n.size]
+    every = [
+        (cells, some, side, scope)
+        for cells, some in asked
+        for side in (False, True)
+        for scope in (THIS_SUITE, TASKS_LIKE_THESE)
+        if cells.task_count > 1
+    ]
+
+    def found():
+        return [
+            np.stack(SuiteCurve(cells, some, mirrored=side).bounds(scope, 0.95))
+            for cells, some, side, scope in every
+        ]
+
+    compute_together([], 0.95)
+    alone = found()
+    compute_together([(cells, ks) for cells in suites], 0.95)
+    assert len(mean_intervals._computed_together) > 40
+    for one, together in zip(alone, found(), strict=True):
+        assert together == pytest.approx(one, abs=1e-9)
+    compute_together([], 0.95)
+    assert not mean_intervals._computed_together

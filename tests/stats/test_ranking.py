@@ -13,7 +13,7 @@ from passhat.errors import ArgumentError
 from passhat.stats.estimate import Unavailable
 from passhat.stats.multiple_testing import tukey
 from passhat.stats.paired import paired_difference
-from passhat.stats.ranking import rank_systems
+from passhat.stats.ranking import _DirichletMeans, rank_systems
 
 
 def tables(systems=(2, 5), tasks=(2, 20)):
@@ -275,3 +275,19 @@ def test_what_is_no_table_of_values_is_refused():
         rank_systems([[0.1], [0.2]])
     with pytest.raises(ArgumentError, match=r"values must be numbers in \[0, 1\]"):
         rank_systems([[0.1, 2.0], [0.2, 0.3]])
+
+
+def test_pairs_that_ask_the_same_are_answered_once_and_all_get_their_answer():
+    rng = np.random.default_rng(6)
+    gaps = rng.integers(-1, 2, (300, 12)).astype(float)
+    unseen = tuple(-rng.integers(1, 4, 300) / 4 for _ in range(2))
+    together = _DirichletMeans(gaps=gaps, sizes=np.ones(12), unseen=unseen)
+    assert len(together._alike(np.ones(300), unseen[0])[1]) < 200
+    bounds, p = together.bounds(0.025), together.p_values(gaps.sum(axis=1))
+    for row in range(0, 300, 25):
+        some = slice(row, row + 1)
+        alone = _DirichletMeans(
+            gaps=gaps[some], sizes=np.ones(12), unseen=tuple(side[some] for side in unseen)
+        )
+        assert np.array(alone.bounds(0.025))[:, 0] == pytest.approx(np.array(bounds)[:, row])
+        assert alone.p_values(gaps[some].sum(axis=1))[0] == pytest.approx(p[row], rel=1e-6)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
 
 from passhat.stats import special
 from passhat.stats.arguments import Floats
-from passhat.stats.estimate import THIS_SUITE, Interval, Scope
+from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Interval, Scope
 from passhat.stats.passk import observed_noise_and_values, share_of_passing_subsets
 from passhat.stats.population_bounds import population_bounds
 from passhat.stats.proportions import Bounds, wilson_bounds
@@ -23,6 +24,8 @@ _NEXT_TO_NOTHING = 1e-12
 # Up to so many cells, of tasks with so few runs, most of the time is the overhead of numpy calls:
 # pass@k computed together with pass^k costs little more.
 _FEW_CELLS, _FEW_RUNS = 64, 128
+# What so many suites take at once is a few megabytes.
+_SUITES_AT_ONCE = 32
 # Halfway between Clopper-Pearson (0) and Jeffreys (1/2): close to mid-p, and in closed form.
 _BETWEEN = 0.25
 
@@ -50,7 +53,8 @@ class SuiteCurve:
             # pass@k have the same cache key.
             every = tuple(sorted({1, *self.ks}))
             asked = [every.index(k) for k in self.ks]
-            low, high = _both_ways(self._given, every, scope, confidence)
+            known = _computed_together.get((*_key(self._given), every, scope, confidence))
+            low, high = known or _both_ways(self._given, every, scope, confidence)
             return low[self._side, asked], high[self._side, asked]
         return _bounds(self.cells, self.ks, scope, confidence)
 
@@ -58,6 +62,41 @@ class SuiteCurve:
     def _values(self) -> Floats:
         """pass^k of each cell, a row for each k."""
         return shares_of_cells(self.cells, self.ks)
+
+
+# Of the many suites that were asked about last; what it holds is replaced, never added to.
+_computed_together: dict[tuple[object, ...], Bounds] = {}
+
+
+def compute_together(suites: Iterable[tuple[Cells, Sequence[int]]], confidence: float) -> None:
+    """The default intervals of many suites, each for its k, for `SuiteCurve` to find.
+
+    Of a small suite most of the time is the overhead of numpy calls. A suite gets the interval that
+    it would get alone, but for rounding.
+    """
+    alike = defaultdict[tuple[tuple[int, ...], bytes], list[Cells]](list)
+    for cells, ks in suites:
+        reached = np.searchsorted(cells.n, ks)
+        for fewer in set(reached.tolist()) - {cells.n.size}:
+            shared = [k for k, place in zip(ks, reached, strict=True) if place == fewer]
+            kept = cells.having(min(shared))
+            if len(shared) > 1 and kept.task_count > 1 and _is_small(kept):
+                alike[tuple(sorted({1, *shared})), kept.lengths.tobytes()].append(kept)
+    _computed_together.clear()
+    for (every, _), many in alike.items():
+        for start in range(0, len(many), _SUITES_AT_ONCE):
+            block = many[start : start + _SUITES_AT_ONCE]
+            together = stack(*block, *(cells.mirrored() for cells in block))
+            for scope in (THIS_SUITE, TASKS_LIKE_THESE):
+                low, high = _bounds(together, every, scope, confidence)
+                for place, cells in enumerate(block):
+                    sides = [place, len(block) + place]
+                    key = (*_key(cells), every, scope, confidence)
+                    _computed_together[key] = low[sides], high[sides]
+
+
+def _key(cells: Cells) -> tuple[bytes, bytes, bytes]:
+    return cells.n.tobytes(), cells.c.tobytes(), cells.tasks.tobytes()
 
 
 def wilson_suite_bounds(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from passhat.arguments import CONFIDENCE
-from passhat.dataclass import dataclass, result_dataclass
+from passhat.dataclass import dataclass, lazy_field, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural
 from passhat.stats.arguments import (
@@ -71,7 +72,7 @@ class Ranking:
     order: tuple[int, ...]
     rank_sets: tuple[tuple[int, int], ...]
     tie_bands: tuple[tuple[int, ...], ...]
-    pairs: tuple[PairOfSystems, ...]
+    pairs: lazy_field[tuple[PairOfSystems, ...]] = lazy_field()
     pair_level: float
     method: str
     confidence: float
@@ -121,14 +122,13 @@ def rank_systems(
     kept = None if group is None else group.taken(shared)
     means = np.average(table, axis=0, weights=None if kept is None else kept.weight)
     every = all_pairs(table, kept, 1 - confidence, generator)
-    pairs = _pairs(every)
-    ranks = rank_sets(means, _better(pairs, table.shape[1]))
+    ranks = rank_sets(means, _better(every, table.shape[1]))
     return Ranking(
         means=tuple(means.tolist()),
         order=ranks.order,
         rank_sets=ranks.sets,
         tie_bands=ranks.tie_bands,
-        pairs=pairs,
+        pairs=partial(_pairs, every),  # 400 systems have 80,000
         pair_level=every.level,
         method=every.method,
         confidence=confidence,
@@ -193,14 +193,12 @@ def _pairs(every: AllPairs) -> tuple[PairOfSystems, ...]:
     )
 
 
-def _better(pairs: tuple[PairOfSystems, ...], systems: int) -> Mask:
+def _better(every: AllPairs, systems: int) -> Mask:
     """better[i, j]: system i is significantly above system j."""
     better = np.zeros((systems, systems), dtype=bool)
-    for pair in pairs:
-        if pair.told_apart:
-            above = pair.value > 0
-            better[pair.first, pair.second] = above
-            better[pair.second, pair.first] = not above
+    told_apart, above = (every.low > 0) | (every.high < 0), every.value > 0
+    better[every.first, every.second] = told_apart & above
+    better[every.second, every.first] = told_apart & ~above
     return better
 
 
@@ -306,7 +304,7 @@ def all_pairs(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class _DirichletMeans:
     """The Dirichlet mean of each pair's differences (see `paired.SampledFit`), all at once.
 
@@ -327,13 +325,13 @@ class _DirichletMeans:
     def p_values(self, value: Floats) -> Floats:
         """Twice the chance that the side which is ahead is not."""
         ahead = value > 0
-        sign, unseen = np.where(ahead, 1.0, -1.0)[:, None], np.where(ahead, *self.unseen)
+        sign, unseen = np.where(ahead, 1.0, -1.0), np.where(ahead, *self.unseen)
         if not self._equal:
-            gaps = sign * self.gaps
+            gaps = sign[:, None] * self.gaps
             tail = lower_ratio_tail(gaps, self.sizes, 0.0, unseen=unseen, share=UNSEEN_OF_PAIRS)
         else:
-            values, tasks = self._distinct
-            tail = lower_tail(sign * values, tasks, 0.0, unseen=unseen, share=UNSEEN_OF_PAIRS)
+            values, tasks, unseen, places = self._alike(sign, unseen)
+            tail = lower_tail(values, tasks, 0.0, unseen=unseen, share=UNSEEN_OF_PAIRS)[places]
         return np.maximum(2 * tail, np.finfo(float).tiny)
 
     def _lower(self, sign: float, unseen: Floats, tail: float) -> Floats:
@@ -341,14 +339,23 @@ class _DirichletMeans:
             return lower_ratio_quantile(
                 sign * self.gaps, self.sizes, tail, unseen=unseen, share=UNSEEN_OF_PAIRS
             )
+        values, tasks, unseen, places = self._alike(np.full(len(self.gaps), sign), unseen)
+        return lower_quantile(values, tasks, tail, unseen=unseen, share=UNSEEN_OF_PAIRS)[places]
+
+    def _alike(self, sign: Floats, unseen: Floats) -> tuple[Floats, Floats, Floats, Places]:
+        """Values, tasks and unseen value of each different question, and which one a pair asks."""
         values, tasks = self._distinct
-        return lower_quantile(sign * values, tasks, tail, unseen=unseen, share=UNSEEN_OF_PAIRS)
+        if values.ndim > 1:
+            return sign[:, None] * values, tasks, unseen, np.arange(len(values))
+        asked = np.column_stack((tasks, unseen, sign))
+        _, first, places = np.unique(asked, axis=0, return_index=True, return_inverse=True)
+        return sign[first, None] * values, tasks[first], unseen[first], places
 
     @property
     def _equal(self) -> bool:
         return bool(np.ptp(self.sizes) == 0)
 
-    @property
+    @cached_property
     def _distinct(self) -> tuple[Floats, Floats]:
         """The distinct values of all pairs and how many tasks have them, if that is shorter."""
         means = self.gaps / self.sizes

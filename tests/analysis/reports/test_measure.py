@@ -14,6 +14,7 @@ from passhat.analysis.reports.parts import Metric, SystemReport
 from passhat.errors import ArgumentError
 from passhat.records import Outcome, Trials
 from passhat.reporters.headline import overview
+from passhat.stats import mean_intervals
 from passhat.stats.estimate import Estimate, Unavailable
 
 SAMPLES = Path(__file__).parents[4] / "shared" / "samples"
@@ -414,3 +415,32 @@ def test_a_k_that_was_not_measured_is_refused_with_those_that_were():
     for look in (system.pass_hat, system.pass_at):
         with pytest.raises(ArgumentError, match=r"k must be one that was measured \(1, 2; see ks="):
             look(99)
+
+
+def test_a_system_among_many_gets_the_numbers_it_gets_alone_in_few_computations(monkeypatch):
+    rng = np.random.default_rng(2)
+    names = [f"s{i}" for i in range(12)]
+    passed = rng.random((12, 9, 6)) < rng.beta(3, 1, (12, 9, 1))
+    place = np.indices(passed.shape).reshape(3, -1)
+    trials = Trials.from_columns(
+        system=[names[i] for i in place[0]],
+        task=[f"t{i}" for i in place[1]],
+        passed=passed.ravel().tolist(),
+    )
+    plain, calls = mean_intervals.suite_bounds, []
+
+    def counted(cells, *rest):
+        calls.append(cells.tasks.shape)
+        return plain(cells, *rest)
+
+    monkeypatch.setattr(mean_intervals, "suite_bounds", counted)
+    together = measure(trials)
+    assert calls == [(24, 7)]
+    for name in names:
+        alone = measure(trials.where(system=name)).system()
+        for key, metric in together.system(name).metrics.items():
+            for scope in ("this_suite", "tasks_like_these"):
+                ours, theirs = (getattr(one, scope) for one in (metric, alone.metrics[key]))
+                assert ours.value == theirs.value
+                assert ours.interval.low == pytest.approx(theirs.interval.low, abs=1e-9)
+                assert ours.interval.high == pytest.approx(theirs.interval.high, abs=1e-9)

@@ -22,6 +22,7 @@ from passhat.analysis.reports.metrics import (
     RunGroups,
     SystemTrials,
     checked_bars,
+    compute_intervals_together,
     count_bars,
     default_ks,
     groupings_of,
@@ -98,6 +99,9 @@ from passhat.stats.variance import (
     variance_components,
 )
 
+# From so many systems on, intervals that are computed together save more than that takes.
+_MANY_SYSTEMS = 8
+
 
 def measure(
     trials: Trials | Sequence[Tally] | Any,
@@ -133,6 +137,9 @@ def measure(
     if not tables:
         raise ArgumentError("trials", "must hold at least one trial", 0)
     subjects = [SystemTrials.of(one, errors=options.errors) for one in tables]
+    if len(subjects) >= _MANY_SYSTEMS:
+        sides = [subject.evidence for subject in subjects]
+        compute_intervals_together(sides, options.ks, confidence=options.confidence)
     systems = tuple(_measure_system(subject, options, parts=True) for subject in subjects)
     notes = tuple(f"{one.name}: {note}" for one in sources_of(trials) for note in one.notes)
     if not isinstance(trials, Trials):

@@ -51,8 +51,10 @@ from passhat.stats.estimate import (
     independent_difference,
     isotonic,
 )
+from passhat.stats.mean_intervals import compute_together
 from passhat.stats.passk import pass_hat_k
 from passhat.stats.proportions import share_estimate
+from passhat.stats.sufficient_statistics import count_cells
 from passhat.stats.suite_mean import score_estimate, suite_estimates
 from passhat.stats.task_labels import bars_cleared
 
@@ -68,6 +70,20 @@ UNNAMED = "unnamed"
 def default_ks(evidence: Evidence) -> tuple[int, ...]:
     """Those of the k that people quote which the runs allow."""
     return tuple(k for k in KS if k <= max(1, evidence.typical_runs))
+
+
+def compute_intervals_together(
+    sides: Sequence[Evidence], ks: Sequence[int] | None, *, confidence: float
+) -> None:
+    """The intervals that `measure_metrics` will need for each of many systems, all at once."""
+    plain = [side for side in sides if side.tasks and side.family is None and side.weight is None]
+    compute_together(
+        (
+            (count_cells(side.runs, side.passes), sorted({*(ks or ()), *default_ks(side)}))
+            for side in plain
+        ),
+        confidence,
+    )
 
 
 def measure_metrics(

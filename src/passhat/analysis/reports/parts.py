@@ -397,15 +397,15 @@ def headline_k(system: SystemReport) -> int:
     Over fewer tasks at a larger k, the number would be of another suite. What a gate asked about
     comes first.
     """
-    asked = system.asked_k
-    if asked in system.ks and system.pass_hat(asked).value is not None:
+    asked, ks = system.asked_k, system.ks
+    if asked in ks and system.pass_hat(asked).value is not None:
         return asked
-    known = [k for k in system.ks if system.pass_hat(k).value is not None]
+    known = [k for k in ks if system.pass_hat(k).value is not None]
     whole = [k for k in known if k <= system.design.fewest_runs] or known
     modest = [k for k in whole if k <= HEADLINE_K]
     if modest and whole is not known:
         return max(modest)
-    return min(whole, default=min(system.ks, default=1))
+    return min(whole, default=min(ks, default=1))
 
 
 def common_k(systems: Iterable[SystemReport]) -> int:
@@ -422,8 +422,8 @@ def is_judged(system: SystemReport, k: int) -> bool:
     """Whether pass^k is known over as many tasks as the system's own headline."""
     if all_errored(system) or f"pass^{k}" not in system.metrics:
         return False
-    known = system.pass_hat(k).value is not None
-    return known and (k <= headline_k(system) or not is_partial(system.pass_hat(k)))
+    metric = system.pass_hat(k)
+    return metric.value is not None and (not is_partial(metric) or k <= headline_k(system))
 
 
 def all_errored(system: SystemReport) -> bool:
