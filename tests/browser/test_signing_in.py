@@ -50,7 +50,7 @@ def team(serve_site, tmp_path):
     site.access.token, site.access.reusable = SECRETS["PASSHAT_TOKEN"], True
     site.access.person_header = "X-Forwarded-User"
     port, provider = _free_port(), _free_port()
-    address = f"http://127.0.0.1:{port}"
+    address = site.access.public_url = f"http://127.0.0.1:{port}"
     (tmp_path / "apache.conf").write_text(_configuration(tmp_path, port, provider, site.port))
     login = ["node", HERE / "oidc_provider.mjs", str(provider), SECRETS["CLIENT_SECRET"]]
     apache = ["apache2", "-D", "FOREGROUND", "-f", tmp_path / "apache.conf"]
@@ -68,6 +68,12 @@ def test_a_person_signs_in_at_the_provider_and_comes_back_to_the_page_of_before(
     assert page.inner_text("[data-person]") == "ann@example.com"
     page.goto(team)
     assert page.inner_text("[data-person]") == "ann@example.com"
+    page.goto(f"{team}/run/latest")
+    page.get_by_text("Tag, note, rename or delete").click()
+    page.get_by_label("New tag").fill("baseline")
+    page.get_by_role("button", name="Tag", exact=True).click()
+    done = page.get_by_role("region", name="Notes and changes")
+    assert "ann@example.com tagged it baseline" in done.inner_text()
 
 
 def test_a_person_whom_the_rule_does_not_name_signs_in_and_sees_nothing(team, browser):

@@ -3,10 +3,13 @@
 import base64
 import http.client
 import os
+import re
 import shutil
 import socket
 import subprocess
 import time
+from html import unescape
+from urllib.parse import urlencode
 
 import pytest
 
@@ -76,6 +79,57 @@ def test_a_header_for_names_needs_a_token(tmp_path):
         make_access("127.0.0.1", exposed=False, token=TOKEN, person_header="no header\r\n")
     access = make_access("127.0.0.1", exposed=False, token=TOKEN, person_header="X-User")
     assert access.person_header == "X-User"
+
+
+def test_an_address_for_a_proxy_is_one_and_needs_a_token():
+    for wrong in ("evals.example", "ftp://evals.example", "https://", "https://evals.example/?a=b"):
+        with pytest.raises(ArgumentError, match="address of the proxy"):
+            make_access("127.0.0.1", exposed=False, token=TOKEN, public_url=wrong)
+    with pytest.raises(InputError, match="PASSHAT_TOKEN"):
+        make_access("127.0.0.1", exposed=False, token=None, public_url="https://evals.example")
+
+
+def test_the_origin_of_a_proxy_is_ours_only_through_the_proxy(site):
+    site.access.person_header, site.access.public_url = "X-User", "https://evals.example/team"
+    trusted = {"x-passhat-proxy": TOKEN, "x-user": "ann"}
+    token = {"token": site.access.form_token, "do": "note", "text": "seen"}
+    key = re.search(r"/team/run/(\w+)", site.ask("/runs", headers=trusted)[2])[1]
+
+    def post(**headers):
+        given = {"content-type": "application/x-www-form-urlencoded", **headers}
+        path = f"/run/{key}/change"
+        return site.ask(path, method="POST", headers=given, body=urlencode(token))
+
+    status, headers, _ = post(**trusted, origin="https://evals.example")
+    assert (status, headers["location"]) == (303, f"/team/run/{key}")
+    assert "ann" in site.ask(f"/run/{key}", headers=trusted)[2]
+    assert post(**trusted, origin="https://evil.example")[0] == 403
+    assert post(**trusted)[0] == 403
+    assert (
+        post(**trusted, origin="https://evals.example", **{"sec-fetch-site": "cross-site"})[0]
+        == 403
+    )
+    assert post(**site.cookie, origin="https://evals.example")[0] == 403
+    direct = site.get(f"/run/{key}")[2]
+    assert (f'"/run/{key}' in direct, "/team/" in direct) == (True, False)
+
+
+def test_every_link_leads_through_the_path_of_the_proxy(site):
+    site.access.person_header, site.access.public_url = "X-User", "https://evals.example/team/"
+    trusted = {"x-passhat-proxy": TOKEN, "x-user": "ann"}
+    seen, left = set(), ["/team/"]
+    while left:
+        path = left.pop()
+        status, _, text = site.ask(path.removeprefix("/team"), headers=trusted)
+        assert status == 200, path
+        if "html>" not in text:
+            continue
+        links = re.findall(r'(?:href|action|data-live|data-copy)="(/[^"]*)"', text)
+        assert [link for link in links if not link.startswith("/team/")] == [], path
+        new = {unescape(link).partition("#")[0] for link in links} - seen
+        seen |= new
+        left += [link for link in new if not link.endswith(("/events", "/change"))]
+    assert len(seen) > 15
 
 
 def test_nothing_can_be_changed_through_the_proxy(site):

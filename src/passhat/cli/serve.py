@@ -93,6 +93,11 @@ _BACKGROUND_SECONDS = 1.0
     metavar="NAME",
     help="The header in which your proxy names the person; requests without it are refused.",
 )
+@click.option(
+    "--public-url",
+    metavar="URL",
+    help="Where people reach your proxy, such as https://evals.example/passhat.",
+)
 @click.option("--read-only", is_flag=True, help="Let nobody tag, note, label, rename or delete.")
 @click.option("--no-transcripts", is_flag=True, help="Do not read transcripts; opens faster.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
@@ -104,6 +109,7 @@ def view(
     expose: bool,
     token: str | None,
     person_header: str | None,
+    public_url: str | None,
     read_only: bool,
     no_transcripts: bool,
     no_browser: bool,
@@ -135,6 +141,7 @@ def view(
             exposed=expose,
             token=token,
             person_header=person_header,
+            public_url=public_url,
             started=partial(_show_address, title, browser=not no_browser),
         )
 

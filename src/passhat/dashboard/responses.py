@@ -66,13 +66,13 @@ def render(template: str, **values: Any) -> str:
 
 
 def url(path: str, **query: Any) -> str:
-    """An address on this site; whatever comes from data is quoted.
+    """An address on this site, as the reader's browser has it; whatever comes from data is quoted.
 
     >>> url("/run/1f2e/task", task="a/b?&", page=None)
     '/run/1f2e/task?task=a%2Fb%3F%26'
     """
     known = [(name, value) for name, value in query.items() if value not in (None, "")]
-    return path + ("?" + urlencode(known, doseq=True) if known else "")
+    return ROOT.get() + path + ("?" + urlencode(known, doseq=True) if known else "")
 
 
 def _to_the_end(parts: Iterator[str]) -> Iterator[str]:
@@ -162,6 +162,8 @@ PROXY = "x-passhat-proxy"
 holds the token that the user chose."""
 PERSON: ContextVar[str] = ContextVar("person", default="")
 """Who asks, as the proxy says; shown on the pages of that request."""
+ROOT: ContextVar[str] = ContextVar("root", default="")
+"""The path under which a proxy has this site, for links on the pages of that request."""
 LONGEST_PERSON = 200
 LARGEST_FORM = 4096
 WRITABLE = re.compile(r"/run/[^/]+/(?:label|change)")
@@ -187,6 +189,7 @@ class Access:
 
     A token that the user chose, so that others can sign in, may be used again. `person_header` is
     the header in which the proxy must name the person it authenticated; "" if it need not.
+    `public_url` is where people reach the proxy, and so the origin of the forms that it passes on.
     """
 
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
@@ -194,6 +197,7 @@ class Access:
     reusable: bool = False
     spent: bool = False
     person_header: str = ""
+    public_url: str = ""
 
     def enter(self, token: str) -> bool:
         """Whether this token signs in; a one-time token is spent by it."""
@@ -265,6 +269,11 @@ def is_loopback(host: str) -> bool:
     return _is_address(host) and ipaddress.ip_address(host).is_loopback
 
 
+_BEHIND_A_PROXY = (
+    "Behind a proxy: start passhat view with --public-url, and let the proxy pass Origin on."
+)
+
+
 class Guard:
     """ASGI middleware; `door` renders the page that asks for, or sends, the token."""
 
@@ -300,8 +309,10 @@ class Guard:
             return await self._entrance(Request(scope, receive))
         cookies = cookie_parser(headers.get("cookie", ""))
         PERSON.set("")
+        proxied = self.access.trusts(headers.getlist(PROXY))
+        ROOT.set(urlsplit(self.access.public_url).path.rstrip("/") if proxied else "")
         if not self.access.knows(cookies.get(self.address.cookie, "")):
-            if not self.access.trusts(headers.getlist(PROXY)):
+            if not proxied:
                 return self.door(None, "This dashboard is open to the person who started it only.")
             if not self._names_a_person(headers):
                 return self.door(None, "The proxy does not say who you are.")
@@ -310,7 +321,9 @@ class Guard:
         if scope["method"] != "POST" or not WRITABLE.fullmatch(scope["path"]):
             return PlainTextResponse("Nothing here can be changed.\n", 405, {"allow": "GET, HEAD"})
         if not headers.get("origin"):
-            return PlainTextResponse("A form must be sent with its Origin.\n", 403)
+            return PlainTextResponse(
+                f"A form must be sent with its Origin. {_BEHIND_A_PROXY}\n", 403
+            )
         return None
 
     def _names_a_person(self, headers: Headers) -> bool:
@@ -327,9 +340,13 @@ class Guard:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self.address.answers_to(hosts[0]):
             return PlainTextResponse("This Host is not served here.\n", 421)
-        own = f"http://{hosts[0]}".lower()
-        if any(origin.lower() != own for origin in headers.getlist("origin")):
-            return PlainTextResponse("Requests of other sites are refused.\n", 403)
+        own = {f"http://{hosts[0]}".lower()}
+        if self.access.public_url and self.access.trusts(headers.getlist(PROXY)):
+            public = urlsplit(self.access.public_url)
+            own.add(f"{public.scheme}://{public.netloc}".lower())
+        if any(origin.lower() not in own for origin in headers.getlist("origin")):
+            told = f"Requests of other sites are refused. {_BEHIND_A_PROXY}\n"
+            return PlainTextResponse(told, 403)
         navigation = headers.get("sec-fetch-mode") == "navigate" and scope.get("method") == "GET"
         site = headers.get("sec-fetch-site", "none")
         if site not in ("none", "same-origin") and not navigation:

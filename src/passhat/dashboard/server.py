@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast, get_args
+from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,13 +103,16 @@ def serve(
     exposed: bool = False,
     token: str | None = None,
     person_header: str | None = None,
+    public_url: str | None = None,
     started: Callable[[str, Callable[[], str] | None], None],
 ) -> None:
     """Serve until interrupted; `started` gets the address to open, and what makes a new one.
 
     There is nothing to renew where the user chose the token: its address may be used again.
     """
-    access = make_access(host, exposed=exposed, token=token, person_header=person_header)
+    access = make_access(
+        host, exposed=exposed, token=token, person_header=person_header, public_url=public_url
+    )
     with closing(listen(host, port)) as listener:
         address = address_of(listener, host)
         server = make_server(reports, access=access, address=address)
@@ -125,12 +129,28 @@ def serve(
 
 
 def make_access(
-    host: str, *, exposed: bool, token: str | None, person_header: str | None = None
+    host: str,
+    *,
+    exposed: bool,
+    token: str | None,
+    person_header: str | None = None,
+    public_url: str | None = None,
 ) -> Access:
     """Loopback needs nothing; any other interface a flag and a token that the user chose.
 
-    A header that names people is believed only beside that token: without one it is refused.
+    A header that names people is believed only beside that token: without one it is refused, and
+    so is the address of a proxy.
     """
+    if public_url is not None:
+        place = urlsplit(public_url)
+        if place.scheme not in ("http", "https") or not place.netloc or place.query:
+            rule = "must be the address of the proxy, such as https://evals.example/passhat"
+            raise ArgumentError("public_url", rule, public_url)
+        if token is None:
+            raise InputError(
+                f"public_url {public_url}: a proxy shows that it is yours with a token; choose one "
+                "in PASSHAT_TOKEN"
+            )
     if person_header is not None and token is None:
         raise InputError(
             f"person_header {person_header}: is believed of a proxy that knows the token alone; "
@@ -148,7 +168,12 @@ def make_access(
     if len(token) < SHORTEST_CHOSEN_TOKEN:
         rule = f"must have at least {SHORTEST_CHOSEN_TOKEN} characters"
         raise ArgumentError("token", rule, f"{len(token)} characters")
-    return Access(token=token, reusable=True, person_header=person_header or "")
+    return Access(
+        token=token,
+        reusable=True,
+        person_header=person_header or "",
+        public_url=public_url or "",
+    )
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -687,7 +712,7 @@ class Pages:
     def search(self, request: Request) -> Response:
         """Suites, runs, systems and tasks that hold a text."""
         text = request.query_params.get("q", "").strip()
-        found = {}
+        found: dict[str, Sequence[Any]] = dict.fromkeys(("suites", "runs", "systems", "tasks"), ())
         if text:
             with self.reports.open() as history:
                 found = {
