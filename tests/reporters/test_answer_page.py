@@ -7,7 +7,7 @@ from passhat import render_html
 from passhat.analysis.comparing.comparison import compare
 from passhat.analysis.comparing.plots import plot_differences, plot_ranks
 from passhat.analysis.comparing.ranking import rank
-from passhat.analysis.planning.simulate import simulate
+from passhat.analysis.planning.simulate import demonstrate, simulate
 from passhat.reporters import render
 
 TRIALS = simulate(tasks=12, runs=6, rate={"new <b>": 0.9, "old": 0.5}, seed=3)
@@ -65,3 +65,19 @@ def test_the_trials_of_both_agents_stand_beside_each_task_in_order():
     plain = re.sub(r"<[^>]+>", "", text)
     for first, second in found.sequences.values():
         assert f"{second.translate(marks)}new &lt;b&gt;: {first.translate(marks)}" in plain
+
+
+def test_the_demo_says_two_numbers_and_draws_them_at_every_k():
+    found = demonstrate(seed=10)
+    text = render_html(found)
+    system = found.report.systems[0]
+    heads = re.findall(r'<div data-at-k="(\d+)"[^>]*><(?:h1|p) class="h1[^"]*">(.*?)</', text)
+    assert [int(k) for k, _ in heads] == [one.k for one in system.decay.pass_hat]
+    assert heads[0][1].endswith("?")  # at one trial there is one number, and a question
+    for (_, head), at, hat in zip(
+        heads[1:], system.decay.pass_at[1:], system.decay.pass_hat[1:], strict=True
+    ):
+        can, always = (round(100 * one.estimate.value) for one in (at, hat))
+        assert head == f"{can}% can.<br>{always}% always."
+        assert f'aria-label="{can} of 100 squares"' in text
+    assert text.count("<h1") == 1

@@ -82,6 +82,18 @@ class Check:
     expected: str = ""
     found: str = ""
 
+    @property
+    def compared(self) -> tuple[str, str]:
+        """What was expected and what was found; a matcher of a suite says both in its message.
+
+        >>> Check(target="answer", message="expected to contain '24', got 'no idea'").compared
+        ("to contain '24'", "'no idea'")
+        """
+        if self.expected or self.found or not self.message.startswith("expected "):
+            return self.expected, self.found
+        wanted, got, found = self.message.removeprefix("expected ").partition(", got ")
+        return (wanted, found) if got else ("", "")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:

@@ -462,16 +462,21 @@ def ending_text(transcript: Transcript) -> str:
 
 def check_cards(checks: tuple[Check, ...]) -> tuple[CheckCard, ...]:
     """The checks, those that failed first."""
-    cards = [
-        CheckCard(
-            name=safe_passage(" ".join(part for part in (one.target, one.matcher) if part)),
-            failed=one.score is not None and one.score < 1,
-            text=safe_passage(one.message),
-            expected=safe_passage(one.expected),
-            found=safe_passage(one.found),
+    cards = []
+    for one in checks:
+        failed = one.score is not None and one.score < 1
+        expected, found = one.compared if failed else ("", "")
+        # What stands below as expected and done is not said twice.
+        twice = bool(expected) and expected != one.expected
+        cards.append(
+            CheckCard(
+                name=safe_passage(" ".join(part for part in (one.target, one.matcher) if part)),
+                failed=failed,
+                text="" if twice else safe_passage(one.message),
+                expected=safe_passage(expected),
+                found=safe_passage(found),
+            )
         )
-        for one in checks
-    ]
     return tuple(sorted(cards, key=lambda card: not card.failed))
 
 

@@ -412,6 +412,7 @@ def _grouped(
         differing = (by_run[run.key].arguments for run in runs) if kind == OTHER else ()
         names = Counter(name for arguments in differing for name in arguments)
         broken = _broken(runs[0]) if kind == CHECK else []
+        sides = broken[0].compared if broken else ("", "")
         category = Category(
             kind=kind,
             what=what,
@@ -420,8 +421,8 @@ def _grouped(
             tasks=tuple(sorted({run.task for run in runs}, key=natural_key)),
             example=runs[0].key,
             runs=tuple(run.key for run in runs),
-            expected=broken[0].expected[:_LONGEST_EXPECTED] if broken else "",
-            found=broken[0].found[:_LONGEST_EXPECTED] if broken else "",
+            expected=sides[0][:_LONGEST_EXPECTED],
+            found=sides[1][:_LONGEST_EXPECTED],
         )
         categories.append(category)
     return tuple(sorted(categories, key=lambda one: (-one.count, one.kind, one.what)))

@@ -95,16 +95,7 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   button.hidden = false;
   button.addEventListener("click", async () => {
     const address = new URL(button.dataset.copy, location.href).href;
-    try {
-      await navigator.clipboard.writeText(address);
-    } catch { // not offered where the connection is not encrypted
-      const box = Object.assign(document.createElement("textarea"), { value: address });
-      document.body.append(box);
-      box.select();
-      document.execCommand("copy");
-      box.remove();
-      button.focus();
-    }
+    await copyText(address, button);
     button.textContent = "Copied";
     setTimeout(() => (button.textContent = "Copy link"), 2000);
   });

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,11 @@ import msgspec
 from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode, read_file
 from passhat.ingest.readers import Reading, TrialTable
+from passhat.ingest.transcripts import end_room, sibling_text
 from passhat.messages import few, plural
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap
+from passhat.records.transcript import Check, Transcript, Turn
 
 READING = Reading(
     format="SWE-bench report",
@@ -86,6 +88,14 @@ class _Instance(msgspec.Struct):
     resolved: bool
     patch_is_None: bool = False  # noqa: N815 # the tool's own spelling
     patch_exists: bool = True
+    patch_successfully_applied: Any = None
+    tests_status: Any = None
+
+
+_ASKED_OF_TESTS = {
+    "FAIL_TO_PASS": "tests that the change must make pass",
+    "PASS_TO_PASS": "tests that passed before",
+}
 
 
 class _Prediction(msgspec.Struct):
@@ -115,6 +125,46 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     return _table(
         endings, system=system, notes=notes, run=run, read_as={"format": vintage, "system": found}
     )
+
+
+def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
+    """Which tests failed, as the report of one instance says; the patch and output beside it."""
+    if not _is_instance(document):
+        return
+    most = end_room(document.limits.max_transcript) // 2
+    for one in document.decode(dict[str, _Instance]).values():
+        checks = tuple(_checks(one))
+        said = sibling_text(document, "test_output.txt", most=most) or "\n".join(
+            f"{check.target}: {check.message or check.found}" for check in checks
+        )
+        patch = sibling_text(document, "patch.diff", most=most)
+        turns = (Turn(role="tests", text=said),) if said else ()
+        yield Transcript(messages=turns, checks=checks, diff=patch)
+
+
+def _checks(one: _Instance) -> Iterator[Check]:
+    if one.patch_is_None or not one.patch_exists:
+        yield Check(target="patch", score=0.0, expected="a change", found="no change was submitted")
+    elif one.patch_successfully_applied is False:
+        expected = "a change that applies to the repository"
+        yield Check(target="patch", score=0.0, expected=expected, found="it does not apply")
+    kinds = one.tests_status if isinstance(one.tests_status, dict) else {}
+    for kind, tests in kinds.items():
+        passed, failed = (_names(tests, ending) for ending in ("success", "failure"))
+        if not passed and not failed:
+            continue
+        yield Check(
+            target=_ASKED_OF_TESTS.get(str(kind), str(kind)),
+            score=0.0 if failed else 1.0,
+            message=f"{len(passed):,} of {plural(len(passed) + len(failed), 'test')} passed",
+            expected="all of them pass" if failed else "",
+            found="\n".join(f"{name} failed" for name in failed),
+        )
+
+
+def _names(tests: object, ending: str) -> list[str]:
+    listed = tests.get(ending) if isinstance(tests, dict) else None
+    return [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
 
 
 def _is_instance(document: Document) -> bool:

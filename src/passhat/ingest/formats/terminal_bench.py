@@ -130,12 +130,26 @@ def _transcript(document: Document, folder: tuple[str, ...], trial: _Spoken) -> 
     files.add("terminal", *folder, "panes", "post-agent.txt")
     files.add("tests", *folder, "panes", "post-test.txt")
     turns = files.turns()
-    if not turns:
-        return None
     tests = trial.parser_results if isinstance(trial.parser_results, dict) else {}
+    if not turns and not tests:
+        return None
+    # A submission keeps no logs, but says which tests failed.
+    asked = (Turn(role="user", text=as_text(trial.instruction)),) if trial.instruction else ()
     return Transcript(
-        messages=turns,
-        checks=tuple(Check(target=name, message=as_text(word)) for name, word in tests.items()),
+        messages=turns or asked,
+        checks=tuple(_check(name, as_text(word)) for name, word in tests.items()),
+    )
+
+
+def _check(test: str, word: str) -> Check:
+    """One test; it says "passed" or "failed" and no more."""
+    passed = word == "passed"
+    return Check(
+        target=test,
+        score=float(passed),
+        message="" if passed else word,
+        expected="" if passed else "the test passes",
+        found="" if passed else f"the test {word}",
     )
 
 

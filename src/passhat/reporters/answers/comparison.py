@@ -796,7 +796,7 @@ def comparison_page(comparison: Comparison, options: DisplayOptions) -> Mapping[
     if not isinstance(said, PageTranscripts):
         said = fit_compared(comparison, said or {})
     links = _links(comparison, said, options.first_trial)
-    numbers = _numbers(comparison, options.scope)
+    numbers = comparison_numbers(comparison, options.scope)
     asked = comparison.headline.name
     k = 1 if asked == "mean_score" else int(asked.removeprefix("pass^"))
     by_k = [one for one in numbers if one["k"]] if asked != "mean_score" or numbers[0]["k"] else []
@@ -858,7 +858,7 @@ def _links(comparison: Comparison, said: PageTranscripts, first_trial: int) -> T
     }
 
 
-def _numbers(comparison: Comparison, scope: Scope | None) -> list[dict[str, Any]]:
+def comparison_numbers(comparison: Comparison, scope: Scope | None = None) -> list[dict[str, Any]]:
     """Each number with its difference, on one scale; `k` is 0 for a mean of partial scores."""
     found = [one for one in _distinct(comparison) if one.value is not None]
     ends = [e for one in found for interval in both_intervals(one) if interval

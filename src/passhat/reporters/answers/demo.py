@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from passhat.analysis.planning.simulate import Demonstration
-from passhat.analysis.reports.parts import SystemReport
+from passhat.analysis.reports.parts import SystemReport, TaskRow
 from passhat.messages import plural
 from passhat.reporters.answer import (
     Answer,
@@ -19,6 +19,7 @@ from passhat.reporters.answer import (
     Remark,
     Table,
 )
+from passhat.reporters.answers.comparison import called, comparison_numbers
 from passhat.reporters.answers.report import ReportAnswer
 from passhat.reporters.answers.report_blocks import report_figures
 from passhat.reporters.formatting import (
@@ -27,6 +28,7 @@ from passhat.reporters.formatting import (
     short,
     signed_span,
     span,
+    value_of,
 )
 from passhat.stats.estimate import Unavailable
 
@@ -39,6 +41,7 @@ class DemoAnswer(Answer[Demonstration]):
     """Two made-up agents, and what surprises in them."""
 
     name = "demo"
+    template = "demo.html"
 
     def title(self) -> str:
         return "A demonstration with two made-up agents"
@@ -70,6 +73,63 @@ class DemoAnswer(Answer[Demonstration]):
 
     def provenance(self) -> Provenance | None:
         return self.result.report.provenance
+
+    def page(self, options: DisplayOptions) -> Mapping[str, Any]:
+        """Two shares as two times a hundred squares, at every k; then the other two surprises."""
+        found = self.result
+        system = found.report.systems[0]
+        once = {one.k: value_of(one.estimate) for one in system.decay.pass_at}
+        streaks = {one.k: value_of(one.estimate) for one in system.decay.pass_hat}
+        at_k = [
+            _at_k(k, can, always)
+            for k, can in once.items()
+            if can is not None and (always := streaks.get(k)) is not None
+        ]
+        design = system.design
+        row = _unproven(system)
+        return {
+            "headline": f"{at_k[0]['can']}% can." if at_k else self.title(),
+            "at_k": at_k,
+            "k": found.k,
+            "made_of": f"A made-up agent: {plural(design.tasks, 'task')}, "
+            f"{plural(design.typical_runs, 'trial')} of each. No key, no network.",
+            "decay": found.report.plots.decay(system.name),
+            "lead": _lead(found),
+            "number": next(iter(comparison_numbers(found.comparison))),
+            "names": called(found.comparison),
+            "not_proof": _not_proof(found),
+            "row": row,
+            "ways": WAYS_ON,
+        }
+
+
+WAYS_ON = (
+    (
+        "You have results",
+        "A log of any tool: Inspect, promptfoo, tau-bench, JUnit, CSV.",
+        "passhat report YOUR_RESULTS",
+    ),
+    ("You have an agent", "A suite that runs at once; then put your agent in.", "passhat init"),
+    ("You changed something", "Is the new one better, or is it noise?", "passhat compare NEW OLD"),
+)
+"""What to do after the demonstration."""
+
+
+def _at_k(k: int, can: float, always: float) -> dict[str, Any]:
+    """The two shares at one k, in whole percent; at k = 1 they are one number."""
+    shares = [round(100 * can), round(100 * always)]
+    if k == 1:
+        text = f"It works {shares[0]}% of the time. How often does it work every time?"
+        return {"k": k, "can": shares[0], "always": shares[1], "title": [text], "text": ""}
+    return {
+        "k": k,
+        "can": shares[0],
+        "always": shares[1],
+        "title": [f"{shares[0]}% can.", f"{shares[1]}% always."],
+        "text": f"Give it {k} tries and it solves a task {shares[0]}% of the time (pass@{k}). Ask "
+        f"it {k} times and it is right every time for only {shares[1]}% (pass^{k}). Benchmarks "
+        "print the first number; your users live with the second.",
+    }
 
 
 def _table(found: Demonstration) -> Table:
@@ -112,10 +172,14 @@ def _lead(found: Demonstration) -> str:
 
 def _not_proof(found: Demonstration) -> str:
     """Passing every time so far does not make a task safe."""
-    system = found.report.systems[0]
-    few = [row for row in system.tasks.labelled("undecided") if row.passed == row.runs]
-    if not few:
+    row = _unproven(found.report.systems[0])
+    if row is None:
         return "A task that always passed so far may still fail: passhat says how sure it is."
-    row = min(few, key=lambda row: (row.more_runs or 10**9, row.name))
     more = f"about {plural(row.more_runs, 'more trial')}" if row.more_runs else "more trials"
     return f"{row.passed} of {row.runs} is not proof: {short(row.name)} needs {more}."
+
+
+def _unproven(system: SystemReport) -> TaskRow | None:
+    """The task that passed every trial and needs the fewest more to be called solid."""
+    few = [row for row in system.tasks.labelled("undecided") if row.passed == row.runs]
+    return min(few, key=lambda row: (row.more_runs or 10**9, row.name), default=None)

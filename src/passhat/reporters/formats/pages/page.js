@@ -152,6 +152,27 @@ if (slider) {
   show();
 }
 
+const copyText = async (text, button) => {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch { // not offered where the connection is not encrypted
+    const box = Object.assign(document.createElement("textarea"), { value: text });
+    document.body.append(box);
+    box.select();
+    document.execCommand("copy");
+    box.remove();
+    button.focus();
+  }
+};
+for (const button of document.querySelectorAll("[data-copy-text]")) {
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    await copyText(button.dataset.copyText, button);
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = "Copy"), 2000);
+  });
+}
+
 const named = (hash) => (hash ? document.getElementById(decodeURIComponent(hash.slice(1))) : null);
 
 // A link to a task or a system opens what it is folded into.
