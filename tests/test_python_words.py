@@ -30,6 +30,7 @@ PARTS_OF_COMMANDS = {
     "reporters/answers/report_blocks.py": {"--by", "--tasks"},
     "history/runs.py": {"--porcelain", "--branch", "--untracked-files"},
     "journeys/new_suite.py": {"--until-decided"},
+    "runner/preflight.py": {"--version"},
     "records/coding_agents.py": {
         *("--analytics-disable", "--approval-mode", "--dangerously-bypass-approvals-and-sandbox"),
         *("--dangerously-skip-permissions", "--format", "--json", "--message", "--model"),

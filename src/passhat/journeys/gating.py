@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import ChangeReview
     from passhat.analysis.gates.stopping import StoppingRule
     from passhat.history import Run
-    from passhat.journeys.run_store import OpenRun
+    from passhat.journeys.run_store import Arms, OpenRun
     from passhat.records import ErrorPolicy, Pairing, Suite, Transcripts, Trials
 
 FALSE_ALARMS = 0.001
@@ -662,21 +662,45 @@ def floored(suite: Suite) -> frozenset[str]:
     )
 
 
-def baselines_of(gates: Sequence[Gate], suite: Suite, opened: OpenRun) -> dict[str, Trials]:
-    """The runs that gates compare with, from the history: by tag, branch, commit or key."""
+def baselines_of(
+    gates: Sequence[Gate], suite: Suite, opened: OpenRun, arms: Arms
+) -> dict[str, Trials]:
+    """The runs that gates compare with, from the history: by tag, branch, commit or key.
+
+    An agent of the suite that is not run this time is taken from the newest run that has it as it
+    is now, by its `arms`.
+    """
     baselines = {}
     for name in _baseline_names(gates, suite):
-        history, run = opened.baseline(name)
-        baselines[name] = history.trials(run)
+        history, run = opened.baseline(name, arms.get(name))
+        trials = history.trials(run)
+        baselines[name] = trials.where(system=name) if name in arms else trials
     return baselines
 
 
-def days_of_baselines(gates: Sequence[Gate], suite: Suite, opened: OpenRun) -> dict[str, Days]:
+def days_of_baselines(
+    gates: Sequence[Gate], suite: Suite, opened: OpenRun, arms: Arms
+) -> dict[str, Days]:
     """How much runs of the suite differ from day to day, for each of these baselines."""
     return {
-        name: days_around(*opened.baseline(name), opened.run, "fail")
+        name: days_around(
+            *opened.baseline(name, arms.get(name)),
+            opened.run,
+            "fail",
+            system=name if name in arms else None,
+        )
         for name in _baseline_names(gates, suite)
     }
+
+
+def resting_arms(gates: Sequence[Gate], suite: Suite, whole: Suite) -> Arms:
+    """The agents that gates compare with and that are in the whole suite, but not run this time."""
+    from passhat.runner.preflight import arm_of
+
+    tasks = {task.name for task in suite.tasks}
+    kept = replace(whole, pairings=tuple(p for p in whole.pairings if p.task.name in tasks))
+    names = [name for name in _baseline_names(gates, suite) if name in kept.systems]
+    return {name: arm_of(kept, name) for name in names}
 
 
 def _baseline_names(gates: Sequence[Gate], suite: Suite) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -70,9 +70,15 @@ class StoredRun:
         """How to add runs to this run; None if that is not possible."""
         return more_runs(self.run, self.run.key, self.store)
 
-    def baseline(self, name: str) -> tuple[History, Run]:
-        """The earlier run that a gate compares with: by tag, branch, commit or key."""
+    def baseline(self, name: str, arm: Mapping[str, str] | None = None) -> tuple[History, Run]:
+        """The earlier run that a gate compares with: by tag, branch, commit or key.
+
+        With an `arm`, it is the newest one in which the agent of that name was like this.
+        """
         from passhat.history.runs import look_up_baseline
+
+        if arm is not None:
+            return self.history, _run_of_arm(self.history, self.run, name, arm)
 
         # The newest run of a branch may be this one: the baseline is the one before it.
         return self.history, look_up_baseline(self.history, name, judged=self.run).run
@@ -104,7 +110,7 @@ class UnstoredRun:
     results: None = None
     more_runs: None = None
 
-    def baseline(self, name: str) -> NoReturn:
+    def baseline(self, name: str, arm: Mapping[str, str] | None = None) -> NoReturn:
         """Refuse a gate that compares with an earlier run."""
         raise HistoryError(f"no_worse_than {name}: a run without a store knows no earlier runs")
 
@@ -122,6 +128,46 @@ class UnstoredRun:
 
 
 OpenRun = StoredRun | UnstoredRun
+
+Arms = Mapping[str, Mapping[str, str]]
+"""What the trials of agents depend on, by the agent: see `runner.preflight.arm_of`."""
+
+
+def _run_of_arm(history: History, judged: Run, name: str, arm: Mapping[str, str]) -> Run:
+    """The newest finished run of a suite in which an agent was as it is now."""
+    changed = ""
+    for run in history.runs(suite=judged.suite):
+        stored = run.options.get("arms", {}).get(name)
+        if stored is None or run.id == judged.id or run.status != "finished":
+            continue
+        differs = [
+            f"its {word} was {stored.get(word) or 'none'} and is {now or 'none'}"
+            if word in ("model", "agent")
+            else f"its {word} {'has' if word == 'program' else 'have'} changed"
+            for word, now in arm.items()
+            if stored.get(word) != now
+        ]
+        if not differs:
+            return run
+        changed = changed or f"its trials in run {run.key} cannot stand in for it: {differs[0]}"
+    raise HistoryError(
+        f"a gate compares with {name}, which is not run this time, and "
+        f"{changed or f'no finished run in {history.name} has it'}; run both agents"
+    )
+
+
+def _arms(suite: Suite, earlier: Arms) -> Arms:
+    """What the trials of each agent depend on; where that is not as before, both are named."""
+    from passhat.runner.preflight import arm_of
+
+    found = {}
+    for name in suite.systems:
+        before, now = earlier.get(name, {}), arm_of(suite, name)
+        found[name] = {
+            word: f"{before[word]}, then {value}" if before.get(word, value) != value else value
+            for word, value in now.items()
+        }
+    return found
 
 
 @contextmanager
@@ -151,7 +197,9 @@ def open_run(
     with History.open(store) as history:
         if resumed is not None:
             run = history.find_run(resumed)
+            planned["arms"] = _arms(suite, run.options.get("arms", {}))
         else:
+            planned["arms"] = _arms(suite, {})
             run = history.start_run(
                 suite.name,
                 suite_hash=suite.digest,

@@ -37,6 +37,7 @@ from passhat.journeys.gating import (
     is_sequential,
     quarantined,
     refuse_pointless,
+    resting_arms,
     stopping_rule,
     too_few_to_pass,
     verdicts_on,
@@ -55,6 +56,7 @@ from passhat.journeys.run_request import (
 )
 from passhat.journeys.run_store import (
     STORE_WAIT_SECONDS,
+    Arms,
     OpenRun,
     StoredRun,
     not_resumable,
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import (
         Failure,
         JudgeBill,
+        Lift,
         Reasons,
         RunAnswer,
         ToolCoverage,
@@ -188,6 +191,7 @@ def resume_run(
         _refuse_fewer_runs(apply_request(loaded, earlier), earlier, runs)
     job = RunJob(
         suite=suite,
+        whole=loaded,
         request=request,
         store=store,
         resumed=stored.key,
@@ -325,10 +329,12 @@ JUDGED_BEFORE = (
 class RunJob:
     """One start of a run: what is run, where it is stored, and which stored run it continues.
 
-    `extended` says that runs are added to a plan that was judged before.
+    `extended` says that runs are added to a plan that was judged before. `whole` is the suite as
+    its file has it: the request may leave out agents that gates compare with.
     """
 
     suite: Suite
+    whole: Suite
     request: RunRequest
     store: str | Path | None = None
     resumed: str | None = None
@@ -355,6 +361,12 @@ class RunJob:
         if self.request.shard is not None:
             return ()  # a part of the trials decides nothing
         return gates_of(self.suite, self.request.require)
+
+    @property
+    def resting(self) -> Arms:
+        """The agents that gates compare with and that this request leaves out."""
+        whole = apply_request(self.whole, replace(self.request, only=()))
+        return resting_arms(self.gates, self.suite, whole)
 
     @property
     def sequential(self) -> bool:
@@ -391,6 +403,7 @@ def prepare(
     earlier = same_run(store, suite, request) if resume and store is not None else None
     return RunJob(
         suite=suite,
+        whole=loaded,
         request=request,
         store=store,
         resumed=None if earlier is None else earlier.key,
@@ -427,7 +440,8 @@ def execute(
         ) as opened,
     ):
         # Before anything is paid for: a missing baseline is an error of the request.
-        baselines = baselines_of(job.gates, job.suite, opened)
+        arms = job.resting
+        baselines = baselines_of(job.gates, job.suite, opened, arms)
         rule = job.rule(baselines)
         before = 0 if opened.run is None else opened.run.trials
         if rule is None and job.resumed is not None and before < job.suite.trials:
@@ -448,7 +462,7 @@ def execute(
                 job.gates,
                 job.suite,
                 baselines=baselines,
-                days=days_of_baselines(job.gates, job.suite, opened) if baselines else None,
+                days=(days_of_baselines(job.gates, job.suite, opened, arms) if baselines else None),
                 judged_at=job.request.judged_at,
             )
             if rule is None
@@ -460,6 +474,7 @@ def execute(
             opened,
             trials=table,
             verdicts=verdicts,
+            baselines=baselines,
             transcripts=transcripts,
             coverage_threshold=job.request.coverage_threshold,
             notes=_notes(job, rule, added=len(result.trials) - before),
@@ -639,6 +654,7 @@ def build_answer(
     *,
     trials: Trials,
     verdicts: Verdicts | None,
+    baselines: Mapping[str, Trials] | None = None,
     transcripts: bool,
     coverage_threshold: float | None = None,
     notes: Sequence[str] = (),
@@ -679,6 +695,7 @@ def build_answer(
             if judges and not nothing_ran
             else ()
         ),
+        lifts=() if nothing_ran else tuple(_lifts(suite, trials, verdicts, baselines or {})),
         failures=_gather_failures(result, reasons),
         reasons=reasons,
         unread=sum(trial.outcome is Outcome.FAILED for trial in unread),
@@ -698,6 +715,29 @@ def build_answer(
         more_runs=opened.more_runs,
     )
     return replace(answer, incomplete=_incomplete(answer, suite, result))
+
+
+def _lifts(
+    suite: Suite, trials: Trials, verdicts: Verdicts | None, baselines: Mapping[str, Trials]
+) -> Iterator[Lift]:
+    """Each agent against the other agent of the suite that a gate compares it with."""
+    from passhat.analysis.gates.gate import NoWorseRequirement
+    from passhat.analysis.gates.run_answer import lift_of
+
+    systems = {pairing.system.name: pairing.system for pairing in suite.pairings}
+    for verdict in verdicts or ():
+        demand = verdict.gate.demand
+        if not isinstance(demand, NoWorseRequirement):
+            continue
+        name, other = demand.baseline, baselines.get(demand.baseline)
+        if name in trials.systems:
+            other = trials.where(system=name)
+        if other is None or other.systems != (name,):
+            continue  # an earlier run of the same agent: `passhat compare` tells about it
+        added = getattr(systems.get(verdict.system), "add_files", ())
+        places = [Path(place).name for place in added]
+        lift = lift_of(verdict, trials.where(system=verdict.system), other, added=places)
+        yield lift if name in trials.systems else replace(lift, reused=other.sources[0].name)
 
 
 def _cause(trials: Trials, result: RunResult, opened: OpenRun) -> str | None:

@@ -82,6 +82,9 @@ USER_MARKS = (*USER_FLAGS, "user:silent", "user:max-turns")
 NOT_REVIEWED = "not reviewed"
 """The tag of a task in a wording that no person has read."""
 
+USED = "used:"
+"""What tags of a run begin with that name a file of `add_files:` which the agent made use of."""
+
 LEFT_OUT = "left out"
 """The fact that names what a reader saw and did not use."""
 

@@ -38,7 +38,7 @@ from passhat.records import (
 )
 from passhat.records.ledger import CallKey, both
 from passhat.records.suite import TARGETS, target_root
-from passhat.records.trial import STEP_FAILED, STEP_PASSED
+from passhat.records.trial import STEP_FAILED, STEP_PASSED, USED
 from passhat.runner.agents.agent_output import ANSWERS, TELLING, is_amount
 from passhat.runner.agents.conversation import (
     Agent,
@@ -495,7 +495,7 @@ class Result:
             weight=pairing.task.weight,
             base=pairing.task.base,
             at=pairing.task.at,
-            tags=(*pairing.task.tags, *self._marks()),
+            tags=(*pairing.task.tags, *self._marks(pairing.system)),
             error=self.error,
             started=started,
         )
@@ -552,8 +552,8 @@ class Result:
             said.append({"role": "assistant", "text": answer})
         return said
 
-    def _marks(self) -> tuple[str, ...]:
-        """Tags: the steps that passed, the faults injected, and what the agent did next."""
+    def _marks(self, system: System) -> tuple[str, ...]:
+        """Tags: the steps that passed, the faults injected, and what the agent did and used."""
         ends = {True: STEP_PASSED, False: STEP_FAILED}
         marks = [f"{ends[grade.passed]}{name}" for name, grade in self.steps]
         if self.user is not None:
@@ -563,6 +563,16 @@ class Result:
             marks += [
                 f"after-fault:{reaction(self.conversation.calls, index, self.seen.answer)}"
                 for index in self.conversation.broken
+            ]
+        if isinstance(system, CommandSystem) and system.add_files:
+            from passhat.runner.workspaces import added_file
+
+            read = set().union(*(gateway.read for gateway in self.gateways))
+            added = (added_file(*one) for one in system.add_files.items())
+            marks += [
+                f"{USED}{one.name}"
+                for one in added
+                if one.name in read or any(map(one.is_called_by, self.seen.tool_calls))
             ]
         return tuple(dict.fromkeys(marks))
 

@@ -654,7 +654,7 @@ def setup_of(pairing: Pairing, suite: Suite) -> dict[str, Any]:
     parts = {
         "prompt": task.prompt,
         "steps": [step.prompt for step in task.steps],
-        "images": [_digest(path) for path in task.images],
+        "images": [file_digest(path) for path in task.images],
         "server_prompt": task.server_prompt,
         "resources": task.resources,
         "values": dict(task.values),
@@ -669,7 +669,7 @@ def setup_of(pairing: Pairing, suite: Suite) -> dict[str, Any]:
             asked["command"] = list(system.argv)
             if system.model is not None:
                 asked["model"] = system.model.name
-                asked["add_files"] = {name: _digest(f) for name, f in system.add_files.items()}
+                asked["add_files"] = {name: file_digest(f) for name, f in system.add_files.items()}
         case PythonSystem():
             asked["python"] = system.function
         case HttpSystem():
@@ -715,7 +715,7 @@ def _sorted_json(value: Any) -> str:
     return msgspec.json.encode(value, order="sorted", enc_hook=str).decode()
 
 
-def _digest(path: Path) -> str:
+def file_digest(path: Path) -> str:
     """A name, and a hash of the file, or of all files of the folder."""
     whole = hashlib.blake2b(digest_size=8)
     if path.is_dir():

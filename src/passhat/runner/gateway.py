@@ -52,6 +52,8 @@ from passhat.runner.spending import BudgetedModel, Exhausted, RunSpending, most_
 if TYPE_CHECKING:
     import httpx2
 
+    from passhat.runner.workspaces import AddedFile
+
 LONGEST_HEAD = 2**16
 LONGEST_BODY = 64 * 2**20
 MOST_REFUSALS = 20
@@ -118,7 +120,8 @@ class Gateway:
     `names` are variables that lead a certain program here, besides those of its model's API.
     An agent with a `model` is answered by the `cassette` where that knows the answer, else by the
     `upstream`; a replay has none. All attempts of a trial share the `steps` of its calls, how many
-    of them were `alike`, and `charge`, which says when the budget of the trial is used up.
+    of them were `alike`, and `charge`, which says when the budget of the trial is used up. Of the
+    files that were `added` for the agent, `read` has the names of those that its model was shown.
     """
 
     def __init__(
@@ -134,7 +137,9 @@ class Gateway:
         journal: JournalCache | None = None,
         cassette: ResponseCache | None = None,
         charge: Charge = lambda reply: False,
+        added: Iterable[AddedFile] = (),
     ) -> None:
+        self._added, self.read = tuple(added), set[str]()
         self._network = tuple(network)
         self._place, self._steps = place or CallKey(), steps or itertools.count()
         self._alike = Counter[str]() if alike is None else alike
@@ -342,6 +347,11 @@ class Gateway:
         if self._over.done():
             await _send_error(writer, 429, "the budget of the trial is used up")
             return
+        self.read |= {
+            one.name
+            for one in self._added
+            if one.name not in self.read and one.is_in(asked.content)
+        }
         model = str(body.get("model") or _model_in(asked.path))
         likeness = _likeness(form, model, body)
         number, self._alike[likeness] = self._alike[likeness], self._alike[likeness] + 1

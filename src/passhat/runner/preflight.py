@@ -1,10 +1,14 @@
-"""Whether the programs and functions of a suite are there, before anything is started."""
+"""Which programs and functions a suite has, and whether they are there, before it is run."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import shutil
+import subprocess
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
@@ -142,6 +146,91 @@ def lacks_program(what: System | Server, directory: Path) -> str | None:
 
         return f'there is no program "{program}": {CODING_AGENTS[agent].install}'
     return f'there is no program "{program}": install it, or give its path'
+
+
+# What trials depend on, so that those of an earlier run can stand in for new ones.
+
+
+def arm_of(suite: Suite, name: str) -> dict[str, str]:
+    """What the trials of a system depend on: model, agent or program, tasks, and their fixtures.
+
+    Trials of two runs are alike where all of it is the same. What consists of files is told by a
+    hash of them, a coding agent by its version.
+    """
+    from passhat.runner.cassettes import file_digest, plain, setup_of
+
+    pairings = [pairing for pairing in suite.pairings if pairing.system.name == name]
+    system = pairings[0].system
+    tasks, files = {}, dict[str, str]()
+    for pairing in pairings:
+        task = pairing.task
+        expected = plain([*task.expectations(), task.pass_score])
+        tasks[task.name] = [setup_of(pairing, suite), expected, task.setup]
+        if (given := task.workspace) is not None:
+            if given.source is not None and str(given.source) not in files:
+                files[str(given.source)] = given.commit or file_digest(given.source)
+            files |= {place: file_digest(source) for place, source in given.files}
+        for one in task.expectations():
+            for word in one.options.get("files", ()) if one.matcher == "tests" else ():
+                files[word] = files.get(word) or file_digest(suite.directory / word)
+    if isinstance(system, CommandSystem):
+        files |= {place: file_digest(source) for place, source in system.add_files.items()}
+    model = getattr(system, "model", None)
+    return {
+        "model": "" if model is None else str(model.name),
+        "agent": _version(system),
+        "program": _program_digest(system, suite.directory),
+        "tasks": _hash(tasks),
+        "fixtures": _hash(sorted(files.values())),
+    }
+
+
+def _hash(value: object) -> str:
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _program_digest(system: System, directory: Path) -> str:
+    """A hash of the files that a command names; empty for what has a version, or is no command."""
+    if not isinstance(system, CommandSystem) or system.agent is not None:
+        return ""
+    from passhat.runner.cassettes import file_digest
+
+    words = [shutil.which(system.argv[0]) or system.argv[0], *system.argv[1:]]
+    return _hash([file_digest(file) for w in words if _is_file(file := directory / w)])
+
+
+def _version(system: System) -> str:
+    """The version of a coding agent.
+
+    No other program is asked for its own: who knows what it does with `--version`.
+    """
+    if not isinstance(system, CommandSystem) or system.agent is None:
+        return ""
+    path = system.env["PATH"].reveal() if "PATH" in system.env else None
+    if (found := shutil.which(system.argv[0], path=path)) is None:
+        return ""
+    for folder in Path(found).resolve().parents:
+        if "node_modules" not in folder.parts:
+            break  # npm has not put it there
+        if (package := folder / "package.json").is_file():
+            with suppress(OSError, ValueError, TypeError, KeyError):
+                return str(json.loads(package.read_text(encoding="utf-8"))["version"])
+    try:
+        said = subprocess.run(
+            [found, "--version"], capture_output=True, text=True, timeout=60,
+            stdin=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+        return said.stdout.strip()[:100]
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a prompt is no path
+        return False
 
 
 def _systems(suite: Suite) -> Iterable[System]:

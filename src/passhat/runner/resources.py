@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     from passhat.runner.grading import Ask
     from passhat.runner.mcp_servers import ServerPool
     from passhat.runner.users import SimulatedUser
-    from passhat.runner.workspaces import Workspaces
+    from passhat.runner.workspaces import AddedFile, Workspaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +276,11 @@ class RunResources:
             assert system.model is not None, "an agent by name has a model"
             at = provider_of(system.model, self._environment)
             names = CODING_AGENTS[system.agent].variables(system.model.name.removeprefix(f"{at}/"))
+        added: tuple[AddedFile, ...] = ()
+        if system.add_files:
+            from passhat.runner.workspaces import added_file
+
+            added = tuple(itertools.starmap(added_file, system.add_files.items()))
         steps = itertools.count(0 if caches.journal is None else caches.journal.next_step)
         alike = Counter[str]()
         charge = charging(trial_budget(task, self._suite))
@@ -292,6 +297,7 @@ class RunResources:
                 journal=caches.journal,
                 cassette=caches.cassette,
                 charge=charge,
+                added=added,
             )
             opened(made)
             return made

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import fnmatch
+import functools
 import glob
+import json
 import os
 import re
 import shutil
@@ -23,7 +25,7 @@ from typing import Any, Literal
 
 from passhat.dataclass import dataclass, replace
 from passhat.errors import GraderError, RunError
-from passhat.records import CommandSystem, Expectation, Task, Workspace
+from passhat.records import CommandSystem, Expectation, Task, ToolCall, Workspace
 from passhat.runner.guarding import DecidingFiles
 from passhat.runner.hidden_tests import (
     MOST_REPORT,
@@ -193,6 +195,63 @@ def add_files(files: Mapping[str, Path], to: Path) -> None:
             shutil.copytree(source, place, symlinks=True, dirs_exist_ok=True, ignore=skip)
         else:
             shutil.copy2(source, place)
+
+
+LEAST_TELLING = 12
+"""Characters of a line that no other text has by chance."""
+
+FRONT_MATTER = re.compile(r"\A---\n(.*?\n)---\n", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddedFile:
+    """A file or a skill that one agent alone has, and how it is seen that the agent made use of it.
+
+    `names` is what it is called by, `line` a line of its text that is no part of the description
+    which every prompt has of a skill; empty if it has none.
+    """
+
+    place: str
+    names: frozenset[str]
+    line: str
+
+    @property
+    def name(self) -> str:
+        """How it is called in reports: by the last part of its path."""
+        return Path(self.place).name
+
+    def is_called_by(self, call: ToolCall) -> bool:
+        """Whether a call names its path, or it is the skill that a call asks for by its name."""
+        given = call.arguments if isinstance(call.arguments, Mapping) else {"": call.arguments}
+        if "skill" in call.name.lower() and self.names & {str(value) for value in given.values()}:
+            return True
+        return any(re.search(rf"{re.escape(self.place)}(?![\w-])", str(v)) for v in given.values())
+
+    def is_in(self, request: bytes) -> bool:
+        """Whether its text is in a request to the model, which is JSON."""
+        forms = (json.dumps(self.line, ensure_ascii=escaped) for escaped in (True, False))
+        return bool(self.line) and any(form[1:-1].encode() in request for form in forms)
+
+
+@functools.lru_cache(maxsize=256)
+def added_file(place: str, source: Path) -> AddedFile:
+    """What is known of a file, or of a folder with a skill, that `add_files:` puts at a place."""
+    try:
+        file = source / "SKILL.md" if source.is_dir() else source
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        text = ""
+    head = FRONT_MATTER.match(text)
+    said = head[1] if head else ""
+    body = text[head.end() :] if head else text
+    lines = [line.strip() for line in body.splitlines()]
+    telling = [line for line in lines if len(line) >= LEAST_TELLING and line not in said]
+    own = re.search(r"^name:\s*[\"']?([^\"'\n]+?)[\"']?\s*$", said, re.MULTILINE)
+    return AddedFile(
+        place=place.rstrip("/"),
+        names=frozenset({Path(place).name, *([own[1]] if own else [])}),
+        line=max(telling, key=len, default=""),
+    )
 
 
 # Reading back what a trial changed.

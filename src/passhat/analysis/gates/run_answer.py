@@ -14,6 +14,7 @@ from passhat.arguments import CONFIDENCE
 from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.messages import plural, short_repr
 from passhat.records import Outcome, Pairing, ToolSelection, Trials
+from passhat.records.trial import USED
 from passhat.stats.estimate import Estimate, Interval, Number, ratio_of
 from passhat.stats.proportions import lower_bound, proportion_interval, share_estimate
 from passhat.stats.suite_mean import suite_estimate
@@ -128,6 +129,92 @@ class MoreRuns:
         return f"{self.command} --trials {math.ceil(runs / self.seeds)}"
 
 
+@result_dataclass(frozen=True, slots=True, kw_only=True)
+class WorseTask:
+    """A task that one agent passes less often than another: passes and trials of both."""
+
+    task: str
+    passed: tuple[int, int]
+    before: tuple[int, int]
+    significant: bool
+
+
+@result_dataclass(frozen=True, slots=True, kw_only=True)
+class Lift:
+    """An agent against the one that a gate compares it with: what it gains, takes and uses.
+
+    `difference` is what the verdict rests on; its ends hold however early the run was stopped.
+    `passed` counts trials of both, `means` has what a trial of each took, and `used` in how many
+    trials the agent made use of each file that it alone was given: None where nobody can see it.
+    `worse` are the tasks on which it passed less often, the most certain first. `reused` names the
+    earlier run whose trials stand in for the baseline.
+    """
+
+    system: str
+    baseline: str
+    difference: Number
+    passed: tuple[tuple[int, int], tuple[int, int]]
+    means: Mapping[str, tuple[float, float]]
+    used: Mapping[str, int | None]
+    tasks: int
+    worse: tuple[WorseTask, ...]
+    reused: str | None = None
+
+
+def lift_of(
+    verdict: Verdict, agent: Trials, baseline: Trials, *, added: Sequence[str] = ()
+) -> Lift:
+    """What a verdict on a difference leaves open: at what price, on which tasks, with its files?
+
+    `added` names the files that the agent alone was given.
+    """
+    from passhat.analysis.comparing.comparison import compare
+
+    tasks = compare(agent, baseline).tasks
+    marked = {name: int(agent.has_word("tags", f"{USED}{name}").sum()) for name in added}
+    seen = "tool_calls" in agent.features and bool(np.nansum(agent.features["tool_calls"]))
+    means = {
+        name: both
+        for name in ("cost", "tokens", "seconds")
+        if not any(map(math.isnan, both := (_mean(agent, name), _mean(baseline, name))))
+    }
+    if len(means) > 1:
+        means.pop("seconds", None)  # they depend on the machine; tokens do not
+    return Lift(
+        system=agent.systems[0],
+        baseline=baseline.systems[0],
+        difference=verdict.estimate,
+        passed=(_passes(agent), _passes(baseline)),
+        means=means,
+        used={name: count if count or seen else None for name, count in marked.items()},
+        tasks=len(tasks),
+        worse=tuple(
+            WorseTask(
+                task=one.name,
+                passed=one.first,
+                before=one.second,
+                significant=one.answer == "worse",
+            )
+            for one in sorted(tasks, key=lambda task: (task.p_value, task.difference))
+            if one.difference < 0
+        ),
+    )
+
+
+def _passes(trials: Trials) -> tuple[int, int]:
+    return int(np.count_nonzero(trials.outcome == Outcome.PASSED)), len(trials)
+
+
+def _mean(trials: Trials, name: str) -> float:
+    """What a trial took; not a number if no trial says it."""
+    features = trials.features
+    parts = [features[name]] if name in features else []
+    if name == "tokens" and not parts:
+        parts = [features[part] for part in ("tokens_in", "tokens_out") if part in features]
+    total = np.sum(parts, axis=0)
+    return float(np.nanmean(total)) if parts and not np.isnan(total).all() else math.nan
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunAnswer(Displayed):
     """Everything that a run says when it is over.
@@ -143,7 +230,8 @@ class RunAnswer(Displayed):
     then nothing is judged; `incomplete` why a run with no failed demand has still not passed.
     `by_run` asks for a test case a run where formats have test cases. `coverage` says which of the
     servers' tools were called, `cause` what goes together with failing beyond luck, in one
-    sentence. `judge` is the bill of the judge, and `more_runs` adds to the stored run.
+    sentence. `judge` is the bill of the judge, and `more_runs` adds to the stored run. `lifts` has
+    each agent against the one that a gate compares it with.
     """
 
     report: Report
@@ -151,6 +239,7 @@ class RunAnswer(Displayed):
     verdicts: Verdicts | None = None
     floors: tuple[SelectionFloor, ...] = ()
     recoveries: tuple[Recovery, ...] = ()
+    lifts: tuple[Lift, ...] = ()
     failures: tuple[Failure, ...] = ()
     reasons: Reasons = field(default_factory=dict, repr=False)
     unread: int = 0

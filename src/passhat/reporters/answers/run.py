@@ -9,11 +9,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from passhat.analysis.gates.gate import Word
-from passhat.analysis.gates.run_answer import Failure, Recovery, RunAnswer, SelectionFloor
-from passhat.messages import capitalised, plural
+from passhat.analysis.gates.run_answer import Failure, Lift, Recovery, RunAnswer, SelectionFloor
+from passhat.messages import capitalised, listed, plural
 from passhat.reporters import headline
 from passhat.reporters.answer import (
     SCREEN_LINES,
+    SHORTEST_HEADING,
     Answer,
     Bar,
     Block,
@@ -51,12 +52,16 @@ from passhat.reporters.answers.verdicts import (
 )
 from passhat.reporters.data import JsonShape
 from passhat.reporters.formatting import (
+    LONGEST_NAME,
     amount,
     interval_of,
     percent,
     percent_range,
     points,
     short,
+    shorten_apart,
+    signed_points,
+    signed_span,
     span,
     value_of,
 )
@@ -118,12 +123,16 @@ class FinishedRunAnswer(Answer[RunAnswer]):
             blocks = report_screen(answer.report, options)
             at = next((i for i, one in enumerate(blocks) if isinstance(one, Hints)), len(blocks))
             return [*blocks[:at], *_floor_blocks(answer), *_beside(answer), *blocks[at:]]
+        lifts = [block for lift in answer.lifts for block in _lift_blocks(lift)]
         above = [
             *_first_lines(answer),
+            *lifts,
             *_floor_blocks(answer),
             *([] if gated else _numbers(answer.report, options)),
         ]
         below = [*_beside(answer), *_run_hints(answer)]
+        if lifts:
+            return [*above, *below]
         earlier, _ = added_remarks(answer.report.provenance, options)
         beside = [*above, *earlier, *below]
         firm = [block for block in beside if not (isinstance(block, Remark) and block.note)]
@@ -433,8 +442,63 @@ def _run_row(answer: RunAnswer, trial: Trial, *, several: bool) -> tuple[str, ..
     )
 
 
+MOST_WORSE = 3
+"""Tasks that got worse, by name, on the first screen."""
+
+
+def _lift_blocks(lift: Lift) -> list[Block]:
+    """What an agent gains over another, at what price; did it use its files; where it is worse."""
+    found, counts = lift.difference, (f"{passed}/{runs}" for passed, runs in lift.passed)
+    gain = f"{signed_points(value_of(found), digits=1)} points"
+    bounds = signed_span(interval_of(found))
+    rows = [("passed", *counts, f"{gain} {bounds}".strip())]
+    for name, (own, other) in lift.means.items():
+        more = f"{100 * (own / other - 1):+.0f}%" if other else ""
+        unit = "$" if name == "cost" else ""
+        rows.append((f"{name} a trial", *(f"{unit}{amount(one)}" for one in (own, other)), more))
+    runs = lift.passed[0][1]
+    rows += [
+        (f"used {short(name)}", f"{count}/{runs}", "", "")
+        for name, count in lift.used.items()
+        if count is not None
+    ]
+    unseen = [short(name) for name, count in lift.used.items() if count is None]
+    who = f"{short(lift.system)} shows no tool calls"
+    return [
+        Table(
+            header=("", short(lift.system), short(lift.baseline), "difference"),
+            rows=tuple(rows),
+            left=(0, 3),
+            cut=((0, 12), (1, SHORTEST_HEADING), (2, SHORTEST_HEADING)),
+        ),
+        *(Remark(f"Whether {listed(unseen, 3)} was used is not known: {who}.") for _ in unseen[:1]),
+        Remark(_worse_sentence(lift)),
+        *(
+            Remark(f"The trials of {short(lift.baseline)} are those of {run}: nothing has changed.")
+            for run in [lift.reused]
+            if run
+        ),
+    ]
+
+
+def _worse_sentence(lift: Lift) -> str:
+    if not lift.worse:
+        return f"It passed less often on none of {plural(lift.tasks, 'task')}."
+    names = shorten_apart([one.task for one in lift.worse], LONGEST_NAME)
+    moved = [
+        f"{name} {'/'.join(map(str, one.before))} to {'/'.join(map(str, one.passed))}"
+        for name, one in zip(names, lift.worse, strict=True)
+    ]
+    surely = [name for name, one in zip(names, lift.worse, strict=True) if one.significant]
+    known = f"significant: {listed(surely, MOST_WORSE)}" if surely else "none of it significant"
+    return (
+        f"It passed less often on {len(lift.worse)} of {plural(lift.tasks, 'task')}: "
+        f"{listed(moved, MOST_WORSE)} ({known})."
+    )
+
+
 def _after(answer: RunAnswer) -> list[Block]:
-    blocks: list[Block] = []
+    blocks = [block for lift in answer.lifts for block in _lift_blocks(lift)]
     for recovery in answer.recoveries:
         blocks += _recovery_blocks(recovery)
     if answer.failures:
@@ -538,7 +602,7 @@ RUN = JsonShape(
     "run",
     RunAnswer,
     "What a run says when it is over: report, verdicts, why trials did not pass.",
-    "schema verdict verdicts=judged floors failures recovery=recoveries judge undone report",
+    "schema verdict verdicts=judged lifts floors failures recovery=recoveries judge undone report",
     verdict=_verdict,
     parts=[
         VERDICT,
