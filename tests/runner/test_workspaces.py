@@ -367,6 +367,18 @@ def test_an_agent_sees_the_prompt_its_task_file_and_a_home_of_its_own(folder):
 
 
 @isolated
+@pytest.mark.parametrize("said", ["bwrap: no such thing", "passhat: sandbox: mount failed"])
+def test_only_a_sandbox_that_never_began_is_an_error_whatever_the_agent_says(folder, said):
+    """An agent that could make an error of its failure would never fail."""
+    liar = agent("lies", f"echo '{said}' >&2; exit 1")
+    absent = CommandSystem(name="absent", argv=("no-such-program",))
+    came = run(folder, [liar, absent])
+    assert came["lies"][0].outcome is FAILED
+    assert came["absent"][0].outcome is ERRORED
+    assert "the sandbox cannot be started: bwrap: execvp no-such-program" in came["absent"][0].error
+
+
+@isolated
 def test_a_setup_prepares_the_workspace_once_and_its_failure_is_an_error(folder):
     made = Expectation(matcher="contains", value="made", target="files.made.txt")
     good = Task(name="add", prompt="?", workspace=Workspace(source=folder / "calc"),

@@ -22,7 +22,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from passhat.dataclass import dataclass
 from passhat.errors import RunError
@@ -162,13 +162,20 @@ class Sandbox:
         stage.mkdir()
         told = self._told(argv, view, env, stage, cgroup, {**(shown or {})}, {**(writable or {})})
         ours, theirs = socket.socketpair()
+        status, reported = os.pipe()
         told["listen"] = None if gateway is None else [GATEWAY_PORT, theirs.fileno()]
+        told["argv"][1:1] = ["--json-status-fd", str(reported)]
         program = [sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(told)]
-        passed = () if gateway is None else (theirs.fileno(),)
-        with ours, theirs:
-            process = await start_group(
-                program, env=inherited_environment(), cwd=self._home, pass_fds=passed
-            )
+        with ours, theirs, os.fdopen(status, "rb") as status_file:
+            try:
+                process = await start_group(
+                    program,
+                    env=inherited_environment(),
+                    cwd=self._home,
+                    pass_fds=(reported,) if gateway is None else (reported, theirs.fileno()),
+                )
+            finally:
+                os.close(reported)
             theirs.close()  # so that a launcher that fails is the end of the conversation
             watcher = asyncio.create_task(self._watch(process, view.top, cgroup))
             try:
@@ -182,10 +189,14 @@ class Sandbox:
                 await asyncio.to_thread(cgroup.close)
                 with suppress(OSError):
                     stage.rmdir()
+            # No program in the sandbox has this pipe: only one that ran has an exit code there.
+            os.set_blocking(status, False)
+            has_run = b'"exit-code"' in (status_file.read() or b"")
         limit = watcher.result() if watcher.done() and not watcher.cancelled() else None
-        if code and stderr.text.startswith(("passhat: sandbox:", "bwrap: ")) and limit is None:
-            raise RunError(f"the sandbox cannot be started: {stderr.text[:300]}")
-        return Ending(code=code, limit=limit or ("memory" if cgroup.out_of_memory else None))
+        limit = limit or ("memory" if cgroup.out_of_memory else None)
+        if code and not has_run and limit is None:
+            raise RunError(f"the sandbox cannot be started: {stderr.text[:300].strip()}")
+        return Ending(code=code, limit=limit)
 
     def _told(
         self,
@@ -196,7 +207,7 @@ class Sandbox:
         cgroup: Cgroup,
         shown: dict[str, Path],
         writable: dict[str, Path],
-    ) -> dict[str, object]:
+    ) -> dict[str, Any]:
         """What the launcher is told; see there."""
         for tool in tool_folders(argv[0]):
             shown.setdefault(str(tool), tool)
