@@ -159,6 +159,7 @@ def main() -> None:
     start_up()
     beside_peers()
     flatness()
+    sandboxed()
     storm()
 
 
@@ -202,6 +203,85 @@ def flatness() -> None:
         cost = _measure(setup, WORK, size // 10, 10)
         print(f"| {size:,} | {cost.cpu / cost.trials * 1e6:.0f} | {cost.peak:.0f} |")
     print()
+
+
+SANDBOXED_RUNS = 30
+SMALL_FILES, LARGE_FILES, FILE_BYTES = 1, 4_000, 50_000
+"""Files of a workspace: one, and 200 MB of them."""
+
+HIDDEN_TEST = """
+import os, unittest
+
+class Hidden(unittest.TestCase):
+    def test_it(self):
+        self.assertTrue(os.path.exists("done"))
+"""
+RUN_HIDDEN = ["/usr/bin/python3", "-m", "unittest", "-v", "hidden_tests"]
+
+
+def sandboxed() -> None:
+    """What a trial costs in a workspace: its sandbox, its hidden tests, and beside them."""
+    from passhat.errors import RunError
+    from passhat.messages import plural
+    from passhat.runner.sandbox import overlay_works, require_bubblewrap
+
+    print("## A trial in a workspace, with a sandbox and hidden tests\n")
+    try:
+        require_bubblewrap()
+    except RunError as error:
+        print(f"Not measured: {error}\n")
+        return
+    print("| workspace | fresh copies by | CPU-s a trial | of them its agent and tests alone |")
+    print("|---|---|---|---|")
+    way = "overlay" if overlay_works() else "copying"
+    for files in (SMALL_FILES, LARGE_FILES):
+        whole, alone = _workspace_trial(files)
+        size = f"{files * FILE_BYTES / 1e6:g} MB in {plural(files, 'file')}"
+        print(f"| {size} | {way} | {whole:.3f} | {alone:.3f} |")
+    print()
+
+
+def _workspace_trial(files: int) -> tuple[float, float]:
+    """CPU-s of one trial more, children counted, and of its two commands without passhat."""
+    from passhat.records import CommandSystem, Expectation, Pairing, Suite, Task, Workspace
+    from passhat.runner import run_trials
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for part in ("work", "hidden"):
+            (folder / part).mkdir()
+        for number in range(files):
+            (folder / "work" / f"{number}.bin").write_bytes(os.urandom(FILE_BYTES))
+        (folder / "hidden" / "hidden_tests.py").write_text(HIDDEN_TEST)
+        tests = Expectation(
+            matcher="tests", value=" ".join(RUN_HIDDEN), options={"files": ["hidden/"]}
+        )
+        task = Task(
+            name="t", prompt="?", workspace=Workspace(source=folder / "work"), expect=(tests,)
+        )
+        agent = ("sh", "-c", "echo x > done")
+        system = CommandSystem(name="agent", argv=agent)
+
+        def took(runs: int) -> float:
+            pairing = Pairing(system=system, task=task, runs=runs, label="t")
+            before = _cpu()
+            trials = run_trials(Suite(name="bench", directory=folder, pairings=(pairing,))).trials
+            assert all(trial.outcome == 1 for trial in trials), trials[0].error
+            return _cpu() - before
+
+        took(2)
+        whole = (took(SANDBOXED_RUNS + 2) - took(2)) / SANDBOXED_RUNS
+        before = _cpu()
+        for _ in range(10):
+            subprocess.run(agent, cwd=folder / "hidden", check=True)
+            subprocess.run(RUN_HIDDEN, cwd=folder / "hidden", check=True, capture_output=True)
+        return whole, (_cpu() - before) / 10
+
+
+def _cpu() -> float:
+    """CPU-s of this process and of the children that it has waited for."""
+    whole = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(used.ru_utime + used.ru_stime for used in whole)
 
 
 def storm() -> None:

@@ -43,7 +43,7 @@ PARTS_OF_COMMANDS = {
         *("--unshare-cgroup-try", "--new-session", "--die-with-parent", "--hostname", "--uid"),
         *("--gid", "--cap-drop", "--clearenv", "--proc", "--dev", "--size", "--tmpfs", "--dir"),
         *("--remount-ro", "--ro-bind", "--ro-bind-try", "--bind", "--symlink", "--chdir"),
-        *("--setenv", "--security-opt"),
+        *("--setenv", "--security-opt", "--json-status-fd"),
     },
     "runner/workspaces.py": {
         *("--reflink", "--no-preserve", "--verify", "--quiet", "--no-tags", "--depth", "--detach"),
