@@ -47,7 +47,9 @@ PARTS_OF_COMMANDS = {
     },
     "runner/workspaces.py": {
         *("--reflink", "--no-preserve", "--verify", "--quiet", "--no-tags", "--depth", "--detach"),
+        "--git",  # the first line of a diff
     },
+    "suite/build.py": {"--junitxml"},
     "runner/grader_path/sitecustomize.py": {"--check-hash-based-pycs"},
     "runner/models/local.py": {"--no-deps", "--quiet", "--disable-pip-version-check", "--dest"},
 }

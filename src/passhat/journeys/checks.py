@@ -96,11 +96,24 @@ def diagnose(
             text = f"only a live run needs it; {finding.text}"
             finding = replace(finding, problem=False, note=True, text=text)
         yield finding
+    yield from _images(loaded)
     yield from _store(store)
     from passhat.runner.guarding import open_graders
 
     for text in open_graders(loaded):
         yield Finding(what="graders", text=text, note=True)
+
+
+def _images(suite: Suite) -> Iterator[Finding]:
+    """Tasks that are worked on in an image: their trials would be errors."""
+    tasks = [one for one in suite.tasks if one.workspace is not None and one.workspace.image]
+    if tasks:
+        text = (
+            f"{plural(len(tasks), 'task')} ({few(one.name for one in tasks)}) need an image, and "
+            "passhat runs none: give them a `workspace:`, or run them with their own tool and read "
+            "its results"
+        )
+        yield Finding(what="images", text=text, problem=True)
 
 
 def _store(store: str | Path | None) -> Iterator[Finding]:

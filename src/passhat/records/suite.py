@@ -340,12 +340,16 @@ class Workspace:
     """What an agent works in: each trial gets a copy of a folder or an archive of its own.
 
     With a `commit`, `source` is a git repository, and the copy has neither past nor future. Without
-    a source it is empty. `files` are put into it: names there, and where they are here.
+    a source it is empty. `files` are put into it: names there, and where they are here. `image` is
+    what it is in place of a folder (a name, or the Dockerfile that it is built from), and `limits`
+    what it may take, if not what the suite says.
     """
 
     source: Path | None = None
     commit: str | None = None
     files: tuple[tuple[str, Path], ...] = ()
+    image: str | None = None
+    limits: Resources | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

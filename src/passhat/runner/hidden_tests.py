@@ -8,6 +8,7 @@ that all passed and exit code 0: code under test may end the process whenever it
 from __future__ import annotations
 
 import json
+import math
 import re
 import secrets
 import shlex
@@ -51,13 +52,17 @@ class TestResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestRun:
-    """How a test command ended, and what it wrote: its report (if any), stdout and stderr."""
+    """How a test command ended, and what it wrote: its report (if any), stdout and stderr.
+
+    `reward` is the score that tests of Harbor write instead of a report.
+    """
 
     code: int
     report: bytes | None = None
     stdout: str = ""
     stderr: str = ""
     limit: str | None = None
+    reward: float | None = None
 
 
 RunTests = Callable[[list[str], str], Awaitable[TestRun]]
@@ -86,6 +91,8 @@ async def match_tests(
         )
     results = read_results(ended)
     note(results)
+    if ended.reward is not None and ended.limit is None:
+        return Match(ended.reward, f"the tests gave {ended.reward:g} of 1")
     return Match(*_verdict(results, ended, expectation))
 
 
@@ -168,7 +175,30 @@ def read_results(ended: TestRun) -> list[TestResult]:
         if text.startswith("<"):
             return _junit(ended.report)
         return _jest(text) or _go(text) or _verbose(text)
-    return _jest(ended.stdout) or _go(ended.stdout) or _verbose(ended.stderr)
+    said = ended.stdout
+    return _jest(said) or _go(said) or _verbose(ended.stderr) or _pytest(said)
+
+
+def read_reward(text: bytes | None, *, is_json: bool) -> float | None:
+    """The score that tests of Harbor write to reward.txt or reward.json, from 0 to 1.
+
+    >>> read_reward(b"0.5", is_json=False), read_reward(b'{"reward": 1}', is_json=True)
+    (0.5, 1.0)
+    """
+    if text is None:
+        return None
+    try:
+        if not is_json:
+            told = [float(text)]
+        else:
+            given = json.loads(text)
+            values = given if isinstance(given, dict) else {"reward": given}
+            chosen = [values["reward"]] if "reward" in values else list(values.values())
+            told = [float(value) for value in chosen]
+    except (ValueError, TypeError, RecursionError):
+        return None
+    mean = sum(told) / len(told) if told else math.nan
+    return None if math.isnan(mean) else min(max(mean, 0.0), 1.0)
 
 
 def _junit(report: bytes) -> list[TestResult]:
@@ -250,6 +280,22 @@ def _go(text: str) -> list[TestResult]:
             name = f"{event.get('Package', '')}::{event['Test']}"
             results.append(TestResult(name=name, outcome=outcomes[event["Action"]]))
     return results
+
+
+LISTED = re.compile(
+    r"^(?:(PASSED|FAILED|ERROR) (\S+::.+?)(?: - .*)?"
+    r"|(\S+::.+?) (PASSED|FAILED|ERROR|SKIPPED)(?: \(.*\))?(?: +\[ *\d+%\])?)$",
+    re.MULTILINE,
+)
+
+
+def _pytest(text: str) -> list[TestResult]:
+    """What `pytest -rA` or `pytest -v` prints: one line a test, and none counts twice."""
+    outcomes: dict[str, TestOutcome] = {"PASSED": "passed", "FAILED": "failed", "ERROR": "failed"}
+    found: dict[str, TestOutcome] = {}
+    for first, name, other, last in LISTED.findall(text):
+        found[name or other] = outcomes.get(first or last, "skipped")
+    return [TestResult(name=name, outcome=outcome) for name, outcome in found.items()]
 
 
 VERBOSE = re.compile(

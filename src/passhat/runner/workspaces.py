@@ -25,7 +25,7 @@ from typing import Any, Literal
 
 from passhat.dataclass import dataclass, replace
 from passhat.errors import GraderError, RunError
-from passhat.records import CommandSystem, Expectation, Task, ToolCall, Workspace
+from passhat.records import CommandSystem, Expectation, Resources, Task, ToolCall, Workspace
 from passhat.runner.guarding import DecidingFiles
 from passhat.runner.hidden_tests import (
     MOST_REPORT,
@@ -33,6 +33,7 @@ from passhat.runner.hidden_tests import (
     TestResult,
     TestRun,
     match_tests,
+    read_reward,
 )
 from passhat.runner.matchers import Match
 from passhat.runner.processes import (
@@ -62,6 +63,9 @@ PROTECTED = (
     *("sitecustomize.py", "usercustomize.py", "*.pth", ".git/", ".git"),
 )
 """Paths of which a grader has the workspace's own version, whatever the agent made of them."""
+
+REWARD_FOLDER = "/logs/verifier"
+"""Where tests of Harbor write their score."""
 
 DEEPEST = 100
 """Folders in folders; what is deeper is left behind."""
@@ -121,6 +125,11 @@ def matches(name: str, patterns: Sequence[str]) -> bool:
 
 def make_workspace(given: Workspace, to: Path) -> None:
     """Make a folder with what the suite gives: a folder, an archive, or a repository's commit."""
+    if given.image is not None:
+        raise RunError(
+            f"it is worked on in the image {given.image}, and passhat runs no images: give the "
+            "tasks a `workspace:`, or run them with their own tool and read its results"
+        )
     try:
         if given.source is None:
             to.mkdir()
@@ -451,6 +460,35 @@ def lay_files(source: Path, view: View) -> None:
         shutil.copy2(file, place, follow_symlinks=True)
 
 
+def lay_patch(patch: str, view: View, template: Path, scratch: Path) -> None:
+    """Put files on top of a workspace as a diff leaves them: those of the template, patched.
+
+    What the agent made of them does not count, so that the diff always fits.
+    """
+    scratch.mkdir()
+    names = {name for pair in PATCHED.findall(patch) for name in pair}
+    for name in names:
+        if (template / name).is_file() and not (template / name).is_symlink():
+            (scratch / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(template / name, scratch / name)
+    env = {"PATH": os.environ.get("PATH", ""), "GIT_CEILING_DIRECTORIES": str(scratch.parent)}
+    done = subprocess.run(
+        ["git", "apply", "-"], cwd=scratch, env=env, input=patch.encode(), capture_output=True,
+        check=False,
+    )  # fmt: skip
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace")
+        raise GraderError(f"the tests cannot be laid out: {exit_sentence(done.returncode, said)}")
+    for name in names:
+        if not os.path.lexists(scratch / name):
+            _delete(view.top / name, name, view, template)
+    lay_files(scratch, view)
+
+
+PATCHED = re.compile(r"^diff --git a/(\S+) b/(\S+)$", re.MULTILINE)
+"""The files that a diff of git changes, before and after."""
+
+
 def diff(changes: Changes, template: Path) -> str:
     """The changes as a unified diff; a file that is no text is named, and long ones are cut."""
     import difflib
@@ -511,24 +549,28 @@ class Workspaces:
         self._home = home / "workspaces"
         self._limits = limits
         self._way_out = way_out
-        self._sandbox: Sandbox | None = None
+        self._sandboxes: dict[Limits, Sandbox] = {}
         self._templates: dict[object, asyncio.Task[Path]] = {}
 
-    def sandbox(self, system: CommandSystem) -> Sandbox | None:
-        """The sandbox of a system; None for one that runs without."""
+    def sandbox(self, system: CommandSystem, given: Workspace) -> Sandbox | None:
+        """The sandbox of a system in a workspace; None for one that runs without."""
         if system.sandbox == "none":
             return None
-        if self._sandbox is None:
+        asked = given.limits or Resources()
+        names = ("memory", "cpus", "processes", "disk")
+        own = {name: value for name in names if (value := getattr(asked, name)) is not None}
+        limits = replace(self._limits, **own)
+        if limits not in self._sandboxes:
             self._home.mkdir(exist_ok=True)
-            self._sandbox = Sandbox(self._home, self._limits)
-        return self._sandbox
+            self._sandboxes[limits] = Sandbox(self._home, limits)
+        return self._sandboxes[limits]
 
     async def open(self, system: CommandSystem, task: Task, name: str) -> TrialWorkspace:
         """A fresh workspace for one trial; RunError if it cannot be made or set up."""
         given = task.workspace
         assert given is not None
         self._home.mkdir(exist_ok=True)
-        sandbox = self.sandbox(system)
+        sandbox = self.sandbox(system, given)
         files = tuple(system.add_files.items())
         key = (given, task.setup, files, system.show, sandbox is None)
         if key not in self._templates:
@@ -708,13 +750,21 @@ class TrialWorkspace:
         view = await asyncio.to_thread(fresh_copy, self._template, folder, self._sandbox)
         reports = folder / "report"
         reports.mkdir()
+        at = str(options.get("at") or "")
+        beside = folder / "tests" if at else None
+        if beside is not None:
+            if self._sandbox is None:
+                raise GraderError(f"tests that lie at {at} need a sandbox, and this agent has none")
+            beside.mkdir()
 
         def prepare() -> None:
             lay(crossing, view, self._template)
+            if (patch := options.get("patch")) is not None:
+                lay_patch(patch, view, self._template, folder / "patched")
             for source in (directory / name for name in options.get("files", ())):
                 for file in files_of(source):
                     deciding.check(file)
-                lay_files(source, view)
+                lay_files(source, view if beside is None else View(top=beside))
             if self._sandbox is not None:
                 self._sandbox.own(view.top)
                 self._sandbox.own(reports)
@@ -725,6 +775,12 @@ class TrialWorkspace:
             raise GraderError(f"the tests cannot be laid out: {error}") from None
         stdout, stderr = Tail(MOST_PRINTED), Tail(MOST_PRINTED)
         env = {"PYTHONDONTWRITEBYTECODE": "1", "CI": "1"}
+        shown = {str(path): path for path in self._system.show}
+        writable = {REPORT_FOLDER: reports}
+        if beside is not None:
+            shown[at] = beside
+            writable[REWARD_FOLDER] = reports
+            env["TEST_DIR"] = at
         timeout = float(options.get("timeout") or GRADER_SECONDS)
         name = Path(report).name
         try:
@@ -736,8 +792,7 @@ class TrialWorkspace:
                 else:
                     ended = await self._sandbox.run(
                         argv, view, env=env, stdin=b"", stdout=stdout, stderr=stderr,
-                        writable={REPORT_FOLDER: reports},
-                        shown={str(path): path for path in self._system.show},
+                        writable=writable, shown=shown,
                     )  # fmt: skip
         except TimeoutError:
             raise GraderError(f"the tests took longer than {timeout:g} s") from None
@@ -747,6 +802,7 @@ class TrialWorkspace:
             stdout=stdout.text,
             stderr=stderr.text,
             limit=ended.limit,
+            reward=None if beside is None else _reward(reports),
         )
 
     def diff(self) -> str:
@@ -830,6 +886,14 @@ def _report(file: Path) -> bytes | None:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             return None
         return stream.read(MOST_REPORT)
+
+
+def _reward(folder: Path) -> float | None:
+    """The score of tests as Harbor has them."""
+    written = _report(folder / "reward.txt")
+    if written is not None:
+        return read_reward(written, is_json=False)
+    return read_reward(_report(folder / "reward.json"), is_json=True)
 
 
 def files_of(source: Path) -> list[Path]:

@@ -85,7 +85,17 @@ from passhat.suite.task_schema import (
     TaskFields,
     TaskPart,
 )
-from passhat.suite.task_sources import Row, fill_task, read_rows, read_skill_evals
+from passhat.suite.task_sources import (
+    GivenTask,
+    Row,
+    fill_task,
+    find_clone,
+    is_swe_bench,
+    read_rows,
+    read_skill_evals,
+    read_swe_bench,
+    read_task_folders,
+)
 from passhat.suite.yaml_tree import KeyPath, did_you_mean, secret
 
 # The key of a matcher's long form that its value comes from; the others are its options.
@@ -336,7 +346,12 @@ def _tasks(
     try:
         task = _task(entry, around, judge)
         if isinstance(entry, TaskPart) and entry.source is not None:
-            return list(_evals_of_skill(task, around.directory / entry.source, judge))
+            source = around.directory / entry.source
+            if source.is_dir():
+                return [_given_task(task, one) for one in read_task_folders(source)[: entry.limit]]
+            if is_swe_bench(source):
+                return [_given_task(task, one) for one in read_swe_bench(source, limit=entry.limit)]
+            return list(_evals_of_skill(task, source, judge))
         if entry.dataset is None:
             return [task]
         tasks: dict[str, Task] = {}
@@ -377,6 +392,40 @@ def _evals_of_skill(task: Task, file: Path, judge: Judge | None) -> Iterator[Tas
             family=task.family or task.name,
             workspace=replace(work, files=one.files),
         )
+
+
+def _given_task(task: Task, given: GivenTask) -> Task:
+    """A task of Harbor, Terminal-Bench or SWE-bench, with what the suite says about all of them."""
+    own = next((one for one in task.expect if one.matcher == "tests"), None)
+    options: dict[str, Any] = {} if own is None else dict(own.options)
+    options |= {key: value for key, value in given.tests.items() if value is not None}
+    run = str(options.pop("run", USUAL_TESTS if own is None else own.value))
+    decides = Expectation(
+        matcher="tests", value=run.replace("{tests}", options.pop("tests", "")), options=options
+    )
+    if task.workspace is None:
+        work = Workspace(image=given.image)
+    elif given.repository is None:
+        work = task.workspace
+    else:
+        assert task.workspace.source is not None
+        clone = find_clone(given.repository, task.workspace.source)
+        work = Workspace(source=clone, commit=given.commit)
+    return replace(
+        task,
+        name=f"{task.name} {given.name}",
+        prompt=given.prompt,
+        expect=(*(one for one in task.expect if one is not own), decides),
+        family=task.family or task.name,
+        tags=tuple(dict.fromkeys([*task.tags, *given.tags])),
+        timeout=task.timeout or given.timeout,
+        solution=task.solution or given.solution,
+        workspace=replace(work, limits=given.limits),
+    )
+
+
+USUAL_TESTS = "python3 -m pytest -q --junitxml={report} {tests}"
+"""How the tests of a SWE-bench row are run, unless the suite says otherwise."""
 
 
 def _pairing(
@@ -483,6 +532,8 @@ def _workspace(entry: TaskFields, around: _Surroundings) -> Workspace | None:
         for name in matcher.tests.files
     ]
     if given is None:
+        if getattr(entry, "source", None) is not None:
+            return None  # the tasks say where they are worked on
         if entry.setup is not None or any((e.matcher or e).tests is not None for e in entry.expect):
             what = "setup" if entry.setup is not None else "tests"
             raise SuiteError(f"{what} needs a workspace: add workspace: to the task")

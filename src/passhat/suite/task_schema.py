@@ -582,7 +582,7 @@ class TaskFields(Part):
     dataset: str | None = None
     """A CSV, TSV or JSONL file: one task a row, with its `{column}` values filled in."""
     limit: Count | None = None
-    """Only the first rows of the dataset."""
+    """Only the first rows of the dataset, or the first tasks of `from`."""
     runs: CountOrZero | None = None
     """How many trials (for each seed, where there are `seeds:`); 0 means 1."""
     pass_score: PassScore | None = None
@@ -628,8 +628,8 @@ class TaskPart(TaskFields):
     systems: Texts | None = None
     """Only these systems; by default all of them."""
     source: Annotated[str | None, Spelled("from")] = None
-    """The evals.json of a skill: one task for each eval, which the judge reads by its expectations
-    in a workspace with its files."""
+    """Tasks as other tools keep them: the evals.json of a skill (a judge reads each eval by its
+    expectations), a folder of Harbor or Terminal-Bench tasks, or SWE-bench rows as JSON Lines."""
 
     def broken_rule(self) -> str | None:
         if self.source is None:

@@ -1,4 +1,4 @@
-"""Tasks from files: the evals of a skill, and rows of a table that are filled into a task."""
+"""Tasks from files: evals of a skill, tasks of Harbor, Terminal-Bench and SWE-bench, and tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import io
 import itertools
 import json
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ import msgspec
 from passhat.dataclass import dataclass, replace
 from passhat.errors import SuiteError
 from passhat.messages import plural
-from passhat.records import Expectation, Task
+from passhat.records import Expectation, Resources, Solution, Task
 from passhat.records.suite import Scenario
 from passhat.suite.yaml_tree import did_you_mean, shown
 
@@ -92,6 +94,208 @@ def _file(name: str, path: Path, where: str) -> Path:
         if found.exists():
             return found
     raise SuiteError(f"{where}: there is no file {name}, neither in {skill} nor in {path.parent}")
+
+
+# Tasks of Harbor and Terminal-Bench: a folder each.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenTask:
+    """A task as another tool keeps it: what is asked, what decides, what solves it, what it takes.
+
+    `tests` are options of the matcher `tests`, with the command under `run`. It needs an `image`,
+    or the `commit` of a `repository`.
+    """
+
+    name: str
+    prompt: str
+    tests: Mapping[str, Any]
+    solution: Solution | None = None
+    tags: tuple[str, ...] = ()
+    timeout: float | None = None
+    limits: Resources | None = None
+    image: str | None = None
+    repository: str | None = None
+    commit: str | None = None
+
+
+MEGABYTE = 10**6
+TESTS_INSIDE = "/tests"
+"""Where both tools put the tests, once the agent has ended."""
+
+
+def read_task_folders(path: Path) -> list[GivenTask]:
+    """The tasks in a folder: those with a task.toml (Harbor) or a task.yaml (Terminal-Bench)."""
+    found = [
+        place
+        for pattern in ("", "*/", "*/*/")
+        for name in ("task.toml", "task.yaml")
+        for place in path.glob(f"{pattern}{name}")
+    ]
+    if not found:
+        raise SuiteError(
+            f"{path} has no tasks: no task.toml (Harbor) and no task.yaml (Terminal-Bench) in it"
+        )
+    read = {"task.toml": _harbor_task, "task.yaml": _terminal_bench_task}
+    return [read[file.name](file) for file in sorted(found)]
+
+
+def _harbor_task(file: Path) -> GivenTask:
+    folder = file.parent
+    try:
+        told = tomllib.loads(_text(file, "this task"))
+    except tomllib.TOMLDecodeError as error:
+        raise SuiteError(f"{file} is no TOML: {error}") from None
+    if told.get("steps"):
+        raise SuiteError(f"{file}: a task of several steps cannot be read: run it with Harbor")
+    task, agent, verifier, around, about = (
+        _section(told, name, file)
+        for name in ("task", "agent", "verifier", "environment", "metadata")
+    )
+    script = folder / "tests" / "test.sh"
+    if not script.is_file():
+        raise SuiteError(f"{folder} has no tests/test.sh: what decides about the task?")
+    solve = folder / "solution" / "solve.sh"
+    recipe = folder / "environment" / "Dockerfile"
+    named = around.get("docker_image")
+    return GivenTask(
+        name=str(task.get("name") or folder.name).rpartition("/")[2],
+        prompt=_text(folder / "instruction.md", "the instruction of a task"),
+        tests={
+            "run": f"bash {TESTS_INSIDE}/test.sh",
+            "files": (script.parent,),
+            "at": TESTS_INSIDE,
+            "timeout": _number(verifier, "timeout_sec", file),
+        },
+        solution=Solution(files=solve.parent, run="bash $SOLUTION/solve.sh")
+        if solve.is_file()
+        else None,
+        tags=tuple(map(str, (*(about.get("tags") or ()), *(task.get("keywords") or ())))),
+        timeout=_number(agent, "timeout_sec", file),
+        limits=Resources(
+            cpus=_number(around, "cpus", file),
+            memory=_megabytes(around, "memory", file),
+            disk=_megabytes(around, "storage", file),
+        ),
+        image=str(named or recipe),
+    )
+
+
+def _terminal_bench_task(file: Path) -> GivenTask:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    folder = file.parent
+    try:
+        told = YAML(typ="safe", pure=True).load(_text(file, "this task"))
+    except YAMLError as error:
+        raise SuiteError(f"{file} is no YAML: {error}") from None
+    if not isinstance(told, Mapping) or not isinstance(told.get("instruction"), str):
+        raise SuiteError(f"{file} has no instruction: what is the agent asked?")
+    script, tests = folder / "run-tests.sh", folder / "tests"
+    if not script.is_file():
+        raise SuiteError(f"{folder} has no run-tests.sh: what decides about the task?")
+    solve = folder / "solution.sh"
+    return GivenTask(
+        name=folder.name,
+        prompt=told["instruction"],
+        tests={
+            "run": f"bash {TESTS_INSIDE}/run-tests.sh",
+            "files": (script, *([tests] if tests.is_dir() else ())),
+            "at": TESTS_INSIDE,
+            "timeout": _number(told, "max_test_timeout_sec", file),
+        },
+        solution=Solution(files=solve, run="bash $SOLUTION/solution.sh")
+        if solve.is_file()
+        else None,
+        tags=tuple(map(str, told.get("tags") or ())),
+        timeout=_number(told, "max_agent_timeout_sec", file),
+        image=str(folder / "Dockerfile"),
+    )
+
+
+def _section(told: Mapping[str, Any], name: str, file: Path) -> Mapping[str, Any]:
+    found = told.get(name) or {}
+    if not isinstance(found, Mapping):
+        raise SuiteError(f"{file}: [{name}] should be a table, got {shown(found)}")
+    return found
+
+
+def _number(told: Mapping[str, Any], key: str, file: Path) -> float | None:
+    value = told.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
+        raise SuiteError(f"{file}: {key} should be a number above 0, got {shown(value)}")
+    return float(value)
+
+
+def _megabytes(told: Mapping[str, Any], key: str, file: Path) -> int | None:
+    """Bytes of `memory_mb = 2048`, or of `memory = "2G"`, which older tasks have."""
+    if (given := _number(told, f"{key}_mb", file)) is not None:
+        return round(given * MEGABYTE)
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([MG])B?", str(told.get(key, "")))
+    return round(float(match[1]) * MEGABYTE * (1000 if match[2] == "G" else 1)) if match else None
+
+
+# Rows of SWE-bench: a commit of a repository, an issue, and tests that must pass.
+
+
+def is_swe_bench(path: Path) -> bool:
+    """Whether the first row of a file is one of SWE-bench."""
+    with suppress(SuiteError, StopIteration):
+        row = next(iter(_json_rows(path, _text(path, "this file of tasks").partition("\n")[0])))
+        return {"instance_id", "base_commit", "problem_statement"} <= row.keys()
+    return False
+
+
+def read_swe_bench(path: Path, *, limit: int | None = None) -> list[GivenTask]:
+    """The rows of SWE-bench, and of data sets of its form, as JSON Lines."""
+    tasks = []
+    for number, row in enumerate(read_rows(path, limit=limit), 1):
+        where = f"{path.name}: row {number}"
+        for key in ("instance_id", "repo", "base_commit", "problem_statement", "test_patch"):
+            if not isinstance(row.get(key), str):
+                raise SuiteError(f"{where} has no {key}: is it a row of SWE-bench?")
+        names = [*_test_names(row, "FAIL_TO_PASS", where), *_test_names(row, "PASS_TO_PASS", where)]
+        if not names:
+            raise SuiteError(f"{where} names no tests under FAIL_TO_PASS")
+        files = dict.fromkeys(re.findall(r"^\+\+\+ b/(\S+)", row["test_patch"], re.MULTILINE))
+        name, patch = row["instance_id"], row.get("patch")
+        usual = f"swebench/sweb.eval.x86_64.{name.lower().replace('__', '_1776_')}"
+        tasks.append(
+            GivenTask(
+                name=name,
+                prompt=row["problem_statement"],
+                tests={"names": names, "patch": row["test_patch"], "tests": " ".join(files)},
+                solution=Solution(patch=patch) if isinstance(patch, str) else None,
+                tags=(row["repo"],),
+                image=str(row.get("image_name") or row.get("docker_image") or usual),
+                repository=row["repo"],
+                commit=row["base_commit"],
+            )
+        )
+    return tasks
+
+
+def _test_names(row: Row, key: str, where: str) -> list[str]:
+    """Names of tests: a list, or its JSON; those of unittest as our reports have them."""
+    given = row.get(key) or []
+    with suppress(ValueError):
+        given = json.loads(given) if isinstance(given, str) else given
+    if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
+        raise SuiteError(f"{where}: {key} should be a list of tests, got {shown(given)}")
+    return [re.sub(r"^(\w+) \(([\w.]+)\)$", r"\2::\1", name) for name in given]
+
+
+def find_clone(repository: str, folder: Path) -> Path:
+    """The clone of a repository in a folder of clones, or the folder itself."""
+    owner, _, name = repository.partition("/")
+    places = [folder / f"{owner}__{name}", folder / owner / name, folder / name, folder]
+    for place in places:
+        if (place / ".git").exists() or (place / "HEAD").is_file():
+            return place
+    raise SuiteError(f"there is no clone of {repository} in {folder}: git clone it to {places[0]}")
 
 
 # Tasks from a table: rows of a CSV, TSV or JSONL file, filled into a task.

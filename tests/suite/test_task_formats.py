@@ -1,0 +1,275 @@
+"""Tasks as people have them: Harbor, Terminal-Bench and SWE-bench, with the fields they write."""
+
+import json
+import subprocess
+
+import pytest
+from tests.runner.test_workspaces import SYSTEM_PYTHON, isolated
+
+from passhat.errors import SuiteError
+from passhat.journeys import diagnose
+from passhat.records import Outcome, Resources, Solution
+from passhat.runner import hidden_tests, run_trials
+from passhat.runner.cheats import NOTHING, SOLUTION, try_tasks
+from passhat.suite import load_suite
+
+TASK_TOML = """\
+schema_version = "1.1"
+[task]
+name = "terminal-bench/add"
+keywords = ["coding"]
+[metadata]
+tags = ["easy"]
+[verifier]
+timeout_sec = 60.0
+[agent]
+timeout_sec = 90.0
+[environment]
+build_timeout_sec = 600.0
+docker_image = "example/add:1"
+cpus = 2
+memory_mb = 1024
+storage_mb = 2048
+"""
+TEST_SH = """\
+#!/bin/bash
+if [ "$(cat out.txt 2>/dev/null)" = "$(cat /tests/expected.txt)" ]; then
+  echo 1 > /logs/verifier/reward.txt
+else
+  echo 0 > /logs/verifier/reward.txt
+fi
+"""
+TASK_YAML = """\
+instruction: |-
+  Write 3 to out.txt.
+difficulty: easy
+tags: [files]
+parser_name: pytest
+max_agent_timeout_sec: 600.0
+max_test_timeout_sec: 120.0
+run_tests_in_same_shell: false
+"""
+RUN_TESTS_SH = """\
+#!/bin/bash
+if grep -qx 3 out.txt; then echo "PASSED $TEST_DIR/test_outputs.py::test_out"
+else echo "FAILED $TEST_DIR/test_outputs.py::test_out - no 3"; exit 1; fi
+"""
+
+
+def write(folder, files):
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.fixture
+def harbor(tmp_path):
+    return write(
+        tmp_path / "tasks" / "add",
+        {
+            "task.toml": TASK_TOML,
+            "instruction.md": "Write 3 to out.txt.",
+            "environment/Dockerfile": "FROM debian\n",
+            "tests/test.sh": TEST_SH,
+            "tests/expected.txt": "3\n",
+            "solution/solve.sh": "echo 3 > out.txt\n",
+        },
+    )
+
+
+@pytest.fixture
+def terminal_bench(tmp_path):
+    return write(
+        tmp_path / "old" / "write-three",
+        {
+            "task.yaml": TASK_YAML,
+            "Dockerfile": "FROM debian\n",
+            "solution.sh": "echo 3 > out.txt\n",
+            "run-tests.sh": RUN_TESTS_SH,
+            "tests/test_outputs.py": "",
+        },
+    )
+
+
+def suite_of(folder, keys):
+    (folder / "empty").mkdir(exist_ok=True)
+    (folder / "suite.yml").write_text(
+        f"systems: [{{name: a, command: agent}}]\ntasks:\n  - {{name: t, {keys}}}\n"
+    )
+    return load_suite(folder / "suite.yml")
+
+
+def test_a_harbor_task_has_its_instruction_tests_solution_limits_and_image(tmp_path, harbor):
+    (task,) = suite_of(tmp_path, "from: tasks").tasks
+    assert (task.name, task.prompt) == ("t add", "Write 3 to out.txt.")
+    assert (task.timeout, task.tags, task.family) == (90.0, ("easy", "coding"), "t")
+    (decides,) = task.expect
+    assert (decides.matcher, decides.value) == ("tests", "bash /tests/test.sh")
+    assert (decides.options["files"], decides.options["timeout"]) == ((harbor / "tests",), 60.0)
+    assert task.solution == Solution(files=harbor / "solution", run="bash $SOLUTION/solve.sh")
+    assert task.workspace.image == "example/add:1"
+    assert task.workspace.limits == Resources(cpus=2.0, memory=1024 * 10**6, disk=2048 * 10**6)
+
+
+@pytest.mark.usefixtures("harbor")
+def test_a_task_that_needs_an_image_is_an_error_that_says_so(tmp_path):
+    suite = suite_of(tmp_path, "from: tasks/add, runs: 1")
+    (trial,) = run_trials(suite, handle_signals=False).trials
+    assert trial.outcome is Outcome.ERRORED
+    assert "the image example/add:1" in trial.error
+    (found,) = (one for one in diagnose(tmp_path / "suite.yml") if one.what == "images")
+    assert found.problem
+    assert found.text.startswith("1 task (t add) need an image")
+
+
+@isolated
+@pytest.mark.usefixtures("harbor", "terminal_bench")
+@pytest.mark.parametrize("source", ["tasks", "old"])
+def test_tests_of_both_tools_decide_in_a_workspace_and_their_solutions_pass(
+    tmp_path, monkeypatch, source
+):
+    monkeypatch.setattr("passhat.runner.cheats.CHEATS", ())
+    tried = try_tasks(suite_of(tmp_path, f"from: {source}, workspace: empty"))
+    ended = {one.attempt: one.outcome for one in tried}
+    assert ended == {NOTHING: "failed", SOLUTION: "passed"}, tried
+
+
+def test_a_terminal_bench_task_is_read_from_its_yaml(tmp_path, terminal_bench):
+    (task,) = suite_of(tmp_path, "from: old").tasks
+    assert (task.name, task.prompt) == ("t write-three", "Write 3 to out.txt.")
+    assert (task.timeout, task.expect[0].options["timeout"]) == (600.0, 120.0)
+    assert task.workspace.image == str(terminal_bench / "Dockerfile")
+    (terminal_bench / "run-tests.sh").unlink()
+    with pytest.raises(SuiteError, match=r"has no run-tests\.sh"):
+        suite_of(tmp_path, "from: old")
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        ("task.toml", "x = [", "is no TOML"),
+        ("task.toml", "[agent]\ntimeout_sec = 'long'\n", "timeout_sec should be a number"),
+        ("task.toml", "agent = 3\n", "should be a table"),
+        ("task.toml", "[[steps]]\nname = 'a'\n", "several steps"),
+        ("instruction.md", None, "instruction of a task cannot be read"),
+        ("tests/test.sh", None, "what decides about the task"),
+    ],
+)
+def test_a_task_that_cannot_be_read_names_its_file_and_what_is_wrong(
+    tmp_path, harbor, file, text, message
+):
+    if text is None:
+        (harbor / file).unlink()
+    else:
+        (harbor / file).write_text(text)
+    with pytest.raises(SuiteError, match=message) as refused:
+        suite_of(tmp_path, "from: tasks")
+    assert "tasks" in str(refused.value)
+
+
+def git(*words, at):
+    ours = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+    done = subprocess.run(["git", *ours, *words], cwd=at, check=True, capture_output=True)
+    return done.stdout.decode()
+
+
+@pytest.fixture
+def swe_bench(tmp_path):
+    """A row made as the data set was: a commit, its fix, and the tests that came with that."""
+    tests = (
+        "import unittest\nfrom calc import add\n\n\nclass T(unittest.TestCase):\n"
+        "    def test_zero(self):\n        self.assertEqual(add(2, 0), 2)\n"
+    )
+    clone = write(
+        tmp_path / "clones" / "ada__calc",
+        {
+            "calc.py": "def add(a, b):\n    return a - b\n",
+            "tests/test_calc.py": tests,
+            "tests/__init__.py": "",
+        },
+    )
+    git("init", "-q", at=clone)
+    git("add", "-A", at=clone)
+    git("commit", "-qm", "before", at=clone)
+    before = git("rev-parse", "HEAD", at=clone).strip()
+    write(clone, {"calc.py": "def add(a, b):\n    return a + b\n"})
+    patch = git("diff", at=clone)
+    git("commit", "-qam", "fix", at=clone)
+    more = "\n    def test_sum(self):\n        self.assertEqual(add(1, 2), 3)\n"
+    write(clone, {"tests/test_calc.py": tests + more})
+    row = {
+        "repo": "ada/calc", "instance_id": "ada__calc-7", "base_commit": before,
+        "problem_statement": "add subtracts", "hints_text": "", "version": "1.0",
+        "patch": patch, "test_patch": git("diff", at=clone),
+        "FAIL_TO_PASS": json.dumps(["test_sum (tests.test_calc.T)"]),
+        "PASS_TO_PASS": ["tests/test_calc.py::T::test_zero"],
+    }  # fmt: skip
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n")
+    return row
+
+
+@isolated
+def test_a_row_of_swe_bench_is_its_commit_and_issue_and_only_its_patch_passes(
+    tmp_path, swe_bench, monkeypatch
+):
+    monkeypatch.setattr("passhat.runner.cheats.CHEATS", ())
+    row = {**swe_bench, "FAIL_TO_PASS": ["test_sum"], "PASS_TO_PASS": ["test_zero"]}
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n")
+    run = f"{SYSTEM_PYTHON} -m unittest -v tests.test_calc"
+    keys = f"from: rows.jsonl, workspace: clones, expect: [{{tests: '{run}'}}]"
+    suite = suite_of(tmp_path, keys)
+    (task,) = suite.tasks
+    assert (task.name, task.prompt) == ("t ada__calc-7", "add subtracts")
+    assert task.workspace.commit == swe_bench["base_commit"]
+    tried = try_tasks(suite)
+    assert {one.attempt: one.outcome for one in tried} == {NOTHING: "failed", SOLUTION: "passed"}
+    assert "1 of 2 named tests did not pass: test_sum" in tried[0].reason
+
+
+def test_rows_of_swe_bench_are_recognised_and_say_what_is_missing(tmp_path, swe_bench):
+    (task,) = suite_of(tmp_path, "from: rows.jsonl").tasks
+    assert task.workspace.image == "swebench/sweb.eval.x86_64.ada_1776_calc-7"
+    assert task.expect[0].value == "python3 -m pytest -q --junitxml={report} tests/test_calc.py"
+    assert task.expect[0].options["names"] == [
+        "tests.test_calc.T::test_sum",
+        "tests/test_calc.py::T::test_zero",
+    ]
+    with pytest.raises(SuiteError, match=r"there is no clone of ada/calc in .*empty"):
+        suite_of(tmp_path, "from: rows.jsonl, workspace: empty")
+    (tmp_path / "rows.jsonl").write_text(json.dumps({**swe_bench, "FAIL_TO_PASS": "x"}) + "\n")
+    with pytest.raises(SuiteError, match="row 1: FAIL_TO_PASS should be a list of tests"):
+        suite_of(tmp_path, "from: rows.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_json", "score"),
+    [
+        (b"1\n", False, 1.0),
+        (b"0.25", False, 0.25),
+        (b"7", False, 1.0),
+        (b"nan", False, None),
+        (b"good", False, None),
+        (b'{"a": 1, "b": 0}', True, 0.5),
+        (b"{}", True, None),
+        (b'{"reward": "x"}', True, None),
+        (None, True, None),
+    ],
+)
+def test_a_reward_is_a_score_from_0_to_1_or_none(text, is_json, score):
+    assert hidden_tests.read_reward(text, is_json=is_json) == score
+
+
+def test_what_pytest_prints_is_a_report_and_none_counts_twice():
+    said = (
+        "tests/test_a.py::test_x PASSED    [ 50%]\ntests/test_a.py::test_y[a b] FAILED [100%]\n"
+        "PASSED tests/test_a.py::test_x\nFAILED tests/test_a.py::test_y[a b] - assert 1 == 2\n"
+        "ERROR tests/test_b.py::test_z - boom\ntests/test_c.py::test_s SKIPPED (why)\n"
+    )
+    ended = hidden_tests.TestRun(code=1, stdout=said)
+    assert {one.name: one.outcome for one in hidden_tests.read_results(ended)} == {
+        "tests/test_a.py::test_x": "passed",
+        "tests/test_a.py::test_y[a b]": "failed",
+        "tests/test_b.py::test_z": "failed",
+        "tests/test_c.py::test_s": "skipped",
+    }
