@@ -54,8 +54,6 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "local": ("setup", "A real model with no key, on this machine."),
         "vary": ("setup", "Let a model reword the prompts of a suite."),
         "profile": ("compare", "How does the agent compare with others?"),
-        "schema": ("setup", "Print the JSON Schema of what --json prints."),
-        "completion": ("setup", "Complete commands in your shell."),
     },
 }
 FORMERLY: dict[str, tuple[str, str]] = {
@@ -68,6 +66,8 @@ FORMERLY: dict[str, tuple[str, str]] = {
     "rank": ("compare", "compare"),
     "diff": ("compare", "why RESULTS TASK"),
     "flaky": ("history", "trend --tasks"),
+    "schema": ("setup", "--schema [NAME]"),
+    "completion": ("setup", "--completion SHELL"),
 }
 """Commands that still work, their modules, and what to type instead."""
 
@@ -336,6 +336,24 @@ def _log(error: Exception) -> str:
 )
 @click.version_option(__version__, "--version", message="passhat %(version)s")
 @click.option(
+    "--schema",
+    is_flag=False,
+    flag_value="",
+    metavar="[NAME]",
+    is_eager=True,
+    expose_value=False,
+    callback=lambda ctx, option, name: _answer_with(ctx, option, name),
+    help="Print the JSON Schema of what --json prints; without NAME, list them.",
+)
+@click.option(
+    "--completion",
+    metavar="SHELL",
+    is_eager=True,
+    expose_value=False,
+    callback=lambda ctx, option, name: _answer_with(ctx, option, name),
+    help="Print the script that completes commands in bash, zsh or fish.",
+)
+@click.option(
     "--help-all",
     is_flag=True,
     is_eager=True,
@@ -349,6 +367,18 @@ def main() -> None:
     pass@k is the chance that at least one of k trials of a task passes; pass^k (reliability@k,
     "pass hat k") is the chance that all k do.
     """
+
+
+def _answer_with(ctx: click.Context, option: click.Parameter, value: str | None) -> None:
+    """Do what an option of `passhat` itself asks for, and no command."""
+    if value is None or ctx.resilient_parsing:
+        return
+    name = str(option.name)
+    command = main.get_command(ctx, name)
+    assert command is not None, "each such option was a command"
+    with command.make_context(f"--{name}", [value] if value else [], parent=ctx) as inner:
+        command.invoke(inner)
+    ctx.exit()
 
 
 def _print_everything(ctx: click.Context) -> None:

@@ -237,7 +237,7 @@ class AnswerEvent(TypedDict):
 class EventStream:
     """Writes events to files and to standard output, one whole line at a time.
 
-    `passhat schema events` describes the lines.
+    `passhat --schema events` describes the lines.
     A place that can no longer be written to (a full disk, a closed pipe) is dropped: it must not
     end a run that is being paid for. `broken` lists such places.
     """

@@ -625,8 +625,8 @@ def schema(name: str | None) -> None:
     NAME is one of the list, or the command that prints it.
 
     \b
-      passhat schema report
-      passhat schema compare > comparison.schema.json
+      passhat --schema report
+      passhat --schema compare > comparison.schema.json
     """
     if name is not None:
         click.echo(schema_text(OF_COMMANDS.get(name, name)), nl=False)
@@ -716,9 +716,8 @@ def completion(context: click.Context, shell: str) -> None:
     """Print the script that completes passhat's commands and options in your shell.
 
     \b
-      passhat completion bash > ~/.local/share/bash-completion/completions/passhat
-      passhat completion zsh > "${fpath[1]}/_passhat"
-      passhat completion fish > ~/.config/fish/completions/passhat.fish
+      passhat --completion zsh > "${fpath[1]}/_passhat"
+      passhat --completion fish > ~/.config/fish/completions/passhat.fish
     """
     from click.shell_completion import get_completion_class
 
