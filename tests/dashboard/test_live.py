@@ -73,7 +73,7 @@ def test_what_a_page_was_told_adds_up_to_the_state(states):
     for state in states:
         known |= state
         news = watch.news(progress_of(known))
-        for system, task, marks in news["tasks"]:
+        for system, task, marks, _ in news["tasks"]:
             seen[system, task] = marks
     expected = {}
     for (system, task, _), outcome in sorted(known.items()):
@@ -106,7 +106,7 @@ def test_the_store_counts_what_was_written(known):
 def test_nothing_new_is_told_twice():
     watch = PageState()
     progress = progress_of({("s", "t", 0): Outcome.PASSED})
-    assert watch.news(progress)["tasks"] == [["s", "t", "P"]]
+    assert watch.news(progress)["tasks"] == [["s", "t", "P", [0]]]
     again = watch.news(progress)
     assert (again["tasks"], again["recent"], again["done"]) == ([], [], 1)
 
@@ -164,7 +164,7 @@ def test_events_follow_a_run_that_another_process_writes_until_it_ends(tmp_path,
     assert last["intervals"] == {"agent": "[2, 84]"}  # time-uniform, as on the terminal
     marks = {}
     for _, news in told[:-1]:
-        marks |= {task: runs for _, task, runs in news["tasks"]}
+        marks |= {task: runs for _, task, runs, _ in news["tasks"]}
     assert marks == {"t0": "FEP", "t1": "PFE"}
 
 
@@ -189,7 +189,7 @@ def test_a_run_whose_process_dies_while_it_is_watched_has_ended(tmp_path, serve_
         ("news", "running"), ("news", "stopped"), ("end", "stopped"),
     ]  # fmt: skip
     _, _, page = site.ask(f"/run/{key}/live", headers=site.cookie)
-    assert '<span data-at="status">stopped</span>' in page
+    assert "The run has ended (stopped)" in page
 
 
 def test_a_watched_page_does_not_keep_the_server_from_ending(tmp_path, serve_site):

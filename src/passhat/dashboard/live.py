@@ -20,6 +20,7 @@ from passhat.analysis.gates.gate import (
     ThresholdRequirement,
     parse_gate,
 )
+from passhat.dashboard.responses import render
 from passhat.dataclass import dataclass
 from passhat.drawing import Figure, Guide, Series, line_chart
 from passhat.drawing.figure import escape
@@ -38,7 +39,11 @@ from passhat.history.queries import (
 from passhat.history.runs import look_up_baseline
 from passhat.journeys.overview import ReportCache
 from passhat.journeys.stored_runs import StoredGate, rate_so_far, stored_gates
+from passhat.messages import capitalised
 from passhat.records import Outcome
+from passhat.reporters import headline
+from passhat.reporters.answer import WORD_TONES, StatusLabel
+from passhat.reporters.answers.report import ReportAnswer
 from passhat.reporters.formatting import percent, span
 
 POLL_SECONDS = 0.5
@@ -127,7 +132,10 @@ class PageState:
             "funnel": self._pictures(len(systems), most),
             "systems": [[name, *counts] for name, counts in systems.items()],
             "intervals": {name: _interval(*counts) for name, counts in systems.items()},
-            "tasks": [[t.system, t.task, _marks(t.runs)] for t in changed[:MOST_TASKS]],
+            "tasks": [
+                [t.system, t.task, _marks(t.runs), [number for number, _ in _in_order(t.runs)]]
+                for t in sorted(changed, key=lambda t: not t.failed + t.errored)[:MOST_TASKS]
+            ],
             "recent": fresh[-MOST_RECENT:],
         }
 
@@ -212,7 +220,8 @@ async def follow(reports: ReportCache, run: Run) -> AsyncIterator[str]:
                 news = await run_in_threadpool(_news, watch, history, run)
                 yield event("news", news)
                 if news["status"] != RUNNING:
-                    yield event("end", {"status": news["status"]})
+                    ended = await run_in_threadpool(ending, reports, history, run)
+                    yield event("end", {"status": news["status"], "hero": ended})
                     return
             elif begun - spoke > BEAT_SECONDS:
                 spoke = begun
@@ -223,6 +232,26 @@ async def follow(reports: ReportCache, run: Run) -> AsyncIterator[str]:
             await anyio.sleep(max(POLL_SECONDS, 4 * (time.monotonic() - begun)))
     finally:
         history.close()
+
+
+def ending(reports: ReportCache, history: History, run: Run) -> str:
+    """The top of the page of a run that has ended: its verdict, as its own page says it."""
+    run = history.find_run(run.key)
+    answer, said = f"{capitalised(run.status)} without a trial.", None
+    chip: StatusLabel | None = None
+    if run.trials:
+        report = ReportAnswer(reports.report(history, run)).shown
+        said = reports.verdict(history, run)
+        answer = headline.opening(report)
+        several = len(report.systems) > 1
+        chip = headline.overview_chip(report) if several else headline.chip(report.systems[0])
+    worst = min((word for word, _ in said.gates), key=_WORST.index) if said and said.gates else ""
+    if worst:
+        chip = StatusLabel(worst, WORD_TONES[worst])
+    return render("live_end.html", run=run, answer=answer, chip=chip, said=said)
+
+
+_WORST = ("ERROR", "FAIL", "UNDECIDED", "PASS")
 
 
 def progress_of(history: History, run: Run) -> StoredProgress:
@@ -342,11 +371,15 @@ def _interval(passed: int, failed: int, errored: int) -> str:
     return span(rate_so_far(passed + failed + errored, passed), digits=0)
 
 
-def _marks(runs: str) -> str:
-    """The runs of a task by number, as P, F and E."""
+def _in_order(runs: str) -> list[tuple[int, str]]:
+    """The trials of a task by number, each with its outcome."""
     pairs = (run.split(":") for run in runs.split())
-    by_number = sorted((int(trial), outcome) for trial, outcome in pairs)
-    return "".join(_LETTERS[outcome] for _, outcome in by_number)
+    return sorted((int(trial), outcome) for trial, outcome in pairs)
+
+
+def _marks(runs: str) -> str:
+    """The trials of a task by number, as P, F and E."""
+    return "".join(_LETTERS[outcome] for _, outcome in _in_order(runs))
 
 
 # The numbers that gates ask for while a run lasts: how each closes in on its line.

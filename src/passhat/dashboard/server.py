@@ -26,7 +26,7 @@ from passhat.analysis.comparing.comparison import Comparison, as_people_compare
 from passhat.analysis.comparing.ranking import RankReport
 from passhat.analysis.reports.parts import LABELS, TaskRow, TaskTable
 from passhat.analysis.reports.report import Report
-from passhat.dashboard.live import RUNNING, follow, progress_of, watching
+from passhat.dashboard.live import RUNNING, ending, follow, progress_of, watching
 from passhat.dashboard.responses import (
     ENTRANCE,
     LONGEST_PERSON,
@@ -694,9 +694,11 @@ class Pages:
         with self.reports.open() as history:
             run = history.find_run(request.path_params["run"])
             news = watching(history, run).news(progress_of(history, run))
+            ended = ending(self.reports, history, run) if news["status"] != RUNNING else ""
         return page(
             "live.html",
             live=True,
+            ended=ended,
             store=self.reports.title,
             run=run,
             news=news,

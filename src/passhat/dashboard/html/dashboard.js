@@ -29,6 +29,8 @@ if (live) {
     made.className = kind;
     return made;
   };
+  // A link to a page of the run; what comes from data is quoted in its address.
+  const address = (page, query) => Object.assign(document.createElement("a"), { href: `${live.dataset.run}/${page}?${new URLSearchParams(query)}` });
   // A row is found by what it is about; text from data is only ever set as text.
   const rowOf = (body, key, make) => {
     let row = [...body.rows].find((one) => one.dataset.key === key);
@@ -47,7 +49,7 @@ if (live) {
     at("all").textContent = news.in_all;
     live.querySelectorAll("[data-gate]").forEach((words, i) => (words.textContent = news.gates[i]));
     at("total").textContent = news.total && `of ${news.total}`;
-    at("none").hidden ||= news.recent.length > 0;
+    if (at("none")) at("none").hidden ||= news.recent.length > 0;
     if (at("progress")) at("progress").value = news.done;
     // A picture that the server drew: what it takes from data is escaped there.
     at("funnel").innerHTML = news.funnel;
@@ -62,31 +64,38 @@ if (live) {
         row.cells[i + 1].textContent = number;
       });
     }
-    for (const [system, task, runs] of news.tasks) {
+    for (const [system, task, runs, numbers] of news.tasks) {
       const row = rowOf(at("tasks"), system + "\n" + task, (made) => {
-        cell(made, task, "name");
+        const name = cell(made, task, "name");
+        const link = address("task", { system, task });
+        link.append(...name.childNodes);
+        name.append(link);
         cell(made, system, "name");
-        cell(made, "", "runs");
+        cell(made, "", "runs").append(Object.assign(document.createElement("span"), { className: "marks" }));
       });
-      row.cells[2].replaceChildren(...[...runs].map((letter) => {
-        const mark = document.createElement({ P: "b", F: "i", E: "u" }[letter]);
+      row.cells[2].querySelector(".marks").replaceChildren(...[...runs].map((letter, i) => {
+        const mark = address("trial", { system, task, trial: numbers[i] });
+        mark.className = words[letter];
         mark.textContent = marks[letter];
+        mark.setAttribute("aria-label", `${task} #${numbers[i] + 1} ${words[letter]}`);
         return mark;
       }));
     }
     for (const [system, task, trial, letter] of news.recent) {
       const item = document.createElement("li");
-      item.textContent = `${marks[letter]} ${task} #${trial + 1} ${words[letter]} (${system})`;
+      const link = address("trial", { system, task, trial });
+      link.textContent = `${marks[letter]} ${task} #${trial + 1} ${words[letter]} (${system})`;
+      item.append(link);
       at("recent").prepend(item);
     }
     while (at("recent").children.length > 20) at("recent").lastChild.remove();
   };
   const source = new EventSource(live.dataset.live);
   source.addEventListener("news", (event) => tell(JSON.parse(event.data)));
-  source.addEventListener("end", () => {
+  // The page turns into the result: its verdict, which the server made and escaped.
+  source.addEventListener("end", (event) => {
     source.close();
-    at("over").hidden = false;
-    at("chip").textContent = "The run has ended";
+    at("hero").innerHTML = JSON.parse(event.data).hero;
   });
 }
 
