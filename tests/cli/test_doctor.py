@@ -63,6 +63,30 @@ def test_a_suite_that_is_wrong_is_a_problem_of_its_own(suite, call):
     assert "problem  suite" in done.stdout
 
 
+GRADED = """\
+systems: [{{name: shell, command: [sh, -c, "true"]}}]
+tasks:
+  - {{name: one, prompt: hi, expect: [{{command: {first}}}, {{command: [./mine.sh]}}]}}
+  - {{name: two, prompt: hi, expect: [{{command: {first}}}]}}
+"""
+
+
+def test_a_program_that_grades_and_is_not_here_is_found_before_a_run(suite, call):
+    for first, problem in (
+        ("[no-such-grader, --quiet]", 'command of one: there is no program "no-such-grader": '),
+        ('["{python}", -m, no_such_module]', "has no no_such_module: install it there"),
+        ('["{python}", -m, json.tool]', None),
+        ("[sh, -c, exit]", None),
+    ):
+        suite(GRADED.format(first=first))
+        done = call("check")
+        graders = [line for line in done.stdout.splitlines() if line[9:].startswith("graders")]
+        problems = [line for line in graders if line.startswith("problem")]
+        assert len(problems) == (problem is not None), done.output
+        assert problem is None or problem in problems[0]
+        assert (done.exit_code == 0) is (problem is None)
+
+
 def test_what_the_machine_lacks_is_no_fault_of_the_suite(suite, call):
     suite("agents: [{name: b, model: gpt-5, prompt: hi}]\n")
     assert call("doctor").exit_code == 1

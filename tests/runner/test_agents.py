@@ -21,6 +21,7 @@ from passhat.records import (
     Suite,
     Task,
 )
+from passhat.records.suite import Step
 from passhat.runner import MemoryJournal, run_trials
 from passhat.runner.preflight import lacks_function
 
@@ -459,6 +460,21 @@ class Agent:
 def factory():
     return Callable()
 
+def factory_of_runners():
+    return Agent()
+
+class Counter:
+    made = 0
+    def __init__(self):
+        self.asked = []
+        Counter.made += 1
+    def run(self, prompt, history):
+        self.asked.append(prompt)
+        return {"passed": len(self.asked) == len(history) // 2 + 1, "answer": str(Counter.made)}
+    __call__ = run
+
+shared = Counter()
+
 async def late_factory():
     return Agent().later
 
@@ -476,7 +492,7 @@ class Needy:
 def test_a_class_of_the_user_works_or_is_refused_before_anything_runs(tmp_path):
     (tmp_path / "agent_classes.py").write_text(AGENT_CLASSES)
     callables = ("Callable", "Agent.run", "Agent.later", "Agent.apart", "Agent.ours")
-    for name in (*callables, "factory", "late_factory"):
+    for name in (*callables, "factory", "late_factory", "factory_of_runners"):
         workers = int(name == "factory")
         system = PythonSystem(
             name="a", function=f"agent_classes:{name}", search=tmp_path, workers=workers
@@ -492,3 +508,29 @@ def test_a_class_of_the_user_works_or_is_refused_before_anything_runs(tmp_path):
     ):
         system = PythonSystem(name="a", function=f"agent_classes:{name}", search=tmp_path)
         assert re.search(why, lacks_function(system) or ""), name
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("steps", [0, 3])
+@pytest.mark.parametrize("name", ["Counter", "Counter.run"])
+def test_an_instance_of_a_class_lasts_for_one_trial_and_its_conversation(
+    tmp_path, name, steps, workers
+):
+    module = f"counters_{name.replace('.', '_')}_{steps}_{workers}"
+    (tmp_path / f"{module}.py").write_text(AGENT_CLASSES)
+    system = PythonSystem(name="a", function=f"{module}:{name}", search=tmp_path, workers=workers)
+    said = tuple(Step(name=f"s{i}", prompt=f"say {i}") for i in range(steps))
+    task = Task(name="t", prompt="" if steps else "2 + 2?", steps=said)
+    pairing = Pairing(system=system, task=task, runs=5, label="t")
+    trials = run_trials(Suite(name="s", pairings=(pairing,))).trials
+    assert [trial.outcome for trial in trials] == [Outcome.PASSED] * 5
+    if not workers:
+        assert sys.modules[module].Counter.made == 1 + 5  # one of them is `shared`
+
+
+def test_an_instance_that_is_named_is_shared_by_all_trials(tmp_path):
+    (tmp_path / "agent_named.py").write_text(AGENT_CLASSES)
+    system = PythonSystem(name="a", function="agent_named:shared.run", search=tmp_path)
+    pairing = Pairing(system=system, task=Task(name="t", prompt="2 + 2?"), runs=4, label="t")
+    trials = run_trials(Suite(name="s", pairings=(pairing,))).trials
+    assert sorted(trial.outcome.name for trial in trials) == ["FAILED"] * 3 + ["PASSED"]

@@ -97,6 +97,9 @@ def diagnose(
             finding = replace(finding, problem=False, note=True, text=text)
         yield finding
     yield from _images(loaded)
+    from passhat.runner.preflight import absent_graders
+
+    yield from (Finding(what="graders", text=text, problem=True) for text in absent_graders(loaded))
     yield from _store(store)
     from passhat.runner.guarding import open_graders
 

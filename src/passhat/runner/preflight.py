@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
@@ -55,6 +57,50 @@ def absent_programs(suite: Suite) -> Iterator[MissingProgram]:
     for server in suite.used_servers:
         if reason := lacks_program(server, suite.directory):
             yield MissingProgram(section="servers", name=server.name, key="command", reason=reason)
+
+
+def absent_graders(suite: Suite) -> Iterator[str]:
+    """Why programs that grade cannot be started: hidden tests and `command:`, each program once.
+
+    A path is not looked for: it starts from what the agent leaves behind.
+
+    >>> from passhat.records import Expectation, Pairing, Task
+    >>> task = Task(name="t", expect=(Expectation(matcher="command", value=["no-such-grader"]),))
+    >>> suite = Suite(name="s", pairings=(
+    ...     Pairing(system=CommandSystem(name="a", argv=("a",)), task=task, runs=1, label="t"),))
+    >>> list(absent_graders(suite))
+    ['command of t: there is no program "no-such-grader": install it, or give its path']
+    """
+    seen: set[tuple[str, ...]] = set()
+    for task in suite.tasks:
+        if task.workspace is not None and task.workspace.image is not None:
+            continue  # its programs are in the image
+        for expectation in task.expectations():
+            if expectation.matcher not in ("tests", "command"):
+                continue
+            value = expectation.value
+            words = shlex.split(value) if isinstance(value, str) else [str(one) for one in value]
+            words = [word.replace("{python}", sys.executable) for word in words[:3]]
+            if tuple(words) in seen or not words or "{" in words[0]:
+                continue
+            seen.add(tuple(words))
+            if reason := _lacks_grader(words):
+                yield f"{expectation.matcher} of {task.name}: {reason}"
+
+
+def _lacks_grader(words: Sequence[str]) -> str | None:
+    program, *more = words
+    found = shutil.which(program)
+    if found is None:
+        if "/" in program and not os.path.isabs(program):  # noqa: PTH117  # a word, not yet a path
+            return None
+        return f'there is no program "{program}": install it, or give its path'
+    if more[:1] != ["-m"] or len(more) < 2 or not Path(found).name.startswith("python"):
+        return None
+    module = more[1].partition(".")[0]
+    looked = "import sys, importlib.util as u; sys.exit(u.find_spec(sys.argv[1]) is None)"
+    asked = subprocess.run([found, "-c", looked, module], capture_output=True, check=False)
+    return f"{program} has no {module}: install it there" if asked.returncode == 1 else None
 
 
 def absent_functions(suite: Suite) -> Iterator[MissingProgram]:

@@ -12,10 +12,12 @@ import os
 import sys
 import threading
 import traceback
+from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -161,10 +163,12 @@ async def asked(
     search: Path | None = None,
 ) -> Any:
     """What a function returns; of one that takes nothing and makes an agent, what that returns."""
+    if isinstance(function, TrialInstances):
+        function = await made(partial(function.of, offered), about=about, search=search)
     value = await made(wanted.call(function, offered), about=about, search=search)
     if wanted.keys:
         return value
-    agent = agent_function(value) or (value if callable(value) else None)
+    agent = agent_function(value) or (value if callable(value) else getattr(value, "run", None))
     if agent is None:
         return value
     inner = wanted_by(agent, about=f"what {about} returned")
@@ -176,8 +180,8 @@ async def asked(
 def load_agent(reference: str, *, search: Path | None = None) -> Callable[..., Any]:
     """What `module:name` refers to, as a function of the prompt: one, or a framework's agent.
 
-    Of a class one instance is made for all trials: `module:Class` calls it, `module:Class.method`
-    its method. A function that takes nothing and returns an agent makes one for each trial.
+    Of a class an instance is made for each trial: `module:Class` calls it, `module:Class.method`
+    its method. A function that takes nothing and returns an agent makes one for each call.
     """
     found = load_object(reference, search=search)
     owner, _, name = reference.rpartition(".")
@@ -186,7 +190,7 @@ def load_agent(reference: str, *, search: Path | None = None) -> Callable[..., A
         if inspect.isclass(kind) and not isinstance(
             inspect.getattr_static(kind, name), staticmethod
         ):
-            return getattr(_instance(kind, reference), name)  # type: ignore[no-any-return]
+            return TrialInstances(kind, name, reference)
     if inspect.isclass(found) and not issubclass(found, str | int | float | Mapping):
         if not any("__call__" in vars(each) for each in found.__mro__):
             methods = [name for name, _ in inspect.getmembers(found, inspect.isfunction)]
@@ -196,8 +200,53 @@ def load_agent(reference: str, *, search: Path | None = None) -> Callable[..., A
                 f'"{reference}" is a class, whose instances cannot be called: name its method that '
                 f"takes the prompt{example}"
             )
-        found = _instance(found, reference)
+        return TrialInstances(found, "", reference)
     return agent_function(found) or _callable(found, reference)
+
+
+class TrialInstances:
+    """A class whose instances are called, or a method of theirs: a new one for each trial.
+
+    What an agent keeps in itself thus never leaks from one trial into another, and lasts as long
+    as the conversation of a trial. The first instance is made at once: what cannot be made is
+    refused before a run.
+    """
+
+    def __init__(self, kind: type, method: str, reference: str) -> None:
+        self._kind, self._method, self._reference = kind, method, reference
+        first = self._called(_instance(kind, reference))
+        self._unused = [first]
+        self._talking: OrderedDict[str, Callable[..., Any]] = OrderedDict()
+        self._lock = threading.Lock()
+        self.__signature__ = inspect.signature(first)
+
+    def of(self, offered: Mapping[str, Any]) -> Callable[..., Any]:
+        """The instance of a trial: the one that began its conversation, or a new one."""
+        trial = str(offered["workdir"])
+        with self._lock:
+            known = self._talking.pop(trial, None) if offered["history"] else None
+            if known is None and self._unused:
+                known = self._unused.pop()
+        instance = known or self._called(self._kind())
+        if offered[IN_CONVERSATION]:
+            with self._lock:
+                self._talking[trial] = instance
+                while len(self._talking) > _MOST_TALKING:
+                    self._talking.popitem(last=False)
+        return instance
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """What a new instance says."""
+        return self._called(self._kind())(*arguments, **named)
+
+    def _called(self, instance: Any) -> Callable[..., Any]:
+        if self._method:
+            return getattr(instance, self._method)  # type: ignore[no-any-return]  # the user's
+        return agent_function(instance) or _callable(instance, self._reference)
+
+
+_MOST_TALKING = 256
+"""More conversations than a run has under way at once: instances are kept for the next turn."""
 
 
 def _instance(kind: type, reference: str) -> Any:
@@ -262,6 +311,7 @@ def offer(request: AttemptRequest) -> dict[str, Any]:
         "workdir": request.workdir,
         "values": request.task.values,
         "history": [dict(message) for message in request.history],
+        IN_CONVERSATION: request.said is not None,
     }
 
 
@@ -500,6 +550,9 @@ def _is_real_stdout() -> bool:
 
 
 # Which arguments a user's function gets, by the names of its parameters.
+
+IN_CONVERSATION = "in conversation"
+"""Told to instances of classes, and to no function: whether more may be said in the trial."""
 
 OFFERED = ("prompt", "task", "trial", "seed", "workdir", "values", "history")
 """What a function may ask for, by the names of its parameters."""
