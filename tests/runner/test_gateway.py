@@ -7,6 +7,7 @@ import socketserver
 import subprocess
 import sys
 import threading
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
@@ -22,6 +23,7 @@ from passhat.records import (
     Outcome,
     Pairing,
     Prices,
+    RateLimit,
     Step,
     Suite,
     Task,
@@ -30,9 +32,10 @@ from passhat.records import (
 )
 from passhat.records.coding_agents import CODING_AGENTS
 from passhat.records.secrets import Secret
-from passhat.runner import MemoryJournal, run_trials
+from passhat.runner import MemoryJournal, resources, run_trials
 from passhat.runner.cassettes import open_cassettes
 from passhat.runner.models.exchange import CallRequest, Reply
+from passhat.runner.models.retrying import Throttle
 from passhat.runner.preflight import absent_programs
 from passhat.suite import load_suite
 from passhat.testing import WireServer
@@ -116,6 +119,37 @@ def test_the_key_stays_outside_and_every_call_is_counted_and_priced(folder, monk
     assert (result.calls, result.tokens) == (6, 72)
     assert result.cost == pytest.approx(6 * 30 / 1e6)
     assert said["gateway"][0]["said"] == ["3 calls of gpt-5: 30 tokens in, 6 out, $0.0001"]
+
+
+def test_rate_limits_hold_for_the_calls_of_agents_too(folder, monkeypatch):
+    """All calls of a provider share one throttle, which learns what each of them took."""
+    made = []
+
+    class Watched(Throttle):
+        def __init__(self, limit, **options):
+            super().__init__(limit, **options)
+            self.limit, self.under_way, self.most, self.tokens = limit, 0, 0, []
+            made.append(self)
+
+        @asynccontextmanager
+        async def turn(self):
+            async with super().turn():
+                self.under_way += 1
+                self.most = max(self.most, self.under_way)
+                yield
+                self.under_way -= 1
+
+        def spent(self, tokens):
+            self.tokens.append(tokens)
+            super().spent(tokens)
+
+    monkeypatch.setattr(resources, "Throttle", Watched)
+    limit = RateLimit(concurrency=1)
+    with WireServer() as server:
+        systems = [agent(name, ONCE * 2, server) for name in "ab"]
+        run(suite_of(folder, *systems, runs=2, workspace=False, rate_limits={"openai": limit}))
+    (throttle,) = made
+    assert (throttle.limit, throttle.most, throttle.tokens) == (limit, 1, [12] * 8)
 
 
 USAGE = TokenUsage(tokens_in=107, tokens_out=7, cached_in=40)

@@ -46,6 +46,7 @@ from passhat.runner.models.exchange import (
     call_request,
 )
 from passhat.runner.models.openai import OPENAI_CHAT, OPENAI_RESPONSES
+from passhat.runner.models.retrying import Throttle
 from passhat.runner.sandbox import GATEWAY_PORT
 from passhat.runner.spending import BudgetedModel, Exhausted, RunSpending, most_of
 
@@ -82,13 +83,14 @@ NOT_RETURNED = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upstream:
-    """Where the calls of an agent go, what its models cost, and who counts that."""
+    """Where the calls of an agent go and how fast, what its models cost, and who counts that."""
 
     at: ModelAddress
     client: httpx2.AsyncClient
     price: Callable[[str], Pricing | None]
     spending: RunSpending
     writer: JournalWriter
+    throttle: Throttle
     headers: Mapping[str, str]
 
 
@@ -406,13 +408,16 @@ class Gateway:
         relay = _Relay(call, up, price)
         model = BudgetedModel(relay, up.spending, name=call.model, price=price, writer=up.writer)
         try:
-            reply = await model.complete(request)
+            async with up.throttle.turn():
+                reply = await model.complete(request)
         except ModelBusy as error:
             if error.perhaps_paid:
                 most = most_of(request, up.spending, name=call.model, price=price)
                 up.spending.lose(most)
                 await up.writer.lose(place, most or Amount())
             raise
+        if reply.usage is not None:
+            up.throttle.spent(reply.usage.total)
         self._count(reply)  # before anything is awaited: the agent may have its next question ready
         if self._journal is not None:
             kept = Reply(usage=reply.usage, cost=reply.cost, model=reply.model)

@@ -674,8 +674,20 @@ def sweep(folder: Path) -> None:
             if path.is_symlink() or not (path / OWNED).exists():
                 continue
             if (lock := _lock(path)) is not None:
+                _end_sandboxes(path.name)
                 remove_folder(path)
                 os.close(lock)
+
+
+def _end_sandboxes(run: str) -> None:
+    """Kill the sandboxes that bear the name of a run which was killed.
+
+    One that was just beginning at that moment waits for ever for the process that made it.
+    """
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if path.read_bytes().partition(b"\0")[0] == f"bwrap-{run}".encode():
+                os.kill(int(path.parent.name), signal.SIGKILL)
 
 
 CLEANING_SECONDS = 60.0

@@ -330,6 +330,7 @@ class RunResources:
                 price=price,
                 spending=self._spending,
                 writer=self._writer,
+                throttle=self._patience(model)[0],
                 headers={name: secret.reveal() for name, secret in model.headers.items()},
             )
         return self._upstreams[system]
@@ -481,7 +482,8 @@ class RunResources:
             writer=self._writer if journalled and remote else None,
         )
 
-    def _patient(self, live: ChatModel, model: Model) -> ChatModel:
+    def _patience(self, model: Model) -> tuple[Throttle, RetryBudget]:
+        """What all calls of a provider share: its rate limits, and the retries that are left."""
         from passhat.runner.models.catalog import provider_of
 
         provider = provider_of(model, self._environment)
@@ -491,7 +493,10 @@ class RunResources:
             limit = self._suite.rate_limits.get(provider, usual)
             throttle = Throttle(limit, name=provider, draw=self._draw)
             self._throttles[provider] = (throttle, RetryBudget())
-        throttle, budget = self._throttles[provider]
+        return self._throttles[provider]
+
+    def _patient(self, live: ChatModel, model: Model) -> ChatModel:
+        throttle, budget = self._patience(model)
         return Retrying(
             live,
             policy=RetryPolicy(retries=self._suite.retries),

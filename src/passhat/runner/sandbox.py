@@ -242,7 +242,7 @@ class Sandbox:
         }
         bubblewrap = [
             *(
-                self._bubblewrap,
+                f"bwrap-{self._home.parent.name}",
                 "--unshare-user",
                 "--unshare-pid",
                 "--unshare-ipc",
@@ -280,6 +280,7 @@ class Sandbox:
             "files": limits.disk,
             "processes": None if cgroup.holds("pids") else limits.processes + _others(self.user),
             "listen": None,
+            "program": self._bubblewrap,
             "argv": bubblewrap,
         }
 
@@ -433,7 +434,7 @@ def overlay_works() -> bool:
         told = {
             "cgroups": [], "mounts": [], "home": name, "overlay": ["below", "top", "spare"],
             "stage": f"{name}/stage", "user": os.getuid(), "files": 2**40, "processes": None,
-            "listen": None, "argv": ["/bin/true"],
+            "listen": None, "program": "/bin/true", "argv": ["true"],
         }  # fmt: skip
         program = [sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(told)]
         return subprocess.run(program, capture_output=True, check=False).returncode == 0
@@ -444,6 +445,9 @@ def overlay_works() -> bool:
 CGROUPS = Path("/sys/fs/cgroup")
 CLOSING_SECONDS = 30.0
 """How long the processes of a group may take to be gone: a machine may be busy."""
+
+STALE_SECONDS = 2.0
+"""The same for groups of earlier runs, for which no run should wait long."""
 
 CGROUP_NAME = re.compile(r"passhat-(\d+)-")
 
@@ -509,20 +513,24 @@ class Cgroup:
     def close(self) -> None:
         """Kill what is left in the group, and remove it."""
         self._killed_for_memory = self.out_of_memory
-        until = time.monotonic() + CLOSING_SECONDS
-        while time.monotonic() < until:
-            pids = {int(p) for f in self.folders for p in _lines(f / "cgroup.procs")}
-            if not pids:
-                break
-            for pid in pids:
-                with suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
-            time.sleep(0.005)
-        # A group that ran out of memory stays busy for a moment after its last process.
-        left = self.folders
-        while left and time.monotonic() < until:
-            left = [folder for folder in left if not _removed(folder)]
-            time.sleep(0.005 if left else 0)
+        _empty(self.folders, until=time.monotonic() + CLOSING_SECONDS)
+
+
+def _empty(folders: Sequence[Path], *, until: float) -> None:
+    """Kill all processes of groups and remove these, if that can be done in time."""
+    while time.monotonic() < until:
+        pids = {int(p) for folder in folders for p in _lines(folder / "cgroup.procs")}
+        if not pids:
+            break
+        for pid in pids:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.005)
+    # A group that ran out of memory stays busy for a moment after its last process.
+    left = list(folders)
+    while left and time.monotonic() < until:
+        left = [folder for folder in left if not _removed(folder)]
+        time.sleep(0.005 if left else 0)
 
 
 def _removed(folder: Path) -> bool:
@@ -532,10 +540,12 @@ def _removed(folder: Path) -> bool:
 
 
 def remove_stale_cgroups() -> None:
-    """Remove the groups of runs that were killed before they could do it themselves."""
+    """Remove the groups of runs that were killed before they could do it themselves.
+
+    A bubblewrap that was just beginning when its run was killed waits in there for ever.
+    """
     for parent in (CGROUPS, *(CGROUPS / name for name in ("memory", "pids", "cpu"))):
         for folder in parent.glob("passhat-*"):
             match = CGROUP_NAME.match(folder.name)
             if match is not None and not Path("/proc", match[1]).exists():
-                with suppress(OSError):
-                    folder.rmdir()
+                _empty([folder], until=time.monotonic() + STALE_SECONDS)

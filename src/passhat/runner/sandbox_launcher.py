@@ -1,8 +1,8 @@
 """The first process of a sandbox: it joins its limits, makes what bubblewrap shows, and becomes it.
 
 It is run as a script (`python -I -S`) and told what to do in one JSON argument: `cgroups`,
-`mounts`, `home`, `overlay`, `stage`, `user`, `files`, `processes`, `listen` and `argv`. All that it
-mounts is in a namespace of its own, and goes with the last process there.
+`mounts`, `home`, `overlay`, `stage`, `user`, `files`, `processes`, `listen`, `program` and `argv`.
+All that it mounts is in a namespace of its own, and goes with the last process there.
 """
 
 import ctypes
@@ -44,7 +44,7 @@ def main(told: dict[str, Any]) -> None:
         os.setresuid(*[told["user"]] * 3)
     if told["processes"] is not None:  # for want of a cgroup; it has no hold on root
         _limit(resource.RLIMIT_NPROC, told["processes"])
-    os.execv(told["argv"][0], told["argv"])  # noqa: S606 - this is what a launcher is for
+    os.execv(told["program"], told["argv"])  # noqa: S606 - this is what a launcher is for
 
 
 def _limit(what: int, most: int) -> None:

@@ -1,0 +1,268 @@
+"""Runs with workspaces from outside: by a user without root, and killed at any moment."""
+
+import json
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.runner.test_workspaces import HIDDEN, MEND, RUN_HIDDEN, WRONG, isolated
+
+from passhat.history import History
+from passhat.records import Outcome
+from passhat.runner import sandbox as sandboxes
+from passhat.testing import WireServer
+
+PASSHAT = (sys.executable, "-m", "passhat")
+NOBODY = 65534
+
+
+def until(condition, what):
+    end = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < end, f"not within two minutes: {what}"
+        time.sleep(0.02)
+
+
+def write(folder, files):
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+# Without root.
+
+ASKS = """\
+import http.client, json, os
+server = http.client.HTTPConnection(os.environ["PASSHAT_GATEWAY"].removeprefix("http://"))
+body = {"model": "gpt-5", "messages": [], "max_tokens": 9}
+server.request("POST", "/v1/chat/completions", json.dumps(body))
+print(server.getresponse().status)
+os.system(os.environ["MEND"])
+"""
+
+HOW_TO = """\
+name: calc
+defaults: {{runs: 2}}
+resources: {{cpus: 1, memory: 256MB, disk: 50MB, processes: 64}}
+systems:
+  - {{name: fixer, command: [sh, -c, "{mend}"], show: [{shown}]}}
+  - name: asks
+    command: [/usr/bin/python3, asks.py]
+    model: gpt-5
+    base_url: "{url}"
+    api_key: sk-real-key
+    prices: {{input: 1, output: 1}}
+    env: {{MEND: "{mend}"}}
+    show: [{shown}]
+  - {{name: takes memory, command: [/usr/bin/python3, -c, "x = [b'x' * 10**7 for _ in range(100)]; import time; time.sleep(60)"], show: [{shown}]}}
+  - {{name: reads, command: [sh, -c, "cat {folder}/secret.txt; ls -A ~"], show: [{shown}]}}
+  - {{name: trusted, command: [sh, -c, "{mend}"], sandbox: none}}
+tasks:
+  - name: add
+    prompt: calc.add is wrong. Fix it.
+    workspace: calc
+    setup: echo ready > ready.txt
+    expect:
+      - tests: {{run: "env PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {python} -m pytest -q -p no:cacheprovider --junitxml={{report}}", files: hidden/, at_least: 2}}
+  - name: add in a commit
+    prompt: calc.add is wrong. Fix it.
+    workspace: {{repo: repository, commit: {commit}}}
+    expect:
+      - tests: {{run: "{unittest}", files: hidden_unittest/, at_least: 2}}
+"""  # noqa: E501 - a suite has no line breaks there
+
+
+def without_root(folder):
+    """The words that start a program as a user without root; none where we are one.
+
+    The user may not enter every folder above our Python: in a name space of its own, such a folder
+    is replaced by one that holds nothing but that Python.
+    """
+    if os.geteuid() != 0:
+        return []
+    for name in ("unshare", "setpriv", "mount"):
+        if shutil.which(name) is None:
+            pytest.skip(f"root without the program {name} cannot become another user")
+    done = subprocess.run(["unshare", "-m", "true"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"no name space can be made: {done.stderr.strip()}")
+    lines = ["set -e", "mount -t tmpfs -o mode=755 none /mnt"]
+    needed = {Path(sys.base_prefix), Path(__file__).parents[2], Path(sys.prefix), folder}
+    closed = {
+        next((up for up in reversed(path.parents) if not up.stat().st_mode & 0o001), None)
+        for path in needed
+    } - {None}
+    for number, above in enumerate(sorted(closed)):
+        inside = [path for path in needed if above in path.parents]
+        for place, path in enumerate(inside):
+            lines += [f"mkdir -p /mnt/{number}-{place}"]
+            lines += [f"mount --bind {path} /mnt/{number}-{place}"]
+        lines += [f"mount -t tmpfs -o mode=755 none {above}"]
+        for place, path in enumerate(inside):
+            lines += [f"mkdir -p {path}", f"mount --bind /mnt/{number}-{place} {path}"]
+    user = f"setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups"
+    lines += [f'cd "$1"; shift; exec {user} "$@"']
+    return ["unshare", "-m", "sh", "-c", "\n".join(lines), "sh", str(folder)]
+
+
+@isolated
+@pytest.mark.slow("twenty trials in sandboxes, by a whole command that another user starts")
+def test_a_user_without_root_can_do_all_that_the_how_to_shows(tmp_path):
+    python = sys.executable
+    packages = Path(pytest.__file__).resolve().parents[1]
+    shown = ", ".join(dict.fromkeys(map(str, (sys.prefix, sys.base_prefix, packages))))
+    write(
+        tmp_path,
+        {
+            "calc/calc.py": WRONG,
+            "hidden/test_hidden.py": HIDDEN,
+            "hidden_unittest/hidden_tests.py": HIDDEN,
+            "repository/calc.py": WRONG,
+            "asks.py": ASKS,
+            "secret.txt": "EXPECTED_ANSWER_42",
+        },
+    )
+    git = ("git", "-C", str(tmp_path / "repository"), "-c", "user.name=x", "-c", "user.email=x@y")
+    for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "wrong")):
+        subprocess.run([*git, *words], check=True)
+    commit = subprocess.check_output([*git, "rev-parse", "HEAD"], text=True).strip()
+    with WireServer() as server:
+        suite = HOW_TO.format(
+            mend=MEND, shown=shown, url=server.url, python=python, commit=commit,
+            unittest=RUN_HIDDEN, folder=tmp_path,
+        )  # fmt: skip
+        (tmp_path / "passhat.yml").write_text(suite)
+        (tmp_path / "tmp").mkdir()
+        if os.geteuid() == 0:
+            for path in (tmp_path, *tmp_path.rglob("*")):
+                os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+        env = {"PATH": os.environ["PATH"], "TMPDIR": f"{tmp_path}/tmp", "HOME": str(tmp_path)}
+        env["PYTHONPATH"] = os.environ.get("PYTHONPATH", "")
+        words = [*without_root(tmp_path), *PASSHAT, "run", "--json"]
+        done = subprocess.run(
+            words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+        )
+        keys = {asked.headers["authorization"] for asked in server.asked}
+    assert done.returncode in (0, 1), done.stderr
+    said = json.loads(done.stdout)
+    with History.open(tmp_path / ".passhat" / "history.db", read_only=True) as history:
+        (stored,) = history.runs()
+        came = {
+            system: Counter() for system in ("fixer", "asks", "trusted", "takes memory", "reads")
+        }
+        for trial in history.trials(stored):
+            came[trial.system][trial.task, trial.outcome] += 1
+    every, none = (
+        Counter({("add", outcome): 2, ("add in a commit", outcome): 2})
+        for outcome in (Outcome.PASSED, Outcome.FAILED)
+    )
+    assert came == {
+        "fixer": every, "asks": every, "trusted": every, "takes memory": none, "reads": none,
+    }, done.stdout  # fmt: skip
+    assert keys == {"Bearer sk-real-key"}
+    reasons = {one["system"]: one["reason"] for one in said["failures"]}
+    assert "memory" in reasons["takes memory"]
+    with sqlite3.connect(tmp_path / ".passhat" / "history.db") as store:
+        kept = "\n".join(store.iterdump())
+    assert "EXPECTED_ANSWER" not in kept
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+# Killed.
+
+KILLS, TASKS, RUNS = 20, 2, 8
+
+KILLED = """\
+name: killed
+defaults: {{runs: {runs}}}
+concurrency: 3
+systems: [{{name: a, command: [sh, -c, "sleep 0.1{mark}; {mend}"]}}]
+tasks:
+{tasks}
+"""
+TASK = """\
+  - name: t{number}
+    prompt: Fix it.
+    workspace: calc
+    setup: echo {number} > ready.txt
+    expect: [{{tests: {{run: "env MARK={mark} {run}", files: hidden/, at_least: 2}}}}]
+"""
+
+
+def running(mark):
+    """The processes whose command line has a word that no other test has."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            text = path.read_bytes()
+        except OSError:
+            continue
+        if mark.encode() in text:
+            found.append(text)
+    return found
+
+
+@isolated
+@pytest.mark.slow("starts and kills a run twenty times")
+def test_a_run_killed_at_twenty_moments_loses_nothing_and_leaves_nothing(tmp_path):
+    mark = f"{os.getpid():07d}"
+    write(tmp_path, {"calc/calc.py": WRONG, "hidden/hidden_tests.py": HIDDEN})
+    tasks = "".join(TASK.format(number=n, mark=mark, run=RUN_HIDDEN) for n in range(TASKS))
+    suite = KILLED.format(runs=RUNS, mark=mark, mend=MEND, tasks=tasks)
+    (tmp_path / "passhat.yml").write_text(suite)
+    scratch = tmp_path / "tmp"
+    scratch.mkdir()
+    env = os.environ | {"TMPDIR": str(scratch)}
+    rng = random.Random(1)
+    store = tmp_path / ".passhat" / "history.db"
+    pids, names = [], set()
+
+    def stored():
+        """The trials in the store; None if it has no run."""
+        if not store.exists():
+            return None
+        with History.open(store, read_only=True) as history:
+            trials = [
+                (t.task, t.trial, int(t.outcome)) for r in history.runs() for t in history.trials(r)
+            ]
+            return trials if history.runs() else None
+
+    for _ in range(KILLS):
+        before = stored()
+        words = ["run"] if before is None else ["run", "--resume"]
+        process = subprocess.Popen(
+            [*PASSHAT, *words], cwd=tmp_path, env=env, start_new_session=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        pids.append(process.pid)
+        until(
+            lambda p=process: p.poll() is not None or list(scratch.glob("*/workspaces/*")),
+            "the first workspace",
+        )
+        time.sleep(rng.uniform(0, 0.6))  # any moment will do: nothing below waits for a clock
+        process.kill()
+        process.wait()
+        until(lambda: not running(mark), "the end of what ran in sandboxes")
+        assert set(before or ()) <= set(stored() or ()), "a stored trial was lost"
+        names |= {folder.name for folder in scratch.iterdir()}
+        for folder in scratch.iterdir():  # one this new might be another run's that just begins
+            os.utime(folder, (0, 0))
+    # The next start, which adds a trial to each task, so that there is something to do for it.
+    done = subprocess.run(
+        [*PASSHAT, "run", "--resume", "--trials", str(RUNS + 1)],
+        cwd=tmp_path, env=env, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert sorted(stored()) == [(f"t{t}", n, 1) for t in range(TASKS) for n in range(RUNS + 1)]
+    assert list(scratch.iterdir()) == [], "a folder was left behind"
+    assert not [line for name in names for line in running(name)], "a sandbox was left behind"
+    assert str(scratch) not in Path("/proc/self/mounts").read_text()
+    for parent in (sandboxes.CGROUPS, sandboxes.CGROUPS / "memory", sandboxes.CGROUPS / "pids"):
+        assert not [one for pid in pids for one in parent.glob(f"passhat-{pid}-*")]
