@@ -19,10 +19,10 @@ from passhat.journeys.watching import (
     WatchState,
     load_state,
     save_state,
-    slot_of,
     watch,
 )
 from passhat.records.columns import ColumnMap
+from passhat.stats.sequential.detection import hour_of
 
 MONDAY = datetime(2026, 11, 2, tzinfo=UTC)
 TASKS = [f"{family}-{i}" for family in ("refund", "search", "mail") for i in range(4)]
@@ -272,8 +272,8 @@ def test_what_cannot_be_is_refused(tmp_path):
 
 def test_hours_of_the_week_tell_weekends_from_weekdays():
     at = MONDAY.timestamp()
-    assert [slot_of(at + day * 86_400 + 3600, 168) for day in range(7)] == [1] * 5 + [25] * 2
-    assert slot_of(None, 168) == slot_of(at, 1) == 0
+    assert [hour_of(at + day * 86_400 + 3600, 168) for day in range(7)] == [1] * 5 + [25] * 2
+    assert hour_of(None, 168) == hour_of(at, 1) == 0
 
 
 def test_the_command_prints_posts_and_writes_metrics(tmp_path):
@@ -332,6 +332,48 @@ def test_lines_that_are_no_json_are_left_out_and_told(tmp_path):
     assert "2 lines are no JSON object and left out" in [event.sentence for event in events]
     known = load_state(tmp_path / "state.json", str(file))
     assert known.watch.agents["agent"].trials == len(rows)
+
+
+def test_a_named_grader_judges_traces_as_they_come(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "watch_graders.py").write_text(
+        "def kind(answer, seen):\n    return seen.answer == answer and 'sorry' not in answer\n"
+        "def broken(answer):\n    return answer / 2\n"
+    )
+    rows = traffic(14, rate=0.9, drop=(10, 0.2))
+    for row in rows:  # the log itself says that everything went well
+        row["output"] = "Done." if row["passed"] else "I am sorry."
+        row["passed"] = True
+    file = tmp_path / "traces.jsonl"
+    file.write_text(lines(rows))
+    assert "alarm" not in kinds(once(file))
+    (tmp_path / "state.json").unlink()
+    (alarm,) = [one for one in once(file, grader="watch_graders:kind") if one.kind == "alarm"][:1]
+    assert {"refund-0", "refund-1"} <= set(alarm.tasks)
+    (tmp_path / "state.json").unlink()
+    words = ["watch", str(file), "--once", "--state", "s.json", "--grader", "watch_graders:broken"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    assert "grader broke on 5,600 traces, which judge nobody: watch_graders:broken" in done.output
+    done = CliRunner().invoke(main, [*words[:-1], "watch_graders:absent"])
+    assert done.exit_code == 2, done.output
+    assert "watch_graders:absent cannot be loaded" in done.output
+
+
+def test_a_trial_without_a_transcript_is_an_error_to_a_grader_and_a_store_needs_none(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "watch_graders.py").write_text("def never(answer):\n    return False\n")
+    rows = [{"task": "a", "passed": True, "output": text} for text in ("Hi.", "", "Ho.")]
+    file = tmp_path / "t.jsonl"
+    file.write_text(lines(rows))
+    follower = Follower(source=str(file), grader="watch_graders:never")
+    (trials,) = follower.poll(ColumnMap())
+    assert [one.outcome.name for one in trials] == ["FAILED", "ERRORED", "FAILED"]
+    store_results(file, store=tmp_path / "store.db")
+    with pytest.raises(InputError, match="were graded when they ran"):
+        list(Follower(source=str(tmp_path / "store.db"), grader="x:y").poll(ColumnMap()))
 
 
 @pytest.mark.slow("a process that is stopped and started again")

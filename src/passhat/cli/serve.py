@@ -235,6 +235,7 @@ class ReferenceType(click.ParamType[tuple[int | None, float | None]]):
         "--reference N|TIME   what is usual: the first N trials, or so long (7d)",
         "--false-alarms N     how many in 1,000 trials, at most (0.1)",
         "--margin SHARE       how much worse is no news (0)",
+        "--grader FUNCTION    module:name that says of each trace whether it passed",
         "--webhook URL        post each alarm there",
         "--metrics FILE       write OpenMetrics there",
         "--once               judge what is there and end: exit code 1 at an alarm",
@@ -255,6 +256,11 @@ class ReferenceType(click.ParamType[tuple[int | None, float | None]]):
     help="How many false alarms there may be in 1,000 trials.",
 )
 @click.option("--margin", type=Share(), help="How much worse an agent may get.")
+@click.option(
+    "--grader",
+    metavar="MODULE:NAME",
+    help="A function that says of each trace whether it passed, as `python:` in a suite does.",
+)
 @click.option(
     "--webhook",
     metavar="URL",
@@ -281,6 +287,7 @@ def watch(
     reference: tuple[int | None, float | None] | None,
     false_alarms: float,
     margin: float | None,
+    grader: str | None,
     webhook: str | None,
     metrics: Path | None,
     state: Path | None,
@@ -321,6 +328,7 @@ def watch(
         reading.paths[0],
         mapping=ColumnMap(**reading.columns),
         format=reading.format,
+        grader=grader,
         reference=trials,
         days=days,
         false_alarms=false_alarms,

@@ -16,19 +16,27 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from passhat.dataclass import dataclass
-from passhat.errors import ArgumentError, InputError, ReadError
+from passhat.errors import ArgumentError, GraderError, InputError, ReadError
 from passhat.messages import few, plural, short
 from passhat.records.trial import Outcome, families_by_prefix
-from passhat.stats.sequential.detection import EDetector, Sums, floor_of, usual_rates
+from passhat.runner.run import run_coroutine
+from passhat.stats.sequential.detection import (
+    ALWAYS,
+    HOURS_OF_DAY,
+    CyclicDetector,
+    EDetector,
+    hour_of,
+)
 
 if TYPE_CHECKING:
-    from passhat.records import Trials
+    from passhat.records import Observation, Trials
     from passhat.records.columns import ColumnMap
+    from passhat.records.transcript import Transcript, Transcripts
 
 REFERENCE_TRIALS = 1_000
 REFERENCE_DAYS = 7.0
@@ -37,12 +45,6 @@ so that the hours of the day and the weekend are known."""
 
 FALSE_ALARMS = 0.1
 """False alarms per 1,000 trials: one in 10,000."""
-
-FLOOR_ERROR = 0.01
-"""The chance that the floor of an hour is above the rate that it stands for."""
-
-FEWEST_UNITS = 30
-"""Observations in the reference, for an agent or a family of its own."""
 
 SCREENED = 0.05
 """The share of the tasks that an alarm names which may be there by chance."""
@@ -87,21 +89,14 @@ class Observed:
 
 
 @dataclass(slots=True, kw_only=True)
-class Stream:
-    """The trials of one agent, or of one family of its tasks: what is usual, and the detector.
+class Stream(CyclicDetector):
+    """The trials of one agent, or of one family of its tasks, as observations of its detector.
 
     An observation is a minute's mean: trials of the same minute often share a cause, and so a
     burst counts once. Trials without a time are observations of their own.
     """
 
-    slots: dict[int, Sums] = field(default_factory=dict)
     tasks: dict[str, list[int]] = field(default_factory=dict)
-    floors: dict[int, float] | None = None
-    rates: dict[int, float] = field(default_factory=dict)
-    by: int = 1
-    usual: float = 0.0
-    alarmed: bool = False
-    detector: EDetector
     minute: int | None = None
     open: list[Observed] = field(default_factory=list)
     edges: list[float] = field(default_factory=list)
@@ -117,7 +112,7 @@ class Stream:
         if not self.open:
             self.minute = minute
         if self.floors is not None:
-            floor = self.floors.get(slot_of(at, self.by))
+            floor = self.floors.get(hour_of(at, self.by))
             if floor is None:
                 return fired  # an hour of the week that the reference has not seen
             self.edges.append(floor)
@@ -132,23 +127,17 @@ class Stream:
             return False
         value = sum(one.passed for one in self.open) / len(self.open)
         if self.floors is None:
-            slot = slot_of(self.open[0].time, 168)
-            one_more = Sums(count=1, total=value, squares=value * value)
-            self.slots[slot] = _joined(self.slots.get(slot, Sums()), one_more)
+            self.note(value, self.open[0].time)
             for one in self.open:
                 counts = self.tasks.setdefault(one.task, [0, 0])
                 counts[0] += one.passed
                 counts[1] += 1
             self.open = []
             return False
-        floor = math.fsum(self.edges) / len(self.edges)
         for one in self.open:
             one.unit = self.detector.seen
         self.recent += self.open
-        if self.alarmed:  # the mirror image: is it back above the floor?
-            fired = self.detector.update(1.0 - value, floor=1.0 - floor)
-        else:
-            fired = self.detector.update(value, floor=floor)
+        fired = self.judge(value, math.fsum(self.edges) / len(self.edges))
         self.open, self.edges = [], []
         if len(self.recent) > MOST_RECENT:
             self.recent = self.recent[-MOST_RECENT // 2 :]
@@ -157,25 +146,7 @@ class Stream:
     def learn(self, days: float, margin: float, like: Mapping[int, float] | None = None) -> bool:
         """Take what was seen as usual, in the cycle of `like`; False if it is too little."""
         self.close()
-        self.by = 168 if days >= 7.0 else 24 if days >= 1.0 else 1
-        hours: dict[int, Sums] = {}
-        for slot, one in self.slots.items():
-            place = _coarser(slot, self.by)
-            hours[place] = _joined(hours.get(place, Sums()), one)
-        count = sum(one.count for one in hours.values())
-        if count < FEWEST_UNITS:
-            return False
-        self.usual = sum(one.total for one in hours.values()) / count
-        self.rates = {}
-        self.floors = {}
-        for place, (rate, worth) in usual_rates(hours, like).items():
-            mean = min(max(rate, 0.0), 1.0)
-            spread = max(0.0, sum(one.squares for one in hours.values()) / count - self.usual**2)
-            low = floor_of(worth, mean, math.sqrt(spread), error=FLOOR_ERROR) - margin
-            self.rates[place] = mean
-            if low > 0.0:
-                self.floors[place] = low
-        return bool(self.floors)
+        return self.settle(days, margin, like)
 
     def since(self) -> list[Observed]:
         """The trials since the change seems to have been."""
@@ -196,32 +167,6 @@ class Stream:
         )
         shown = {task: p for task, p in zip(now, tests.screening, strict=True) if p <= SCREENED}
         return tuple(sorted(shown, key=lambda task: shown[task]))
-
-
-def slot_of(at: float | None, by: int) -> int:
-    """The hour of the week (`by` 168, weekdays alike), of the day (24), or 0: what cycles are by.
-
-    >>> saturday = datetime(2026, 11, 14, 13, tzinfo=UTC).timestamp()
-    >>> slot_of(saturday, 168), slot_of(saturday, 24), slot_of(saturday, 1)
-    (37, 13, 0)
-    """
-    if at is None or by == 1:
-        return 0
-    hours = int(at // 3600)
-    hour, weekday = hours % 24, (hours // 24 + 3) % 7  # the epoch began on a Thursday
-    return hour + 24 * (weekday >= 5) if by == 168 else hour
-
-
-def _joined(one: Sums, two: Sums) -> Sums:
-    return Sums(
-        count=one.count + two.count,
-        total=one.total + two.total,
-        squares=one.squares + two.squares,
-    )
-
-
-def _coarser(slot: int, by: int) -> int:
-    return slot if by == 168 else slot % 24 if by == 24 else 0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -334,7 +279,7 @@ class Watch:
         if not enough:
             sentence = f"{spoken} cannot be watched: it passes too seldom, or in too few minutes"
             return WatchEvent(kind="note", sentence=sentence, system=system)
-        cycles = {1: "no cycle is known", 24: "hour by hour of the day"}
+        cycles = {ALWAYS: "no cycle is known", HOURS_OF_DAY: "hour by hour of the day"}
         by = cycles.get(agent.whole.by, "hour by hour, weekends apart")
         return WatchEvent(
             kind="watching",
@@ -470,18 +415,22 @@ class Follower:
 
     source: str
     format: str | None = None
+    grader: str | None = None
     files: dict[str, FileMark] = field(default_factory=dict)
     keys: dict[str, None] = field(default_factory=dict)
     traces: dict[str, Trace] = field(default_factory=dict)
     finished: set[str] = field(default_factory=set)
     repeated: int = 0
     unreadable: int = 0
+    ungraded: list[str] = field(default_factory=list)
 
     def poll(self, mapping: ColumnMap) -> Iterator[Trials]:
         """What is new, in the order in which it was written."""
         from passhat.journeys.results import is_store
 
         if is_store(self.source):
+            if self.grader is not None:
+                raise InputError("the trials of a store were graded when they ran: leave `grader`")
             yield from self._poll_store()
             return
         for path in self._paths():
@@ -489,6 +438,15 @@ class Follower:
                 fresh = self._without_repeats(trials, str(path))
                 if len(fresh):
                     yield fresh
+
+    def notes(self) -> Iterator[str]:
+        """What is to be told of what was read since the last time."""
+        if lost := self.unreadable:
+            yield f"{plural(lost, 'line is', 'lines are')} no JSON object and left out"
+        if broken := self.ungraded:
+            traces = plural(len(broken), "trace")
+            yield f"the grader broke on {traces}, which judge nobody: {short(broken[0])}"
+        self.unreadable, self.ungraded = 0, []
 
     def _paths(self) -> list[Path]:
         there = Path(self.source)
@@ -530,11 +488,16 @@ class Follower:
             yield from self._read(copy, mapping)
 
     def _read(self, path: Path, mapping: ColumnMap) -> Iterator[Trials]:
-        from passhat.ingest import read_trials
+        from passhat.ingest import read_trials, read_with_transcripts
         from passhat.records.tally import Categorical
 
+        how: dict[str, Any] = {"format": self.format, "mapping": mapping, "duplicates": "keep"}
         try:
-            trials = read_trials(path, format=self.format, mapping=mapping, duplicates="keep")
+            if self.grader is None:
+                trials = read_trials(path, **how)
+            else:
+                trials, broken = graded(*read_with_transcripts(path, **how), self.grader)
+                self.ungraded += broken
         except ReadError:
             if Path(self.source).is_dir() and self.format is None:
                 return  # a folder may hold other files
@@ -608,6 +571,85 @@ class Follower:
 
 
 LINE_FILES = (".jsonl", ".ndjson", ".csv", ".tsv")
+
+
+def _found_grader(grader: str) -> str:
+    """The name of a grader that can be loaded."""
+    from passhat.runner.grading import load_function
+
+    try:
+        load_function(grader, Path.cwd())
+    except GraderError as error:
+        raise InputError(f"{error}; a grader is module:function") from None
+    return grader
+
+
+def graded(trials: Trials, said: Transcripts, grader: str) -> tuple[Trials, list[str]]:
+    """The trials by the verdicts of a grader, `module:name` as in a suite, and where it broke.
+
+    A trial that errored stays so, and one is an error that has no transcript, or on which the
+    grader breaks: a trace that nobody thought of must not stop the watch.
+    """
+    return run_coroutine(_graded(trials, said, grader))
+
+
+async def _graded(trials: Trials, said: Transcripts, grader: str) -> tuple[Trials, list[str]]:
+    import numpy as np
+
+    from passhat.records import Expectation
+    from passhat.records.transcript import Transcript
+    from passhat.runner.grading import Grading, grade
+
+    expected, means = [Expectation(matcher="python", value=grader)], Grading(directory=Path.cwd())
+    outcomes, scores = trials.outcome.copy(), trials.score.copy()
+    broken: list[str] = []
+    names = zip(trials.system.texts(), trials.task.texts(), trials.trial.tolist(), strict=True)
+    for row, key in enumerate(names):
+        if outcomes[row] == Outcome.ERRORED:
+            continue
+        outcomes[row], scores[row] = Outcome.ERRORED, np.nan
+        if (kept := said.get(key)) is None:  # type: ignore[arg-type] # every trial has both names
+            continue
+        try:
+            verdict = await grade(expected, _observation(Transcript.from_json(kept)), grading=means)
+        except GraderError as error:
+            broken.append(str(error))
+        else:
+            outcomes[row], scores[row] = Outcome(verdict.passed), verdict.score
+    return replace(trials, outcome=outcomes, score=scores), broken
+
+
+def _observation(transcript: Transcript) -> Observation:
+    """What a grader may look at of a conversation that took place elsewhere."""
+    from passhat.records import Observation, ToolCall
+
+    turns = transcript.messages
+    results = {turn.call_id: turn for turn in turns if turn.call_id}
+    spoken = [turn.text for turn in turns if turn.role == "assistant" and turn.text]
+    calls = []
+    for call in (call for turn in turns for call in turn.calls):
+        answered = results.get(call.id)
+        result = None if answered is None else answered.text
+        broke = answered is not None and answered.is_error
+        try:
+            arguments: Any = msgspec.json.decode(call.arguments or "{}")
+        except msgspec.DecodeError:
+            arguments = call.arguments
+        calls.append(
+            ToolCall(
+                name=call.name,
+                arguments=arguments,
+                result=result,
+                error=result if broke else None,
+            )
+        )
+    return Observation(
+        answer=transcript.answer or (spoken[-1] if spoken else ""),
+        tool_calls=tuple(calls),
+        turns=len(spoken),
+        messages=tuple({"role": turn.role, "content": turn.text} for turn in turns),
+        error=transcript.error or None,
+    )
 
 
 def _new_lines(path: Path, mark: FileMark) -> str:
@@ -704,6 +746,7 @@ def watch(
     *,
     mapping: ColumnMap | None = None,
     format: str | None = None,  # noqa: A002 # the word users know
+    grader: str | None = None,
     reference: int | None = None,
     days: float | None = None,
     false_alarms: float = FALSE_ALARMS,
@@ -716,8 +759,10 @@ def watch(
     """Follow the trials of a source, and tell when an agent gets worse.
 
     The first `reference` trials, over at least so many `days` where they have times, are what is
-    usual. `margin` is how much worse an agent may get. What is known is kept in the file `state`
-    between starts. With `once` it ends with what is there; else it looks again after `seconds`.
+    usual. `margin` is how much worse an agent may get. A `grader`, a function `module:name` as in a
+    suite, says of each trace whether it passed; else the trials say so themselves. What is known is
+    kept in the file `state` between starts. With `once` it ends with what is there; else it looks
+    again after `seconds`.
     """
     from passhat.records.columns import ColumnMap
 
@@ -738,12 +783,11 @@ def watch(
             margin=margin,
         )
         known = WatchState(watch=fresh, follower=Follower(source=source, format=format))
+    known.follower.grader = grader and _found_grader(grader)
     while True:
-        before = known.follower.unreadable
         for trials in known.follower.poll(mapping or ColumnMap()):
             yield from known.watch.observe(trials)
-        if lost := known.follower.unreadable - before:
-            sentence = f"{plural(lost, 'line is', 'lines are')} no JSON object and left out"
+        for sentence in known.follower.notes():
             yield WatchEvent(kind="note", sentence=sentence)
         if once:
             yield from known.watch.flush()

@@ -14,7 +14,10 @@ from collections.abc import Mapping
 from dataclasses import field
 from statistics import NormalDist
 
+import numpy as np
+
 from passhat.dataclass import dataclass
+from passhat.stats.proportions import wilson_bounds
 
 BETS = (0.03, 0.06, 0.12, 0.24, 0.42, 0.62, 0.82)
 """Shares of the pass rate that a drop may take away: each bet is best against a drop of that size
@@ -82,12 +85,9 @@ def floor_of(count: float, mean: float, deviation: float, *, error: float) -> fl
     0.86
     """
     z = -NormalDist().inv_cdf(error)
-    middle = (mean + z * z / (2 * count)) / (1 + z * z / count)
-    half = (
-        z * math.sqrt(mean * (1 - mean) / count + z * z / (4 * count * count)) / (1 + z * z / count)
-    )
+    wilson = float(wilson_bounds(np.array([mean]), np.array([count]), z)[0][0])
     spread = mean - z * deviation / math.sqrt(count)
-    return min(MOST, max(0.0, min(middle - half, spread)))
+    return min(MOST, max(0.0, min(wilson, spread)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +101,13 @@ class Sums:
     @property
     def mean(self) -> float:
         return self.total / self.count
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(
+            count=self.count + other.count,
+            total=self.total + other.total,
+            squares=self.squares + other.squares,
+        )
 
 
 def usual_rates(
@@ -135,3 +142,78 @@ def usual_rates(
         doubt = share * own + (1.0 - share) ** 2 * variance / every
         found[hour] = (base[hour] + middle + share * (apart[hour] - middle), variance / doubt)
     return found
+
+
+HOURS_OF_WEEK, HOURS_OF_DAY, ALWAYS = 168, 24, 1
+"""What a cycle is told apart by; the weekdays count as one day, and so do the days of a weekend."""
+
+FLOOR_ERROR = 0.01
+"""The chance that the floor of an hour is above the rate that it stands for."""
+
+FEWEST_UNITS = 30
+"""Observations in a reference, at least."""
+
+
+def hour_of(at: float | None, by: int) -> int:
+    """The hour of the week, of the day, or 0, of a time in seconds since 1970.
+
+    >>> saturday = 1_794_661_200.0  # 2026-11-14, 13:00 UTC
+    >>> [hour_of(saturday, by) for by in (HOURS_OF_WEEK, HOURS_OF_DAY, ALWAYS)]
+    [37, 13, 0]
+    """
+    if at is None or by == ALWAYS:
+        return 0
+    hours = int(at // 3600)
+    hour, weekday = hours % 24, (hours // 24 + 3) % 7  # the epoch began on a Thursday
+    return hour + 24 * (weekday >= 5) if by == HOURS_OF_WEEK else hour
+
+
+@dataclass(slots=True, kw_only=True)
+class CyclicDetector:
+    """Observations that keep coming: what is usual in each hour, and whether it still holds.
+
+    First it learns: `slots` are the sums of each hour. Then `floors` are what each hour's rate is
+    above, but for a small chance, and the detector bets against them; while it is `alarmed`, it
+    bets that the rate is above them again.
+    """
+
+    slots: dict[int, Sums] = field(default_factory=dict)
+    floors: dict[int, float] | None = None
+    rates: dict[int, float] = field(default_factory=dict)
+    by: int = ALWAYS
+    usual: float = 0.0
+    alarmed: bool = False
+    detector: EDetector
+
+    def note(self, value: float, at: float | None) -> None:
+        """Learn an observation."""
+        slot = hour_of(at, HOURS_OF_WEEK)
+        one_more = Sums(count=1, total=value, squares=value * value)
+        self.slots[slot] = self.slots.get(slot, Sums()) + one_more
+
+    def judge(self, value: float, floor: float) -> bool:
+        """Take an observation; True if it raises an alarm, or ends one."""
+        if self.alarmed:  # the mirror image: is it back above the floor?
+            return self.detector.update(1.0 - value, floor=1.0 - floor)
+        return self.detector.update(value, floor=floor)
+
+    def settle(self, days: float, margin: float, like: Mapping[int, float] | None = None) -> bool:
+        """Take what was learnt as usual, in the cycle of `like`; False if it is too little."""
+        self.by = HOURS_OF_WEEK if days >= 7.0 else HOURS_OF_DAY if days >= 1.0 else ALWAYS
+        hours: dict[int, Sums] = {}
+        for slot, one in self.slots.items():
+            place = {HOURS_OF_WEEK: slot, HOURS_OF_DAY: slot % 24}.get(self.by, 0)
+            hours[place] = hours.get(place, Sums()) + one
+        count = sum(one.count for one in hours.values())
+        if count < FEWEST_UNITS:
+            return False
+        self.usual = sum(one.total for one in hours.values()) / count
+        spread = max(0.0, sum(one.squares for one in hours.values()) / count - self.usual**2)
+        self.rates, self.floors = {}, {}
+        for place, (rate, worth) in usual_rates(hours, like).items():
+            mean = min(max(rate, 0.0), 1.0)
+            low = floor_of(worth, mean, math.sqrt(spread), error=FLOOR_ERROR) - margin
+            self.rates[place] = mean
+            if low > 0.0:
+                self.floors[place] = low
+        return bool(self.floors)
