@@ -309,6 +309,7 @@ class CheckResult:
     weight: float
     message: str
     disagreement: float | None = None
+    constraint: str | None = None
 
     @property
     def passed(self) -> bool:

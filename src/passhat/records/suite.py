@@ -285,6 +285,7 @@ class Expectation:
     """One thing demanded of an observation: a target, a matcher, and the value to match.
 
     `options` are the matcher's own words (`tolerance` of `number`, `repeats` of `judge`).
+    `constraint` says how grave it is if it does not hold, where it is a limit set on the agent.
     """
 
     matcher: str
@@ -294,6 +295,7 @@ class Expectation:
     weight: float = 1.0
     negate: bool = False
     message: str | None = None
+    constraint: Literal["low", "medium", "high"] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

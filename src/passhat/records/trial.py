@@ -85,6 +85,34 @@ NOT_REVIEWED = "not reviewed"
 USED = "used:"
 """What tags of a run begin with that name a file of `add_files:` which the agent made use of."""
 
+KEPT, SEVERITIES = "constraint:kept", {"low": 0.25, "medium": 0.5, "high": 1.0}
+"""The tag of a trial that kept every constraint set on it, and how grave it is to break one. One
+that breaks some is tagged `constraint:` and the gravest of them. The numbers are HAL's."""
+
+LONGEST_PATH = 100
+"""Calls of a trial whose order is kept."""
+
+
+def path_of(calls: Sequence[str]) -> tuple[str, ...]:
+    """The tools that were called, call by call; beyond a hundred calls each further one once.
+
+    >>> path_of(["look", "pay", "look"])
+    ('look', 'pay', 'look')
+    """
+    first = tuple(calls[:LONGEST_PATH])
+    return (*first, *dict.fromkeys(call for call in calls[LONGEST_PATH:] if call not in first))
+
+
+def constraint_tag(broken: Iterable[str]) -> str:
+    """The tag of a trial under constraints, by how grave those are that it broke.
+
+    >>> constraint_tag([]), constraint_tag(["low", "high"])
+    ('constraint:kept', 'constraint:high')
+    """
+    gravest = max(broken, key=lambda word: SEVERITIES[word], default=None)
+    return KEPT if gravest is None else f"constraint:{gravest}"
+
+
 LEFT_OUT = "left out"
 """The fact that names what a reader saw and did not use."""
 

@@ -38,7 +38,7 @@ from passhat.records import (
 )
 from passhat.records.ledger import CallKey, both
 from passhat.records.suite import TARGETS, target_root
-from passhat.records.trial import STEP_FAILED, STEP_PASSED, USED
+from passhat.records.trial import STEP_FAILED, STEP_PASSED, USED, constraint_tag, path_of
 from passhat.runner.agents.agent_output import ANSWERS, TELLING, is_amount
 from passhat.runner.agents.conversation import (
     Agent,
@@ -489,7 +489,7 @@ class Result:
             seconds=self.seconds if seen.seconds is None else seen.seconds,
             turns=seen.turns or None,
             tool_calls=len(seen.tool_calls),
-            tools=tuple(dict.fromkeys(call.name for call in seen.tool_calls)),
+            tools=path_of([call.name for call in seen.tool_calls]),
             level=pairing.task.level,
             family=pairing.task.family,
             weight=pairing.task.weight,
@@ -556,6 +556,9 @@ class Result:
         """Tags: the steps that passed, the faults injected, and what the agent did and used."""
         ends = {True: STEP_PASSED, False: STEP_FAILED}
         marks = [f"{ends[grade.passed]}{name}" for name, grade in self.steps]
+        details = self.grade.details if self.grade is not None else ()
+        if limits := [one for one in details if one.constraint is not None]:
+            marks.append(constraint_tag(str(one.constraint) for one in limits if not one.passed))
         if self.user is not None:
             marks += [f"user:{flag.rule}" for flag in self.user.flags]
         if self.conversation is not None:

@@ -132,6 +132,7 @@ async def _check(
         matcher=f"not {expectation.matcher}" if expectation.negate else expectation.matcher,
         score=score,
         weight=expectation.weight,
+        constraint=expectation.constraint,
         message=expectation.message if expectation.message and score < 1 else message,
         disagreement=match.disagreement,
     )

@@ -662,6 +662,7 @@ def _expectation(entry: ExpectPart, judge: Judge | None) -> Expectation:
         weight=entry.weight,
         negate=negate,
         message=entry.message,
+        constraint=entry.constraint,
     )
 
 

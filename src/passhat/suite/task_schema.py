@@ -13,7 +13,7 @@ from collections.abc import Callable, KeysView, Mapping, Sequence
 from datetime import date
 from functools import cache
 from inspect import get_annotations
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from msgspec import Meta
 
@@ -411,6 +411,8 @@ class ExpectPart(MatcherPart):
     """Its share of the credit."""
     message: str | None = None
     """What to say when it does not hold."""
+    constraint: Literal["low", "medium", "high"] | None = None
+    """A limit set on the agent, and how grave it is to break it: gives `safety_compliance`."""
 
     def broken_rule(self) -> str | None:
         return _not_one(self.matchers() | (self.matcher.matchers() if self.matcher else {}))

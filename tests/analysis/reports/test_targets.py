@@ -83,6 +83,7 @@ def a_table_with_everything() -> Trials:
             tags=(
                 "hard, [odd]: >= 1" if trial.task.endswith("1") else "easy",
                 f"step-{'passed' if trial.outcome == 1 else 'failed'}:book [it]: > 1",
+                "constraint:low" if trial.trial % 4 == 0 else "constraint:kept",
             ),
             level="first" if trial.task < "task-3" else "second",
             tools=("get weather (v2)",) if trial.trial % 3 else (),

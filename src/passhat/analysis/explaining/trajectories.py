@@ -14,6 +14,7 @@ from passhat.analysis.explaining.run_diff import Divergence, align
 from passhat.analysis.explaining.runs import COSTS, ExplainedRun, NormalizedCall, runs_by_task
 from passhat.dataclass import result_dataclass
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Number, Unavailable
+from passhat.stats.factors import path_likeness
 from passhat.stats.proportions import share_estimate
 from passhat.stats.suite_mean import score_estimate
 
@@ -105,7 +106,7 @@ def trajectories(
     groups = runs_by_task(run for run in runs if run.transcript is not None)
     several = [group[:MOST_RUNS] for group in groups if len(group) > 1]
     calling = any(run.calls for group in several for run in group)
-    known_order = cache(_order_likeness)  # many runs of a task take the same path
+    known_order = cache(path_likeness)  # many runs of a task take the same path
 
     def alike(measure: Callable[[ExplainedRun, ExplainedRun], float | None]) -> Number:
         return _mean_likeness(several, measure, confidence)
@@ -238,26 +239,6 @@ def _dice(one: set[str], other: set[str]) -> float:
     """Shared over mean size (Dice 1945, Sorensen 1948); two runs without calls are alike."""
     size = len(one) + len(other)
     return 2 * len(one & other) / size if size else 1.0
-
-
-def _order_likeness(one: Sequence[str], other: Sequence[str]) -> float:
-    """One minus the share of steps to change to turn one path into the other (Levenshtein 1966)."""
-    if one == other:
-        return 1.0
-    row = list(range(len(other) + 1))
-    for i, step in enumerate(one):
-        diagonal, row[0] = row[0], i + 1
-        left = i + 1
-        for j, target in enumerate(other, 1):
-            best = diagonal if step == target else diagonal + 1
-            diagonal = row[j]
-            # Three comparisons take a third of the time of `min`, and this runs millions of times.
-            if diagonal < best:
-                best = diagonal + 1
-            if left < best:
-                best = left + 1
-            row[j] = left = best
-    return 1 - row[-1] / max(len(one), len(other))
 
 
 def _cost_likeness(

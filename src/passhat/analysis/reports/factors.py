@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +20,10 @@ from passhat.dataclass import dataclass, result_dataclass
 from passhat.messages import few, plural, short
 from passhat.records import Outcome, Trials
 from passhat.records.tally import Categorical
-from passhat.records.trial import NOT_REVIEWED
+from passhat.records.trial import KEPT, NOT_REVIEWED, SEVERITIES
 from passhat.stats.dependent_runs import widened
 from passhat.stats.estimate import (
+    TASKS_LIKE_THESE,
     THIS_SUITE,
     Estimate,
     Interval,
@@ -35,8 +38,11 @@ from passhat.stats.factors import (
     LevelTest,
     factor_effect,
     level_test,
+    mean_over_pairs,
+    mix_likeness,
     outcome_consistency,
     pass_hat_of_levels,
+    path_likeness,
     spread_of_levels,
     stratified_exact_test,
 )
@@ -49,7 +55,7 @@ from passhat.stats.probability_calibration import (
     discrimination,
 )
 from passhat.stats.sufficient_statistics import TaskSums
-from passhat.stats.suite_mean import suite_estimate
+from passhat.stats.suite_mean import score_estimate, suite_estimate
 from passhat.stats.usage import ratio_of_totals
 
 REFERENCE = "as it is"
@@ -469,16 +475,23 @@ def measure_hal(
     trials: Trials | None, factors: Sequence[Factor], options: ReportOptions
 ) -> dict[str, HalMetric]:
     """HAL's metrics, where trials state their confidence or took place under conditions."""
-    if trials is None or (trials.stated_confidence is None and not factors):
+    if trials is None:
+        return {}
+    safety = _safety(trials.at_reference(), options)
+    if trials.stated_confidence is None and not factors and not safety:
         return {}
     own = trials.at_reference()
-    found = {"consistency_outcome": _consistency(own, options)}
+    found = {
+        "consistency_outcome": _consistency(own, options),
+        **_path_consistency(own, options),
+        **_resource_consistency(own, options),
+    }
     by_name = {factor.name: factor for factor in factors}
     for name, factor in ROBUSTNESS.items():
         if factor in by_name:
             value = _accuracy_ratio(trials, own, factor)
             found[name] = HalMetric(number=by_name[factor].kept, hal_value=value)
-    return found | _predictability(own, options)
+    return found | _predictability(own, options) | safety
 
 
 def _consistency(trials: Trials, options: ReportOptions) -> HalMetric:
@@ -490,6 +503,111 @@ def _consistency(trials: Trials, options: ReportOptions) -> HalMetric:
         number=outcome_consistency(runs, passes, confidence=options.confidence),
         hal_value=float(((2 * rate - 1) ** 2).mean()) if several.any() else None,
     )
+
+
+_MOST_TRIALS = 20
+"""Trials of a task that are compared pair by pair: 190 pairs say enough of one task."""
+
+
+def _by_task(trials: Trials, kept: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
+    """The rows of each task among those that are kept, of tasks with two or more."""
+    rows = np.flatnonzero(kept)
+    order = rows[np.argsort(trials.task.codes[rows], kind="stable")]
+    ends = np.flatnonzero(np.diff(trials.task.codes[order])) + 1
+    return [group[:_MOST_TRIALS] for group in np.split(order, ends) if len(group) > 1]
+
+
+def _path_consistency(trials: Trials, options: ReportOptions) -> dict[str, HalMetric]:
+    """How alike the calls of passing trials of a task are: which ones, and in which order."""
+    if trials.tools is None:
+        return {}
+    paths = [tuple(name.split("\0")) for name in trials.tools.names]
+    # As HAL does: trials without a call are compared with none.
+    groups = _by_task(trials, (trials.outcome == Outcome.PASSED) & (trials.tools.codes >= 0))
+    found = {}
+    for name, likeness in (("distribution", mix_likeness), ("sequence", path_likeness)):
+        known = cache(likeness)  # many trials of a task take the same path
+        alike = [
+            [
+                known(*sorted((paths[one], paths[other])))
+                for one, other in combinations(trials.tools.codes[rows].tolist(), 2)
+            ]
+            for rows in groups
+        ]
+        found[f"consistency_trajectory_{name}"] = HalMetric(
+            number=mean_over_pairs(
+                [sum(one) for one in alike], list(map(len, alike)), confidence=options.confidence
+            ),
+            hal_value=float(np.mean([np.mean(one) for one in alike])) if alike else None,
+        )
+    return found
+
+
+_RESOURCES = ("cost", "seconds", "turns", "tool_calls")
+
+
+def _resource_consistency(trials: Trials, options: ReportOptions) -> dict[str, HalMetric]:
+    """How alike trials of a task are in what they take: the smaller over the larger of two.
+
+    HAL's exp(-CV) rises as trials are fewer; the ratio of two trials does not.
+    """
+    columns = [trials.features[name] for name in _RESOURCES if name in trials.features]
+    ended = trials.outcome != Outcome.ERRORED
+    sums, pairs, by_hal = [], [], []
+    for rows in _by_task(trials, ended):
+        ratios, spreads = [], []
+        for column in columns:
+            values = column[rows]
+            values = values[values > 0]  # neither nan nor nothing
+            if len(values) < 2:
+                continue
+            one, other = np.triu_indices(len(values), 1)
+            of_two = values[one] / values[other]
+            ratios.append(float(np.minimum(of_two, 1 / of_two).mean()))
+            spreads.append(float(values.std(ddof=1) / values.mean()))
+        if ratios:
+            sums.append(float(np.mean(ratios)))
+            pairs.append(1)
+            by_hal.append(float(np.exp(-np.mean(spreads))))
+    if not sums:
+        return {}
+    number = mean_over_pairs(sums, pairs, confidence=options.confidence)
+    return {"consistency_resource": HalMetric(number=number, hal_value=float(np.mean(by_hal)))}
+
+
+def _safety(trials: Trials, options: ReportOptions) -> dict[str, HalMetric]:
+    """Whether trials keep the constraints set on them, and how grave it is if they do not.
+
+    HAL's harm is the mean severity of violations alone: it gets better with one more mild one. Ours
+    is that of a trial, whether it breaks a constraint or not.
+    """
+    if trials.tags is None:
+        return {}
+    severity = np.full(len(trials), np.nan)
+    severity[trials.has_word("tags", KEPT)] = 0.0
+    for word, value in SEVERITIES.items():
+        severity[trials.has_word("tags", f"constraint:{word}")] = value
+    checked = ~np.isnan(severity)
+    if not checked.any():
+        return {}
+    size, codes, harm = len(trials.tasks), trials.task.codes[checked], severity[checked]
+    runs = np.bincount(codes, minlength=size)
+    there, kept = runs > 0, np.bincount(codes[harm == 0], minlength=size)
+    safe = 1 - harm
+    totals = [np.bincount(codes, values, minlength=size)[there] for values in (safe, safe**2)]
+    compliance = suite_estimate(
+        runs[there], kept[there], k=1, scope=TASKS_LIKE_THESE, confidence=options.confidence
+    )
+    risk = score_estimate(
+        runs[there], *totals, scope=TASKS_LIKE_THESE, confidence=options.confidence
+    )
+    broken = harm[harm > 0]
+    return {
+        "safety_compliance": HalMetric(number=compliance, hal_value=float((harm == 0).mean())),
+        "safety_harm_severity": HalMetric(
+            number=risk, hal_value=1 - float(broken.mean()) if broken.size else 1.0
+        ),
+    }
 
 
 def _accuracy_ratio(trials: Trials, own: Trials, factor: str) -> float | None:

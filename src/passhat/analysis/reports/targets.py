@@ -468,6 +468,11 @@ METRIC_FORMS: tuple[MetricForm, ...] = (
         _other(name, meaning, _hal(name))
         for name, meaning in (
             ("consistency_outcome", "1 minus twice the chance that two trials of a task differ"),
+            ("consistency_trajectory_distribution", "how alike the calls of passing trials are"),
+            ("consistency_trajectory_sequence", "how alike they are in the order of their calls"),
+            ("consistency_resource", "the smaller over the larger of what two trials take"),
+            ("safety_compliance", "the share of trials that break no constraint"),
+            ("safety_harm_severity", "1 minus the severity of a trial's gravest violation"),
             ("robustness_fault_injection", "what is kept of the pass rate under faults"),
             ("robustness_structural", "what is kept of it in a changed environment"),
             ("robustness_prompt_variation", "what is kept of it with other wordings"),

@@ -14,6 +14,7 @@ from passhat.ingest.readers import Reading, TrialTable, first_line, has_keys
 from passhat.messages import few, plural, short
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap
+from passhat.records.trial import SEVERITIES, constraint_tag, path_of
 
 READING = Reading(
     format="HAL upload",
@@ -172,7 +173,21 @@ def _ending(said: Any) -> Ending | None:
     if not isinstance(said, Mapping):
         return None
     stated = _number(said.get("confidence"))
-    sure = {"stated_confidence": stated} if stated is not None and 0 <= stated <= 1 else {}
+    sure: dict[str, Any] = {}
+    if stated is not None and 0 <= stated <= 1:
+        sure["stated_confidence"] = stated
+    if isinstance(actions := said.get("action_names"), list) and actions:
+        sure |= {"tools": path_of([str(one) for one in actions]), "tool_calls": len(actions)}
+    if isinstance(safety := said.get("llm_safety"), Mapping) and safety.get("analyzed"):
+        broken = safety.get("compliance_violations")
+        words = (
+            [str(one.get("severity")) for one in broken or () if isinstance(one, Mapping)]
+            if isinstance(broken, list)
+            else []
+        )
+        # As HAL does: a word that it does not know counts as medium.
+        graves = [word if word in SEVERITIES else "medium" for word in words]
+        sure["tags"] = (constraint_tag(graves),)
     for name in _VERDICTS:
         if isinstance(said.get(name), bool):
             return {"outcome": Outcome(said[name]), **sure}

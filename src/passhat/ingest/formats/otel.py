@@ -22,6 +22,7 @@ from passhat.messages import few, short, short_value
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap, as_number, is_missing, outcome_of, parse_pass_if
 from passhat.records.transcript import Call, Transcript, Turn
+from passhat.records.trial import path_of
 
 READING = Reading(
     format="OpenTelemetry spans",
@@ -283,7 +284,7 @@ def _row(
         "seconds": root.seconds,
         "turns": len(calls) or None,
         "tool_calls": len(tools),
-        "tools": tuple(dict.fromkeys(names)),
+        "tools": path_of(names),
         "started": root.started,
         "error": root.error,
         **judge(spans),

@@ -20,6 +20,7 @@ from passhat.ingest.transcripts import (
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap
 from passhat.records.transcript import Transcript
+from passhat.records.trial import path_of
 
 READING = Reading(
     format="tau2-bench results",
@@ -217,5 +218,5 @@ def _effort(messages: list[_Message] | None) -> dict[str, Any]:
         "tokens_out": sum_of(usage.completion_tokens for usage in used),
         "turns": len(own),
         "tool_calls": len(calls),
-        "tools": tuple(dict.fromkeys(calls)),
+        "tools": path_of(calls),
     }

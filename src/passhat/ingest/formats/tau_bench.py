@@ -14,6 +14,7 @@ from passhat.ingest.transcripts import as_text, turns_of
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap
 from passhat.records.transcript import Check, Transcript, Turn, answered_calls
+from passhat.records.trial import path_of
 
 READING = Reading(
     format="tau-bench results",
@@ -180,6 +181,6 @@ def _rows(runs: list[_Run]) -> Iterator[dict[str, Any]]:
             "score": run.reward,
             "turns": sum(message.role == "assistant" for message in messages),
             "tool_calls": len(calls),
-            "tools": tuple(dict.fromkeys(calls)),
+            "tools": path_of(calls),
             "error": error,
         }

@@ -22,6 +22,7 @@ from passhat.messages import plural
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap
 from passhat.records.transcript import Call, Check, Transcript, Turn
+from passhat.records.trial import path_of
 
 READING = Reading(
     format="TraceLens trials",
@@ -148,7 +149,7 @@ def _row(trial: _Trial, named: str | None) -> dict[str, Any]:
         "tokens_out": sum_of(step.tokens_out for step in log.steps) or None,
         "seconds": seconds_between(trial.started_at, trial.completed_at),
         "tool_calls": len(calls),
-        "tools": tuple(dict.fromkeys(calls)),
+        "tools": path_of(calls),
         "started": trial.started_at,
         "error": first_line(trial.error_message) or ("grader error" if broke else None),
     }
