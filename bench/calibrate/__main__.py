@@ -23,6 +23,7 @@ STUDIES = (
     "plans",
     "comparisons",
     "ranks",
+    "frontier",
     "gates",
     "stopping",
     "dependence",

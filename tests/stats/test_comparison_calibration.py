@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 
 import pytest
-from bench.calibrate import comparisons, ranks
+from bench.calibrate import comparisons, frontier, ranks
 
 pytestmark = pytest.mark.slow("simulates error rates and coverage in dozens of designs")
 
@@ -75,3 +75,11 @@ def test_calm_histories_raise_no_more_alarms_than_stated(calibrated):
     counts, *means = column(table, "chance of any alarm")
     assert counts <= 0.05 + room(0.05, table.repetitions)
     assert max(means) <= 0.05 + room(0.05, 5 * table.repetitions)
+
+
+@pytest.mark.slow("simulates agents by price and reliability, and HAL's metrics")
+def test_agents_are_seldom_left_out_of_the_frontier_and_metrics_of_hal_cover():
+    left_out, metrics = frontier.tables(quick=True)
+    assert all(float(row[2]) <= 0.2 for row in left_out.rows)
+    assert float(left_out.rows[-1][3]) >= 0.4
+    assert all(float(cell.split(" / ")[0]) >= 0.8 for cell in metrics.rows[0][1:])

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from passhat.analysis.explaining.run_diff import divergences
 from passhat.analysis.explaining.runs import compared_runs
-from passhat.analysis.explaining.trajectories import _order_likeness, trajectories
+from passhat.analysis.explaining.trajectories import trajectories
 from passhat.stats.estimate import Unavailable
+from passhat.stats.factors import path_likeness
 
 paths = st.lists(st.sampled_from("ab"), max_size=5)
 
@@ -32,7 +33,7 @@ def edits(one, other):
 def test_order_is_one_minus_the_share_of_steps_to_change(one, other):
     longest = max(len(one), len(other))
     if longest:
-        assert _order_likeness(one, other) == pytest.approx(1 - edits(one, other) / longest)
+        assert path_likeness(one, other) == pytest.approx(1 - edits(one, other) / longest)
 
 
 def test_likeness_is_the_mean_over_tasks_of_the_mean_over_pairs(make_run):
