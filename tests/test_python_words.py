@@ -30,7 +30,9 @@ PARTS_OF_COMMANDS = {
     "reporters/answers/report_blocks.py": {"--by", "--tasks"},
     "history/runs.py": {"--porcelain", "--branch", "--untracked-files"},
     "journeys/new_suite.py": {"--until-decided"},
-    "runner/preflight.py": {"--version"},
+    "runner/preflight.py": {
+        *("--batch-check", "--object-only", "--version"),
+    },
     "records/coding_agents.py": {
         *("--analytics-disable", "--approval-mode", "--dangerously-bypass-approvals-and-sandbox"),
         *("--dangerously-skip-permissions", "--format", "--json", "--message", "--model"),

@@ -14,12 +14,15 @@ import sys
 import tarfile
 import tempfile
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from passhat.errors import GraderError, PasshatError, RunError
+from passhat.journeys import check_suites, diagnose
+from passhat.journeys.running import _refuse_absent
 from passhat.records import (
     CassetteSettings,
     CommandSystem,
@@ -626,6 +629,58 @@ def test_a_suite_that_would_let_an_agent_see_what_decides_is_refused(folder, key
         load_suite(path)
 
 
+@pytest.mark.parametrize("commit", [True, False], ids=["commit", "folder"])
+def test_hidden_tests_and_suites_in_the_history_of_a_workspace_are_refused(tmp_path, commit):
+    """What was deleted is still there for whoever asks git."""
+    place = tmp_path / "calc"
+    place.mkdir()
+    (place / "calc.py").write_text(WRONG)
+    (place / "old_tests.py").write_text("old = 1\n")
+
+    def git(*words):
+        ours = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org"]
+        done = subprocess.run([*ours, *words], cwd=place, check=True, capture_output=True)
+        return done.stdout.decode().strip()
+
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-qm", "before")
+    before = git("rev-parse", "HEAD")
+    (place / "new_tests.py").write_text(HIDDEN)
+    git("add", "-A")
+    git("commit", "-qm", "tests")
+    after = git("rev-parse", "HEAD")
+    git("rm", "-q", "new_tests.py")
+    git("commit", "-qm", "deleted")
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / "old_tests.py").write_text("old = 1\n")
+    (tmp_path / "hidden" / "new_tests.py").write_text(HIDDEN)
+
+    def faults(work, files="hidden"):
+        path = tmp_path / "suite.yml"
+        path.write_text(
+            "systems: [{name: a, command: sh}]\ntasks:\n  - name: t\n    prompt: '?'\n"
+            f"    workspace: {work}\n    expect: [{{tests: {{run: x, files: {files}}}}}]\n"
+        )
+        (checked,) = check_suites(path)
+        with (
+            pytest.raises(PasshatError, match="hidden tests are in")
+            if checked.faults
+            else (nullcontext())
+        ):
+            _refuse_absent(load_suite(path))
+        return [fault.message for fault in checked.faults]
+
+    if commit:
+        (told,) = faults(f"{{repo: calc, commit: {after}}}")
+        assert not faults(f"{{repo: calc, commit: {before}}}")  # there, only the old ones are
+    else:
+        (told,) = faults("calc")
+        (tmp_path / "hidden" / "new_tests.py").write_text(HIDDEN + "# another\n")
+        assert not faults("calc")
+    assert "hidden tests are in the repository" in told
+
+
 @pytest.mark.parametrize(
     ("system", "message"),
     [
@@ -652,6 +707,26 @@ def test_without_bubblewrap_a_workspace_is_an_error_that_names_the_package(folde
     assert trial.outcome is ERRORED
     assert "package bubblewrap" in trial.error
     assert "sandbox: none" in trial.error
+
+
+def test_a_run_without_bubblewrap_is_refused_before_it_begins_and_check_says_why(
+    folder, tmp_path, monkeypatch
+):
+    (tmp_path / "calc").mkdir()
+    path = tmp_path / "suite.yml"
+    keys = "tasks: [{name: t, prompt: '?', workspace: calc, expect: [{contains: x}]}]\n"
+    path.write_text("systems: [{name: a, command: sh}]\n" + keys)
+    require_bubblewrap.cache_clear()
+    monkeypatch.setattr(sandboxes.shutil, "which", lambda _, **__: "/bin/sh" if _ == "sh" else None)
+    try:
+        with pytest.raises(PasshatError, match="package bubblewrap"):
+            _refuse_absent(load_suite(path))
+        (found,) = (one for one in diagnose(path) if one.what == "sandbox")
+        assert found.problem
+        path.write_text("systems: [{name: a, command: sh, sandbox: none}]\n" + keys)
+        _refuse_absent(load_suite(path))
+    finally:
+        require_bubblewrap.cache_clear()
 
 
 def test_a_workspace_is_not_recorded_and_a_replay_says_so(folder, tmp_path):

@@ -96,7 +96,7 @@ def diagnose(
             text = f"only a live run needs it; {finding.text}"
             finding = replace(finding, problem=False, note=True, text=text)
         yield finding
-    yield from _images(loaded)
+    yield from _workspaces(loaded)
     from passhat.runner.preflight import absent_graders
 
     yield from (Finding(what="graders", text=text, problem=True) for text in absent_graders(loaded))
@@ -107,8 +107,12 @@ def diagnose(
         yield Finding(what="graders", text=text, note=True)
 
 
-def _images(suite: Suite) -> Iterator[Finding]:
-    """Tasks that are worked on in an image: their trials would be errors."""
+def _workspaces(suite: Suite) -> Iterator[Finding]:
+    """Whether workspaces can be isolated here, and tasks that need an image: both end trials."""
+    from passhat.runner.preflight import lacks_sandbox
+
+    if reason := lacks_sandbox(suite):
+        yield Finding(what="sandbox", text=reason, problem=True)
     tasks = [one for one in suite.tasks if one.workspace is not None and one.workspace.image]
     if tasks:
         text = (
@@ -425,13 +429,13 @@ def check_suites(
 
 
 def _check(file: Path, store: str | Path | None) -> SuiteCheck:
-    from passhat.runner.preflight import absent_modules
+    from passhat.runner.preflight import absent_modules, answers_in_sight
     from passhat.suite import check_suite
     from passhat.suite.load import located_problems
     from passhat.suite.yaml_tree import dotted
 
     suite, problems = check_suite(file)
-    absent = [] if suite is None else absent_modules(suite)
+    absent = [] if suite is None else [*absent_modules(suite), *answers_in_sight(suite)]
     if faults := [(part.section, part.name, part.key, part.reason) for part in absent]:
         suite, problems = None, tuple(located_problems(file, faults))
     return SuiteCheck(

@@ -493,10 +493,17 @@ def _notes(job: RunJob, rule: StoppingRule | None, *, added: int) -> list[str]:
 
 
 def _refuse_absent(suite: Suite) -> None:
-    """Refuse a run that can only fail: its program or function is missing."""
-    from passhat.runner.preflight import absent_functions, absent_programs
+    """Refuse a run that can only fail (a program is missing), or whose answers are in sight."""
+    from passhat.runner.preflight import (
+        absent_functions,
+        absent_programs,
+        answers_in_sight,
+        lacks_sandbox,
+    )
 
-    absent = [*absent_programs(suite), *absent_functions(suite)]
+    if reason := lacks_sandbox(suite):
+        raise SuiteError(reason)
+    absent = [*absent_programs(suite), *absent_functions(suite), *answers_in_sight(suite)]
     if not absent:
         return
     if suite.path is None:

@@ -9,17 +9,19 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
 from passhat.dataclass import dataclass
-from passhat.errors import SuiteError
+from passhat.errors import RunError, SuiteError
 from passhat.records import (
     CommandSystem,
+    Expectation,
     PythonSystem,
     Server,
     StdioServer,
@@ -32,7 +34,7 @@ from passhat.records import (
 class MissingProgram:
     """Something that a system or server of a suite needs and does not have, by its key."""
 
-    section: Literal["systems", "servers", "users"]
+    section: Literal["systems", "servers", "users", "tasks"]
     name: str
     key: str
     reason: str
@@ -101,6 +103,87 @@ def _lacks_grader(words: Sequence[str]) -> str | None:
     looked = "import sys, importlib.util as u; sys.exit(u.find_spec(sys.argv[1]) is None)"
     asked = subprocess.run([found, "-c", looked, module], capture_output=True, check=False)
     return f"{program} has no {module}: install it there" if asked.returncode == 1 else None
+
+
+def lacks_sandbox(suite: Suite) -> str | None:
+    """Why no workspace of a suite can be isolated here; None if it can, or none has to be."""
+    needed = any(
+        pairing.task.workspace is not None
+        and isinstance(pairing.system, CommandSystem)
+        and pairing.system.sandbox != "none"
+        for pairing in suite.pairings
+    )
+    if not needed:
+        return None
+    from passhat.runner.sandbox import require_bubblewrap
+
+    try:
+        require_bubblewrap()
+    except RunError as error:
+        return str(error)
+    return None
+
+
+def answers_in_sight(suite: Suite) -> Iterator[MissingProgram]:
+    """Each task whose hidden tests, or suite, an agent finds in the git objects of its workspace.
+
+    Tests of which some are new may come with the old ones: they are refused where all are there.
+    """
+    own = [_blob(suite.path)] if suite.path is not None and suite.path.is_file() else []
+    for task in suite.tasks:
+        work = task.workspace
+        if work is None or work.source is None:
+            continue
+        tests = [
+            [_blob(file) for file in _hidden_files(one, suite.directory)] for one in task.expect
+        ]
+        there = _readable(work.source, work.commit, {*own, *chain.from_iterable(tests)})
+        if any(hidden and there.issuperset(hidden) for hidden in tests):
+            reason = (
+                "the hidden tests are in the repository, where the agent reads: keep them out of "
+                "its history"
+            )
+            yield MissingProgram(section="tasks", name=task.name, key="workspace", reason=reason)
+        if own and there.issuperset(own):
+            reason = (
+                "the repository contains the suite, and with it what decides: the agent could read "
+                "it; take a commit without it, or keep the suite elsewhere"
+            )
+            yield MissingProgram(section="tasks", name=task.name, key="workspace", reason=reason)
+
+
+def _hidden_files(expectation: Expectation, directory: Path) -> list[Path]:
+    if expectation.matcher != "tests":
+        return []
+    places = [directory / name for name in expectation.options.get("files", ())]
+    files = [file for p in places for file in ([p] if p.is_file() else sorted(p.rglob("*")))]
+    return [file for file in files if file.is_file() and file.stat().st_size]
+
+
+def _blob(file: Path) -> str:
+    """The name that git gives to what is in a file."""
+    content = file.read_bytes()
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+def _readable(source: Path, commit: str | None, blobs: Collection[str]) -> set[str]:
+    """Which of these an agent can read in a repository: in one commit, or (a folder) in all."""
+    if not blobs or (commit is None and not (source / ".git").exists()):
+        return set()
+    found = ["cat-file", "--batch-check=%(objectname)"]
+    words = found if commit is None else ["ls-tree", "-r", "--object-only", commit]
+    env = {
+        "PATH": os.environ.get("PATH", ""), "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*",
+    }  # fmt: skip
+    try:
+        done = subprocess.run(
+            ["git", *words], cwd=source, env=env, input="\n".join(blobs), capture_output=True,
+            text=True, check=False,
+        )  # fmt: skip
+    except OSError:
+        return set()  # without git, no trial can be made of it either
+    return set(done.stdout.splitlines()).intersection(blobs)  # else: `<name> missing`
 
 
 def absent_functions(suite: Suite) -> Iterator[MissingProgram]:
