@@ -104,7 +104,7 @@ class PageTranscripts:
 
     `written` are in the page as they are. The others are in `blocks`, packed (deflate, base64);
     `places` says in which block, and where in it. `requests` are the first words that were said to
-    the agent, by system and task.
+    the agent, by system and task, and `work` is what trials left in their workspaces.
     """
 
     texts: Mapping[TranscriptKey, str]
@@ -115,6 +115,7 @@ class PageTranscripts:
     places: Mapping[TranscriptKey, tuple[int, int]] = field(default_factory=dict)
     limits: PageLimits = field(default_factory=PageLimits)
     requests: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    work: Mapping[TranscriptKey, Work] = field(default_factory=dict)
 
     @property
     def cut_note(self) -> str | None:
@@ -168,7 +169,8 @@ def fit_in_order(
     """As many of these transcripts as fit, in this order, of `asked` ones in all."""
     limits = limits or PageLimits()
     longest = min(limits.max_transcript, max(SHORTEST, limits.max_text // max(1, len(wanted))))
-    pages = ((key, _page_of(transcripts, key, longest)) for key in wanted)
+    work: dict[TranscriptKey, Work] = {}
+    pages = ((key, _page_of(transcripts, key, longest, work)) for key in wanted)
     room = min(limits.max_bytes // WRITTEN_SHARE, MOST_WRITTEN)
     written, first = _written_out(pages, room)
     rest = _Packer(room=limits.max_bytes - room, text=limits.max_text)
@@ -188,12 +190,40 @@ def fit_in_order(
             for task, key in first_of.items()
             if (said := _first_request(_to_show(transcripts, key, longest)[0]))
         },
+        work={key: done for key, done in work.items() if key in kept},
     )
 
 
-def _page_of(transcripts: Transcripts, key: TranscriptKey, longest: int) -> str:
-    """One transcript as HTML."""
-    return transcript_page(*_to_show(transcripts, key, longest))
+def _page_of(
+    transcripts: Transcripts, key: TranscriptKey, longest: int, work: dict[TranscriptKey, Work]
+) -> str:
+    """One transcript as HTML; what it left in a workspace is noted in `work`."""
+    kept, most = _to_show(transcripts, key, longest)
+    if '"workspace"' in kept and (done := work_in(kept)) is not None:
+        work[key] = done
+    return transcript_page(kept, most)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What a trial left in its workspace: its changes as a diff, and how each test ended."""
+
+    diff: str
+    tests: Mapping[str, str]
+
+
+def work_in(kept: str) -> Work | None:
+    """What a transcript says of a workspace; None if it tells of none that was graded.
+
+    >>> work_in('{"workspace": {"diff": "", "tests": [{"name": "a", "outcome": "passed"}]}}').tests
+    {'a': 'passed'}
+    """
+    try:
+        left = json.loads(kept)["workspace"]
+        tests = [(str(one["name"]), str(one["outcome"])) for one in left.get("tests") or ()]
+        return Work(diff=str(left["diff"]), tests=dict(tests))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
 
 
 def _to_show(transcripts: Transcripts, key: TranscriptKey, longest: int) -> tuple[str, int]:

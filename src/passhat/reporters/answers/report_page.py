@@ -18,6 +18,7 @@ from passhat.drawing import lines
 from passhat.drawing.figure import WIDTH
 from passhat.drawing.lines import Scale
 from passhat.messages import capitalised, plural
+from passhat.records import Outcome
 from passhat.records.transcript import TranscriptKey
 from passhat.records.trial import natural_key, run_number
 from passhat.reporters import headline, wording
@@ -58,6 +59,7 @@ from passhat.reporters.page_parts import (
     MOST_ROWS,
     Outcomes,
     PageTranscripts,
+    Work,
     fit_transcripts,
     headline_parts,
     outcomes_of,
@@ -120,6 +122,7 @@ def page_of(
         "effort": effort_table(report) if many else None,
         "sentences": {s.name: page_sentences(s, among=many) for s in report.systems},
         "transcripts": shown,
+        "work": work_view(transcripts.work, outcomes, shown, first_trial=options.first_trial),
         "blocks": transcripts.blocks,
         "packed": len(transcripts.places),
         "cut": transcripts.cut_note,
@@ -452,6 +455,121 @@ def transcript_links(
             address=address, request=transcripts.requests.get((system, task), ""), runs=tuple(links)
         )
     return found
+
+
+# What trials changed in their workspaces, and the tests that decided.
+
+MOST_TASKS_WORKED, MOST_CHANGES, MOST_TESTS = 20, 6, 40
+LONGEST_CHANGE = 300
+"""Lines of a diff on the page; the transcript of the trial has more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeGroup:
+    """Trials that made the same change, line by line with the class that each line is shown in."""
+
+    title: str
+    runs: tuple[RunLink, ...]
+    lines: tuple[tuple[str, str], ...]
+    files: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskWork:
+    """The work of a task's trials: the different changes, and tests against trials."""
+
+    title: str
+    runs: tuple[RunLink, ...]
+    changes: tuple[ChangeGroup, ...]
+    tests: tuple[tuple[str, tuple[str, ...]], ...]
+    notes: tuple[str, ...]
+
+
+def work_view(
+    work: Mapping[TranscriptKey, Work],
+    outcomes: Outcomes,
+    links: TranscriptLinks,
+    *,
+    first_trial: int = 0,
+) -> list[TaskWork]:
+    """What the trials of each task changed, grouped by identical change; flaky tasks first."""
+    by_task: dict[tuple[str, str], dict[int, Work]] = {}
+    for (system, task, trial), done in work.items():
+        by_task.setdefault((system, task), {})[trial] = done
+    several = len({system for system, _ in by_task}) > 1
+    return [
+        _task_work(
+            f"{task}, {system}" if several else task,
+            {
+                trial: (
+                    done,
+                    _run_link(
+                        links.get((system, task)),
+                        trial,
+                        first_trial,
+                        outcomes.get((system, task, trial)),
+                    ),
+                )
+                for trial, done in sorted(trials.items())
+            },
+        )
+        for (system, task), trials in list(by_task.items())[:MOST_TASKS_WORKED]
+    ]
+
+
+def _run_link(
+    runs: TaskRuns | None, trial: int, first_trial: int, outcome: Outcome | None
+) -> RunLink:
+    number = run_number(trial, first_trial)
+    found = (run for run in (() if runs is None else runs.runs) if run.number == number)
+    ended = "" if outcome is None else outcome.name.lower()
+    return next(found, RunLink(number=number, outcome=ended))
+
+
+def _task_work(title: str, trials: Mapping[int, tuple[Work, RunLink]]) -> TaskWork:
+    groups: dict[str, list[RunLink]] = {}
+    for done, link in trials.values():
+        groups.setdefault(done.diff, []).append(link)
+    often = sorted(groups.items(), key=lambda group: -len(group[1]))
+    names = dict.fromkeys(name for done, _ in trials.values() for name in done.tests)
+    rows = [
+        (name, tuple(done.tests.get(name, "") for done, _ in trials.values())) for name in names
+    ]
+    # Tests that do not end alike in every trial say the most.
+    rows.sort(key=lambda row: (len(set(row[1])) == 1, set(row[1]) == {"passed"}))
+    notes = []
+    if len(often) > MOST_CHANGES:
+        notes.append(f"{plural(len(often) - MOST_CHANGES, 'further change')} of fewer trials.")
+    if len(rows) > MOST_TESTS:
+        notes.append(f"{plural(len(rows) - MOST_TESTS, 'further test')}.")
+    return TaskWork(
+        title=title,
+        runs=tuple(link for _, link in trials.values()),
+        changes=tuple(_change(diff, runs, len(trials)) for diff, runs in often[:MOST_CHANGES]),
+        tests=tuple(rows[:MOST_TESTS]),
+        notes=tuple(notes),
+    )
+
+
+def _change(diff: str, runs: Sequence[RunLink], trials: int) -> ChangeGroup:
+    """`7 of 10 trials made this change; 6 of them passed`."""
+    passed = sum(run.outcome == "passed" for run in runs)
+    did = "made this change" if diff else "changed nothing"
+    lines = diff.splitlines()
+    classes = {"+": "add", "-": "del", "@": "hunk"}
+    shown = [
+        ("file" if line.startswith(("+++ ", "--- ")) else classes.get(line[:1], ""), line)
+        for line in lines[:LONGEST_CHANGE]
+    ]
+    if len(lines) > LONGEST_CHANGE:
+        shown.append(("hunk", f"[{plural(len(lines) - LONGEST_CHANGE, 'further line')}]"))
+    files = sum(line.startswith("+++ ") for line in lines)
+    return ChangeGroup(
+        title=f"{len(runs)} of {plural(trials, 'trial')} {did}; {passed} passed",
+        runs=tuple(runs),
+        lines=tuple((kind, safe_passage(line)) for kind, line in shown),
+        files=f"{plural(files, 'file')}, {plural(len(lines), 'line')}" if lines else "",
+    )
 
 
 # Tasks in groups that fold: those with the same count share one interval.
