@@ -1,15 +1,20 @@
 import json
 import re
+import subprocess
+import sys
 import threading
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
+from tests.journeys.test_labelling import Folder, Terminal, labels_in
 
 from passhat.analysis.planning.simulate import simulate
 from passhat.history import Checkout, History
 from passhat.ingest import read_with_transcripts
 from passhat.records import Outcome, Source, Trial
 
+ROOT = Path(__file__).parents[2]
 SYSTEMS = {"careful": 0.9, "hasty": 0.6}
 FOREIGN = "img,iframe,object,embed,svg script,[onload],[onerror],[onmouseover],[ontoggle]"
 
@@ -389,6 +394,85 @@ def test_trials_are_labelled_one_after_the_other_with_the_verdict_hidden(
     with History.open(path, read_only=True) as history:
         labels = history.labels(history.find_run("latest"))
     assert sorted(one.passed for (one,) in labels.values()) == [False, False, True, True]
+
+
+def is_right(text):
+    """What a person says who reads an answer of the walk-through's agent."""
+    return "Within 30 days if you show the receipt." in text
+
+
+@pytest.mark.slow("a real model judges thirty trials, which a person labels in two ways")
+@pytest.mark.timeout(3000)
+def test_the_walk_through_of_the_judges_page_ends_in_the_number_of_a_person(
+    visit, serve_site, tmp_path
+):
+    from passhat.runner.models.local import weights_path
+
+    if not weights_path().exists():
+        pytest.skip("the weights are not here: `passhat local pull`")
+    page_text = (ROOT / "docs" / "how-to" / "trust-your-judge.md").read_text()
+    suite = re.search(r"```yaml passhat.yml\n(.*?)```", page_text, flags=re.DOTALL)[1]
+    (tmp_path / "passhat.yml").write_text(suite)
+    shell = Folder(tmp_path)
+
+    def passhat(*words):
+        command = [sys.executable, "-m", "passhat", *words]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    ran = passhat("run", "--live")
+    assert "30 trials" in ran.stderr, ran.stderr
+    path = tmp_path / ".passhat" / "history.db"
+    with History.open(path, read_only=True) as history:
+        run = history.find_run("latest")
+        trials = [trial for trial in history.trials(run) if trial.outcome is not Outcome.ERRORED]
+        keys = [(trial.system, trial.task, trial.trial) for trial in trials]
+        right = {key: is_right(history.transcript(run, *key)) for key in keys}
+    assert len(trials) > 25, "the judge is held to its schema"
+
+    def label(terminal, count):
+        for _ in range(count):
+            shown = terminal.wait_for("q stop: ")
+            terminal.press("p" if is_right(shown) else "f")
+            terminal.wait_for("kept.")
+
+    terminal = Terminal(shell, "latest", "--by", "ann", "--budget", "30")
+    label(terminal, 8)
+    terminal.process.kill()
+    terminal.end()
+    assert len(labels_in(shell)) == 8
+    terminal = Terminal(shell, "latest", "--by", "ann", "--budget", "30")
+    assert f"{len(trials) - 8} trials to label" in terminal.wait_for("---")
+    label(terminal, 8)
+    terminal.wait_for("q stop: ")
+    terminal.press("q")
+    terminal.wait_for("passhat report")
+    assert terminal.end() == 0
+
+    page = visit(serve_site(path), "/run/latest")
+    page.get_by_text("Label trials").click()
+    page.get_by_label("Your name").fill("ann")
+    page.get_by_label("Labels").fill("30")
+    page.get_by_role("button", name="Begin").click()
+    for left in range(len(trials) - 16, 0, -1):
+        page.get_by_text(f"{left} of ").wait_for()
+        shown = page.locator("main").inner_text()
+        page.get_by_role("button", name="Passed" if is_right(shown) else "Failed").click()
+    page.get_by_text("Nothing left to label").wait_for()
+
+    said = {key: one.passed for key, (one,) in labels_in(shell).items()}
+    assert said == right
+    told = json.loads(passhat("report", "latest", "--json").stdout)
+    corrected = told["systems"][0]["metrics"]["pass@1"]["corrected"]
+    by_task = {}
+    for (_, task, _), passed in right.items():
+        by_task.setdefault(task, []).append(passed)
+    truth = sum(sum(own) / len(own) for own in by_task.values()) / len(by_task)
+    assert corrected["labels"] == len(trials)
+    assert corrected["value"] == pytest.approx(truth, abs=0.02)
+    judged = " ".join(passhat("judge", "latest").stdout.split())
+    assert f"People read {len(trials)} of" in judged
+    page.goto(page.url.partition("/run/")[0] + "/run/latest")
+    assert "labels of people" in " ".join(page.locator("main").inner_text().split())
 
 
 def test_a_run_is_tagged_noted_copied_and_deleted_on_its_page(

@@ -20,6 +20,7 @@ from passhat.records import (
 )
 from passhat.records.ledger import CallKey
 from passhat.records.providers import PROVIDERS, known_models
+from passhat.runner.grading import SMALL_GRADE_TOOL
 from passhat.runner.models.catalog import locate
 from passhat.runner.models.exchange import Message, Reply, Request, ToolSpec, pricing
 from passhat.runner.models.factory import Constrained, Scripted
@@ -290,3 +291,20 @@ def test_a_constrained_model_is_held_to_the_schema_of_its_tools_and_then_speaks(
     assert reply.text == "Sunny."
     assert "response_format" not in heard[1].parameters.extra
     assert heard[1].messages[-1].text == "The tool answered: 24"
+
+
+def test_a_tool_that_is_named_is_forced_and_what_is_left_to_the_model_is_not():
+    heard = []
+
+    class Small:
+        async def complete(self, request):
+            heard.append(request)
+            return Reply(text='{"tool": "grade", "arguments": {"score": 0.3, "reason": "x"}}')
+
+    for choice, forced in ((None, False), ("auto", False), ("none", False), ("grade", True)):
+        parameters = ModelParameters(tool_choice=choice)
+        ask = Request(messages=ASK.messages, tools=(SMALL_GRADE_TOOL,), parameters=parameters)
+        reply = complete(Constrained(Small()), ask)
+        assert bool(reply.calls) == forced
+        assert ("response_format" in heard[-1].parameters.extra) == forced
+        assert (heard[-1] == ask) == (not forced)

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+from pathlib import Path
 
 import pytest
 
@@ -92,6 +94,80 @@ module.exports = class {
   }
 }
 """
+
+
+def named_on(page, column=0):
+    """What the tables of a page name in code, in one of their columns."""
+    text = (Path(__file__).parents[2] / "docs" / "migrate" / page).read_text()
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    return [code for row in rows for code in re.findall("`([^`]+)`", row[column])]
+
+
+def test_every_name_of_agentrel_on_its_page_exists_and_none_is_left_out(tool, tmp_path):
+    code = "import agentrel, inspect, json; own = [n for n in agentrel.__all__ if n[0] != '_']; "
+    code += "takes = [p for n in own for p in inspect.signature(getattr(agentrel, n)).parameters]; "
+    code += "print(json.dumps([own, takes]))"
+    done = tool("migrating").run("python", "-c", code, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    own, parameters = json.loads(done.stdout)
+    named = {re.match(r"\w+", code)[0] for code in named_on("from-agentrel.md")}
+    assert named - {*own} <= {*parameters}
+    functions = {name for name in own if name.islower()}
+    assert functions <= named
+
+
+def test_every_command_and_function_of_tracelens_on_its_page_exists(tool, tmp_path):
+    environment = tool("migrating")
+    commands = [code for code in named_on("from-tracelens.md") if code.startswith("tracelens ")]
+    assert commands
+    for command in commands:
+        program, *words = command.split()
+        done = environment.run(program, *words, "--help", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    code = "from tracelens.statistics.consistency import pass_to_k; print(pass_to_k([1, 1, 0], 2))"
+    assert environment.run("python", "-c", code, cwd=tmp_path).stdout == "0.5\n"
+    assert "pass_to_k" in named_on("from-tracelens.md")
+
+
+def test_every_name_and_option_of_inspect_on_its_page_exists(tool, tmp_path):
+    environment = tool("bridges")
+    named = [code for code in named_on("from-inspect.md") if not code.startswith(".")]
+    helped = {}
+    for command in ("eval", "score", "view", "eval-retry"):
+        done = environment.run("inspect", command, "--help", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        helped[command] = done.stdout
+    calls = [re.match(r"\w+", code)[0] for code in named if re.fullmatch(r"\w+(\(.*\))?", code)]
+    calls = [name for name in calls if not name.startswith("pass_")]  # reducers, tested below
+    code = "import json, sys, inspect_ai, inspect_ai.agent as a, inspect_ai.dataset as d; "
+    code += "import inspect_ai.scorer as s, inspect_ai.solver as o; "
+    code += "print(json.dumps([n for n in sys.argv[1:] if not any(hasattr(m, n) for m in "
+    code += "(inspect_ai, a, d, s, o))]))"
+    done = environment.run("python", "-c", code, *calls, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == []
+    options = {word for code in named for word in re.findall(r"--[a-z-]+", code)}
+    assert {option for option in options if option not in helped["eval"]} == set()
+    commands = {code.split()[1] for code in named if code.startswith("inspect ")}
+    assert commands <= helped.keys()
+
+
+def test_every_option_and_assertion_of_promptfoo_on_its_page_exists(tool, tmp_path):
+    environment, programs = tool("promptfoo"), "node_modules/.bin"
+    env = {**os.environ, "PROMPTFOO_DISABLE_TELEMETRY": "1", "PROMPTFOO_DISABLE_UPDATE": "1",
+           "PROMPTFOO_CONFIG_DIR": str(tmp_path / "config")}  # fmt: skip
+    done = environment.run("promptfoo", "eval", "--help", cwd=tmp_path, env=env, programs=programs)
+    named = named_on("from-promptfoo.md")
+    options = {word for code in named for word in re.findall(r"--[a-z-]+", code)}
+    assert {option for option in options if option not in done.stdout} == set()
+    package = environment.folder / "node_modules" / "promptfoo"
+    known = " ".join(path.read_text() for path in package.glob("dist/**/config-schema.json"))
+    page = (Path(__file__).parents[2] / "docs/migrate/from-promptfoo.md").read_text()
+    table = page.partition("| assertion | expectation |")[2].partition("\n\n")[0]
+    kinds = [
+        c for row in table.splitlines()[2:] for c in re.findall("`([^`]+)`", row.split(" | ")[0])
+    ]
+    assert [kind for kind in kinds if "..." not in kind and f'"{kind}"' not in known] == []
 
 
 def test_agentrel_and_passhat_state_the_same_numbers_from_the_same_records(tool, tmp_path):

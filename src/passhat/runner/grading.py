@@ -571,6 +571,18 @@ GRADE_TOOL = ToolSpec(
 )
 """The form of a judge's answer, as a tool: every provider enforces the schema of a tool."""
 
+SMALL_GRADE_TOOL = replace(
+    GRADE_TOOL,
+    parameters={
+        **GRADE_TOOL.parameters,
+        "properties": {
+            "score": {"enum": [tenths / 10 for tenths in range(11)]},
+            "reason": {"type": "string", "maxLength": 120},
+        },
+    },
+)
+"""The same for a local model: its server makes a grammar of the schema, which has no bounds."""
+
 
 async def match_rubric(
     value: Any, expectation: Expectation, *, ask: Ask, asked: str = "", transcript: str = ""

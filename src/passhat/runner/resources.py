@@ -42,10 +42,10 @@ from passhat.records import (
     Task,
     ToolCall,
 )
-from passhat.records.providers import LOCAL
+from passhat.records.providers import LOCAL, is_local
 from passhat.records.redaction import suite_redactor
 from passhat.runner.agents.conversation import Agent, AttemptRequest
-from passhat.runner.grading import GRADE_TOOL
+from passhat.runner.grading import GRADE_TOOL, SMALL_GRADE_TOOL
 from passhat.runner.journal import (
     JUDGE_STEP,
     CachedAgent,
@@ -437,7 +437,8 @@ class RunResources:
         """The answer of a judge, in the form of a tool call where its model can make one."""
         if model.name != SCRIPTED and model.name not in self._without_tools:
             chosen = replace(question.parameters, tool_choice=GRADE_TOOL.name)
-            by_schema = replace(question, tools=(GRADE_TOOL,), parameters=chosen)
+            tool = SMALL_GRADE_TOOL if is_local(model.name) else GRADE_TOOL
+            by_schema = replace(question, tools=(tool,), parameters=chosen)
             try:
                 return await judge.complete(by_schema)
             except ModelBusy:

@@ -76,7 +76,7 @@ class ModelFactory:
         # By identity: settings hold mappings, which have no hash. The pair keeps the key alive.
         if id(model) not in self._made:
             made = await self._make_local(model) if is_local(model.name) else self._make(model)
-            if model.parameters.tool_choice == CONSTRAINED:
+            if model.parameters.tool_choice == CONSTRAINED or is_local(model.name):
                 made = Constrained(made)
             self._made[id(model)] = (model, made)
         return self._made[id(model)][1]
@@ -218,13 +218,17 @@ class Constrained:
     """Makes a model follow the JSON schema of its tools until it has called one.
 
     The tools are described in the system prompt, and the schema goes out as `response_format`,
-    which llama.cpp, vLLM and OpenAI enforce token by token.
+    which llama.cpp, vLLM and OpenAI enforce token by token. A request that leaves the choice to the
+    model stays as it is; one that names a tool, as those of a judge do, is held to it, since a
+    local server does not do so by itself.
     """
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model
 
     async def complete(self, request: Request, /) -> Reply:
+        if request.parameters.tool_choice in (None, "auto", "none", "required"):
+            return await self._model.complete(request)
         if not request.tools:
             return await self._model.complete(_unconstrained(request))
         called = any(message.role == "tool" for message in request.messages)
