@@ -1,14 +1,18 @@
+import csv
+import io
 import json
 
 import jsonschema
 import numpy as np
 import pytest
 
-from passhat import render_json
+from passhat import judge, render_html, render_json
 from passhat.analysis.planning.simulate import SimulationModel, simulate
 from passhat.analysis.reports.measure import measure
 from passhat.cli.setup import schema_text
 from passhat.records import Trials
+from passhat.records.labels import Label
+from passhat.reporters.rendering import render
 
 SCHEMA = json.loads(schema_text("report"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -98,3 +102,26 @@ def test_json_is_ascii_and_keeps_any_name():
     assert text.isascii()
     assert "\x1b" not in text
     assert json.loads(text)["systems"][0]["task_table"][0]["name"] == name
+
+
+def test_a_number_of_which_labels_give_only_limits_has_no_value_in_data():
+    trials = simulate(tasks=30, runs=10, rate={"agent": 0.8}, seed=1)
+    passed = [one.outcome.name == "PASSED" for one in trials]
+    read = [
+        [Label(passed=right ^ (i % 11 == 0), chosen="random")] if i % 3 == 0 else []
+        for i, right in enumerate(passed)
+    ]
+    columns = {name: [getattr(one, name) for one in trials] for name in ("system", "task", "trial")}
+    labelled = Trials.from_columns(**columns, passed=passed, human_labels=read)
+    found = judge(labelled, ["pass^3 >= 0.5", "pass@1 >= 0.5"])
+    limits, rate = json.loads(render_json(found))["verdicts"]
+    assert limits["method"].startswith("labels of people: limits")
+    assert limits["estimate"]["value"] is None
+    assert limits["estimate"]["interval"]["low"] < limits["estimate"]["interval"]["high"]
+    assert rate["estimate"]["value"] == found[1].estimate.value
+    rows = list(csv.DictReader(io.StringIO(render(found, "csv"))))
+    assert [row["value"] == "" for row in rows] == [True, False]
+    schema = json.loads(schema_text("verdicts"))
+    jsonschema.Draft202012Validator(schema).validate(json.loads(render_json(found)))
+    page = render_html(judge(labelled, ["pass^3 >= 0.5"]))
+    assert f"{100 * found[0].estimate.value:.1f}%" not in page

@@ -367,6 +367,19 @@ def test_every_number_in_full_and_every_page_has_the_words_of_the_screens(answer
         assert retired_in(ALSO.sub("", " ".join(text.split()))) == [], f"{name}, {where}"
 
 
+def test_gates_say_that_their_bounds_are_one_sided_where_a_comparison_has_two_sides():
+    new, old = BAD, OLD
+    (verdict, _) = found = judge(
+        old,
+        [parse_gate("no_worse_than before by 0.02"), parse_gate("pass@1 >= 0.5")],
+        baseline={"before": new},
+    )
+    assert "One-sided bounds at 95% confidence; a CI has two sides." in render_terminal(found)
+    both = compare(old, new).differences["mean_score"].this_suite.interval
+    assert both.low < verdict.estimate.interval.low
+    assert verdict.estimate.interval.high < both.high
+
+
 def test_a_run_that_its_gates_stopped_says_how_many_trials_they_judged():
     two = render_terminal(stopped(BAD, "pass@1 >= 0.5", "pass^3 >= 0.9", begun=7))
     assert "(agent, 193 trials judged; 7 more had begun)\n" in two

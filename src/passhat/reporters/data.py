@@ -44,6 +44,20 @@ class UnavailableObject(TypedDict):
     reason: str
 
 
+class LimitsObject(TypedDict):
+    """A number of which only limits are known: it lies within them, and nothing says where."""
+
+    value: None
+    interval: IntervalObject | None
+    method: str
+    confidence: float
+    scope: NotRequired[Scope]
+    tasks: NotRequired[int]
+    runs: NotRequired[int]
+    seed: NotRequired[int]
+    notes: NotRequired[list[str]]
+
+
 NumberObject = EstimateObject | UnavailableObject
 
 

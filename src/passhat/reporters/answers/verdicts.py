@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from passhat.analysis.gates.gate import (
     BY_LABELS,
@@ -45,7 +45,13 @@ from passhat.reporters.answer import (
     StatusLabel,
     Table,
 )
-from passhat.reporters.data import JsonShape
+from passhat.reporters.data import (
+    EstimateObject,
+    JsonShape,
+    LimitsObject,
+    UnavailableObject,
+    number_object,
+)
 from passhat.reporters.formatting import (
     LONGEST_NAME,
     end_cells,
@@ -108,7 +114,7 @@ class VerdictsAnswer(Answer[Verdicts]):
                 "gate": verdict.gate.require,
                 "system": verdict.system,
                 "verdict": verdict.word,
-                "value": value_of(verdict.estimate),
+                "value": None if _lies_within(verdict) else value_of(verdict.estimate),
                 **end_cells("", interval_of(verdict.estimate)),
                 "wrong_pass_at_most": verdict.alpha,
                 "wrong_fail_at_most": verdict.beta,
@@ -164,7 +170,7 @@ def _gate_number(verdict: Verdict) -> dict[str, Any] | None:
     if not isinstance(demand, ThresholdRequirement) or not demand.target.is_share:
         return None
     bounds = interval_of(estimate)
-    if not isinstance(estimate, Estimate) or bounds is None:
+    if not isinstance(estimate, Estimate) or bounds is None or only_limits(estimate):
         return None
     return {
         "name": metric_label(demand.target.name),
@@ -273,7 +279,8 @@ def gates_screen(verdicts: Verdicts, about: str = "") -> list[Block]:
         blocks.append(Remark(f"{plural(more, 'more gate')}: -v"))
     levels = {verdict.gate.alpha for verdict in verdicts} | {v.gate.beta for v in verdicts}
     if len(levels) == 1 and any(finding(v) and not _later_look(v) for v in verdicts):
-        blocks.append(Remark(f"Bounds at {percentage(1 - levels.pop())} confidence."))
+        sure = percentage(1 - levels.pop())
+        blocks.append(Remark(f"One-sided bounds at {sure} confidence; a CI has two sides."))
     blocks += map(Remark, errors_of_all_looks(verdicts))
     return blocks
 
@@ -586,12 +593,23 @@ _ONE = {
 _MANY = {"PASS": "met", "FAIL": "not met", "UNDECIDED": "undecided"}
 
 
+def _lies_within(verdict: Verdict) -> bool:
+    """Whether of the number only limits are known."""
+    return isinstance(verdict.estimate, Estimate) and only_limits(verdict.estimate)
+
+
+def _number(verdict: Verdict) -> EstimateObject | LimitsObject | UnavailableObject:
+    found = number_object(verdict.estimate)
+    return cast(LimitsObject, {**found, "value": None}) if _lies_within(verdict) else found
+
+
 VERDICT = JsonShape(
     "verdict",
     Verdict,
     "One gate's word on one system: the demand, the evidence, and the log.",
     "require=gate.require terms=gate system verdict=word exit_code sentence estimate evidence "
     "method alpha beta runs fixed_runs runs_saved max_runs more_runs seed errors notes tasks steps",
+    estimate=_number,
     parts=[
         JsonShape(
             "__terms",
