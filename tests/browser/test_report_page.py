@@ -5,7 +5,8 @@ import re
 import pytest
 
 from passhat import compare, judge, rank, render_html
-from passhat.analysis.planning.simulate import simulate
+from passhat.analysis.comparing.trends import CountedRun, find_flaky
+from passhat.analysis.planning.simulate import demonstrate, simulate
 from passhat.analysis.reports.measure import measure
 from passhat.ingest import read_with_transcripts
 from passhat.records import Source, Trials
@@ -872,3 +873,78 @@ def test_a_transcript_survives_the_journey_written_out_or_packed(tmp_path, open_
     shown = page.locator(".trial:visible pre").evaluate("pre => pre.textContent")
     assert shown.startswith(said.replace("\u2028", "\\u2028"))
     assert packed == (count > 1)
+
+
+@pytest.fixture(scope="module")
+def other_pages(tmp_path_factory):
+    """Pages that are no report: two agents with what they said, the demo, tasks over runs."""
+    folder = tmp_path_factory.mktemp("others")
+    trials = simulate(tasks=10, runs=4, rate={"new": 0.55, "old": 0.75}, seed=5)
+    said = {
+        (one.system, one.task, one.trial): f"{one.system} at work"
+        for one in trials
+        if one.trial < 2
+    }
+    runs = [
+        CountedRun(
+            key=str(i),
+            label=str(i),
+            started=f"2026-11-0{i + 1}T09:00:00",
+            tallies=[simulate(tasks=6, runs=5, seed=i).tally()],
+        )
+        for i in range(5)
+    ]
+    pages = {
+        "compare": render_html(compare(trials), transcripts=said),
+        "demo": render_html(demonstrate()),
+        "flaky": render_html(find_flaky(runs)),
+    }
+    for name, text in pages.items():
+        (folder / f"{name}.html").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["compare", "demo", "flaky"])
+@pytest.mark.slow("a page at two widths, light and dark, in a real browser")
+def test_other_pages_fit_every_screen_and_pass_axe(kind, other_pages, open_page, axe_violations):
+    address = (other_pages / f"{kind}.html").as_uri()
+    for width, scheme in ((1280, "light"), (400, "dark")):
+        size = {"width": width, "height": 800}
+        page = open_page(address, viewport=size, color_scheme=scheme)
+        assert axe_violations(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        small = page.evaluate(
+            """() => [...document.querySelectorAll("body *")].filter(e => e.getClientRects().length
+              && [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())
+              && parseFloat(getComputedStyle(e).fontSize) < 12 && !e.closest("svg")
+              && getComputedStyle(e).fontSize !== "0px").map(e => e.textContent.slice(0, 40))"""
+        )
+        assert small == []
+
+
+def test_two_agents_are_read_worse_first_and_a_trial_beside_one_of_the_other(
+    other_pages, open_page
+):
+    page = open_page((other_pages / "compare.html").as_uri())
+    titles = page.locator(".group.moved summary h3").all_inner_texts()
+    assert "got worse" in titles[0]
+    assert page.locator(".group.moved[open] [data-row]:visible").count() > 0
+    before = page.locator(".big:visible").inner_text()
+    page.get_by_role("slider").fill("2")
+    assert "k=3" in page.url
+    assert page.locator(".big:visible").inner_text() != before
+    assert page.locator("tr.at th").inner_text() == "pass^3"
+    page.locator(".group.moved[open] .marks a").first.click()
+    page.get_by_role("link", name="Beside #").last.click()
+    sides = page.locator(".sides")
+    sides.wait_for()
+    assert {"new at work", "old at work"} <= set(sides.locator("pre").all_inner_texts())
+
+
+def test_the_slider_of_the_demo_moves_its_two_numbers(other_pages, open_page):
+    page = open_page((other_pages / "demo.html").as_uri())
+    heading = page.locator(".hero .h1:visible")
+    assert re.fullmatch(r"\d+% can\.\s\d+% always\.", heading.inner_text())
+    page.get_by_role("slider").fill("0")
+    assert heading.inner_text().endswith("?")
+    assert page.get_by_role("button", name="Copy").count() == 3

@@ -1,4 +1,5 @@
 import html
+import json
 import re
 from urllib.parse import urlencode
 
@@ -311,3 +312,27 @@ def test_the_overview_names_the_suites_that_need_attention_first(tmp_path, serve
 def test_a_task_of_a_single_run_has_no_empty_picture(site, runs):
     text = site.get(f"/run/{runs[0].key}/task?system=careful&task=task-01")[2]
     assert '<div class="pane"></div>' not in text
+
+
+def test_the_page_of_a_task_leads_to_it_in_every_run_and_says_which_check_failed(
+    tmp_path, serve_site
+):
+    path = tmp_path / "history.db"
+    check = {"target": "answer", "score": 0.0, "message": "expected 4, got 5"}
+    said = {"messages": [{"role": "user", "text": "Hi"}], "checks": [check]}
+    with History.open(path) as history:
+        for i in range(3):
+            run = history.start_run("s", started=f"2026-11-0{i + 1}T09:00:00.000+00:00")
+            passed = [number < 3 - i for number in range(4)]
+            trials = list(Trials.from_columns(system=["agent"] * 4, task=["t"] * 4, passed=passed))
+            history.add_trials(run, trials)
+            with history.writing():
+                history.add_transcript(run.id, trials[-1], json.dumps(said))
+            history.finish_run(run)
+        runs = history.runs()
+    site = serve_site(path)
+    text = site.get(f"/run/{runs[0].key}/task?system=agent&task=t")[2]
+    cells = re.findall(r'<td class="cell \w+"><a href="/run/(\w+)/task[^"]*">(\d)', text)
+    assert cells == [(run.key, str(3 - i)) for i, run in enumerate(reversed(runs))]
+    assert "passed in the 2 runs before: 5 of 8 trials" in words(text)
+    assert "answer: 4" in words(text)

@@ -7,6 +7,7 @@ from passhat import render_html
 from passhat.analysis.comparing.comparison import compare
 from passhat.analysis.comparing.plots import plot_differences, plot_ranks
 from passhat.analysis.comparing.ranking import rank
+from passhat.analysis.comparing.trends import CountedRun, find_flaky
 from passhat.analysis.planning.simulate import demonstrate, simulate
 from passhat.reporters import render
 
@@ -81,3 +82,26 @@ def test_the_demo_says_two_numbers_and_draws_them_at_every_k():
         assert head == f"{can}% can.<br>{always}% always."
         assert f'aria-label="{can} of 100 squares"' in text
     assert text.count("<h1") == 1
+
+
+def test_the_page_of_flaky_tasks_has_a_cell_for_every_run_of_every_task_that_failed():
+    runs = [
+        CountedRun(
+            key=str(i),
+            label=str(i),
+            started=f"2026-11-0{i + 1}T09:00:00",
+            tallies=[simulate(tasks=9, runs=5, rate={"agent": 0.8}, seed=i).tally()],
+        )
+        for i in range(6)
+    ]
+    found = find_flaky(runs)
+    text = render_html(found)
+    failing = {key: cells for key, cells in found.counts.items() if any(n > c for n, c in cells)}
+    rows = re.findall(r'<th scope="row" class="name">(.*?)</th>(.*?)</tr>', text, re.DOTALL)
+    assert sorted(task for task, _ in rows) == sorted(task for _, task in failing)
+    assert {one.task for one in found.tasks} <= {task for task, _ in rows}
+    for task, row in rows:
+        passed = re.findall(r'<td class="cell \w+">(.*?)</td>', row)
+        plain = [re.sub(r"<[^>]+>", "", cell) for cell in passed]
+        assert plain == [f"{c} of {n} passed" for n, c in failing["agent", task]]
+    assert "~~" not in text

@@ -67,7 +67,7 @@ from passhat.journeys.stored_runs import (
     task_history,
 )
 from passhat.messages import plural, short_commit, short_day
-from passhat.records import Tally, Trials
+from passhat.records import Outcome, Tally, Trials
 from passhat.records.transcript import Transcript
 from passhat.records.trial import natural_key
 from passhat.reporters.answer import DisplayOptions
@@ -75,6 +75,7 @@ from passhat.reporters.answers.comparison import by_movement, task_moves
 from passhat.reporters.answers.diff import diff_values
 from passhat.reporters.answers.report import ReportAnswer
 from passhat.reporters.answers.report_page import RunLink, TaskRuns, page_of
+from passhat.reporters.answers.trend import heat_cell
 from passhat.reporters.formats.html import page_values, render_html
 from passhat.reporters.formatting import LONGEST_NAME, shorten
 from passhat.reporters.page_parts import (
@@ -458,15 +459,38 @@ class Pages:
             )  # fmt: skip
             past = task_history(history, run, system, task)
             first = queries.first_trial(history, run)
+            reasons = self._reasons(history, run, trials[:TRIALS_A_PAGE])
         if past.here is None and not trials:
             raise HistoryError(f"run {run.key}: {system} made no trial of {task}")
         return page(
             "task.html", store=self.reports.title, run=run, system=system, task=task,
             trials=trials[:TRIALS_A_PAGE], first=first, here=past.here,
-            figure=past.figure, page=number, interval=past.interval,
+            figure=past.figure, page=number, interval=past.interval, reasons=reasons,
+            before=past.before, days=past.runs[-MOST_DAYS:],
+            cells=[heat_cell((one.trials, one.passed)) for one in past.runs[-MOST_DAYS:]],
             pages=number + (len(trials) > TRIALS_A_PAGE),
             link=lambda n: url(f"/run/{run.key}/task", system=system, task=task, page=n),
         )  # fmt: skip
+
+    def _reasons(
+        self, history: History, run: Run, trials: Sequence[queries.StoredTrial]
+    ) -> dict[int, str]:
+        """Which check failed in each of these trials, where what was said is kept."""
+        found = {}
+        for kept in trials:
+            trial = kept.trial
+            if trial.outcome is Outcome.PASSED or not kept.transcript:
+                continue
+            text = history.transcript(run, trial.system, trial.task, trial.trial)
+            checks = check_cards(Transcript.from_json(text).checks) if text else ()
+            said = (
+                f"{one.name}: {one.text or one.expected}".strip(": ")
+                for one in checks
+                if one.failed
+            )
+            if reason := next(said, ""):
+                found[trial.trial] = shorten(reason, LONGEST_REASON)
+        return found
 
     def trial(self, request: Request) -> Response:
         """One trial with what was said in it."""
@@ -762,6 +786,9 @@ def _judged_values(
         part.right = part.words  # the steps are commands for a shell
     return {**values, "judged_parts": parts, "moves": []}
 
+
+MOST_DAYS, LONGEST_REASON = 32, 160
+"""Runs in the strip of a task, and characters of the reason why a trial failed."""
 
 MOST_LINKED = 200
 """Tasks of a comparison whose every trial is a link; those that moved most, if there are more."""

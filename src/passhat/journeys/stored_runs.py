@@ -394,11 +394,18 @@ def beside_passing(history: History, run: Run, trial: Trial) -> RunDiff:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskHistory:
-    """One task in this run, and over the runs of its suite as a picture."""
+    """One task in this run, and over the runs of its suite: as counts, and as a picture."""
 
     here: TaskInRun | None
     interval: Interval | None
     figure: Figure | Unavailable
+    runs: Sequence[TaskInRun] = ()
+
+    @property
+    def before(self) -> tuple[int, int, int]:
+        """How many runs came before this one, and the passes and trials of the task in them."""
+        known = [one for one in self.runs if self.here and one.started < self.here.started]
+        return len(known), sum(one.passed for one in known), sum(one.trials for one in known)
 
 
 def task_history(history: History, run: Run, system: str, task: str) -> TaskHistory:
@@ -412,6 +419,7 @@ def task_history(history: History, run: Run, system: str, task: str) -> TaskHist
         here=here,
         interval=proportion_interval(here.passed, here.trials) if here else None,
         figure=_plot_task(runs),
+        runs=runs,
     )
 
 

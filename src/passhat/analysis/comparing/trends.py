@@ -754,12 +754,18 @@ class FlakyTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlakyTasks(Displayed):
-    """The tasks that passed and failed over some runs; `tasks_seen` counts all that were run."""
+    """The tasks that passed and failed over some runs; `tasks_seen` counts all that were run.
+
+    `days` are when the runs began. `counts` has, by system and task, the trials and passes of each
+    run, None where it has none; also of the tasks that always passed or never did.
+    """
 
     tasks: tuple[FlakyTask, ...]
     tasks_seen: int
     runs: int
     confidence: float
+    days: tuple[str, ...] = ()
+    counts: Mapping[tuple[str, str], Sequence[tuple[int, int] | None]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         shown = (
@@ -795,7 +801,14 @@ def find_flaky(
     ]
     flaky.sort(key=lambda one: (one.label != "flaky", abs(one.rate - 0.5), one.system, one.task))
     return FlakyTasks(
-        tasks=tuple(flaky), tasks_seen=len(keys), runs=len(history), confidence=confidence
+        tasks=tuple(flaky),
+        tasks_seen=len(keys),
+        runs=len(history),
+        confidence=confidence,
+        days=tuple(run.started for run in history),
+        counts={
+            key: tuple(by_run.get(i) for i in range(len(history))) for key, by_run in counts.items()
+        },
     )
 
 

@@ -16,6 +16,7 @@ from passhat.analysis.comparing.trends import (
 )
 from passhat.dataclass import dataclass, replace
 from passhat.messages import listed, plural, short_day
+from passhat.records.trial import natural_key
 from passhat.reporters.answer import (
     Answer,
     Bar,
@@ -409,6 +410,7 @@ class FlakyAnswer(Answer[FlakyTasks]):
     """The tasks that passed and failed over the last runs."""
 
     name = "flaky"
+    template = "flaky.html"
 
     def title(self) -> str:
         return plural(len(self.result.tasks), "flaky task")
@@ -475,6 +477,31 @@ class FlakyAnswer(Answer[FlakyTasks]):
             Remark("P all passed, F all failed, ~ some of each, . not run"),
         ]
 
+    def page(self, options: DisplayOptions) -> Mapping[str, Any]:
+        """A row a task and a column a run, coloured by how many trials passed."""
+        found = self.result
+        labels = {(one.system, one.task): one.label for one in found.tasks}
+        rows = [
+            HeatRow(
+                system=system,
+                task=task,
+                label=labels.get((system, task), ""),
+                cells=[heat_cell(one) for one in counts[-MOST_MARKS:]],
+                passed=sum(one[1] for one in counts if one),
+                trials=sum(one[0] for one in counts if one),
+            )
+            for (system, task), counts in found.counts.items()
+        ]
+        rows.sort(key=lambda row: (row.passed / row.trials, natural_key(row.task)))
+        blocks = self.screen(options)
+        return {
+            "headline": blocks[0].text if isinstance(blocks[0], Headline) else self.title(),
+            "rows": [row for row in rows if row.passed < row.trials][:MOST_HEAT],
+            "steady": sum(row.passed == row.trials for row in rows),
+            "several": len({row.system for row in rows}) > 1,
+            "days": [short_day(day) for day in found.days[-MOST_MARKS:]],
+        }
+
     def rows(self) -> Records:
         return [
             {
@@ -486,6 +513,46 @@ class FlakyAnswer(Answer[FlakyTasks]):
 
     def data(self) -> Any:
         return FLAKY(self.result)
+
+
+MOST_HEAT = 300
+"""Tasks on the page, the lowest rates first; the CSV file has all that are flaky."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeatCell:
+    """How many trials of a task passed in one run; `level` is its colour, from none to all."""
+
+    passed: int
+    trials: int
+    level: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeatRow:
+    """A task over runs."""
+
+    system: str
+    task: str
+    label: str
+    cells: Sequence[HeatCell | None]
+    passed: int
+    trials: int
+
+
+def heat_cell(counts: tuple[int, int] | None) -> HeatCell | None:
+    """A cell from the trials and passes of a run.
+
+    >>> [heat_cell(one).level for one in ((6, 6), (6, 5), (6, 3), (6, 1), (6, 0))]
+    ['all', 'most', 'half', 'few', 'none']
+    """
+    if counts is None:
+        return None
+    trials, passed = counts
+    share = passed / trials
+    steps = ((1.0, "all"), (0.75, "most"), (0.4, "half"), (1e-9, "few"), (0.0, "none"))
+    level = next(word for least, word in steps if share >= least)
+    return HeatCell(passed=passed, trials=trials, level=level)
 
 
 _LEFT = ("task", "agent", "label", "interval", "runs")
