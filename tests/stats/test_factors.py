@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from passhat.errors import ArgumentError
 from passhat.stats.estimate import Unavailable
 from passhat.stats.factors import (
+    LevelComponents,
     disagreements,
     factor_effect,
+    level_components,
     level_test,
     pass_hat_of_levels,
     spread_of_levels,
@@ -158,3 +160,50 @@ def test_intervals_of_what_a_factor_moves_cover_and_its_test_errs_as_promised():
     last = dict(zip(pooled.header, pooled.rows[-1], strict=True))
     assert float(last["pooled, these tasks"].split(" / ")[0]) < 0.8
     assert float(last["cells, these tasks"].split(" / ")[0]) >= 0.85
+
+
+@given(st.integers(0, 10_000))
+def test_components_are_what_pairs_of_trials_say(seed):
+    rng = np.random.default_rng(seed)
+    tasks, levels = rng.integers(2, 4, 2)
+    runs = rng.integers(2, 4, (tasks, levels))
+    passes = rng.binomial(runs, rng.random((tasks, levels)))
+    found = level_components(runs, passes)
+    trials = [
+        (t, m, i < passes[t, m])
+        for t in range(tasks)
+        for m in range(levels)
+        for i in range(runs[t, m])
+    ]
+    differ = {key: [] for key in product((False, True), repeat=2)}
+    cells = {}
+    for one, other in permutations(range(len(trials)), 2):
+        a, b = trials[one], trials[other]
+        cells.setdefault((a[0], b[0], a[1], b[1]), []).append(a[2] != b[2])
+    for (t, u, m, k), pairs in cells.items():  # every cell counts alike, however many pairs it has
+        differ[t == u, m == k].append(np.mean(pairs) / 2)
+    luck = np.mean(differ[True, True])
+    level = np.mean(differ[False, False]) - np.mean(differ[False, True])
+    crossed = np.mean(differ[True, False]) - luck - level
+    assert found.luck == pytest.approx(luck)
+    assert found.level == pytest.approx(max(0, level), abs=1e-12)
+    assert found.crossed == pytest.approx(max(0, crossed), abs=1e-12)
+
+
+def test_the_error_for_levels_like_these_is_what_comes_out_when_they_are_drawn_anew():
+    rng = np.random.default_rng(7)
+    tasks, spread, apart, base = 10, 0.1, 0.08, 0.6
+    parts = LevelComponents(
+        luck=base * (1 - base) - spread**2 - apart**2, crossed=apart**2, level=spread**2
+    )
+    for levels, runs in ((1, 12), (3, 4), (6, 2)):
+        shape = (4000, tasks, levels)
+        rate = (
+            base
+            + spread * rng.choice([-1, 1], (4000, 1, levels))
+            + apart * rng.choice([-1, 1], shape)
+        )
+        means = (rng.binomial(runs, rate) / runs).mean(axis=(1, 2))
+        assert parts.error(tasks=tasks, levels=levels, runs=runs) == pytest.approx(
+            means.std(), rel=0.06
+        )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from math import comb
+from math import comb, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -162,6 +162,49 @@ def factor_effect(
         moved=moved,
         share=_share(same, other, most_same, most_other, moved),
     )
+
+
+@result_dataclass(frozen=True, slots=True, kw_only=True)
+class LevelComponents:
+    """The variance of a trial's outcome given its task: by luck, and by the level it is at.
+
+    `level` is what a level does to all tasks alike, `crossed` what it does to each on its own.
+    """
+
+    luck: float
+    crossed: float
+    level: float
+
+    def error(self, *, tasks: int, levels: int, runs: int) -> float:
+        """The standard error of the mean on these tasks, for levels like these (Cochran 1977)."""
+        return sqrt(self.level / levels + (self.crossed + self.luck / runs) / (levels * tasks))
+
+
+def level_components(runs: ArrayLike, passes: ArrayLike) -> LevelComponents | Unavailable:
+    """The components from how often two trials differ: of a task or not, at one level or at two.
+
+    Only tasks (rows) that were tried at every level (column) count. Each is a mean over pairs of
+    independent trials, so it is unbiased but for being cut off at 0.
+
+    >>> found = level_components(np.full((2, 2), 4), np.array([[4, 2], [4, 2]]))
+    >>> round(found.luck, 3), round(found.crossed, 3), round(found.level, 3)
+    (0.167, 0.0, 0.125)
+    """
+    n, c = _table(runs, passes)
+    n, c = n[(n > 0).all(axis=1)], c[(n > 0).all(axis=1)]
+    tasks, levels = n.shape
+    same, other = disagreements(n, c)
+    if tasks < 2 or levels < 2 or np.isnan(same).all():
+        return Unavailable("components need two tasks at two levels, and two trials of one")
+    rate = c / n
+    luck, total = float(np.nanmean(same)) / 2, float(other.mean()) / 2
+    # Of two tasks: the mean product of their rates, at each pair of levels.
+    column = rate.sum(axis=0)
+    product = (np.outer(column, column) - rate.T @ rate) / (tasks * (tasks - 1))
+    level = float(np.trace(product)) / levels
+    level -= float(product.sum() - np.trace(product)) / (levels * (levels - 1))
+    crossed = total - luck - level
+    return LevelComponents(luck=luck, crossed=max(0.0, crossed), level=max(0.0, level))
 
 
 def outcome_consistency(

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -244,3 +245,20 @@ def test_a_plan_from_nothing_but_errors_says_so(errors, told):
 def test_no_width_is_wider_than_knowing_nothing():
     for design in plan(tasks=1, rate=0.5).designs:
         assert max(design.this_suite, design.tasks_like_these, design.floor) <= 0.5
+
+
+@pytest.mark.parametrize(
+    ("apart", "said"), [(2.0, "tell more than more trials"), (0.0, "are not shown to matter")]
+)
+def test_a_plan_says_whether_more_levels_or_more_trials_tell_more(apart, said):
+    rng = np.random.default_rng(3)
+    shift = apart * np.array([-1, -0.5, 0.5, 1])
+    rows = [(t, u) for t in range(40) for u in range(4) for _ in range(5)]
+    table = Trials.from_columns(
+        task=[f"t{t}" for t, _ in rows],
+        at=[(f"user={u}", "fault=none") for _, u in rows],
+        passed=[bool(rng.random() < 1 / (1 + np.exp(-shift[u]))) for _, u in rows],
+    )
+    (note,) = [note for note in plan(table).notes if "levels of user" in note]
+    assert said in note
+    assert ("with 1 x 20 and" in note and "with 10 x 2" in note) == (apart > 0)

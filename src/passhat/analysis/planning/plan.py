@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import count, takewhile
@@ -11,13 +11,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from passhat.analysis.reports.evidence import Evidence, count_evidence, error_policy
+from passhat.analysis.reports.evidence import (
+    Evidence,
+    ReportOptions,
+    count_evidence,
+    error_policy,
+)
+from passhat.analysis.reports.factors import SIGNIFICANT, level_tables
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.unsettled import seen_design
 from passhat.arguments import CONFIDENCE, instance, probability, whole_number
 from passhat.dataclass import Displayed, dataclass, lazy_field, result_dataclass
 from passhat.errors import ArgumentError
-from passhat.messages import plural, rounded, short_repr
+from passhat.messages import plural, rounded, short, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.trials import one_tally
 from passhat.stats.arguments import Floats, confidence_level
@@ -37,6 +43,7 @@ from passhat.stats.assurance import (
     with_tasks,
 )
 from passhat.stats.estimate import Estimate, Interval, Unavailable
+from passhat.stats.factors import LevelTest, level_components, level_test
 from passhat.stats.population_bounds import grouping
 from passhat.stats.sample_size import (
     GUESSED_ICC,
@@ -192,7 +199,11 @@ def plan(
         budgets=budgets(target.design, tasks, priced(spending or Spending(), tally)),
         power=power,
         confidence=level,
-        notes=(*_all_errored(tally, evidence), *target.notes(tasks, runs)),
+        notes=(
+            *_all_errored(tally, evidence),
+            *target.notes(tasks, runs),
+            *_levels_or_trials(trials, errors),
+        ),
         assured=partial(
             assure,
             known,
@@ -210,6 +221,35 @@ def plan(
             task_correlation=base.task_correlation,
         ),
     )
+
+
+_GIVEN = ("fault", "environment", "judge")
+"""Factors whose levels are what they are: nobody samples more of them."""
+
+
+def _levels_or_trials(trials: Trials | Tally | None, errors: ErrorPolicy) -> Iterator[str]:
+    """For each factor of the trials: do more levels tell more, or more trials?"""
+    if not isinstance(trials, Trials) or trials.at is None:
+        return
+    options = ReportOptions.checked(ks=None, confidence=CONFIDENCE, errors=errors, seed=0)
+    for name, table in level_tables(trials, options):
+        found = level_components(table.runs, table.passes)
+        if name in _GIVEN or isinstance(found, Unavailable):
+            continue
+        test = level_test(table.runs, table.passes)
+        if not isinstance(test, LevelTest) or test.p_value > SIGNIFICANT:
+            yield f"levels of {short(name)} are not shown to matter: trials tell as much as levels"
+            continue
+        tasks, total = len(table.runs), int(table.runs.sum(axis=1).max())
+        many = max(2, total // 2)
+        one, most = (
+            f"{100 * found.error(tasks=tasks, levels=n, runs=total // n):.1f}" for n in (1, many)
+        )
+        yield (
+            f"more levels of {short(name)} tell more than more trials: at {plural(total, 'trial')} "
+            f"of each task the error for levels like these is {one} points with 1 x {total:,} and "
+            f"{most} with {many:,} x {total // many:,}"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -125,7 +125,7 @@ def measure_factors(trials: Trials | None, options: ReportOptions) -> tuple[Fact
         return ()
     found = [
         _measured(name, table, options)
-        for name, table in _tables(trials, options)
+        for name, table in level_tables(trials, options)
         if len(table.levels) > 1 and table.runs.size
     ]
     known = [one.test.p_value for one in found if isinstance(one.test, LevelTest)]
@@ -151,7 +151,8 @@ class LevelTable:
     passes: Counts
 
 
-def _tables(trials: Trials, options: ReportOptions) -> list[tuple[str, LevelTable]]:
+def level_tables(trials: Trials, options: ReportOptions) -> list[tuple[str, LevelTable]]:
+    """The trials of one system at the levels of each factor."""
     kept = trials.outcome != Outcome.ERRORED if options.errors == "exclude" else slice(None)
     trials = trials.take(np.arange(len(trials))[kept])
     if trials.at is None or not len(trials):
@@ -430,7 +431,7 @@ def _suspect_wordings(trials: Trials, options: ReportOptions) -> list[str]:
     """The tasks in a wording that every agent fails while it passes the task as it is."""
     counted: dict[tuple[str, str], list[tuple[int, int, int, int]]] = {}
     for system in trials.systems:
-        for name, table in _tables(trials.where(system=system), options):
+        for name, table in level_tables(trials.where(system=system), options):
             if f"{name}=" != _WORDING:
                 continue
             for row, task in enumerate(table.names):
