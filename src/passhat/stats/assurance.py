@@ -41,7 +41,7 @@ CLOSE, CLOSE_SHARE = 1.25, 0.95
 WIDTH_SUITES, POWER_SUITES = 100, 600
 """Suites that are drawn: they give a quantile of 0.8 to 1 %, and a power to 0.016."""
 
-# Beyond so many runs of each task the width for this suite falls with the root of their number.
+# Beyond so many runs of each task the width for these tasks falls with the root of their number.
 _MOST_RUNS_DRAWN = 200
 # With more tasks the interval is stricter than the sign-flip test, which need not be computed.
 _FLIPPED_TASKS = 12
@@ -118,7 +118,7 @@ class PossibleReports:
         return _assured_width(np.maximum(self._here, self._there), self.assurance)
 
     def are_within(self, half_width: float) -> bool:
-        """Whether the half-width for tasks like these is at most this: often one part says no."""
+        """Whether the half-width for similar tasks is at most this: often one part says no."""
         wide = _assured_width(self._there, self.assurance) > half_width
         return not wide and self.tasks_like_these <= half_width
 
@@ -168,8 +168,8 @@ class PossibleComparisons:
     def show(self, difference: float, power: float) -> bool:
         """Whether they call the better of two systems better with so much power.
 
-        The mean of the second system is lower by `difference`. Judged as a comparison for tasks
-        like these is: by the interval, and with few tasks by the sign-flip test too.
+        The mean of the second system is lower by `difference`. Judged as a comparison for similar
+        tasks is: by the interval, and with few tasks by the sign-flip test too.
         """
         first, rates, generator = self._drawn
         rates = rates * max(0.0, 1 - difference / float(rates.mean()))
@@ -268,7 +268,7 @@ def _copied(suites: PossibleSuites, copies: int, *, same_families: bool) -> Poss
 def _called_better(
     first: Floats, second: Floats, suites: PossibleSuites, alpha: float, *, runs: int
 ) -> np.ndarray:
-    """For which suites (rows) a comparison for tasks like these calls the first system better."""
+    """For which suites (rows) a comparison for similar tasks calls the first system better."""
     gaps, tasks = first - second, suites.tasks
     weight = np.ones(tasks) if suites.group is None else suites.group.weight
     # Half a task is added, as in a comparison: a side that never passed may still.
@@ -332,7 +332,7 @@ def _counted(passes: np.ndarray, runs: int) -> Cells:
 
 
 def _unequal(group: TaskGroups | None) -> float:
-    """How much wider unequal weights make this suite: the root of Kish's design effect."""
+    """How much wider unequal weights make an interval: the root of Kish's design effect."""
     if group is None:
         return 1.0
     weight = group.weight

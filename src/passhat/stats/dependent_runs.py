@@ -693,7 +693,7 @@ def streak_variance(grouped: GroupedRuns, k: int) -> float | None:
 
 
 def widened(estimate: Estimate, variance: float, groups: int, note: str) -> Estimate:
-    """An estimate for this suite, its interval at least as wide as the spread between groups needs.
+    """An estimate for these tasks, its interval as wide as the spread between groups needs.
 
     Wilson's formula with as many runs as would give this variance, and t with groups - 1 degrees
     of freedom. `note` says what the groups are.
@@ -706,7 +706,7 @@ def widened(estimate: Estimate, variance: float, groups: int, note: str) -> Esti
 
 
 def with_excess(estimate: Estimate, before: Estimate, after: Estimate, note: str) -> Estimate:
-    """An estimate for tasks like these, given what was added to the one for this suite.
+    """An estimate for similar tasks, given what was added to the one for these tasks.
 
     Each end moves out by the square root of the added squares, as independent errors add up
     (Zou and Donner 2008 recover variances from limits in this way).

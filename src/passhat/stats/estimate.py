@@ -107,7 +107,7 @@ def to_zero(interval: Interval) -> Interval:
 def at_least_as_wide(wider: Number, narrower: Number) -> Number:
     """`wider`, with an interval that holds that of `narrower` too.
 
-    How a suite would do on other tasks like these cannot be known better than how it does on its
+    How a suite would do on similar tasks cannot be known better than how it does on its
     own tasks: the runs are as random, and the tasks are random too. Yet the spread between a few
     tasks may by luck be smaller than the noise of their runs, and its interval narrower.
 

@@ -51,7 +51,7 @@ class FactorEffect:
     """How often two trials of a task differ: by `luck`, and by how much more if the level differs.
 
     `share` is the part of the disagreement between trials of different levels that the level
-    explains. All are for tasks like these and these levels.
+    explains. All are for similar tasks and these levels.
     """
 
     luck: Number
@@ -381,7 +381,7 @@ def stratified_exact_test(
 def pass_hat_of_levels(
     runs: ArrayLike, passes: ArrayLike, k: int, *, other: bool, confidence: float = CONFIDENCE
 ) -> Estimate | Unavailable:
-    """pass^k of k trials at one level, or each at another one (`other`), over tasks like these.
+    """pass^k of k trials at one level, or each at another one (`other`), over similar tasks.
 
     At one level it is the mean over levels of C(c, k) / C(n, k); at others the mean over sets of k
     levels of the product of their rates (the elementary symmetric polynomial). Both are unbiased.

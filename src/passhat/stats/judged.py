@@ -162,7 +162,7 @@ def corrected_pass_hat(
 
     The share of k-tuples of a task that pass is seen in its labels, whatever the judge's errors
     depend on. From twenty labelled tasks on, half of what its verdicts differ from those of all
-    tasks is taken off. The bound is the report's own for tasks like these; it holds for this suite.
+    tasks is taken off. The bound is the report's own for similar tasks; it holds for these tasks.
 
     >>> verdicts = Verdicts(passed=np.array([8] * 40), failed=np.array([2] * 40),
     ...                     errored=np.zeros(40, np.int64))
@@ -375,7 +375,7 @@ class Strata:
         return points
 
     def low_of_similar(self, tail: float) -> float:
-        """The lower end for tasks like these."""
+        """The lower end for similar tasks."""
         return float(np.quantile(draws_of_tasks(self)[0], tail))
 
     def quantiles_of_runs(self) -> Floats:

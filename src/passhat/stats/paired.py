@@ -215,7 +215,7 @@ def pass_hat_differences(
     confidence: float = CONFIDENCE,
     weight: Floats | None = None,
 ) -> list[Number]:
-    """pass^k of system a minus that of b on this suite, from the runs and passes of its tasks.
+    """pass^k of system a minus that of b on these tasks, from their runs and passes.
 
     Every task has at least k runs on both sides, for every k. Given the tasks, the runs of two
     systems are independent.

@@ -1,4 +1,4 @@
-"""Coherent bounds for the mean over tasks like these: tasks, or their families, are a sample."""
+"""Coherent bounds for the mean over similar tasks: tasks, or their families, are a sample."""
 
 from __future__ import annotations
 

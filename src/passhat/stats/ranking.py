@@ -99,7 +99,7 @@ def rank_systems(
 
     nan marks a task that a system did not run; only tasks with a value from every system are
     compared, and the others are `excluded`, by position. Each pair is judged as
-    `paired_difference` judges it for tasks like these, at the level at which all pairs, and so the
+    `paired_difference` judges it for similar tasks, at the level at which all pairs, and so the
     rank sets, hold at once (Tukey); with few tasks a little more strictly, as ties in the sign-flip
     test count whole. The answer for two systems depends on their own values and on how many systems
     there are, so one more failure never improves a system's rank set.
@@ -251,7 +251,7 @@ _DRAWS_BEYOND = 3.0
 class AllPairs:
     """System `first` minus system `second`, an entry for each pair.
 
-    An interval is that of `paired_difference` for tasks like these at the level of a pair, and
+    An interval is that of `paired_difference` for similar tasks at the level of a pair, and
     reaches 0 if the sign-flip test does not tell the two apart. `p_value` is adjusted for the
     number of systems, `level` is the p-value that a pair needs by itself.
     """

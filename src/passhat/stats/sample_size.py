@@ -616,7 +616,7 @@ def plan_from(
         normal=rough(seen.tasks, runs, spread).tasks_like_these,
         count=seen.tasks,
     )
-    # For tasks like these, runs change the width by the same factor as in the approximation.
+    # For similar tasks, runs change the width by the same factor as in the approximation.
     factor = there.width(tasks) / plan.tasks_like_these
     widest = factor * rough(tasks, seen.runs, spread).tasks_like_these
     known = spread.icc_interval or UNKNOWN
@@ -629,7 +629,7 @@ def plan_from(
     # Half is known without any run, so that no plan is for more.
     target = min(half_width / factor, 0.499)
     needed = rough(tasks, runs, spread, half_width=target).runs_tasks_like_these
-    # Tasks like these never take fewer runs than this suite does.
+    # Similar tasks never take fewer runs than these tasks do.
     own = here.needed(half_width)
     own_runs = max(1, round_up(own / tasks))
     if isinstance(needed, int):
@@ -649,7 +649,7 @@ def plan_from(
 def expected_half_widths(
     expected: Expected, *, tasks: int, runs: int, confidence: float
 ) -> tuple[float, float]:
-    """About half the width that a report will print for this suite and for tasks like these.
+    """About half the width that a report will print for these tasks and for similar tasks.
 
     Near 0 and 1 that is more than the normal approximation says: few failures are expected, and
     an interval must allow for those that were not seen.
@@ -681,7 +681,7 @@ def _rough_plan(tasks: int, runs: int, spread: Spread, **options: Any) -> SuiteP
 def _suite_widths(
     seen: ObservedDesign, spread: Spread, rough: Callable[..., SuitePlan], confidence: float
 ) -> _Widths | _ExactWidths:
-    """The half-widths for this suite; where the share of luck is a guess, all spread is luck."""
+    """The half-widths for these tasks; where the share of luck is a guess, all spread is luck."""
     if seen.constant and seen.spread == spread:
         return _ExactWidths(tail=(1 - confidence) / 2)
     guessed = seen.spread.icc_interval is None
@@ -695,7 +695,7 @@ def _suite_widths(
 
 
 def _least_width(rate: float, tasks: int, confidence: float) -> float:
-    """Half the interval for tasks like these after endless runs of tasks that are all alike.
+    """Half the interval for similar tasks after endless runs of tasks that are all alike.
 
     Part of a task was not seen, and that part may never pass.
     """

@@ -538,7 +538,7 @@ def _components(means: Floats, family: ArrayLike, luck: float) -> tuple[float, f
     return square - luck, (spread - square) / typical
 
 
-# How much of the width for tasks like these comes from runs, and how much from tasks.
+# How much of the width for similar tasks comes from runs, and how much from tasks.
 
 Unit = Literal["tasks", "families"]
 
@@ -547,7 +547,7 @@ Purchase = Literal["runs", "tasks", "families", "undecided"]
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
 class NoiseSources:
-    """Where the variance of a mean over tasks like these comes from, and what would reduce it.
+    """Where the variance of a mean over similar tasks comes from, and what would reduce it.
 
     `from_runs` is the share that more runs of the same tasks would reduce, with its interval; the
     rest needs new tasks (or families of them: `unit`). The width goes with the root of the
@@ -598,7 +598,7 @@ def noise_sources(
     weight: ArrayLike | None = None,
     confidence: float = CONFIDENCE,
 ) -> NoiseSources | Unavailable:
-    """Split the variance of a mean over tasks like these into runs and tasks.
+    """Split the variance of a mean over similar tasks into runs and tasks.
 
     With `minus`, that of the difference of two systems on the same tasks. A task's runs
     contribute their sample variance over their number; a task with a single run gets the mean

@@ -71,9 +71,9 @@ _WIDENED = Unavailable("the interval also includes the spread between rounds, se
 class Comparison(Displayed):
     """Two systems on their shared tasks; tasks of only one are named.
 
-    `seeded` is the difference of the mean scores on this suite with the variance between seeds
+    `seeded` is the difference of the mean scores on these tasks with the variance between seeds
     added on both sides, where both carry enough seeds to know it. `noise` says how much of the
-    width of its interval for tasks like these comes from runs and how much from tasks. `leniency`
+    width of its interval for similar tasks comes from runs and how much from tasks. `leniency`
     is how much more often a judge passes the first than the second where people grade alike.
     `sequences` has the trials of each task in order, of both, as P, F and E, if they were read.
     """
@@ -94,7 +94,7 @@ class Comparison(Displayed):
     sequences: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        lead = f"{self.headline.name} {rounded(self.headline.this_suite)} on this suite"
+        lead = f"{self.headline.name} {rounded(self.headline.this_suite)} on these tasks"
         answer = self.headline.answer(THIS_SUITE, self.margin) or "unavailable"
         size = f"{plural(len(self.tasks), 'shared task')}, {len(self.flipped):,} flipped"
         pair = f"Comparison {quoted(self.first)} - {quoted(self.second)}"
@@ -381,7 +381,7 @@ def _agreeing(difference: Difference) -> Difference:
 
 
 def _nested(difference: Difference, margin: float | None) -> Difference:
-    """Tasks like these leave open whatever the noise of the runs leaves open on these tasks."""
+    """Similar tasks leave open whatever the noise of the runs leaves open on these tasks."""
     suite, alike = difference.this_suite, difference.tasks_like_these
     if isinstance(suite, Unavailable) or suite.interval is None:
         return difference

@@ -137,7 +137,7 @@ def plot_trend(
 
 
 def _mean_row(comparison: Comparison) -> IntervalRow | None:
-    """The pass rates' mean; their difference in the scope of this suite, else of such tasks."""
+    """The pass rates' mean; their difference in the scope of these tasks, else of such tasks."""
     found = comparison.differences.get("pass^1") or comparison.mean_score
     if found.first is None or found.second is None:
         return None

@@ -101,7 +101,7 @@ class RankReport(Displayed):
 
     Ranks, ties and differences are about `scope`, and hold for all systems at once. `unranked`
     are the systems without the runs that the metric needs. `here` is the first system where, on
-    these very tasks, it is ahead of all others that may be first for tasks like these.
+    these very tasks, it is ahead of all others that may be first for similar tasks.
     `all_or_nothing`: every score is 0 or 1, so that the mean score is the pass rate.
     `fewest_runs` is what every task has of every system that is ranked. `corrected` is the ranking
     as people would have graded the trials, from so many `labels`, where all systems have enough.

@@ -492,7 +492,7 @@ ONE_TASK = Unavailable("telling two agents apart needs at least 2 tasks")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purchase:
-    """What as many runs as there are, spent again on one thing, make of tasks like these."""
+    """What as many runs as there are, spent again on one thing, make of similar tasks."""
 
     buys: Bought
     runs_in_all: int
@@ -517,8 +517,8 @@ class Assured:
 
     A share `assurance` of the reports has a half-width of at most `half_width`, and 95% come
     within 1.25 of it: suites drawn from what is known, with the intervals that reports print.
-    `runs` are for this suite; `tasks` (or `families` of them) at `runs_of_each` for tasks like
-    these. `this_suite` and `tasks_like_these` are the half-widths at the runs that were asked
+    `runs` are for these tasks; `tasks` (or `families` of them) at `runs_of_each` for similar
+    tasks. `this_suite` and `tasks_like_these` are the half-widths at the runs that were asked
     about, `designs` those at growing numbers of runs, `runs` among them, and `purchases` what the
     next dollar buys.
     """
@@ -540,7 +540,7 @@ class Assured:
 
     @property
     def best(self) -> Purchase | None:
-        """What reduces the width for tasks like these most, for the same runs."""
+        """What reduces the width for similar tasks most, for the same runs."""
         return min(self.purchases, key=lambda one: one.tasks_like_these, default=None)
 
 

@@ -168,7 +168,7 @@ def count_evidence(tally: Tally, errors: ErrorPolicy) -> Evidence:
 def _sampled_units(tally: Tally) -> tuple[tuple[str | None, ...] | None, bool]:
     """The family of each task, and whether it is the task itself without its conditions.
 
-    One task under several conditions is one draw from tasks like these, not several: as several
+    One task under several conditions is one draw from similar tasks, not several: as several
     they cover .79 to .97 (bench/calibrate/factors.py).
     """
     if tally.base is None:

@@ -96,7 +96,7 @@ def measure_metrics(
 ) -> dict[str, Metric]:
     """mean_score, then pass^k and pass@k for each k; `groupings` are what moved runs together.
 
-    `this_suite_only` saves the time that intervals for tasks like these take.
+    `this_suite_only` saves the time that intervals for similar tasks take.
     """
     scopes = (THIS_SUITE,) if this_suite_only else (THIS_SUITE, TASKS_LIKE_THESE)
 
@@ -231,7 +231,7 @@ def _pass_metrics(
 
 
 def _metric(name: str, numbers: Sequence[Number]) -> Metric:
-    """A metric from its number for this suite and, if it was asked for, for tasks like these."""
+    """A metric from its number for these tasks and, if it was asked for, for similar tasks."""
     return Metric(name=name, this_suite=numbers[0], tasks_like_these=[*numbers, _NOT_ASKED][1])
 
 
@@ -526,7 +526,7 @@ def _count(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadlineNumber:
-    """pass^k of this suite, at the largest k up to five that every task has runs for."""
+    """pass^k of these tasks, at the largest k up to five that every task has runs for."""
 
     k: int
     number: Estimate | Unavailable
@@ -612,7 +612,7 @@ class RankedSubjects:
     def ahead_here(self, ranking: Ranking) -> int | None:
         """Of several systems that may be first, the one that is ahead of the others on these tasks.
 
-        Given the tasks, the runs of two systems are independent, and their intervals for this suite
+        Given the tasks, the runs of two systems are independent; their intervals for these tasks
         include what moved runs together. The level is the one at which all pairs hold at once.
         """
         best, *others = ranking.first

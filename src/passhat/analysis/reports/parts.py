@@ -154,7 +154,7 @@ class Rounds:
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
 class CurvePoint:
-    """pass@k or pass^k of this suite at one k; its interval holds for the whole curve at once."""
+    """pass@k or pass^k of these tasks at one k; its interval holds for the whole curve at once."""
 
     k: int
     estimate: Number
@@ -272,7 +272,7 @@ class Leaders:
     A single one is ahead of all others that were `compared`; several are tied with one another.
     `ties` are all groups of tied systems. `left_out` counts the tasks of which some system compared
     has no pass^k. `here` is the system that is ahead of all others in `names` on these very
-    tasks, where the runs show that but the tasks do not show it for tasks like these.
+    tasks, where the runs show that but the tasks do not show it for similar tasks.
     """
 
     k: int
