@@ -52,7 +52,7 @@ def test_a_model_calls_tools_until_it_has_an_answer(one, scripted):
     agent = scripted(Behaviour(calls=(CALL, CALL), answer="It says: {result}"), servers=("clock",))
     trial, said = one(agent, servers=[CLOCK])
     assert said["messages"][-1]["text"] == "It says: call 2: 12:00 there is 20:00 here"
-    assert (trial.turns, trial.tool_calls, trial.tools) == (3, 2, ("convert_time",))
+    assert (trial.turns, trial.tool_calls, trial.tools) == (3, 2, ("convert_time", "convert_time"))
     assert said["stop_reason"] == "done"
 
 
