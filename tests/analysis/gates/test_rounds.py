@@ -7,7 +7,7 @@ import pytest
 
 from passhat.analysis.gates.gate import parse_gate
 from passhat.analysis.gates.gate_plan import plan_gate
-from passhat.analysis.gates.rounds import RoundGate, Rounds
+from passhat.analysis.gates.rounds import RoundGate, Rounds, simulated_rounds
 from passhat.records import Outcome, Trial
 
 
@@ -35,6 +35,19 @@ def test_a_planned_difference_is_the_true_one_on_either_side():
     assert at[0.1].passes <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / 60)
     assert at[0.15].passes <= at[0.1].passes
     assert at[0.15].fails >= 0.2
+
+
+@pytest.mark.parametrize(("tasks", "runs"), [(3, 10), (10, 10), (20, 5)])
+def test_a_skill_that_changes_nothing_helps_no_oftener_than_is_stated(tasks, runs):
+    """Two arms alike, as `--until-decided --require 'better_than without'` judges them."""
+    rng = np.random.default_rng(tasks)
+    rates = rng.beta(1.5, 1.0, (200, tasks))
+    watch = RoundGate(parse_gate("better_than without"), (runs,) * tasks, runs)
+    words, _ = simulated_rounds(watch, [rates, rates], rng)
+    # 3 standard errors of 200 suites above the 5% that are promised on either side
+    most = 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)
+    assert np.mean(words == 1) <= most
+    assert np.mean(words == 0) <= most
 
 
 def test_a_plan_holds_no_difference_that_cannot_be():
