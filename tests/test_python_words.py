@@ -46,6 +46,7 @@ PARTS_OF_COMMANDS = {
         *("--gid", "--cap-drop", "--clearenv", "--proc", "--dev", "--size", "--tmpfs", "--dir"),
         *("--remount-ro", "--ro-bind", "--ro-bind-try", "--bind", "--symlink", "--chdir"),
         *("--setenv", "--security-opt", "--json-status-fd"),
+        *("--no-same-owner", "--exclude", "--format"),
     },
     "runner/workspaces.py": {
         *("--reflink", "--no-preserve", "--verify", "--quiet", "--no-tags", "--depth", "--detach"),

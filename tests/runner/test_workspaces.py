@@ -381,6 +381,67 @@ def test_only_a_sandbox_that_never_began_is_an_error_whatever_the_agent_says(fol
     assert "the sandbox cannot be started: bwrap: execvp no-such-program" in came["absent"][0].error
 
 
+CHECKS = """\
+if grep -q 'a + b' calc.py; then ended=''; else ended='<failure message="wrong"/>'; fi
+printf '<testsuite><testcase name="adds">%s</testcase></testsuite>' "$ended" > "$1"
+"""
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory):
+    """An image that is nothing but a shell and a project, made without a registry."""
+    shell = shutil.which("busybox")
+    if shutil.which("podman") is None or shell is None:
+        pytest.skip("needs podman and busybox (packages podman, busybox-static)")
+    root = tmp_path_factory.mktemp("image")
+    for name in ("bin", "app", "etc", "home/someone"):
+        (root / name).mkdir(parents=True)
+    shutil.copy(Path(shell).resolve(), root / "bin" / "busybox")
+    for name in ("sh", "cat", "sed", "ls", "env", "grep", "pwd", "printf"):
+        (root / "bin" / name).symlink_to("busybox")
+    (root / "app" / "calc.py").write_text(WRONG)
+    (root / "etc" / "release").write_text("made for a test")
+    packed = root.with_suffix(".tar")
+    subprocess.run(["tar", "-cf", packed, "-C", root, "."], check=True)
+    name = f"localhost/passhat-test-{os.getpid()}"
+    words = ["podman", "import", "-c", "WORKDIR=/app", "-c", "ENV=COLOUR=blue", packed, name]
+    made = subprocess.run(words, capture_output=True, text=True, check=False)
+    if made.returncode:
+        pytest.skip(f"podman makes no image here: {made.stderr.strip()}")
+    yield name
+    subprocess.run(["podman", "rmi", "-f", name], capture_output=True, check=False)
+
+
+@isolated
+def test_an_image_brings_its_programs_and_its_project_and_nothing_of_this_machine(folder, image):
+    (folder / "checks").mkdir(exist_ok=True)
+    (folder / "checks" / "check.sh").write_text(CHECKS)
+    tests = hidden("checks/", "sh check.sh {report}", at_least=1)
+    task = Task(name="add", prompt="?", workspace=Workspace(image=image), expect=(tests,))
+    look = "pwd; env; ls / /usr /home; cat /etc/release /proc/net/dev; "
+    came = run(folder, [agent("mends", look + MEND), agent("idles", "true")], task=task)
+    trial, said = came["mends"]
+    assert trial.outcome is PASSED, said
+    assert came["idles"][0].outcome is FAILED
+    assert "+    return a + b" in said["workspace"]["diff"]
+    seen = said["answer"].splitlines()
+    assert seen[0] == "/app"
+    assert {"COLOUR=blue", "PASSHAT_WORKDIR=/app"} <= set(seen)
+    assert "made for a test" in said["answer"]
+    assert "python3" not in said["answer"]
+    assert not [line for line in seen if line.strip().startswith(("eth", "en", "wl"))]
+
+
+def test_without_podman_or_docker_an_image_is_an_error_that_says_so(folder, monkeypatch):
+    monkeypatch.setattr(sandboxes, "image_engine", lambda: None)
+    with pytest.raises(RunError, match="needs podman or docker, and neither is installed"):
+        sandboxes.unpack_image("example.org/x:1", folder / "image")
+    task = Task(name="t", prompt="?", workspace=Workspace(image="example.org/x:1"))
+    trial, _ = run(folder, [agent("a", "true", sandbox="none")], task=task)["a"]
+    assert trial.outcome is ERRORED
+    assert "needs a sandbox" in trial.error
+
+
 @isolated
 def test_a_setup_prepares_the_workspace_once_and_its_failure_is_an_error(folder):
     made = Expectation(matcher="contains", value="made", target="files.made.txt")

@@ -112,8 +112,10 @@ def test_a_harbor_task_has_its_instruction_tests_solution_limits_and_image(tmp_p
     assert task.workspace.limits == Resources(cpus=2.0, memory=1024 * 10**6, disk=2048 * 10**6)
 
 
+@isolated
 @pytest.mark.usefixtures("harbor")
-def test_a_task_that_needs_an_image_is_an_error_that_says_so(tmp_path):
+def test_a_task_that_needs_an_image_is_an_error_that_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr("passhat.runner.sandbox.image_engine", lambda: None)
     suite = suite_of(tmp_path, "from: tasks/add, runs: 1")
     (trial,) = run_trials(suite, handle_signals=False).trials
     assert trial.outcome is Outcome.ERRORED

@@ -114,12 +114,21 @@ def _workspaces(suite: Suite) -> Iterator[Finding]:
     if reason := lacks_sandbox(suite):
         yield Finding(what="sandbox", text=reason, problem=True)
     tasks = [one for one in suite.tasks if one.workspace is not None and one.workspace.image]
-    if tasks:
+    recipes = [one for one in tasks if one.workspace and Path(str(one.workspace.image)).is_file()]
+    if not tasks:
+        return
+    from passhat.runner.sandbox import image_engine
+
+    named = few(one.name for one in recipes or tasks)
+    needed = f"{plural(len(recipes or tasks), 'task')} ({named}) need an image"
+    if recipes:
         text = (
-            f"{plural(len(tasks), 'task')} ({few(one.name for one in tasks)}) need an image, and "
-            "passhat runs none: give them a `workspace:`, or run them with their own tool and read "
-            "its results"
+            f"{needed} that is yet to be built from a Dockerfile: give them a `workspace:`, "
+            "`{image: NAME}` once it is built, or run them with their own tool and read its results"
         )
+        yield Finding(what="images", text=text, problem=True)
+    elif image_engine() is None:
+        text = f"{needed}, and neither podman nor docker is here (package podman)"
         yield Finding(what="images", text=text, problem=True)
 
 

@@ -86,14 +86,30 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """The files of an image, unpacked; where in it one works, and its variables."""
+
+    root: Path
+    inside: str
+    env: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class View:
     """The workspace that a sandbox shows: a folder, or the changes laid over one that stays.
 
-    `top` takes what is written; with `below`, it holds nothing else.
+    `top` takes what is written; with `below`, it holds nothing else. In an `image`, the programs
+    around it are the image's, and not this machine's.
     """
 
     top: Path
     below: Path | None = None
+    image: Image | None = None
+
+    @property
+    def inside(self) -> str:
+        """Where the workspace is in the sandbox."""
+        return INSIDE if self.image is None else self.image.inside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,17 +225,19 @@ class Sandbox:
         writable: dict[str, Path],
     ) -> dict[str, Any]:
         """What the launcher is told; see there."""
-        for tool in tool_folders(argv[0]):
-            shown.setdefault(str(tool), tool)
-        found = shutil.which(argv[0])
+        image = view.image
         folders = SEEN_PATH.split(":")
-        if found is not None and (beside := str(Path(found).parent)) not in folders:
-            folders = [beside, *folders]
+        if image is None:
+            for tool in tool_folders(argv[0]):
+                shown.setdefault(str(tool), tool)
+            found = shutil.which(argv[0])
+            if found is not None and (beside := str(Path(found).parent)) not in folders:
+                folders = [beside, *folders]
         places = [*((inside, path, False) for inside, path in shown.items())]
         places += [(inside, path, True) for inside, path in writable.items()]
         overlay = None
         if view.below is None:
-            places.append((INSIDE, view.top, True))
+            places.append((view.inside, view.top, True))
         else:
             spare = view.top.with_name(f"{view.top.name}-spare")
             spare.mkdir(exist_ok=True)
@@ -231,13 +249,18 @@ class Sandbox:
             for word in ("--bind" if can_write else "--ro-bind", f"/mnt/{number}", inside)
         ]
         if overlay is not None:
-            binds += ["--bind", "/mnt/work", INSIDE]
+            binds += ["--bind", "/mnt/work", view.inside]
+        around = ["--ro-bind", "/usr", "/usr", *_system_folders()]
+        if image is not None:
+            around = list(_image_folders(image.root, f"/mnt/{len(places)}"))
+            places.append(("", image.root, False))
         limits = self._limits
         variables = {
             "PATH": ":".join(folders),
             "HOME": HOME,
             "LANG": "C.UTF-8",
             "TMPDIR": TMP,
+            **({} if image is None else image.env),
             **env,
         }
         bubblewrap = [
@@ -261,12 +284,12 @@ class Sandbox:
             ),
             *("--clearenv", "--proc", "/proc", "--dev", "/dev"),
             *("--size", str(min(limits.tmp, 64 << 20)), "--tmpfs", SHARED),
-            *("--remount-ro", "/dev", "--ro-bind", "/usr", "/usr"),
+            *("--remount-ro", "/dev"),
             *("--size", str(limits.tmp), "--tmpfs", TMP),
             *("--size", str(limits.tmp), "--tmpfs", "/home", "--dir", HOME, "--dir", "/etc"),
-            *_system_folders(),
+            *around,
             *binds,
-            *("--chdir", INSIDE),
+            *("--chdir", view.inside),
             *(word for name, value in variables.items() for word in ("--setenv", name, value)),
             *("--", *argv),
         ]
@@ -333,6 +356,17 @@ def _system_folders() -> Iterator[str]:
         yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
 
 
+def _image_folders(root: Path, staged: str) -> Iterator[str]:
+    """What an image has at its top, but for what is made afresh in every sandbox."""
+    for entry in sorted(root.iterdir()):
+        if entry.name in ("proc", "sys", "dev", "tmp", "run", "home"):
+            continue
+        if entry.is_symlink():
+            yield from ("--symlink", str(entry.readlink()), f"/{entry.name}")
+        else:
+            yield from ("--ro-bind", f"{staged}/{entry.name}", f"/{entry.name}")
+
+
 def tool_folders(program: str) -> list[Path]:
     """The folders outside the system's own that a program needs: where it was installed.
 
@@ -389,6 +423,60 @@ def _resident_bytes(leader: int) -> int:
             if line.startswith("Pss:"):
                 total += int(line.split()[1]) * 1024
     return total
+
+
+# Images: podman or docker has them, and bubblewrap runs what is in them.
+
+ENGINES = ("podman", "docker")
+
+
+def image_engine() -> str | None:
+    """The program that has images here; None if there is none."""
+    return next(filter(None, map(shutil.which, ENGINES)), None)
+
+
+def unpack_image(name: str, to: Path) -> Image:
+    """Put the files of an image into a folder; RunError with the way out where that fails.
+
+    Only its files are taken: it runs in the same sandbox as all else, with the same limits, the
+    same gateway and no other network.
+    """
+    engine = image_engine()
+    if Path(name).is_file():
+        raise RunError(f"{name} is what an image is built from: build it, and name the image")
+    if engine is None:
+        raise RunError(
+            f"the image {name} needs podman or docker, and neither is installed (package podman)"
+        )
+
+    def ask(*words: str) -> str:
+        done = subprocess.run([engine, *words], capture_output=True, text=True, check=False)
+        if done.returncode:
+            said = done.stderr.strip()[-300:] or f"exit code {done.returncode}"
+            raise RunError(f"the image {name} cannot be had from {Path(engine).name}: {said}")
+        return done.stdout.strip()
+
+    packed = to.with_suffix(".tar")
+    made = ask("create", name, "true").splitlines()[-1]
+    try:
+        ask("export", "-o", str(packed), made)
+    finally:
+        ask("rm", made)
+    to.mkdir()
+    # As whoever unpacks it, without devices: no file of it is run outside a sandbox.
+    words = ["tar", "-x", "--no-same-owner", "--exclude=dev/*", "-f", str(packed), "-C", str(to)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    packed.unlink(missing_ok=True)
+    if done.returncode:
+        raise RunError(f"the image {name} cannot be unpacked: {done.stderr.strip()[-300:]}")
+    settings = json.loads(ask("image", "inspect", "--format", "{{json .Config}}", name)) or {}
+    inside = os.path.normpath(settings.get("WorkingDir") or "/")
+    given = (word.partition("=") for word in settings.get("Env") or ())
+    return Image(
+        root=to,
+        inside=INSIDE if inside == "/" else inside,
+        env={variable: value for variable, _, value in given},
+    )
 
 
 # Which sandboxes work here.

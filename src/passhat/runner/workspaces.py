@@ -45,7 +45,7 @@ from passhat.runner.processes import (
     start_group,
     talk,
 )
-from passhat.runner.sandbox import INSIDE, Ending, Limits, Sandbox, View, WayOut
+from passhat.runner.sandbox import Ending, Image, Limits, Sandbox, View, WayOut, unpack_image
 
 Stage = Literal["setup", "agent", "grader"]
 """How far a trial came."""
@@ -125,11 +125,6 @@ def matches(name: str, patterns: Sequence[str]) -> bool:
 
 def make_workspace(given: Workspace, to: Path) -> None:
     """Make a folder with what the suite gives: a folder, an archive, or a repository's commit."""
-    if given.image is not None:
-        raise RunError(
-            f"it is worked on in the image {given.image}, and passhat runs no images: give the "
-            "tasks a `workspace:`, or run them with their own tool and read its results"
-        )
     try:
         if given.source is None:
             to.mkdir()
@@ -551,6 +546,7 @@ class Workspaces:
         self._way_out = way_out
         self._sandboxes: dict[Limits, Sandbox] = {}
         self._templates: dict[object, asyncio.Task[Path]] = {}
+        self._images: dict[str, asyncio.Task[Image]] = {}
 
     def sandbox(self, system: CommandSystem, given: Workspace) -> Sandbox | None:
         """The sandbox of a system in a workspace; None for one that runs without."""
@@ -571,18 +567,29 @@ class Workspaces:
         assert given is not None
         self._home.mkdir(exist_ok=True)
         sandbox = self.sandbox(system, given)
+        image = None if given.image is None else await self._image(given.image, sandbox)
         files = tuple(system.add_files.items())
         key = (given, task.setup, files, system.show, sandbox is None)
         if key not in self._templates:
             folder = self._home / f"template-{len(self._templates)}"
-            making = self._make_or_again(given, task, system, sandbox, folder)
+            making = self._make_or_again(given, task, system, sandbox, folder, image)
             self._templates[key] = asyncio.create_task(making)
         template = await asyncio.shield(self._templates[key])
         folder = self._home / name
-        view = await asyncio.to_thread(fresh_copy, template, folder, sandbox)
+        view = await asyncio.to_thread(fresh_copy, template, folder, sandbox, image)
         return TrialWorkspace(
             system=system, sandbox=sandbox, template=template, folder=folder, view=view
         )
+
+    async def _image(self, name: str, sandbox: Sandbox | None) -> Image:
+        """The files of an image, unpacked once."""
+        if sandbox is None:
+            raise RunError(f"the image {name} needs a sandbox: an agent without one works here")
+        if name not in self._images:
+            folder = self._home / f"image-{len(self._images)}"
+            making = asyncio.to_thread(unpack_image, name, folder)
+            self._images[name] = asyncio.create_task(making)
+        return await asyncio.shield(self._images[name])
 
     async def _make_or_again(
         self,
@@ -591,13 +598,14 @@ class Workspaces:
         system: CommandSystem,
         sandbox: Sandbox | None,
         folder: Path,
+        image: Image | None,
     ) -> Path:
         """Make a template; what fails once, as a download may, is tried once more."""
         try:
-            return await self._make(given, task, system, sandbox, folder)
+            return await self._make(given, task, system, sandbox, folder, image)
         except RunError:
             await asyncio.to_thread(remove_folder, folder)
-            return await self._make(given, task, system, sandbox, folder)
+            return await self._make(given, task, system, sandbox, folder, image)
 
     async def _make(
         self,
@@ -606,7 +614,10 @@ class Workspaces:
         system: CommandSystem,
         sandbox: Sandbox | None,
         folder: Path,
+        image: Image | None,
     ) -> Path:
+        if image is not None and (image.root / image.inside[1:]).is_dir():
+            given = replace(given, source=image.root / image.inside[1:])
         await asyncio.to_thread(make_workspace, given, folder)
         try:
             await asyncio.to_thread(add_files, system.add_files, folder)
@@ -619,7 +630,7 @@ class Workspaces:
             words = ["sh", "-ec", task.setup]
             made = TrialWorkspace(
                 system=system, sandbox=sandbox, template=folder, folder=folder,
-                view=View(top=folder),
+                view=View(top=folder, image=image),
             )  # fmt: skip
             gateway = None if sandbox is None or self._way_out is None else self._way_out()
             env = {} if gateway is None else gateway.variables()
@@ -639,18 +650,20 @@ class Workspaces:
         return folder
 
 
-def fresh_copy(template: Path, folder: Path, sandbox: Sandbox | None) -> View:
+def fresh_copy(
+    template: Path, folder: Path, sandbox: Sandbox | None, image: Image | None = None
+) -> View:
     """A copy of a template for one trial or one grader."""
     folder.mkdir(parents=True)
     top = folder / "top"
     if sandbox is not None and sandbox.overlays:
         top.mkdir()
         sandbox.own(top)
-        return View(top=top, below=template)
+        return View(top=top, below=template, image=image)
     copy_folder(template, top)
     if sandbox is not None:
         sandbox.own(top)
-    return View(top=top)
+    return View(top=top, image=image)
 
 
 class TrialWorkspace:
@@ -680,7 +693,7 @@ class TrialWorkspace:
     @property
     def inside(self) -> str:
         """Where the agent sees the workspace."""
-        return str(self._view.top) if self._sandbox is None else INSIDE
+        return str(self._view.top) if self._sandbox is None else self._view.inside
 
     async def start(
         self,
@@ -747,7 +760,9 @@ class TrialWorkspace:
         folder = self._folder / f"grader-{self._graders}"
         crossing = self.changes.without(protect)
         self.changes = replace(self.changes, flags=crossing.flags)
-        view = await asyncio.to_thread(fresh_copy, self._template, folder, self._sandbox)
+        view = await asyncio.to_thread(
+            fresh_copy, self._template, folder, self._sandbox, self._view.image
+        )
         reports = folder / "report"
         reports.mkdir()
         at = str(options.get("at") or "")

@@ -524,13 +524,7 @@ COMMIT = re.compile(r"[0-9a-fA-F]{7,64}")
 def _workspace(entry: TaskFields, around: _Surroundings) -> Workspace | None:
     """What a task is worked on in; SuiteError where an agent would find there what decides."""
     given, suite = entry.workspace, around.directory
-    hidden = [
-        (suite / name).resolve()
-        for expectation in entry.expect
-        for matcher in [expectation.matcher or expectation]
-        if matcher.tests is not None
-        for name in matcher.tests.files
-    ]
+    hidden = _hidden_files(entry, suite)
     if given is None:
         if getattr(entry, "source", None) is not None:
             return None  # the tasks say where they are worked on
@@ -538,6 +532,10 @@ def _workspace(entry: TaskFields, around: _Surroundings) -> Workspace | None:
             what = "setup" if entry.setup is not None else "tests"
             raise SuiteError(f"{what} needs a workspace: add workspace: to the task")
         return None
+    if given.image is not None:
+        if missing := [file for file in hidden if not file.exists()]:
+            raise SuiteError(f"there are no tests at {missing[0]}")
+        return Workspace(image=given.image)
     source = (suite / str(given.folder or given.repo)).resolve()
     if not source.exists():
         raise SuiteError(f"there is no {source} to work in")
@@ -556,6 +554,13 @@ def _workspace(entry: TaskFields, around: _Surroundings) -> Workspace | None:
         if given.repo is None and file.is_relative_to(source):
             raise SuiteError(f"the hidden tests {file} are in the workspace, where the agent reads")
     return Workspace(source=source, commit=given.commit)
+
+
+def _hidden_files(entry: TaskFields, suite: Path) -> list[Path]:
+    """The files that tests of a task are in."""
+    matchers = [expectation.matcher or expectation for expectation in entry.expect]
+    tests = [matcher.tests for matcher in matchers if matcher.tests is not None]
+    return [(suite / name).resolve() for one in tests for name in one.files]
 
 
 def _solution(entry: TaskFields, around: _Surroundings) -> Solution:

@@ -502,7 +502,7 @@ class ResourcePart(Part):
 
 
 class WorkspacePart(Part):
-    """What the agent works in: a folder, an archive, or a git repository at a commit."""
+    """What the agent works in: a folder, an archive, a git repository at a commit, or an image."""
 
     folder: str | None = None
     """A folder or an archive beside the suite."""
@@ -510,12 +510,14 @@ class WorkspacePart(Part):
     """A git repository beside the suite."""
     commit: str | None = None
     """The commit of the repository: neither what came before nor what came after is there."""
+    image: str | None = None
+    """An image of podman or docker: its programs, and its working folder as the workspace."""
 
     def broken_rule(self) -> str | None:
-        if (self.folder is None) == (self.repo is None):
-            return "needs either folder or repo"
+        if sum(one is not None for one in (self.folder, self.repo, self.image)) != 1:
+            return "needs either folder or repo or image"
         if (self.repo is None) != (self.commit is None):
-            return "needs both repo and commit, or a folder alone"
+            return "needs both repo and commit, or a folder or an image alone"
         return None
 
 
