@@ -318,3 +318,9 @@ def test_a_pass_if_of_several_comparisons_needs_all():
         read_trials(table, mapping=ColumnMap(pass_if="state>=1"))
     with pytest.raises(ReadError, match=r'has no column "ghost" for `pass_if`; it has task'):
         read_trials(table, mapping=ColumnMap(pass_if="ghost>=1"))
+
+
+def test_empty_lines_are_no_rows_wherever_they_are():
+    trials = read_trials(csv("", "", "task,passed", "a,1", "", "a,0", ""))
+    assert trials.tally().passed.tolist() == [1]
+    assert trials.tally().failed.tolist() == [1]

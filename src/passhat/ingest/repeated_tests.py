@@ -99,9 +99,9 @@ def without_numbers(names: Sequence[str]) -> list[str] | None:
     >>> without_numbers(["refund #1", "refund #2", "issue #7"])
     ['refund', 'refund', 'issue #7']
     """
-    found = [_NUMBERED.fullmatch(name) for name in names]
+    found = {name: _NUMBERED.fullmatch(name) for name in dict.fromkeys(names)}
     runs: dict[str, set[int]] = defaultdict(set)
-    for match in found:
+    for match in found.values():
         if match:
             runs[match[1]].add(int(match[2]))
     full = {
@@ -111,10 +111,10 @@ def without_numbers(names: Sequence[str]) -> list[str] | None:
     }
     if not full:
         return None
-    return [
-        match[1] if match and match[1] in full else name
-        for name, match in zip(names, found, strict=True)
-    ]
+    bases = {
+        name: match[1] if match and match[1] in full else name for name, match in found.items()
+    }
+    return [bases[name] for name in names]
 
 
 def _without_steps(names: Sequence[str], ran: Sequence[bool]) -> list[str] | None:

@@ -256,7 +256,9 @@ def csv_lines(document: Document) -> Iterator[tuple[int, list[str]]]:
     width = 0
     try:
         for cells in reader:
-            if cells:
+            if cells and len(cells) == width:
+                yield reader.line_num, cells
+            elif cells:
                 if not width and len(cells) > 1 and not any(map(str.strip, cells[1:])):
                     continue
                 width = width or len(cells)
@@ -501,10 +503,13 @@ def _csv_table(document: Document) -> Table:
     big = document.size > _BIG
     words = [name for name in names if usual_name(name) in TRANSCRIPTS] if big else []
     kept = [place for place, name in enumerate(names) if name not in words]
-    rows = [(line, [cells[at] for at in kept] if words else cells) for line, cells in lines]
-    columns = zip(*(cells for _, cells in rows), strict=True) if rows else ([] for _ in kept)
+    numbers: list[int] = []
+    rows: list[list[str]] = []
+    for line, cells in lines:
+        numbers.append(line)
+        rows.append([cells[at] for at in kept] if words else cells)
+    columns = zip(*rows, strict=True) if rows else ([] for _ in kept)
     by_name: dict[str, Any] = dict(zip([names[place] for place in kept], columns, strict=True))
-    numbers = [line for line, _ in rows]
     for name in words:
         by_name[name] = _ReadAgain(document=document, column=name, mapping=USUAL, rows=len(rows))
     return Table(columns=by_name, numbers=numbers, separator=_separator(document))

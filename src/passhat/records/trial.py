@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import combinations
 from typing import Literal
 
@@ -236,6 +237,7 @@ NaturalKey = tuple[tuple[str | tuple[int, str], ...], str]
 _PREFIX = re.compile(r"^(.*?[^\d\s])[-_ #.]?\d+$|^(.+)[/:]")
 
 
+@lru_cache(maxsize=10_000)  # the tasks of a suite are sorted once for each agent and list
 def natural_key(name: str) -> NaturalKey:
     """What to sort names by, so that the numbers in them count as numbers.
 

@@ -639,7 +639,7 @@ def checked_outcomes(given: Mapping[str, Any]) -> NDArray[np.int8]:
     by = next((name for name in ("outcome", "passed", "score") if name in given), None)
     if by is None:
         raise ArgumentError("columns", "must have outcome, passed or score", sorted(given))
-    if by == "outcome" and all(type(value) is Outcome for value in given["outcome"]):
+    if by == "outcome" and set(map(type, given["outcome"])) <= {Outcome}:
         codes = np.array(given["outcome"], dtype=np.int8)  # codes already, and slow to hash
     elif by == "outcome":
         codes = _codes(given["outcome"], _outcome)

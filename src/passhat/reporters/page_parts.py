@@ -325,7 +325,12 @@ def outcomes_of(report: Report, keys: Sequence[TranscriptKey], trials: Trials | 
     """How the runs of these transcripts ended, as far as the trials or the report show it."""
     if trials is not None:
         return _outcomes(trials)
-    rows = {(s.name, row.name): row.sequence or "" for s in report.systems for row in s.tasks}
+    rows = {
+        (system.name, name): sequence
+        for system in report.systems
+        if system.tasks.sequences is not None
+        for name, sequence in zip(system.tasks.names, system.tasks.sequences, strict=True)
+    }
     return from_sequences(rows, keys)
 
 

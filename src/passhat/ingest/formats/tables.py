@@ -547,7 +547,7 @@ def _tasks(
     cells = name_cells(sheet.columns, column, sheet.cells)
     named = not mapping.task and sheet.has(column) and "trial" not in found
     bases = None
-    if named and all(isinstance(cell, str) for cell in cells):
+    if named and all(issubclass(kind, str) for kind in set(map(type, cells))):
         bases = without_numbers(cells)
     return (cells, []) if bases is None else (bases, [numbered_note(column)])
 
