@@ -181,6 +181,9 @@ def _number(value: object) -> float | None:
 CONFIDENCE = 0.95
 """The confidence of intervals and verdicts."""
 
+MARGIN = 0.05
+"""How much worse than a baseline the mean score may be."""
+
 SEED = 0
 """The seed of random draws, so that the same input gives the same bytes."""
 

@@ -86,6 +86,18 @@ def test_a_report_loads_no_slow_library(tmp_path):
     assert "passhat.drawing" not in modules
 
 
+@pytest.mark.parametrize("command", ["report", "compare", "gate"])
+def test_what_is_said_of_files_loads_no_history(command, tmp_path):
+    path = tmp_path / "results.csv"
+    path.write_text("task,passed\na,1\na,0\nb,1\nb,1\n")
+    more = {"compare": [str(path)], "gate": ["--require", "pass@1 >= 0.1"]}
+    code = _command(command, str(path), *more.get(command, []))
+    modules = _loaded(f"import sys\ntry:\n    exec({code!r})\nexcept SystemExit: pass")
+    unused = ("passhat.history", "tempfile", "statistics")
+    assert "passhat.analysis" in modules
+    assert not _heavy(modules, unused)
+
+
 def test_a_run_loads_no_numbers_before_its_first_trial(tmp_path, monkeypatch):
     (tmp_path / "agent.py").write_text(
         "import json, sys\nfrom pathlib import Path\n\n"

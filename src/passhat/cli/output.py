@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import shlex
-import shutil
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -132,6 +130,8 @@ def write_whole(path: Path, content: bytes, *, mode: int = 0o666) -> None:
         path.write_bytes(content)  # a pipe, or /dev/stdout
         return
     path = path.resolve()  # what a link names is replaced, not the link
+    import secrets
+
     beside = path.with_name(f".{path.name[:80]}.{secrets.token_hex(4)}")
     try:
         handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
@@ -220,9 +220,11 @@ def ink_for(stream: TextIO) -> TerminalStyle:
 
     terminal = stream.isatty() and os.environ.get("TERM") != "dumb"
     color = bool(os.environ.get("FORCE_COLOR")) or terminal
-    width = (
-        shutil.get_terminal_size((80, 24)).columns if terminal or "COLUMNS" in os.environ else 80
-    )
+    width = 80
+    if terminal or "COLUMNS" in os.environ:
+        import shutil
+
+        width = shutil.get_terminal_size((80, 24)).columns
     encoding = (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "")
     return TerminalStyle(
         width=max(NARROWEST, min(width, WIDEST)),

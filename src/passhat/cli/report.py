@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
-from passhat.arguments import CONFIDENCE
+from passhat.arguments import CONFIDENCE, MARGIN
 from passhat.cli.forge_output import announce, forge_options, wanted
 from passhat.cli.options import (
     CRITERION,
@@ -40,7 +40,6 @@ from passhat.cli.output import (
     wants_page,
 )
 from passhat.cli.reading import ReadingOptions, reading_options, say_note
-from passhat.journeys.gating import MARGIN
 from passhat.journeys.results import is_there
 
 if TYPE_CHECKING:

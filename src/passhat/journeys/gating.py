@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from passhat import arguments
-from passhat.arguments import CONFIDENCE, SEED
+from passhat.arguments import CONFIDENCE, MARGIN, SEED
 from passhat.errors import ArgumentError, InputError
 from passhat.journeys.results import (
     Names,
@@ -42,10 +42,6 @@ if TYPE_CHECKING:
 
 FALSE_ALARMS = 0.001
 """How often a review of an unchanged agent may fail: people ignore a check that cries wolf."""
-
-
-MARGIN = 0.05
-"""How much worse than a baseline the mean score may be, by default."""
 
 
 def review_change(

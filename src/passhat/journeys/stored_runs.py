@@ -99,10 +99,10 @@ def verdict_of_results(
 
     None for files.
     """
-    from passhat.history.runs import look_up
-
     name = results.paths[0] if results.paths else ""
     if results.names_a_run(name):
+        from passhat.history.runs import look_up
+
         with open_store(results.store) as history:
             return judged(history, look_up(history, name).run)
     if len(results.paths) != 1 or not results.is_stored(name):
@@ -360,11 +360,11 @@ def days_between(results: Results, errors: ErrorPolicy) -> Days | None:
 
     None if neither is, or if both are the same run: that did not run on different days.
     """
-    from passhat.history.runs import look_up
-
     named = [name if results.names_a_run(name) else None for name in results.paths]
     if not any(named):
         return None
+    from passhat.history.runs import look_up
+
     with open_store(results.store) as history:
         first, second = (look_up(history, name).run if name else None for name in named)
         if first is not None and second is not None and first.id == second.id:

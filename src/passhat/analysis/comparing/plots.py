@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from statistics import fmean
+from math import fsum
 from typing import TYPE_CHECKING
 
 from passhat.analysis.comparing.comparison import Comparison, TaskDifference
@@ -230,7 +230,7 @@ def _levels(changes: Sequence[ChangePoint], values: Sequence[float]) -> list[Lev
     return [
         Level(name=f"{100 * level:.0f}%", y=level, start=start, stop=end - 1)
         for start, end in pairwise([0, *places, len(values)])
-        for level in [fmean(values[start:end])]
+        for level in [fsum(values[start:end]) / (end - start)]
     ]
 
 

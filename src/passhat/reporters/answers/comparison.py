@@ -40,9 +40,7 @@ from passhat.reporters.answer import (
     paragraphs,
     verdict_text,
 )
-from passhat.reporters.answers.explanation import verdict as cause_sentence
 from passhat.reporters.answers.report_blocks import task_table, worst_tasks
-from passhat.reporters.answers.verdicts import judged
 from passhat.reporters.data import (
     IntervalObject,
     JsonShape,
@@ -1072,6 +1070,8 @@ class ChangeAnswer(Answer[ChangeReview]):
         review = self.result
         verdicts, outcome = review.verdicts, overview(review.report)
         blocks: list[Block] = [Headline(outcome if verdicts is None else verdicts.sentence)]
+        from passhat.reporters.answers.verdicts import judged
+
         blocks += [judged(verdict) for verdict in review.judged]
         if review.edits:
             blocks.append(Paragraph("Note", _edits_sentence(review.edits)))
@@ -1084,6 +1084,8 @@ class ChangeAnswer(Answer[ChangeReview]):
         blocks += _worst(review)
         blocks += paragraphs("Earlier runs", verdict_text(review.run_verdict))
         if review.explanation is not None:
+            from passhat.reporters.answers.explanation import verdict as cause_sentence
+
             blocks.append(Paragraph("Why", cause_sentence(review.explanation)))
         blocks += paragraphs("Cost", *map(cost, review.report.systems))
         if review.informational:

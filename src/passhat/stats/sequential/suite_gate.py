@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from math import ceil, log
-from typing import Any, ClassVar, Literal, Protocol, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -525,7 +525,8 @@ def block_outcomes(
 # What a gate does at each true mean, by many repetitions run side by side.
 
 # Of the tasks drawn by the repetitions still running: results in [0, 1], and the runs they cost.
-Results = Callable[[np.random.Generator, Counts, Counts], tuple[Floats, Counts | int]]
+if TYPE_CHECKING:  # naming numpy.random loads it
+    Results = Callable[[np.random.Generator, Counts, Counts], tuple[Floats, Counts | int]]
 
 # Tasks that always or never pass are kept off the ends, where the logit scale has none.
 _NEARLY_NEVER = 1e-9
