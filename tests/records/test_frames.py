@@ -190,6 +190,14 @@ def test_a_frame_says_which_column_it_was_read_by():
     )
 
 
+def test_the_id_of_a_record_is_its_task_where_nothing_better_is():
+    rows = [{"id": "a", "run_id": n, "passed": n > 0} for n in range(3)]
+    trials = Trials.from_records(rows)
+    assert (trials.tasks, trials.tally().passed.tolist()) == (("a",), [2])
+    with pytest.raises(ArgumentError, match="got 'id'"):  # an id beside a task says something else
+        Trials.from_records([{**row, "task": "b"} for row in rows])
+
+
 def test_what_passes_can_be_said_of_frames_and_records():
     rows = [{"task": "a", "value": value} for value in (0.2, 0.9)]
     for table in (

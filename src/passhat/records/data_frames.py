@@ -181,6 +181,8 @@ def columns_of_records(
         row if isinstance(row, Mapping) else {n: getattr(row, n) for n in _FIELDS} for row in rows
     ]
     names = dict.fromkeys(name for row in dicts for name in row)
+    if "id" in names and "task" not in find_columns(names, column_map(renamed)):
+        renamed = {**renamed, "task": "id"}  # as in files, where nothing better is there
     _check_keys(names, renamed)
     given = {str(name): [row.get(name) for row in dicts] for name in names}
     return columns_of_table("records", "records", given, renamed)
