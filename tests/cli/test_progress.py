@@ -1,8 +1,5 @@
 """What is told of a run while it goes on."""
 
-import random
-import re
-
 import pytest
 
 from passhat.cli import run_output
@@ -44,32 +41,13 @@ def started():
     )
 
 
-def test_done_running_and_left_add_up_to_what_is_planned(started):
-    assert started.counts == "3/10 trials, 2 running, 5 left"
-
-
-def test_the_pass_rate_comes_with_its_interval_and_errors_are_counted_apart(started):
-    rate, errors, cost, left = started.details()
-    assert rate == "passed 33% [<1, 93]"
+def test_trials_are_told_as_counts_and_errors_apart(started):
+    assert started.counts == "3/10 trials"
+    passed, errors, cost, left = started.details()
+    assert passed == "1 passed"
     assert errors == "1 errored"
     assert cost == "$0.5000"
     assert left.startswith("about ")
-
-
-@pytest.mark.slow("simulates coverage")
-@pytest.mark.parametrize("rates", [(0.7,), (0.1, 0.9, 1.0)])
-def test_the_interval_that_is_watched_holds_at_every_look(rates):
-    """Stopping when it looks best would fool nobody: in 95% of runs it never misses."""
-    rng, truth, missed = random.Random(5), sum(rates) / len(rates), 0
-    for _ in range(60):
-        standing, missing = RunProgress(), False
-        for trial in range(60):
-            standing.done += 1
-            standing.passed += rng.random() < rates[trial % len(rates)]
-            low, high = re.findall(r"\d+", standing.details()[0].partition("[")[2])
-            missing |= not int(low) - 1 <= 100 * truth <= int(high) + 1
-        missed += missing
-    assert missed <= 6  # of 3 expected at most; 7 or more would be seen once in 30
 
 
 def test_without_prices_tokens_are_told():
@@ -80,13 +58,13 @@ def test_without_prices_tokens_are_told():
 
 def test_a_run_that_may_end_early_says_at_most():
     standing = feed(RunProgress(most=True), RunStarted(planned=10, kept=0, concurrency=1))
-    assert standing.counts == "0/10 trials, 0 running, at most 10 left"
+    assert standing.counts == "0 of at most 10 trials"
 
 
 def test_a_resumed_run_begins_where_it_was_and_reckons_with_new_trials_only():
     standing = feed(RunProgress(passed=6), RunStarted(planned=10, kept=8, concurrency=1))
-    assert standing.counts == "8/10 trials, 0 running, 2 left"
-    assert standing.details() == ["passed 75% [27, 99]"]
+    assert standing.counts == "8/10 trials"
+    assert standing.details() == ["6 passed"]
 
 
 def test_a_busy_provider_is_named(started):

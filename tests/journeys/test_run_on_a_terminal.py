@@ -45,8 +45,9 @@ def test_a_bar_moves_while_the_run_goes_on(shell, color):
     said = read_all(ours)
     os.close(ours)
     assert process.wait(timeout=60) == 0
-    assert re.search(r"[123]/4 trials, 1 running, [012] left", said)
-    assert re.search(r"passed 100% \[\d+, 100\]", said)
+    assert re.search(r"[123]/4 trials", said)
+    assert re.search(r"[123] passed", said)
+    assert "[" not in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", said)  # no CI while it runs
     assert ("\x1b[3" in said) is color  # colours, beside moves of the cursor
     assert "\x1b[?25h" in said  # the cursor stays visible
     assert "4 trials in" in said

@@ -361,7 +361,6 @@ class RunProgress:
     planned: int = 0
     kept: int = 0
     done: int = 0
-    running: int = 0
     most: bool = False
     busy: str = ""
     begun: float = field(default_factory=time.monotonic)
@@ -376,14 +375,11 @@ class RunProgress:
             case schedule.TrialFinished():
                 trial = event.trial
                 self.done += 1
-                self.running -= 1
                 self.passed += trial.outcome is Outcome.PASSED
                 self.errored += trial.outcome is Outcome.ERRORED
                 self.cost += trial.cost or 0.0
                 self.tokens += int(trial.tokens or (trial.tokens_in or 0) + (trial.tokens_out or 0))
                 self.busy = ""
-            case schedule.TrialStarted():
-                self.running += 1
             case RunOpened():
                 self.passed, self.errored = event.passed, event.errored
                 self.most = event.at_most
@@ -396,18 +392,17 @@ class RunProgress:
                 pass
 
     @property
-    def left(self) -> int:
-        return max(0, self.planned - self.done - self.running)
-
-    @property
     def counts(self) -> str:
-        """`24/60 trials, 8 running, 28 left`."""
-        left = f"{'at most ' if self.most else ''}{self.left:,} left"
-        return f"{self.done:,}/{self.planned:,} trials, {self.running} running, {left}"
+        """`24/60 trials`."""
+        of = " of at most " if self.most else "/"
+        return f"{self.done:,}{of}{self.planned:,} trials"
 
     def details(self) -> list[str]:
-        """The pass rate with its moving interval, the errors, the cost, and the time to go."""
-        parts = [self._rate()]
+        """How many passed and errored, the cost, and the time to go.
+
+        A rate that moves while somebody may stop the run invites stopping at a lucky moment.
+        """
+        parts = [f"{self.passed:,} passed" if self.done else ""]
         if self.errored:
             parts.append(f"{self.errored:,} errored")
         parts.append(self.spent)
@@ -420,17 +415,6 @@ class RunProgress:
         if self.cost:
             return f"${self.cost:,.4f}" if self.cost < 1 else f"${self.cost:,.2f}"
         return f"{self.tokens:,} tokens" if self.tokens else ""
-
-    def _rate(self) -> str:
-        if not self.done:
-            return ""
-        from passhat.reporters.formatting import percent, span
-        from passhat.stats.sequential import confidence_sequence
-
-        # A person watches it and may stop at any moment, so the interval must hold at every look.
-        # It assumes binomial passes; those of full rounds over unequal tasks vary less.
-        interval = confidence_sequence(self.done, self.passed)
-        return f"passed {percent(self.passed / self.done)} {span(interval, digits=0)}"
 
     def _remaining(self, elapsed: float) -> str:
         new = self.done - self.kept
