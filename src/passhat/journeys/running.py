@@ -980,7 +980,7 @@ def _reasons(trial: Trial, transcript: str | None, tool: str | None) -> Iterator
     if failed:
         return
     if tool is not None and tool not in trial.tools:
-        yield f"{tool} was not called; called: {', '.join(trial.tools) or 'nothing'}"
+        yield f"{tool} was not called; called: {', '.join(dict.fromkeys(trial.tools)) or 'nothing'}"
     else:
         yield _ending(stored)
 
