@@ -88,8 +88,10 @@ COMMANDS = {
 # tasks, fewest and most runs of a task, and how many times the plain report each may take.
 SHAPES = {
     "500 tasks of 50 to 100 runs": ("", 500, 50, 100, 3),
+    "1,000 tasks of 10 to 40 runs": ("", 1_000, 10, 40, 3),
     "5,000 tasks of distinct weights": ("weight", 5_000, 10, 10, 10),
     "50,000 tasks in families of five": ("family", 50_000, 10, 10, 10),
+    "400 agents on 20 tasks (plain: one agent on 8,000)": ("agent", 8_000, 5, 5, 10),
 }
 SHAPE_ROUNDS = 3
 # What every command that states a number has to load.
@@ -147,9 +149,15 @@ def _write_shape(path: Path, column: str, tasks: int, fewest: int, most: int) ->
         file.write(f"task,passed,{column}\n" if column else "task,passed\n")
         for task in range(tasks):
             rate = luck.betavariate(3, 1)
-            label = {"": "", "weight": f",{0.1 + luck.random():.6f}", "family": f",f{task // 5}"}
+            label = {
+                "": "",
+                "weight": f",{0.1 + luck.random():.6f}",
+                "family": f",f{task // 5}",
+                "agent": f",a{task // 20}",
+            }
+            name = task % 20 if column == "agent" else task
             for _ in range(luck.randint(fewest, most)):
-                file.write(f"t{task},{int(luck.random() < rate)}{label[column]}\n")
+                file.write(f"t{name},{int(luck.random() < rate)}{label[column]}\n")
 
 
 def _columns(trees: Mapping[str, Path], cell: str) -> str:
