@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Literal
 
 import anyio
@@ -33,6 +35,7 @@ from passhat.history.queries import (
     change_mark,
     ended_trials,
     has_partial_scores,
+    outcomes_over_time,
     read_progress,
     tags_of_tasks,
 )
@@ -51,6 +54,7 @@ POLL_SECONDS = 0.5
 BEAT_SECONDS = 15.0
 MOST_TASKS, MOST_RECENT = 500, 20
 RUNNING = "running"
+PASSED = int(Outcome.PASSED)
 
 _ENOUGH = 5
 """Trials that must end while the page is open before their pace is taken for the run's."""
@@ -113,9 +117,13 @@ class PageState:
         finished = {name: sum(counts) for name, counts in systems.items()}
         done = sum(finished.values())
         new = self.begun or done != self.replayed  # else `watching` has seen all of them
-        ended = [trial for task in changed for trial in self._ended(task)] if new else []
+        grouped = [funnel for funnel in self.funnels if not funnel.counts_suffice]
+        ended = [t for task in changed for t in self._ended(task)] if new and grouped else []
         for funnel in self.funnels:
-            funnel.replay(ended)
+            if funnel.counts_suffice:
+                funnel.add_counts(systems)
+            else:
+                funnel.replay(ended)
         self.begun = True
         self.sent |= {(task.system, task.task): task.runs for task in changed}
         fewest, most = self._trials_expected(finished)
@@ -273,10 +281,18 @@ def watching(history: History, run: Run) -> PageState:
         tags=tags,
         baselines=dict(_baseline_rates(history, run, expected.gates)),
     )
-    trials = ended_trials(history, run)
-    for funnel in watch.funnels:
+    sums: dict[str, list[int]] = {}
+    for _, part in groupby(outcomes_over_time(history, run, MOST_POINTS), key=itemgetter(0)):
+        for _, system, *counts in part:
+            sums[system] = [a + b for a, b in zip(sums.get(system, [0] * 3), counts, strict=True)]
+        for funnel in watch.funnels:
+            if funnel.counts_suffice:
+                funnel.add_counts(sums)
+    grouped = [funnel for funnel in watch.funnels if not funnel.counts_suffice]
+    trials = ended_trials(history, run) if grouped else []
+    for funnel in grouped:
         funnel.replay(trials)
-    watch.replayed = len(trials)
+    watch.replayed = sum(map(sum, sums.values()))
     return watch
 
 
@@ -424,12 +440,13 @@ class WatchedNumber:
             return False
         return not self.tags or bool(self.tags & tags.get(trial.task, frozenset()))
 
-    def hit(self, outcomes: Sequence[int]) -> bool:
+    def hit(self, outcomes: Collection[int]) -> bool:
         """Whether a complete group counts."""
         if self.counts == "errored":
-            return outcomes[0] == Outcome.ERRORED
-        passed = [outcome == Outcome.PASSED for outcome in outcomes]
-        return all(passed) if self.counts == "all" else any(passed)
+            return Outcome.ERRORED in outcomes
+        if self.counts == "any":
+            return Outcome.PASSED in outcomes
+        return all(outcome == PASSED for outcome in outcomes)
 
 
 def watched_numbers(
@@ -500,27 +517,41 @@ class Funnel:
     points: dict[str, list[Counts]] = field(default_factory=dict)
     tags: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
+    @property
+    def counts_suffice(self) -> bool:
+        """Whether it is known from how many trials of a system ended how."""
+        return self.number.k == 1 and not self.number.tags
+
+    def add_counts(self, systems: Mapping[str, Sequence[int]]) -> None:
+        """How many trials of each system passed, failed and errored so far."""
+        for system, (passed, failed, errored) in systems.items():
+            if self.number.system in (None, system):
+                hits = errored if self.number.counts == "errored" else passed
+                self.now[system] = (passed + failed + errored, hits)
+        self._mark()
+
     def replay(self, trials: Sequence[EndedTrial]) -> None:
         """Trials that ended, in this order; a line gets a point every so many of them."""
         step = max(1, len(trials) // MOST_POINTS)
-        for place, trial in enumerate(trials, 1):
-            self._add(trial)
-            if place % step == 0 or place == len(trials):
-                self._mark()
+        for first in range(0, len(trials), step):
+            self._add(trials[first : first + step])
+            self._mark()
 
-    def _add(self, trial: EndedTrial) -> None:
+    def _add(self, trials: Sequence[EndedTrial]) -> None:
         """A trial that was known already, and ran again when a run was resumed, changes nothing."""
-        if not self.number.is_on(trial, self.tags):
-            return
-        k = self.number.k
-        group = self.groups.setdefault((trial.system, trial.task, trial.trial // k), {})
-        if trial.trial in group:
-            return
-        group[trial.trial] = trial.outcome
-        if len(group) == k:
-            groups, hits = self.now.get(trial.system, (0, 0))
-            hit = self.number.hit(list(group.values()))
-            self.now[trial.system] = (groups + 1, hits + hit)
+        number, k, known = self.number, self.number.k, self.groups
+        of_all = not number.tags and number.system is None
+        for trial in trials:
+            if not (of_all or number.is_on(trial, self.tags)):
+                continue
+            system, task, place, outcome = trial
+            group = known.setdefault((system, task, place // k), {})
+            if place in group:
+                continue
+            group[place] = outcome
+            if len(group) == k:
+                groups, hits = self.now.get(system, (0, 0))
+                self.now[system] = (groups + 1, hits + number.hit(group.values()))
 
     def _mark(self) -> None:
         """The counts at this moment; if there are too many points every other one goes."""

@@ -107,6 +107,13 @@ def _templates() -> Environment:
     return environment
 
 
+def compile_templates() -> None:
+    """Compile every template of a page, which its first visitor would wait for."""
+    environment = _templates()
+    for name in environment.list_templates(extensions=["html"]):
+        environment.get_template(name)
+
+
 def _effort(trial: Trial, what: str) -> float | None:
     """What a trial took of one resource, None where that is not known."""
     if what == "tokens" and trial.tokens is None:

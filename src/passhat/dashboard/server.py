@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from threading import Thread
 from typing import TYPE_CHECKING, Any, cast, get_args
 from urllib.parse import urlsplit
 
@@ -35,6 +36,7 @@ from passhat.dashboard.responses import (
     Access,
     Address,
     Guard,
+    compile_templates,
     door,
     is_loopback,
     page,
@@ -123,6 +125,8 @@ def serve(
             return start_url(address, access)
 
         started(start_url(address, access), None if access.reusable else renew)
+        # Half a second of work, done before anybody asks for a page.
+        Thread(target=compile_templates, daemon=True).start()
         try:
             server.run(sockets=[listener])
         except KeyboardInterrupt:  # uvicorn raises again what it has already obeyed

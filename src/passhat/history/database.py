@@ -44,6 +44,8 @@ class Rows(Protocol):
 
     def fetchall(self) -> list[Row]: ...
 
+    def fetchmany(self, size: int, /) -> list[Row]: ...
+
 
 class Database(Protocol):
     """One connection.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from passhat.dataclass import dataclass
@@ -317,12 +318,30 @@ def read_progress(history: History, run: Run) -> StoredProgress:
 def ended_trials(history: History, run: Run) -> list[EndedTrial]:
     """Every finished trial, in the order in which they ended."""
     rows = history.database.execute(
-        "SELECT s.text, t.text, x.trial, x.outcome FROM trials x "
-        "JOIN names s ON s.id = x.system JOIN names t ON t.id = x.task "
-        "WHERE x.run = ? ORDER BY x.sequence",
-        (run.id,),
+        "SELECT sequence, system, task, trial, outcome FROM trials WHERE run = ?", (run.id,)
+    ).fetchall()
+    rows.sort(key=itemgetter(0))
+    names = {number: text for text, number in _name_numbers(history, run).items()}
+    return [EndedTrial(names[row[1]], names[row[2]], row[3], row[4]) for row in rows]
+
+
+def outcomes_over_time(
+    history: History, run: Run, parts: int
+) -> list[tuple[int, str, int, int, int]]:
+    """How many trials of each system passed, failed and errored in each of so many parts."""
+    rows = history.database.execute(
+        """
+        SELECT part, n.text, passed, failed, errored FROM (
+          SELECT sequence * ?2 / (SELECT 1 + max(sequence) FROM trials WHERE run = ?1) AS part,
+            system, count(*) FILTER (WHERE outcome = 1) AS passed,
+            count(*) FILTER (WHERE outcome = 0) AS failed,
+            count(*) FILTER (WHERE outcome = 2) AS errored
+          FROM trials WHERE run = ?1 GROUP BY 1, 2) x
+        JOIN names n ON n.id = x.system ORDER BY 1, 2
+        """,
+        (run.id, parts),
     )
-    return list(map(EndedTrial._make, rows))
+    return [(part, system, *counts) for part, system, *counts in rows]
 
 
 def tags_of_tasks(history: History, run: Run) -> dict[str, frozenset[str]]:

@@ -204,6 +204,12 @@ class _Rows(sqlite3.Cursor):
         except _ERRORS as error:
             raise self.failure(error) from None
 
+    def fetchmany(self, size: int | None = 1) -> list[Any]:
+        try:
+            return super().fetchmany(size)
+        except _ERRORS as error:
+            raise self.failure(error) from None
+
     def fetchall(self) -> list[Any]:
         try:
             return super().fetchall()

@@ -71,6 +71,9 @@ _UPSERT_TRANSCRIPT = (
 OPEN, BEFORE = "open", "before"
 """What stands in the place of a checksum: while a run goes on, and of runs older than checksums."""
 
+ROWS_AT_ONCE = 10_000
+"""Rows that are fetched together: quicker than one by one, and no more memory for a huge run."""
+
 MOST_VERIFIED = 250_000
 """Trials whose checksum is compared whenever a run is read: less than a second of work."""
 
@@ -561,10 +564,11 @@ class History:
             "WHERE x.run = ? ORDER BY x.sequence, x.system, x.task, x.trial",
             (run,),
         )
-        for row in rows:
-            later = len(_SINCE_CHECKSUMS)
-            kept = row if any(value is not None for value in row[-later:]) else row[:-later]
-            digest.update(msgspec.msgpack.encode(kept))
+        encode, later = msgspec.msgpack.Encoder().encode, len(_SINCE_CHECKSUMS)
+        none = (None,) * later
+        while some := rows.fetchmany(ROWS_AT_ONCE):
+            for row in some:
+                digest.update(encode(row[:-later] if row[-later:] == none else row))
         return f"{digest.hexdigest()} {self._run_digest(run)}"
 
     def _run_digest(self, run: int) -> str:
@@ -843,3 +847,46 @@ def trials_of_rows(
         if name in columns:
             columns[name] = tuple(map(split_texts, columns[name]))
     return Trials.from_columns(columns, duplicates=None, sources=sources)
+
+
+# The trials of a run in one piece, as columns: read a hundred times faster than from rows.
+
+
+def pack_trials(trials: Trials) -> bytes:
+    """The columns of a table, compressed; not what people say of trials, which changes."""
+    from passhat.records.tally import Categorical
+
+    def packed(column: Any) -> tuple[tuple[str, ...] | None, str, bytes]:
+        names = column.names if isinstance(column, Categorical) else None
+        values = column if names is None else column.codes
+        return names, values.dtype.str, values.tobytes()
+
+    columns = {name: packed(getattr(trials, name)) for name in _KEPT_COLUMNS
+               if getattr(trials, name) is not None}  # fmt: skip
+    columns |= {f"features.{name}": packed(column) for name, column in trials.features.items()}
+    return zstd.compress(msgspec.msgpack.encode(columns), level=3)
+
+
+def unpack_trials(body: bytes, sources: tuple[Source, ...]) -> Trials:
+    """The table that `pack_trials` packed."""
+    import numpy as np
+
+    from passhat.records import Trials
+    from passhat.records.tally import Categorical
+
+    kinds = dict[str, tuple[tuple[str, ...] | None, str, bytes]]
+    given: dict[str, Any] = {}
+    for name, (names, kind, values) in msgspec.msgpack.decode(
+        zstd.decompress(body), type=kinds
+    ).items():
+        array = np.frombuffer(values, dtype=kind)
+        given[name] = array if names is None else Categorical(names, array)
+    features = {name: given.pop(f"features.{name}") for name in FEATURES
+                if f"features.{name}" in given}  # fmt: skip
+    return Trials(**given, features=features, sources=sources)
+
+
+_KEPT_COLUMNS = (
+    "system", "task", "trial", "outcome", "score", "seed", "level", "family", "weight",
+    "stated_confidence", "base", "at", "tags", "tools", "error", "started",
+)  # fmt: skip

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from passhat.analysis.comparing.trends import SystemTrend, trends
-from passhat.analysis.reports.metrics import HeadlineNumber
+from passhat.analysis.reports.metrics import HeadlineNumber, groupings_by_system
 from passhat.analysis.reports.report import Report
 from passhat.dataclass import dataclass
 from passhat.drawing import Figure, sparkline
@@ -24,17 +24,19 @@ from passhat.history.queries import (
     suite_spending,
 )
 from passhat.journeys.analyses import counted_run, report
-from passhat.journeys.results import bars_of_run
+from passhat.journeys.results import COUNTED_IN_STORE, bars_of_run
 from passhat.journeys.stored_runs import (
+    KEPT_IN_COLUMNS,
     explain_run,
     numbers_basis,
     numbers_of,
     run_groupings,
     run_labels,
+    trials_in_columns,
     verdict_basis,
     verdict_on,
 )
-from passhat.records import Tally
+from passhat.records import Tally, Trials
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.trends import AgentNumbers, AgentVerdict, RunVerdict
@@ -173,7 +175,7 @@ def _spark(name: str, k: int, levels: Sequence[Sequence[float | None]]) -> Figur
 # Reports and other answers on stored runs, computed once as long as a run does not change.
 
 
-MOST_REPORTS, MOST_TALLIES = 8, 1_000
+MOST_REPORTS, MOST_TALLIES, MOST_TRIALS = 8, 1_000, 2
 
 Answer = TypeVar("Answer")
 
@@ -191,6 +193,7 @@ class ReportCache:
         self.title = title
         self.writable = writable
         self._reports: _Cache[Report] = _Cache(MOST_REPORTS)
+        self._trials: _Cache[Trials] = _Cache(MOST_TRIALS)
         self._trends: _Cache[tuple[SystemTrend, ...]] = _Cache(MOST_REPORTS)
         self._verdicts: _Cache[RunVerdict] = _Cache(MOST_TALLIES)
         self._numbers: _Cache[tuple[AgentNumbers, ...]] = _Cache(MOST_TALLIES)
@@ -212,7 +215,7 @@ class ReportCache:
         """Everything measured about a run."""
 
         def measured() -> Report:
-            trials = history.trials(run)
+            trials = self.trials(history, run)
             return report(trials, bars=bars_of_run(run, trials))
 
         return self._reports.get(_with_labels(history, run), measured)
@@ -244,13 +247,31 @@ class ReportCache:
         )
         return self._trends.get(marks, lambda: trends(list(counted)))
 
+    def trials(self, history: History, run: Run) -> Trials:
+        """The trials of a run with what people say of them."""
+        key = _with_labels(history, run)
+        return self._trials.get(key, lambda: trials_in_columns(history, run))
+
     def tallies(self, history: History, run: Run) -> list[Tally]:
         """The counts of a run."""
-        return self._tallies.get(numbers_basis(run), lambda: history.tallies(run))
+
+        def counted() -> list[Tally]:
+            if not KEPT_IN_COLUMNS <= run.trials < COUNTED_IN_STORE:
+                return history.tallies(run)
+            trials = self.trials(history, run)
+            return [trials.tally(system) for system in trials.systems]
+
+        return self._tallies.get(numbers_basis(run), counted)
 
     def groupings(self, history: History, run: Run) -> Mapping[str, Sequence[RunGroups]]:
         """What moved the runs of each system together, as its report finds it."""
-        return self._groupings.get(numbers_basis(run), lambda: run_groupings(history, run))
+
+        def grouped() -> Mapping[str, Sequence[RunGroups]]:
+            if not KEPT_IN_COLUMNS <= run.trials < COUNTED_IN_STORE:
+                return run_groupings(history, run)
+            return groupings_by_system(self.trials(history, run))
+
+        return self._groupings.get(numbers_basis(run), grouped)
 
 
 class _Cache(Generic[Answer]):

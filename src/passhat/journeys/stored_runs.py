@@ -117,9 +117,32 @@ def numbers_of(history: History, run: Run) -> tuple[AgentNumbers, ...]:
 
 
 def keep_answers(history: History, run: Run) -> RunVerdict:
-    """The verdict on a run that has ended; what the front page shows of it is kept as well."""
+    """The verdict on a run that has ended; what pages show of it is kept as well."""
     numbers_of(history, run)
+    trials_in_columns(history, run)
     return verdict_on(history, run)
+
+
+KEPT_IN_COLUMNS = 5_000
+"""Trials from which on a run is kept in columns too: fewer are read from rows at once."""
+
+
+def trials_in_columns(history: History, run: Run) -> Trials:
+    """The trials of a run, from the columns that are kept beside its rows if there are such.
+
+    They were made of rows whose checksum was right, and have one of their own.
+    """
+    from passhat.history.runs import sources_of
+    from passhat.history.store import pack_trials, unpack_trials
+
+    basis = repr(numbers_basis(run))
+    if (body := history.kept(run, "trials", basis)) is not None:
+        trials, labels = unpack_trials(body, sources_of(run)), history.labels(run)
+        return trials.with_labels(labels) if labels else trials
+    trials = history.trials(run)
+    if run.status == "finished" and KEPT_IN_COLUMNS <= run.trials < COUNTED_IN_STORE:
+        history.keep(run, "trials", basis, pack_trials(trials))
+    return trials
 
 
 def verdict_basis(history: History, run: Run) -> Hashable:

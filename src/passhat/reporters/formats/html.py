@@ -198,9 +198,11 @@ def coloured_marks(sequence: str | None) -> Markup:
     runs = sequence or ""
     if not set(runs) <= set(_MARK_TAGS):
         return escape(runs)
-    return Markup("").join(
-        Markup("<{0}>{1}</{0}>").format(_MARK_TAGS[letter], run_marks("".join(same)))
-        for letter, same in groupby(runs)
+    return Markup(  # noqa: S704  our own tags around our own marks
+        "".join(
+            f"<{_MARK_TAGS[letter]}>{run_marks(''.join(same))}</{_MARK_TAGS[letter]}>"
+            for letter, same in groupby(runs)
+        )
     )
 
 
