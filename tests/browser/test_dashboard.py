@@ -510,3 +510,45 @@ def test_a_run_is_tagged_noted_copied_and_deleted_on_its_page(
     page.get_by_role("button", name="Delete").click()
     page.wait_for_url("**/runs?suite=support")
     assert "0 runs" in page.locator("h1").inner_text()
+
+
+def test_keys_search_walk_turn_pages_and_can_be_turned_off(
+    serve_site, store, visit, axe_violations
+):
+    site = serve_site(store)
+    page = visit(site, "/runs")
+    focused = "document.activeElement.getAttribute('href') ?? document.activeElement.name"
+    page.keyboard.press("/")
+    assert page.evaluate(focused) == "q"
+    page.keyboard.type("j/?")  # in a field they are letters
+    assert page.get_by_role("searchbox", name="Search").input_value() == "j/?"
+    page.keyboard.press("Escape")
+    links = page.locator("tbody tr td:nth-child(2) a")
+    addresses = [link.get_attribute("href") for link in links.all()]
+    for key, place in (("j", 0), ("j", 1), ("k", 0)):
+        page.keyboard.press(key)
+        assert page.evaluate(focused) == addresses[place]
+    page.keyboard.press("Tab")  # nobody is held there
+    assert page.evaluate(focused) != addresses[0]
+    page.keyboard.press("?")
+    sheet = page.get_by_role("dialog", name="Keys")
+    assert sheet.is_visible()
+    assert axe_violations(page) == []
+    sheet.get_by_label("Use these keys").uncheck()
+    page.keyboard.press("Escape")
+    assert not sheet.is_visible()
+    page.reload()
+    page.keyboard.press("?")
+    page.keyboard.press("j")
+    assert not sheet.is_visible()
+    assert page.evaluate("document.activeElement.tagName") == "BODY"
+    page.get_by_role("button", name="Keys").click()  # the button is always there
+    sheet.get_by_label("Use these keys").check()
+    sheet.get_by_role("button", name="Close").click()
+    page.goto(site.origin + pages_of(store)["trial"])
+    page.keyboard.press("]")
+    page.wait_for_url("**trial=1")
+    page.keyboard.press("[")
+    page.wait_for_url("**trial=0")
+    page.keyboard.press("j")
+    assert "card" in page.evaluate("document.activeElement.className")

@@ -109,3 +109,51 @@ for (const button of document.querySelectorAll("[data-copy]")) {
     setTimeout(() => (button.textContent = "Copy link"), 2000);
   });
 }
+
+// Keys for those who want them. Single letters can be turned off, as speech input and screen readers
+// may send them; focus moves only to what it could be moved to by Tab, or by reading on.
+const sheet = document.getElementById("keys");
+const opener = document.querySelector("[data-keys]");
+if (sheet && opener) {
+  const choice = sheet.querySelector("input");
+  try { choice.checked = localStorage.getItem("passhat-keys") !== "off"; } catch { /* then they are on */ }
+  choice.addEventListener("change", () => {
+    try { localStorage.setItem("passhat-keys", choice.checked ? "on" : "off"); } catch { /* for this page only */ }
+  });
+  opener.hidden = false;
+  opener.addEventListener("click", () => sheet.showModal());
+  const shown = (one) => one.getClientRects().length > 0;
+  // Messages of a trial, or else the first link of each row.
+  const stops = () => {
+    const cards = [...document.querySelectorAll("main .run .card")].filter(shown);
+    if (cards.length) return cards;
+    const rows = [...document.querySelectorAll("main tbody tr, main li[data-row], main .hits li")].filter(shown);
+    return rows.map((row) => row.querySelector("a[href]")).filter(Boolean);
+  };
+  const walk = (step) => {
+    const all = stops();
+    const now = all.findIndex((one) => one === document.activeElement || one.contains(document.activeElement));
+    const next = all[now < 0 ? (step > 0 ? 0 : all.length - 1) : now + step];
+    if (!next) return;
+    if (!next.matches("a")) next.tabIndex = -1;
+    next.focus();
+    next.scrollIntoView({ block: "nearest" });
+  };
+  const way = (rel) => document.querySelector(`main a[rel=${rel}]`)?.click();
+  const keys = {
+    "/": () => document.querySelector(".site input[type=search]")?.focus(),
+    "?": () => sheet.showModal(),
+    j: () => walk(1),
+    k: () => walk(-1),
+    "]": () => way("next"),
+    "[": () => way("prev"),
+  };
+  document.addEventListener("keydown", (event) => {
+    const field = event.target.closest("input:not([type=checkbox]), select, textarea");
+    if (event.key === "Escape" && field) field.blur();
+    if (field || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (!choice.checked || sheet.open || document.querySelector(".drawer .trial:target") || !keys[event.key]) return;
+    event.preventDefault();
+    keys[event.key]();
+  });
+}
