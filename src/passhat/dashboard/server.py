@@ -49,6 +49,7 @@ from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, HistoryError, InputError, StoreError
 from passhat.history import History, Run, queries
 from passhat.history.runs import RunAction, run_name, this_person
+from passhat.history.search import SaidHits, search_said
 from passhat.history.store import LONGEST_NOTE
 from passhat.ingest.write import render_csv, render_jsonl
 from passhat.journeys.analyses import rank_results
@@ -740,9 +741,10 @@ class Pages:
         return StreamingResponse(follow(self.reports, run), media_type="text/event-stream")
 
     def search(self, request: Request) -> Response:
-        """Suites, runs, systems and tasks that hold a text."""
+        """Suites, runs, systems and tasks that hold a text, and trials in which it was said."""
         text = request.query_params.get("q", "").strip()
         found: dict[str, Sequence[Any]] = dict.fromkeys(("suites", "runs", "systems", "tasks"), ())
+        said = SaidHits(hits=())
         if text:
             with self.reports.open() as history:
                 found = {
@@ -751,7 +753,8 @@ class Pages:
                     "systems": queries.search_systems(history, text),
                     "tasks": queries.search_tasks(history, text),
                 }
-        return page("search.html", store=self.reports.title, q=text, found=found)
+                said = search_said(history, text)
+        return page("search.html", store=self.reports.title, q=text, found=found, said=said)
 
 
 def _run_url(run: Run) -> str:

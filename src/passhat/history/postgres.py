@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from passhat.errors import HistoryError, MissingExtra, StoreError
 from passhat.history.database import (
+    FOUND,
     MIGRATIONS,
     Duplicate,
     Row,
@@ -19,6 +20,7 @@ from passhat.history.database import (
     shown_address,
     stale,
     statements,
+    word_forms,
 )
 
 if TYPE_CHECKING:
@@ -103,6 +105,28 @@ class PostgresDatabase:
             except psycopg.Error as error:
                 raise HistoryError(f"`sql`: {_said(error)}") from None
             return [column[0] for column in cursor.description or ()], rows
+
+    full_text = True
+
+    def add_words(self, keys: Sequence[Row], texts: Sequence[str], /) -> None:
+        # Addresses and dates would be taken for one word each: only letters and digits are left.
+        self.executemany(
+            "INSERT INTO spoken (run, system, task, trial, words) VALUES (?, ?, ?, ?, "
+            r"to_tsvector('simple', regexp_replace(?, '[\W_]+', ' ', 'g')))",
+            [(*key, text) for key, text in zip(keys, texts, strict=True)],
+        )
+
+    def forget_words(self) -> bool:
+        return False  # they went with their rows
+
+    def find_words(self, words: Sequence[str], limit: int, /) -> list[Row]:
+        each = [list(word_forms(word)) for word in words]
+        each[-1] = [f"{form}:*" for form in each[-1]]
+        wanted = " & ".join(f"({' | '.join(forms)})" for forms in each)
+        found = (
+            "SELECT * FROM spoken WHERE words @@ to_tsquery('simple', ?) ORDER BY id DESC LIMIT ?"
+        )
+        return self.execute(FOUND.format(found), (wanted, limit)).fetchall()
 
     def change_mark(self) -> int:
         row = self.execute(

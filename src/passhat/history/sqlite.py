@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from passhat.errors import HistoryError, StoreError
 from passhat.history.database import (
+    FOUND,
     MIGRATIONS,
     Duplicate,
     Row,
@@ -19,6 +20,7 @@ from passhat.history.database import (
     refuse_newer,
     stale,
     statements,
+    word_forms,
 )
 
 BUSY_SECONDS = 30.0
@@ -112,6 +114,42 @@ class SqliteDatabase:
                 raise HistoryError(f"`sql`: {why}") from None
             return [column[0] for column in cursor.description or ()], rows
 
+    @property
+    def full_text(self) -> bool:
+        known = "SELECT count(*) FROM sqlite_master WHERE name = 'spoken_words'"
+        return self._has_fts5() and bool(self.execute(known).fetchone()[0])
+
+    def _has_fts5(self) -> bool:
+        built = "SELECT count(*) FROM pragma_module_list WHERE name = 'fts5'"
+        return bool(self._connection.execute(built).fetchone()[0])
+
+    def add_words(self, keys: Sequence[Row], texts: Sequence[str], /) -> None:
+        last = self.execute("SELECT seq FROM sqlite_sequence WHERE name = 'spoken'").fetchone()
+        first = (0 if last is None else last[0]) + 1
+        rows = [(first + i, *key) for i, key in enumerate(keys)]
+        self.insert("spoken", ("id", "run", "system", "task", "trial"), rows)
+        words = [(first + i, text) for i, text in enumerate(texts)]
+        self.insert("spoken_words", ("rowid", "words"), words)
+
+    def forget_words(self) -> bool:
+        of_deleted = "SELECT coalesce(max(id), 0) <> count(*) FROM spoken"
+        if not self.full_text or not self.execute(of_deleted).fetchone()[0]:
+            return False
+        self.execute("INSERT INTO spoken_words (spoken_words) VALUES ('delete-all')")
+        self.execute("DELETE FROM spoken")
+        self.execute("DELETE FROM sqlite_sequence WHERE name = 'spoken'")
+        return True
+
+    def find_words(self, words: Sequence[str], limit: int, /) -> list[Row]:
+        each = [[f'"{form}"' for form in word_forms(word)] for word in words]
+        each[-1] = [f"{form}*" for form in each[-1]]
+        wanted = " AND ".join(f"({' OR '.join(forms)})" for forms in each)
+        found = (
+            "SELECT p.* FROM spoken_words f JOIN spoken p ON p.id = f.rowid "
+            "WHERE spoken_words MATCH ? ORDER BY f.rowid DESC LIMIT ?"
+        )
+        return self.execute(FOUND.format(found), (wanted, limit)).fetchall()
+
     def change_mark(self) -> int:
         return int(self.execute("PRAGMA data_version").fetchone()[0])
 
@@ -165,7 +203,8 @@ class SqliteDatabase:
             refuse_newer(self.name, version)
             for migration in MIGRATIONS[version:]:
                 for statement in statements(migration.sqlite):
-                    self._connection.execute(statement)
+                    if "USING fts5" not in statement or self._has_fts5():
+                        self._connection.execute(statement)
             self._connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
 
     def _check_readable(self) -> None:

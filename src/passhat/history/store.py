@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
@@ -87,6 +88,8 @@ _SEALED = (
 LONGEST_LINE = 200
 """Characters of a tag, or of a suite's name."""
 LONGEST_NOTE = 2_000
+LONGEST_INDEXED = 200_000
+"""Characters of a transcript that are indexed: PostgreSQL takes a megabyte of distinct words."""
 
 
 class History:
@@ -166,7 +169,26 @@ class History:
                 (status, now(), run.id),
             )
             self._seal(run.id)
+        with suppress(StoreError):  # a search does it if it fails now
+            self.index_transcripts(run.id)
         return self.run_by_id(run.id)
+
+    def index_transcripts(self, run: int) -> int:
+        """Put what was said in a run into the index, in place of what was there; how many texts."""
+        if not self.database.full_text:
+            return 0
+        count, last = 0, (-1, -1, -1)
+        with self.writing():
+            self.database.execute("DELETE FROM spoken WHERE run = ?", (run,))
+            while rows := self.database.execute(
+                "SELECT system, task, trial, body FROM transcripts WHERE run = ? "
+                "AND (system, task, trial) > (?, ?, ?) ORDER BY system, task, trial LIMIT 500",
+                (run, *last),
+            ).fetchall():
+                texts = [_without_pictures(unpack(row[3]))[:LONGEST_INDEXED] for row in rows]
+                self.database.add_words([(run, *row[:3]) for row in rows], texts)
+                last, count = rows[-1][:3], count + len(rows)
+        return count
 
     def keep_notes(self, run: Run, notes: Sequence[str]) -> None:
         """Keep notes for every later report of a run."""
@@ -460,6 +482,10 @@ class History:
                 "SELECT task FROM tickets)"
             )
             self._name_ids.clear()
+        with self.writing():
+            forgotten = self.database.forget_words()
+        for (run,) in self.database.execute("SELECT id FROM runs").fetchall() if forgotten else ():
+            self.index_transcripts(run)
         self.database.compact()
 
     def trials(self, run: Run, *, columns: Sequence[str] = TRIAL_COLUMNS) -> Trials:
@@ -627,6 +653,10 @@ def _check_line(argument: str, text: str) -> None:
     if not text.strip() or len(text) > LONGEST_LINE or not text.isprintable():
         rule = f"must be one line with a letter or more, of at most {LONGEST_LINE} characters"
         raise ArgumentError(argument, rule, text)
+
+
+def _without_pictures(kept: str) -> str:
+    return re.sub(r"data:image/[^\"]*", " ", kept) if "data:image/" in kept else kept
 
 
 def _digest(row: Sequence[Any] | None) -> str:

@@ -1,0 +1,142 @@
+"""Words that were said in trials are found by an index, in both databases."""
+
+import json
+import random
+from html import unescape
+
+import pytest
+
+from passhat.history import History, search
+from passhat.history.search import search_said
+from passhat.history.sqlite import SqliteDatabase
+from passhat.records import Outcome, Trial
+from passhat.records.transcript import TextSearch, Transcript, Turn
+
+WORDS = ["refund", "order", "out", "stock", "Zürich", "o'hara", "a_b", "x-1", "mañana", "role"]
+KEY = "sk-ant-api03-0123456789abcdef"
+
+
+def said(*lines):
+    return Transcript(messages=tuple(Turn(role="user", text=line) for line in lines)).to_json()
+
+
+def fill(history, texts, suite="suite"):
+    run = history.start_run(suite)
+    trials = [Trial(system="agent", task=f"t{i:03}", trial=0, outcome=Outcome(i % 2))
+              for i in range(len(texts))]  # fmt: skip
+    history.add_trials(run, trials)
+    with history.writing():
+        for trial, text in zip(trials, texts, strict=True):
+            history.add_transcript(run.id, trial, text)
+    return history.finish_run(run)
+
+
+def tasks_of(found):
+    return sorted(hit.task for hit in found.hits)
+
+
+def test_the_index_finds_every_word_that_reading_finds(address):
+    draw = random.Random(1)
+    texts = [said("\n".join(draw.sample(WORDS, 2)), "\t".join(draw.sample(WORDS, 2)))
+             for _ in range(40)]  # fmt: skip
+    with History.open(address) as history:
+        fill(history, texts)
+        for word in WORDS[:-1]:
+            looked = TextSearch(word)
+            read = [f"t{i:03}" for i, text in enumerate(texts) if looked.find(text)]
+            assert tasks_of(search_said(history, word, limit=100)) == read, word
+        both = search_said(history, "stock refund", limit=100)
+        assert tasks_of(both) == [
+            f"t{i:03}" for i, text in enumerate(texts) if "stock" in text and "refund" in text
+        ]
+        assert tasks_of(search_said(history, "REFU", limit=100)) == tasks_of(
+            search_said(history, "refund", limit=100)
+        )  # the beginning of a word, in any case
+
+
+@pytest.mark.parametrize("text", ["", " ", "'\"", "* OR", "a) OR (b", "-- ;", "NEAR(", "\\", "%"])
+def test_whatever_is_searched_for_is_only_text(address, text):
+    with History.open(address) as history:
+        fill(history, [said("nothing of it")])
+        assert search_said(history, text).hits == ()
+
+
+def test_a_key_is_neither_shown_nor_confirmed(address):
+    with History.open(address) as history:
+        fill(history, [said(f"the key is {KEY}")])
+        for wanted in (KEY, "0123456789abcdef", "0123"):
+            assert search_said(history, wanted).hits == ()
+        (hit,) = search_said(history, "key").hits
+        assert KEY not in hit.excerpt.text
+
+
+def test_a_hit_leads_to_its_trial_and_the_newest_comes_first(address):
+    with History.open(address) as history:
+        old, new = (fill(history, [said("one refund")]) for _ in range(2))
+        hits = search_said(history, "refund").hits
+        assert [(hit.run, hit.task, hit.place) for hit in hits] == [
+            (new.key, "t000", 1), (old.key, "t000", 1),
+        ]  # fmt: skip
+        assert hits[0].excerpt.text == "one refund"
+        assert len(search_said(history, "refund", limit=1).hits) == 1
+
+
+def test_a_deleted_run_is_not_found_and_its_words_go_when_space_is_freed(address):
+    with History.open(address) as history:
+        gone, kept = fill(history, [said("secretplan")]), fill(history, [said("refund")])
+        history.delete(gone)
+        assert search_said(history, "secretplan").hits == ()
+        history.vacuum()
+        assert search_said(history, "secretplan").hits == ()
+        assert [hit.run for hit in search_said(history, "refund").hits] == [kept.key]
+        if isinstance(history.database, SqliteDatabase):
+            counted = "SELECT count(*) FROM spoken_words WHERE spoken_words MATCH 'secretplan'"
+            assert history.database.execute(counted).fetchone() == (0,)
+
+
+def test_a_run_that_goes_on_is_indexed_again_with_all_it_has(address):
+    with History.open(address) as history:
+        run = fill(history, [said("first")])
+        history.reopen_run(run)
+        late = Trial(system="agent", task="late", trial=0, outcome=Outcome.PASSED)
+        history.add_trials(run, [late], first_sequence=1)
+        with history.writing():
+            history.add_transcript(run.id, late, said("second"))
+        history.finish_run(run)
+        assert tasks_of(search_said(history, "first")) == ["t000"]
+        assert tasks_of(search_said(history, "second")) == ["late"]
+
+
+def test_runs_of_an_older_store_are_indexed_when_first_searched(address, monkeypatch):
+    monkeypatch.setattr(search, "INDEXED_AT_ONCE", 2)
+    with History.open(address) as history:
+        for i in range(3):
+            fill(history, [said(f"refund {i}"), said("nothing")])
+        with history.writing():
+            history.database.execute("DELETE FROM spoken")
+    with History.open(address, read_only=True) as history:
+        found = [search_said(history, "refund") for _ in range(3)]
+    assert [(len(one.hits), one.left) for one in found] == [(1, 4), (2, 2), (3, 0)]
+
+
+def test_without_an_index_the_newest_transcripts_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(SqliteDatabase, "_has_fts5", lambda self: False)
+    monkeypatch.setattr(search, "READ_WITHOUT_INDEX", 3)
+    with History.open(tmp_path / "history.db") as history:
+        fill(history, [said("refund"), said("x")])
+        fill(history, [said("refund"), said("x")])
+        found = search_said(history, "refund")
+        assert (len(found.hits), found.left) == (2, 1)
+
+
+def test_the_search_box_shows_where_it_was_said_and_leads_there(address, serve_site):
+    with History.open(address) as history:
+        run = fill(history, [said("<b>refund</b> \x1b[31m please"), json.dumps("no")])
+    site = serve_site(address)
+    _, _, text = site.get("/search?q=refund")
+    assert "&lt;b&gt;refund&lt;/b&gt;" in text
+    assert "\x1b" not in text
+    link = f"/run/{run.key}/trial?system=agent&task=t000&trial=0"
+    assert link in unescape(text)
+    assert site.get(link)[0] == 200
+    assert "Nothing found" in site.get("/search?q=cancel")[2]
