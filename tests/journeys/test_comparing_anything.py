@@ -88,7 +88,13 @@ def test_an_error_about_a_path_names_a_call_that_takes_its_arguments(
 def test_what_was_said_goes_by_the_names_of_the_comparison(agents, tmp_path):
     for name, agent in zip(("new", "old"), agents, strict=True):
         rows = [
-            {"system": agent, "task": task, "trial": trial, "passed": trial < 2, "said": name}
+            {
+                "system": agent,
+                "task": task,
+                "trial": trial,
+                "passed": trial < 2,
+                "said": name if trial != 1 else None,
+            }
             for task in ("x", "y")
             for trial in range(3)
         ]
@@ -97,10 +103,13 @@ def test_what_was_said_goes_by_the_names_of_the_comparison(agents, tmp_path):
     paths = tuple(str(tmp_path / f"{name}.jsonl") for name in ("new", "old"))
     results = Results(paths=paths, mapping=ColumnMap(transcript="said"))
     found = passhat.journeys.compare(results)
-    texts, first = compared_transcripts(results, found)
+    trials, texts = compared_transcripts(results, found)
     keys = [(side, task, n) for side in (found.first, found.second)
-            for task in "xy" for n in range(3)]  # fmt: skip
-    assert first == 0
+            for task in "xy" for n in (0, 2)]  # fmt: skip
+    assert trials.systems == (found.first, found.second)
+    page = passhat.render_html(found, transcripts=texts, trials=trials)
+    # A trial of which nothing was kept has its mark between the links of the others.
+    assert page.count("<b>●</b><a") == 4
     assert sorted(texts) == sorted(keys)
     assert all(name in texts[side, "x", 0]
                for side, name in ((found.first, "new"), (found.second, "old")))  # fmt: skip

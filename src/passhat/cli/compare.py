@@ -130,14 +130,16 @@ def compare(
 def _fitted(results: Results, answer: Comparison, output: Output) -> dict[str, Any]:
     """The transcripts of both agents that fit on a page, as options of `render`."""
     from passhat.journeys.analyses import compared_transcripts
+    from passhat.records.trial import first_number
     from passhat.reporters.answers.comparison import fit_compared
 
-    texts, first_trial = compared_transcripts(results, answer)
+    trials, texts = compared_transcripts(results, answer)
     fitted = fit_compared(answer, texts)
     for note in (fitted.left_out_note, fitted.cut_note):
         if note:
             output.say(note)
-    return {"transcripts": fitted, "first_trial": first_trial}
+    first = first_number(trials.trial.tolist())
+    return {"transcripts": fitted, "trials": trials, "first_trial": first}
 
 
 @click.command(cls=SectionedCommand, brief=["It is now: passhat why RESULTS TASK [TRIAL [TRIAL]]"])

@@ -539,25 +539,22 @@ def _sides(
     return [trials.where(system=name) for name in sides], len(every.systems)
 
 
-def compared_transcripts(results: Results, answer: Comparison) -> tuple[Transcripts, int]:
-    """What was said in the trials of both sides, under the names that the comparison gives them.
-
-    Also the number of the first trial.
-    """
+def compared_transcripts(results: Results, answer: Comparison) -> tuple[Trials, Transcripts]:
+    """The trials of both sides and what was said in them, by the names the comparison gives."""
+    from passhat.records import Trials
     from passhat.records.transcript import CleanTexts
 
     if len(results.paths) != 2:
-        trials, texts = results.with_transcripts()
-        return texts, first_number(trials.trial.tolist())
+        return results.with_transcripts()
     found: dict[TranscriptKey, str] = {}
-    numbers = []
+    tables = []
     for part, name in zip(results.each(), (answer.first, answer.second), strict=True):
         trials, texts = part.with_transcripts()
-        numbers.append(first_number(trials.trial.tolist()))
         own = next((one for one in trials.systems if name in (one, *_renamings(one, results))), "")
+        tables.append(renamed(trials.where(system=own), name))
         kept = CleanTexts.joined([texts])
         found |= {(name, key[1], key[2]): kept.kept(key) for key in kept if key[0] == own}
-    return CleanTexts(found), min(numbers)
+    return Trials.concat(tables, duplicates=None), CleanTexts(found)
 
 
 def _renamings(name: str, results: Results) -> list[str]:

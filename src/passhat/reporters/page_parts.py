@@ -324,7 +324,7 @@ def _markup(key: TranscriptKey) -> int:
 def outcomes_of(report: Report, keys: Sequence[TranscriptKey], trials: Trials | None) -> Outcomes:
     """How the runs of these transcripts ended, as far as the trials or the report show it."""
     if trials is not None:
-        return _outcomes(trials)
+        return trial_outcomes(trials)
     rows = {
         (system.name, name): sequence
         for system in report.systems
@@ -371,7 +371,8 @@ def _most_wanted_first(
     return sorted(listed, key=ranks.__getitem__)
 
 
-def _outcomes(trials: Trials) -> Outcomes:
+def trial_outcomes(trials: Trials) -> Outcomes:
+    """How every trial ended."""
     by_code = tuple(Outcome)
     columns = (trials.system.texts(), trials.task.texts(), trials.trial.tolist())
     keys = zip(*columns, trials.outcome.tolist(), strict=True)

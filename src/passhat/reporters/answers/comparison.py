@@ -793,7 +793,7 @@ def comparison_page(comparison: Comparison, options: DisplayOptions) -> Mapping[
     said = options.transcripts
     if not isinstance(said, PageTranscripts):
         said = fit_compared(comparison, said or {})
-    links = _links(comparison, said, options.first_trial)
+    links = _links(comparison, said, options)
     numbers = comparison_numbers(comparison, options.scope)
     asked = comparison.headline.name
     k = 1 if asked == "mean_score" else int(asked.removeprefix("pass^"))
@@ -834,10 +834,12 @@ def by_movement(tasks: Sequence[TaskDifference]) -> list[TaskDifference]:
     return sorted(tasks, key=lambda task: (-abs(task.difference), natural_key(task.name)))
 
 
-def _links(comparison: Comparison, said: PageTranscripts, first_trial: int) -> TranscriptLinks:
+def _links(
+    comparison: Comparison, said: PageTranscripts, options: DisplayOptions
+) -> TranscriptLinks:
     """The trials of each side with their transcripts, each beside one of the other side."""
     from passhat.reporters.answers.report_page import transcript_links
-    from passhat.reporters.page_parts import from_sequences
+    from passhat.reporters.page_parts import from_sequences, trial_outcomes
 
     sides = (comparison.first, comparison.second)
     letters = {
@@ -845,8 +847,9 @@ def _links(comparison: Comparison, said: PageTranscripts, first_trial: int) -> T
         for task, letters in comparison.sequences.items()
         for i, side in enumerate(sides)
     }
-    outcomes = from_sequences(letters, said.texts)
-    links = transcript_links(said, outcomes, several=True, first_trial=first_trial)
+    known = options.trials
+    outcomes = from_sequences(letters, said.texts) if known is None else trial_outcomes(known)
+    links = transcript_links(said, outcomes, several=True, first_trial=options.first_trial)
     others = dict(zip(sides, reversed(sides), strict=True))
     return {
         (side, task): replace(runs, beside=other.first, beside_agent=others[side])
