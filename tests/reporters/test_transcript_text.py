@@ -45,10 +45,12 @@ def test_every_part_that_is_kept_of_a_trial_is_known():
         messages=(Turn(role="user", text="Hi"),), answer="a", error="e", stop_reason="done",
         checks=(Check(target="t", score=1.0),), stderr="s", exit_code=0, faults=("timeout",),
         expected_tool="lookup", diff="+x\n", remarks=("touched tests",),
+        kept_files=(("a.log", "began"),),
     )  # fmt: skip
     parts = json.loads(kept.to_json())
-    parts |= {"diff" if key == "diff" else "remarks": value
-              for key, value in parts.pop("workspace").items()}  # fmt: skip
+    names = {"diff": "diff", "flags": "remarks", "kept": "kept_files"}
+    parts |= {names[key]: value for key, value in parts.pop("workspace").items()}
+    assert "kept a.log\n  began" in readable(kept.to_json())
     assert {field.name for field in fields(Transcript)} == set(parts)
     assert Transcript.from_json(kept.to_json()) == kept
     assert is_in_turns(kept.to_json())

@@ -45,6 +45,7 @@ from passhat.runner.workspaces import (
     _pytest_settings,
     changes_of,
     diff,
+    kept_files,
     lay,
     make_workspace,
 )
@@ -440,6 +441,43 @@ def test_without_podman_or_docker_an_image_is_an_error_that_says_so(folder, monk
     trial, _ = run(folder, [agent("a", "true", sandbox="none")], task=task)["a"]
     assert trial.outcome is ERRORED
     assert "needs a sandbox" in trial.error
+
+
+@isolated
+def test_files_that_a_task_keeps_are_kept_with_the_trial_within_limits(folder, monkeypatch):
+    monkeypatch.setenv("MY_API_KEY", "sk-REAL-KEY-7777")
+    script = (
+        "mkdir logs; echo 'began <b>here</b>, sk-REAL-KEY-7777' > logs/run.log; echo x > out.txt; "
+        "head -c 300000 /dev/zero | tr '\\0' 'a' > long.log; printf 'a\\0b' > data.log; "
+        "ln -s /etc/passwd link.log"
+    )
+    task = Task(name="add", prompt="?", workspace=Workspace(source=folder / "calc"),
+                keep=("*.log",), expect=(hidden(),))  # fmt: skip
+    _, said = run(folder, [agent("writes", script)], task=task)["writes"]
+    kept = said["workspace"]["kept"]
+    assert sorted(kept) == ["data.log", "logs/run.log", "long.log"]
+    assert kept["data.log"] == "[no text: 3 bytes]"
+    assert kept["logs/run.log"].startswith("began <b>here</b>, ")
+    assert "sk-REAL" not in json.dumps(said)
+    assert kept["long.log"].startswith("[left out: 100,000 bytes before this]\naaa")
+    assert len(kept["long.log"]) < 200_100
+    again = Transcript.from_json(json.dumps(said))
+    assert dict(again.kept_files) == kept
+    assert Transcript.from_json(again.to_json()).kept_files == again.kept_files
+    assert again.cut(1000).size() <= 1500
+    page = transcript_page(json.dumps(said), 400_000)
+    assert "logs/run.log" in page
+    assert "&lt;b&gt;here" in page
+
+
+def test_a_trial_keeps_no_more_than_its_room(tmp_path):
+    for number in range(9):
+        (tmp_path / f"{number}.log").write_text("x" * 199_000)
+    files = {f"{number}.log": tmp_path / f"{number}.log" for number in range(9)}
+    kept = dict(kept_files(Changes(files=files), ["*.log"]))
+    assert 999_000 <= sum(map(len, kept.values())) <= 1_001_000
+    assert kept["8.log"] == "[left out: 199,000 bytes before this]\n"
+    assert dict(kept_files(Changes(files=files), [])) == {}
 
 
 @isolated

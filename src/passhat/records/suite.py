@@ -409,8 +409,8 @@ class Task:
     the text of `resources` comes before the prompt. `expected_tool` is the one that a good run
     calls. `values` are the columns of the dataset row that the task came from. None in `timeout`
     (seconds), `max_turns` or `system_prompt` leaves it to the system. The shell script `setup`
-    prepares the `workspace`, where the `solution` must pass. `at` are the conditions of its trials
-    (`user=terse`), and `base` the task that it is without them.
+    prepares the `workspace`, where the `solution` must pass and whose files `keep` names are kept.
+    `at` are the conditions of its trials (`user=terse`), and `base` the task without them.
     """
 
     name: str
@@ -435,6 +435,7 @@ class Task:
     resources: tuple[ServerResource, ...] = ()
     workspace: Workspace | None = None
     setup: str | None = None
+    keep: tuple[str, ...] = ()
     solution: Solution | None = None
     scenario: Scenario | None = None
     user: User | None = None

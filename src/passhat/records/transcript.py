@@ -101,7 +101,7 @@ class Transcript:
 
     `stderr` and `exit_code` are a command's; `faults` are those that were injected on purpose;
     `expected_tool` is the one that the suite says is right. `diff` is what a trial changed in its
-    workspace, and `remarks` are what to know of that.
+    workspace, `kept_files` what is kept of it, by name, and `remarks` are what to know of that.
 
     >>> Transcript(messages=(Turn(role="user", text="Hi"),), stop_reason="done").to_json()
     '{"messages": [{"role": "user", "text": "Hi"}], "stop_reason": "done"}'
@@ -118,6 +118,7 @@ class Transcript:
     expected_tool: str = ""
     diff: str = ""
     remarks: tuple[str, ...] = ()
+    kept_files: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def from_json(cls, kept: str) -> Transcript:
@@ -137,6 +138,7 @@ class Transcript:
         code, faults = parts.get("exit_code"), parts.get("faults")
         workspace = parts.get("workspace")
         left = workspace if isinstance(workspace, dict) else {}
+        files = left.get("kept")
         return cls(
             messages=tuple(_kept_turn(turn) for turn in _objects(parts.get("messages"))),
             answer=_text(parts.get("answer")),
@@ -148,6 +150,9 @@ class Transcript:
             faults=tuple(map(_text, faults)) if isinstance(faults, list) else (),
             expected_tool=_text(parts.get("expected_tool")),
             diff=_text(left.get("diff")),
+            kept_files=tuple((name, _text(text)) for name, text in files.items())
+            if isinstance(files, dict)
+            else (),
             remarks=(
                 *_workspace_remarks(left),
                 *_gateway_remarks(parts.get("gateway")),
@@ -171,8 +176,12 @@ class Transcript:
             "exit_code": self.exit_code,
             "faults": list(self.faults),
             "expected_tool": self.expected_tool,
-            "workspace": {"diff": self.diff, "flags": list(self.remarks)}
-            if self.diff or self.remarks
+            "workspace": {
+                "diff": self.diff,
+                "flags": list(self.remarks),
+                **({"kept": dict(self.kept_files)} if self.kept_files else {}),
+            }
+            if self.diff or self.remarks or self.kept_files
             else None,
         }
         kept = {name: part for name, part in parts.items() if part or part == 0}
@@ -200,6 +209,7 @@ class Transcript:
         ends = self.error, self.answer, self.stop_reason, self.stderr, self.diff
         error, answer, stop, stderr, diff = map(end.take, ends)
         remarks = tuple(filter(None, map(end.take, self.remarks)))
+        files = tuple((name, end.take(text)) for name, text in self.kept_files if end.left > 0)
         checks = tuple(_fit(self.checks, end))
         room = _Room(limit - (given - end.left))
         messages = tuple(_fit(self.messages, room))
@@ -213,12 +223,14 @@ class Transcript:
             checks=checks,
             diff=diff,
             remarks=remarks,
+            kept_files=files,
         )
 
     def size(self) -> int:
         """How many characters it shows, in whatever field; a turn, call or check costs some too."""
         ends = len(self.answer) + len(self.error) + len(self.stop_reason) + len(self.stderr)
         ends += len(self.diff) + sum(map(len, self.remarks))
+        ends += sum(len(name) + len(text) for name, text in self.kept_files)
         return ends + sum(map(turn_size, self.messages)) + sum(map(_check_size, self.checks))
 
 

@@ -591,6 +591,11 @@ def _ends(transcript: Transcript, messages: int) -> Iterator[Card]:
         yield Card(
             kind="other", title="Changes", number=number, fields=fields, body=body, size=size
         )
+    for name, text in transcript.kept_files:
+        body, file = safe_passage(text), (("kept", safe_passage(name)),)
+        yield Card(
+            kind="other", title="File", number=number, fields=file, body=body, size=_size(text)
+        )
     if error:
         yield Card(kind="other", title="Error", number=number, text=error, is_error=True)
 
@@ -755,6 +760,8 @@ def _lines(transcript: Transcript) -> Iterator[str]:
     for name in ("answer", "stderr", "diff", "error"):
         if text := getattr(transcript, name):
             yield from (name, _indented(text))
+    for name, text in transcript.kept_files:
+        yield from (f"kept {_beside(name)}", _indented(text))
     if transcript.stop_reason:
         yield f"stopped: {_beside(transcript.stop_reason)}"
     if transcript.exit_code is not None:

@@ -25,6 +25,7 @@ from typing import Any, Literal
 
 from passhat.dataclass import dataclass, replace
 from passhat.errors import GraderError, RunError
+from passhat.messages import plural
 from passhat.records import CommandSystem, Expectation, Resources, Task, ToolCall, Workspace
 from passhat.runner.guarding import DecidingFiles
 from passhat.runner.hidden_tests import (
@@ -63,6 +64,9 @@ PROTECTED = (
     *("sitecustomize.py", "usercustomize.py", "*.pth", ".git/", ".git"),
 )
 """Paths of which a grader has the workspace's own version, whatever the agent made of them."""
+
+LONGEST_KEPT, MOST_KEPT = 200_000, 1_000_000
+"""Bytes of a file that is kept with a trial, from its end, and of all of them."""
 
 REWARD_FOLDER = "/logs/verifier"
 """Where tests of Harbor write their score."""
@@ -578,7 +582,12 @@ class Workspaces:
         folder = self._home / name
         view = await asyncio.to_thread(fresh_copy, template, folder, sandbox, image)
         return TrialWorkspace(
-            system=system, sandbox=sandbox, template=template, folder=folder, view=view
+            system=system,
+            sandbox=sandbox,
+            template=template,
+            folder=folder,
+            view=view,
+            keep=task.keep,
         )
 
     async def _image(self, name: str, sandbox: Sandbox | None) -> Image:
@@ -677,8 +686,10 @@ class TrialWorkspace:
         template: Path,
         folder: Path,
         view: View,
+        keep: Sequence[str] = (),
     ) -> None:
         self._system, self._sandbox = system, sandbox
+        self._keep = keep
         self._template, self._folder, self._view = template, folder, view
         self.changes = Changes(files={})
         self.stage: Stage = "agent"
@@ -833,6 +844,7 @@ class TrialWorkspace:
             "limits": "none" if sandbox is None else sandbox.limited_by,
             "diff": self.diff(),
             "flags": list(self.changes.flags[:MOST_FLAGS]),
+            **({"kept": dict(kept_files(self.changes, self._keep))} if self._keep else {}),
             "tests": [
                 {"name": one.name, "outcome": one.outcome, "message": one.message}
                 for one in self.tests[:MOST_TESTS]
@@ -889,6 +901,26 @@ async def _unconfined(
         return Ending(code=await talk(process, stdin, stdout, stderr))
     finally:
         await end_group(process, grace=0.0)
+
+
+def kept_files(changes: Changes, patterns: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The files of an agent that a task keeps, with what is in them, or what they are."""
+    room = MOST_KEPT
+    for name, file in changes.files.items():
+        if file is None or not matches(name, patterns):
+            continue
+        content = _report(file)
+        if content is None:
+            yield name, "[not a plain file]"
+            continue
+        if b"\0" in content:
+            yield name, f"[no text: {plural(len(content), 'byte')}]"
+            continue
+        end = content[max(0, len(content) - min(LONGEST_KEPT, room)) :]
+        room -= len(end)
+        out = len(content) - len(end)
+        note = f"[left out: {plural(out, 'byte')} before this]\n" if out else ""
+        yield name, note + end.decode("utf-8", "replace")
 
 
 def _report(file: Path) -> bytes | None:

@@ -499,6 +499,7 @@ def _task(entry: TaskFields, around: _Surroundings, judge: Judge | None) -> Task
         images=tuple(_existing(around.directory / name) for name in entry.images),
         workspace=_workspace(entry, around),
         setup=entry.setup,
+        keep=tuple(entry.keep),
         solution=None if entry.solution is None else _solution(entry, around),
         scenario=scenario,
     )

@@ -616,6 +616,9 @@ class TaskFields(Part):
     """What a command works in: a fresh copy for each trial, in a sandbox."""
     setup: str | None = None
     """A shell script that prepares the workspace, once for all trials."""
+    keep: Texts = ()
+    """Patterns of files that the agent wrote in its workspace and that are kept with the trial:
+    texts, the last 200 kB of each, at most 1 MB of a trial."""
     solution: Annotated[SolutionPart, Short("files")] | None = None
     """What `passhat check --try` passes the task with: a folder, a .patch file or a command."""
 
