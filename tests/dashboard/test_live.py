@@ -111,6 +111,18 @@ def test_nothing_new_is_told_twice():
     assert (again["tasks"], again["recent"], again["done"]) == ([], [], 1)
 
 
+def test_very_many_trials_are_marks_and_the_first_of_them_links(monkeypatch):
+    monkeypatch.setattr(live, "MOST_LINKED", 5)
+    known = {("s", task, n): Outcome.PASSED for task in "abc" for n in range(3)}
+    known["s", "c", 1] = Outcome.FAILED
+    rows = PageState().news(progress_of(known))["tasks"]
+    assert rows == [
+        ["s", "c", "PFP", [0, 1, 2]],
+        ["s", "a", "PPP", []],
+        ["s", "b", "PPP", []],
+    ]
+
+
 def test_only_trials_that_end_while_one_looks_are_new():
     watch = PageState()
     old, new = {("s", "t", 1): Outcome.PASSED}, {("s", "t", 0): Outcome.FAILED}

@@ -53,6 +53,9 @@ POLL_SECONDS = 0.5
 # Proxies close a connection that sends nothing for long.
 BEAT_SECONDS = 15.0
 MOST_TASKS, MOST_RECENT = 500, 20
+MOST_LINKED = 1_000
+"""Marks that lead to their trials: a link weighs as much as a hundred marks, and the page of a task
+has all of its trials."""
 RUNNING = "running"
 PASSED = int(Outcome.PASSED)
 
@@ -140,10 +143,7 @@ class PageState:
             "funnel": self._pictures(len(systems), most),
             "systems": [[name, *counts] for name, counts in systems.items()],
             "intervals": {name: _interval(*counts) for name, counts in systems.items()},
-            "tasks": [
-                [t.system, t.task, _marks(t.runs), [number for number, _ in _in_order(t.runs)]]
-                for t in sorted(changed, key=lambda t: not t.failed + t.errored)[:MOST_TASKS]
-            ],
+            "tasks": list(_task_rows(changed)),
             "recent": fresh[-MOST_RECENT:],
         }
 
@@ -385,6 +385,15 @@ def _counts(progress: StoredProgress) -> dict[str, list[int]]:
 def _interval(passed: int, failed: int, errored: int) -> str:
     """The pass rate's interval in percent; it holds at every look at once, for it is watched."""
     return span(rate_so_far(passed + failed + errored, passed), digits=0)
+
+
+def _task_rows(tasks: Sequence[TaskProgress]) -> Iterator[list[Any]]:
+    """The tasks with failures first: agent, task, marks, and the trials that the marks lead to."""
+    links = 0
+    for one in sorted(tasks, key=lambda task: not task.failed + task.errored)[:MOST_TASKS]:
+        numbers = [number for number, _ in _in_order(one.runs)]
+        links += len(numbers)
+        yield [one.system, one.task, _marks(one.runs), numbers if links <= MOST_LINKED else []]
 
 
 def _in_order(runs: str) -> list[tuple[int, str]]:

@@ -74,10 +74,11 @@ if (live) {
         cell(made, "", "runs").append(Object.assign(document.createElement("span"), { className: "marks" }));
       });
       row.cells[2].querySelector(".marks").replaceChildren(...[...runs].map((letter, i) => {
-        const mark = address("trial", { system, task, trial: numbers[i] });
+        // Of very many trials the page of the task has the links.
+        const mark = numbers.length ? address("trial", { system, task, trial: numbers[i] }) : document.createElement("span");
         mark.className = words[letter];
         mark.textContent = marks[letter];
-        mark.setAttribute("aria-label", `${task} #${numbers[i] + 1} ${words[letter]}`);
+        if (numbers.length) mark.setAttribute("aria-label", `${task} #${numbers[i] + 1} ${words[letter]}`);
         return mark;
       }));
     }
