@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 
 import pytest
 from tests.runner.test_workspaces import SYSTEM_PYTHON, isolated
@@ -274,4 +275,30 @@ def test_what_pytest_prints_is_a_report_and_none_counts_twice():
         "tests/test_a.py::test_y[a b]": "failed",
         "tests/test_b.py::test_z": "failed",
         "tests/test_c.py::test_s": "skipped",
+    }
+
+
+def test_what_unittest_prints_says_how_each_test_ended_whatever_the_test_printed(tmp_path):
+    (tmp_path / "noisy.py").write_text(
+        "import sys, unittest, warnings\n"
+        "class C(unittest.TestCase):\n"
+        "    def test_a(self):\n"
+        '        """Its words."""\n'
+        "        print('ok', file=sys.stderr); self.fail('x\\nok\\n')\n"
+        "    def test_b(self):\n"
+        "        warnings.warn('unclosed', ResourceWarning)\n"
+        "    @unittest.skip('why')\n"
+        "    def test_c(self): pass\n"
+        "    @unittest.expectedFailure\n"
+        "    def test_d(self): pass\n"
+    )
+    command = [sys.executable, "-m", "unittest", "-v", "noisy"]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    ended = hidden_tests.TestRun(code=said.returncode, stderr=said.stderr)
+    outcomes = {one.name[-6:]: one.outcome for one in hidden_tests.read_results(ended)}
+    assert outcomes == {
+        "test_a": "failed",
+        "test_b": "passed",
+        "test_c": "skipped",
+        "test_d": "failed",
     }

@@ -298,21 +298,28 @@ def _pytest(text: str) -> list[TestResult]:
     return [TestResult(name=name, outcome=outcome) for name, outcome in found.items()]
 
 
-VERBOSE = re.compile(
-    r"^(\w+) \(([\w.<>]+)\)(?:\n.*)? \.\.\. (ok|FAIL|ERROR|skipped.*|expected failure)$",
-    re.MULTILINE,
-)
+VERBOSE = re.compile(r"^(\w+) \(([\w.<>]+)\)(?:\n.*)? \.\.\. ", re.MULTILINE)
+ENDED = re.compile(r"^(ok|FAIL|ERROR|skipped.*|expected failure|unexpected success)$", re.MULTILINE)
+SUMMARY = re.compile(r"^(?:={70}|-{70})$", re.MULTILINE)
 
 
 def _verbose(text: str) -> list[TestResult]:
-    """What `python -m unittest -v` prints, one line a test."""
+    """What `python -m unittest -v` prints: how a test ended stands after what it printed itself."""
     outcomes: dict[str, TestOutcome] = {
         "ok": "passed",
         "expected failure": "passed",
         "FAIL": "failed",
         "ERROR": "failed",
+        "unexpected success": "failed",
     }
-    return [
-        TestResult(name=f"{owner}::{name}", outcome=outcomes.get(word, "skipped"))
-        for name, owner, word in VERBOSE.findall(text)
-    ]
+    summary = SUMMARY.search(text)
+    printed = text[: summary.start()] if summary else text
+    begun = list(VERBOSE.finditer(printed))
+    ends = [*(test.start() for test in begun[1:]), len(printed)]
+    results = []
+    for test, end in zip(begun, ends, strict=False):
+        # The runner says last how a test ended: what is before may be the test's own words.
+        if words := ENDED.findall(printed[test.end() : end]):
+            outcome = outcomes.get(words[-1], "skipped")
+            results.append(TestResult(name=f"{test[2]}::{test[1]}", outcome=outcome))
+    return results
