@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bench.calibrate.cells import run_tables
@@ -18,12 +20,14 @@ from passhat.stats.sequential import (
 from passhat.stats.sequential.designs import Boundaries, operating_characteristics
 from passhat.stats.sequential.suite_gate import (
     Ends,
-    Results,
     blocks_at,
     passes_at,
     simulated_ends,
     suite_rates,
 )
+
+if TYPE_CHECKING:
+    from passhat.stats.sequential.suite_gate import Results
 
 SEED = 20261115
 # Someone who peeks at a Wilson interval starts to look after a handful of runs.

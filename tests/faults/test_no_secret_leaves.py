@@ -188,12 +188,15 @@ def texts_in(path):
         return [data.decode("utf-8", "replace")]
     found = []
     with closing(sqlite3.connect(path)) as store:
-        for (table,) in store.execute("SELECT name FROM sqlite_schema WHERE type='table'"):
+        stored = "SELECT name FROM sqlite_schema WHERE type='table' AND sql NOT LIKE '%VIRTUAL%'"
+        for (table,) in store.execute(stored):
             for row in store.execute(f"SELECT * FROM {table}"):
                 found += [v for v in row if isinstance(v, str)]
                 packed = [v for v in row if isinstance(v, bytes)]
                 found += [
-                    (zstd.decompress(v) if v.startswith(b"\x28\xb5") else v).decode()
+                    (zstd.decompress(v) if v.startswith(b"\x28\xb5") else v).decode(
+                        "utf-8", "replace"
+                    )
                     for v in packed
                 ]
     return found

@@ -197,21 +197,21 @@ def added_remarks(
 
 
 def fitted(blocks: Sequence[Block]) -> list[Block]:
-    """Blocks of one screen; where they are too many, the last notes are left to -v.
+    """Blocks of one screen; where they are too many, sentences that stand apart close up.
 
-    Where that is not enough, sentences that stand apart close up.
+    Where that is not enough, the last notes are left to -v.
     """
     kept, left_out = list(blocks), 0
     while screen_lines(kept) + bool(left_out) > SCREEN_LINES:
         around = [(i, block) for i, block in enumerate(kept) if isinstance(block, Remark | Hints)]
         notes = [i for i, block in around if isinstance(block, Remark) and block.note]
         apart = [(i, block) for i, block in around if block.apart]
-        if notes:
-            left_out += 1
-            del kept[notes[-1]]
-        elif apart:
+        if apart:
             at, last = apart[-1]
             kept[at] = replace(last, apart=False)
+        elif notes:
+            left_out += 1
+            del kept[notes[-1]]
         else:
             break
     if left_out:

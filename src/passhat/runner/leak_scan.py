@@ -106,7 +106,10 @@ def _store_texts(path: Path) -> Iterator[tuple[str, str]]:
     # Read from the disk and never changed: a store may be in use.
     address = f"file:{quote(str(path.absolute()))}?mode=ro"
     with closing(sqlite3.connect(address, uri=True)) as store:
-        tables = store.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+        # A virtual table keeps what it has in others, which are read, and may not show it itself.
+        tables = store.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+        ).fetchall()
         for (table,) in tables:
             quoted = '"' + table.replace('"', '""') + '"'
             for row in store.execute(f"SELECT * FROM {quoted}"):  # noqa: S608 - quoted above

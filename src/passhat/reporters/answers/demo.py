@@ -49,12 +49,8 @@ class DemoAnswer(Answer[Demonstration]):
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """What was simulated, what it shows, what to do next."""
         found = self.result
-        design = found.report.systems[0].design
         return [
-            Headline(
-                f"Two made-up agents, {plural(design.tasks, 'task')}, "
-                f"{plural(design.typical_runs, 'trial')} of each. No key, no network."
-            ),
+            Headline(_made_of(found)),
             _table(found),
             Remark(f"1. {_able(found)}", apart=True),
             Remark(f"2. {_lead(found)}"),
@@ -85,14 +81,12 @@ class DemoAnswer(Answer[Demonstration]):
             for k, can in once.items()
             if can is not None and (always := streaks.get(k)) is not None
         ]
-        design = system.design
         row = _unproven(system)
         return {
             "headline": f"{at_k[0]['can']}% can." if at_k else self.title(),
             "at_k": at_k,
             "k": found.k,
-            "made_of": f"A made-up agent: {plural(design.tasks, 'task')}, "
-            f"{plural(design.typical_runs, 'trial')} of each. No key, no network.",
+            "made_of": _made_of(found),
             "decay": found.report.plots.decay(system.name),
             "lead": _lead(found),
             "number": next(iter(comparison_numbers(found.comparison))),
@@ -113,6 +107,12 @@ WAYS_ON = (
     ("You changed something", "Is the new one better, or is it noise?", "passhat compare NEW OLD"),
 )
 """What to do after the demonstration."""
+
+
+def _made_of(found: Demonstration) -> str:
+    design = found.report.systems[0].design
+    tasks, trials = plural(design.tasks, "task"), plural(design.typical_runs, "trial")
+    return f"Two made-up agents, {tasks}, {trials} of each. No key, no network."
 
 
 def _at_k(k: int, can: float, always: float) -> dict[str, Any]:
