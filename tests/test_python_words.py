@@ -33,7 +33,7 @@ PARTS_OF_COMMANDS = {
     "runner/preflight.py": {
         *("--batch-check", "--object-only", "--version"),
     },
-    "records/coding_agents.py": {
+    "records/providers.py": {
         *("--analytics-disable", "--approval-mode", "--dangerously-bypass-approvals-and-sandbox"),
         *("--dangerously-skip-permissions", "--format", "--json", "--message", "--model"),
         *("--no-check-update", "--no-git", "--no-show-model-warnings", "--no-stream", "--verbose"),

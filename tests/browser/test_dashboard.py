@@ -456,7 +456,7 @@ def test_the_walk_through_of_the_judges_page_ends_in_the_number_of_a_person(
     page.get_by_label("Labels").fill("30")
     page.get_by_role("button", name="Begin").click()
     for left in range(len(trials) - 16, 0, -1):
-        page.get_by_text(f"{left} of ").wait_for()
+        page.get_by_text(f"{left} of 30 left").wait_for()
         shown = page.locator("main").inner_text()
         page.get_by_role("button", name="Passed" if is_right(shown) else "Failed").click()
     page.get_by_text("Nothing left to label").wait_for()

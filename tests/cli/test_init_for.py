@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from passhat.journeys.new_suite import FirstSuite, FirstTask, suite_text
 from passhat.suite import load_suite
-from passhat.suite.starter_files import FirstSuite, FirstTask, suite_text
 
 SAMPLE = Path(__file__).parents[1] / "samples/inspect/flaky_5x5_two_scorers_1error.eval"
 AGENT = "echo '42, Ann'"

@@ -272,7 +272,7 @@ def test_a_job_can_take_what_decides_from_the_branch_that_the_change_goes_into(
     tmp_path, monkeypatch
 ):
     """The step of the job that `init --ci github` writes, in a clone of a repository."""
-    from passhat.suite.starter_files import starter_files
+    from passhat.journeys.new_suite import starter_files
     from passhat.suite.yaml_tree import read_tree
 
     text = starter_files(ci="github")[".github/workflows/passhat.yml"]

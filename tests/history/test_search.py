@@ -6,8 +6,8 @@ from html import unescape
 
 import pytest
 
-from passhat.history import History, search
-from passhat.history.search import search_said
+from passhat.history import History, queries
+from passhat.history.queries import search_said
 from passhat.history.sqlite import SqliteDatabase
 from passhat.records import Outcome, Trial
 from passhat.records.transcript import TextSearch, Transcript, Turn
@@ -108,7 +108,7 @@ def test_a_run_that_goes_on_is_indexed_again_with_all_it_has(address):
 
 
 def test_runs_of_an_older_store_are_indexed_when_first_searched(address, monkeypatch):
-    monkeypatch.setattr(search, "INDEXED_AT_ONCE", 2)
+    monkeypatch.setattr(queries, "INDEXED_AT_ONCE", 2)
     with History.open(address) as history:
         for i in range(3):
             fill(history, [said(f"refund {i}"), said("nothing")])
@@ -121,7 +121,7 @@ def test_runs_of_an_older_store_are_indexed_when_first_searched(address, monkeyp
 
 def test_without_an_index_the_newest_transcripts_are_read(tmp_path, monkeypatch):
     monkeypatch.setattr(SqliteDatabase, "_has_fts5", lambda self: False)
-    monkeypatch.setattr(search, "READ_WITHOUT_INDEX", 3)
+    monkeypatch.setattr(queries, "READ_WITHOUT_INDEX", 3)
     with History.open(tmp_path / "history.db") as history:
         fill(history, [said("refund"), said("x")])
         fill(history, [said("refund"), said("x")])

@@ -30,7 +30,7 @@ from passhat.records import (
     TokenUsage,
     Workspace,
 )
-from passhat.records.coding_agents import CODING_AGENTS
+from passhat.records.providers import CODING_AGENTS
 from passhat.records.secrets import Secret
 from passhat.runner import MemoryJournal, resources, run_trials
 from passhat.runner.cassettes import open_cassettes

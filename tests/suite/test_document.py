@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from passhat.journeys.new_suite import starter_files
 from passhat.suite import load_suite
 from passhat.suite.reference import json_schema_text, suite_json_schema
-from passhat.suite.starter_files import starter_files
 from passhat.suite.yaml_tree import read_tree
 
 ROOT = Path(__file__).parents[2]

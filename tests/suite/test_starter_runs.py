@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from passhat.journeys.new_suite import starter_files
 from passhat.records import Outcome
 from passhat.suite import load_suite
-from passhat.suite.starter_files import starter_files
 
 pytest.importorskip("mcp", reason="the extra `run` is not installed")
 

@@ -41,7 +41,7 @@ CHANGES = (
 # What no schema can say: the rules between keys, and texts that Python reads.
 RULES = re.compile(
     "needs |has |is no |is not a |must be a date|must be finite|means the same|cannot be split|"
-    ".* has no meaning with|.* needs a value"
+    ".* has no meaning with|.* needs a value|fault: must be"
 )
 MANY = pytest.mark.slow("more mutants of the same kinds")
 Place = tuple[Any, Any]

@@ -13,7 +13,7 @@ import pytest
 from tests.runner.test_workspaces import HIDDEN, MEND, RUN_HIDDEN, WRONG, isolated
 
 from passhat.records import Outcome, TokenUsage
-from passhat.records.coding_agents import CODING_AGENTS
+from passhat.records.providers import CODING_AGENTS
 from passhat.runner import MemoryJournal, run_trials
 from passhat.runner.models.exchange import CallRequest, Reply
 from passhat.suite import load_suite

@@ -356,7 +356,7 @@ def init(
     If there is a passhat.yml, --ci and --pytest write their files beside it and leave the suite as
     it is. An MCP server is started and asked for its tools; no tool is called.
     """
-    from passhat.suite.starter_files import SUITE_FILE, starter_files
+    from passhat.journeys.new_suite import SUITE_FILE, starter_files
 
     files = dict(starter_files(ci=ci, pytest=with_pytest, scripted=scripted))
     steps: Sequence[tuple[str, str]] = [("run it", "passhat run")]

@@ -48,8 +48,8 @@ from passhat.dashboard.responses import (
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, HistoryError, InputError, StoreError
 from passhat.history import History, Run, queries
+from passhat.history.queries import SaidHits, search_said
 from passhat.history.runs import RunAction, run_name, this_person
-from passhat.history.search import SaidHits, search_said
 from passhat.history.store import LONGEST_NOTE
 from passhat.ingest.write import render_csv, render_jsonl
 from passhat.journeys.analyses import rank_results

@@ -271,7 +271,7 @@ def lacks_program(what: System | Server, directory: Path) -> str | None:
         return f'"{place}" may not be executed: chmod +x, or name its interpreter first'
     agent = what.agent if isinstance(what, CommandSystem) else None
     if agent is not None:
-        from passhat.records.coding_agents import CODING_AGENTS
+        from passhat.records.providers import CODING_AGENTS
 
         return f'there is no program "{program}": {CODING_AGENTS[agent].install}'
     return f'there is no program "{program}": install it, or give its path'

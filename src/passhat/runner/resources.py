@@ -270,7 +270,7 @@ class RunResources:
 
         names = dict[str, str]()
         if system.agent is not None:
-            from passhat.records.coding_agents import CODING_AGENTS
+            from passhat.records.providers import CODING_AGENTS
             from passhat.runner.models.catalog import provider_of
 
             assert system.model is not None, "an agent by name has a model"

@@ -303,6 +303,7 @@ class Sandbox:
             "files": limits.disk,
             "processes": None if cgroup.holds("pids") else limits.processes + _others(self.user),
             "listen": None,
+            "parent": os.getpid(),
             "program": self._bubblewrap,
             "argv": bubblewrap,
         }
@@ -522,7 +523,7 @@ def overlay_works() -> bool:
         told = {
             "cgroups": [], "mounts": [], "home": name, "overlay": ["below", "top", "spare"],
             "stage": f"{name}/stage", "user": os.getuid(), "files": 2**40, "processes": None,
-            "listen": None, "program": "/bin/true", "argv": ["true"],
+            "listen": None, "parent": os.getpid(), "program": "/bin/true", "argv": ["true"],
         }  # fmt: skip
         program = [sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(told)]
         return subprocess.run(program, capture_output=True, check=False).returncode == 0

@@ -1,8 +1,8 @@
 """The first process of a sandbox: it joins its limits, makes what bubblewrap shows, and becomes it.
 
 It is run as a script (`python -I -S`) and told what to do in one JSON argument: `cgroups`,
-`mounts`, `home`, `overlay`, `stage`, `user`, `files`, `processes`, `listen`, `program` and `argv`.
-All that it mounts is in a namespace of its own, and goes with the last process there.
+`parent`, `mounts`, `home`, `overlay`, `stage`, `user`, `files`, `processes`, `listen`, `program`
+and `argv`. All that it mounts is in a namespace of its own, and goes with the last process there.
 """
 
 import ctypes
@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import resource
+import signal
 import socket
 import struct
 import sys
@@ -18,6 +19,7 @@ from typing import Any
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = 0x20000, 0x10000000, 0x40000000
 MS_RDONLY, MS_REMOUNT, MS_BIND, MS_MOVE, MS_REC, MS_PRIVATE = 1, 32, 4096, 8192, 16384, 1 << 18
 MS_NOSUID, MS_NODEV = 2, 4
+PR_SET_PDEATHSIG = 1
 SIOCSIFFLAGS, IFF_UP, IFF_RUNNING = 0x8914, 0x1, 0x40
 
 VISIBLE_STAGE = "/mnt"
@@ -44,6 +46,10 @@ def main(told: dict[str, Any]) -> None:
         os.setresuid(*[told["user"]] * 3)
     if told["processes"] is not None:  # for want of a cgroup; it has no hold on root
         _limit(resource.RLIMIT_NPROC, told["processes"])
+    # bubblewrap dies with its parent, unless that died before bubblewrap could ask for it.
+    _call("prctl", libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
+    if os.getppid() != told["parent"]:
+        sys.exit("the run that started this sandbox has ended")
     os.execv(told["program"], told["argv"])  # noqa: S606 - this is what a launcher is for
 
 

@@ -50,8 +50,7 @@ from passhat.records import (
     User,
     Workspace,
 )
-from passhat.records.coding_agents import CODING_AGENTS
-from passhat.records.providers import PROVIDERS, find_provider, is_local
+from passhat.records.providers import CODING_AGENTS, PROVIDERS, find_provider, is_local
 from passhat.records.suite import (
     DEFAULT_CONCURRENCY,
     DEFAULT_MAX_TURNS,

@@ -17,7 +17,7 @@ import msgspec
 
 from passhat.errors import RunError
 from passhat.records import CommandSystem, Observation
-from passhat.records.coding_agents import CODING_AGENTS
+from passhat.records.providers import CODING_AGENTS
 from passhat.runner.agents.agent_output import (
     MOST_MESSAGES,
     TELLING,
