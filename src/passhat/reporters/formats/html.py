@@ -80,7 +80,7 @@ _SEAMS = re.compile(r"([ _/.:-]+)(?=[^ _/.:-])")
 
 def render_html(answer: Answer[Any], options: DisplayOptions) -> str:
     """The page of an answer; the verdict is in its title and its icon."""
-    script, style = page_script(), page_style()
+    script, style = page_script(), page_style(report=answer.template == "report.html")
     frame = {
         "title": f"{safe_text(answer.title())} · passhat",
         "provenance": answer.provenance(),
@@ -260,8 +260,11 @@ def _figure_id(figure: Figure) -> str:
 
 
 @cache
-def page_style() -> str:
-    """The style of every page: that of the pictures, then that of the text around them."""
+def page_style(*, report: bool = False) -> str:
+    """The style of every page: that of the pictures, then that of the text around them.
+
+    A `report` is the page that people send, and has no more than it needs.
+    """
     themes = "".join(
         f":root[data-theme={name}] .ph{{{variables(colours)}}}"
         for name, colours in (("light", LIGHT), ("dark", DARK))
@@ -269,7 +272,7 @@ def page_style() -> str:
     # Paper is white, whatever the reader prefers on a screen.
     paper = "color-scheme:light;--page:#fff;--ground:#fff;--raised:#f6f8fa"
     printed = f":root,:root[data-theme]{{{paper}}}.ph,:root[data-theme] .ph{{{variables(LIGHT)}}}"
-    own = _asset("style.css") + _asset("cards.css")
+    own = _asset("style.css") + _asset("cards.css") + (_asset("other_pages.css") * (not report))
     return STYLE + themes + own + f"@media print{{{printed}}}"
 
 
