@@ -97,7 +97,7 @@ docs: .venv-docs/.installed ## the documentation as a site, in build/docs
 package: $(INSTALLED) ## wheel and source archive in dist, tried in empty environments, with a bill of materials
 	$(BIN)/python -m bench.packaging
 
-COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --python-version 3.11
+COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-strip-extras --no-emit-index-url --no-header --python-version 3.11
 
 lock: $(INSTALLED) ## pin and hash every environment anew
 	$(BIN)/pip install --quiet uv
