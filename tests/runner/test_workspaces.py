@@ -566,9 +566,9 @@ printf '\\000\\001' > data.bin
 @pytest.mark.parametrize("how", ["laid over", "copied"])
 def test_changes_are_the_same_however_the_workspace_was_made(folder, tmp_path, monkeypatch, how):
     """What is read back, laid on another copy, makes the folder that the agent left."""
-    if how == "laid over" and not overlay_works():
+    if how == "laid over" and not overlay_works(tmp_path):
         pytest.skip("no overlay mount here")
-    monkeypatch.setattr(sandboxes, "overlay_works", lambda: how == "laid over")
+    monkeypatch.setattr(sandboxes, "overlay_works", lambda _: how == "laid over")
     keep = tmp_path / "keep"
     check = Expectation(matcher="command", value=["sh", "-c", f"cp -a . {keep}; true"])
     task = Task(
@@ -615,9 +615,9 @@ class Hidden(unittest.TestCase):
 @pytest.mark.parametrize("how", ["laid over", "copied"])
 def test_a_folder_for_a_file_and_a_file_for_a_folder_cross_to_the_tests(folder, monkeypatch, how):
     """Also where the hidden tests need a folder in place of what the agent made a file."""
-    if how == "laid over" and not overlay_works():
+    if how == "laid over" and not overlay_works(folder):
         pytest.skip("no overlay mount here")
-    monkeypatch.setattr(sandboxes, "overlay_works", lambda: how == "laid over")
+    monkeypatch.setattr(sandboxes, "overlay_works", lambda _: how == "laid over")
     (folder / "swapped" / "deep").mkdir(parents=True, exist_ok=True)
     (folder / "swapped" / "hidden_tests.py").write_text(SWAPPED)
     (folder / "swapped" / "deep" / "data.txt").write_text("laid on top")
@@ -843,7 +843,7 @@ def test_a_workspace_is_not_recorded_and_a_replay_says_so(folder, tmp_path):
 @isolated
 def test_a_fresh_workspace_of_many_files_takes_no_copy(tmp_path):
     """With an overlay, a trial's workspace costs the same however large the template is."""
-    if not overlay_works():
+    if not overlay_works(tmp_path):
         pytest.skip("no overlay mount here")
     from passhat.runner.sandbox import Limits, Sandbox
     from passhat.runner.workspaces import fresh_copy

@@ -138,7 +138,7 @@ class Sandbox:
         self._limits = limits
         self.user = OWN_USERS + os.getpid() if os.geteuid() == 0 else os.getuid()
         self._bubblewrap = require_bubblewrap()
-        self.overlays = overlay_works()
+        self.overlays = overlay_works(home)
         remove_stale_cgroups()
 
     @property
@@ -514,9 +514,12 @@ def require_bubblewrap() -> str:
 
 
 @functools.cache
-def overlay_works() -> bool:
-    """Whether changes can be laid over a folder: not in most containers, nor before Linux 5.11."""
-    with tempfile.TemporaryDirectory(prefix="passhat-") as name:
+def overlay_works(folder: Path) -> bool:
+    """Whether changes can be laid over a folder: not in most containers, nor before Linux 5.11.
+
+    It is tried in this folder, which goes with its run even if that is killed meanwhile.
+    """
+    with tempfile.TemporaryDirectory(dir=folder) as name:
         home = Path(name)
         for part in ("stage", "below", "top", "spare"):
             (home / part).mkdir()
