@@ -266,7 +266,8 @@ def test_a_run_killed_at_twenty_moments_loses_nothing_and_leaves_nothing(tmp_pat
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert sorted(stored()) == [(f"t{t}", n, 1) for t in range(TASKS) for n in range(RUNS + 1)]
-    assert list(scratch.iterdir()) == [], "a folder was left behind"
+    # Python itself leaves a file if it is killed while it looks for a folder for temporary files.
+    assert list(scratch.glob("passhat-*")) == [], "a folder was left behind"
     assert not [line for name in names for line in running(name)], "a sandbox was left behind"
     assert str(scratch) not in Path("/proc/self/mounts").read_text()
     for parent in (sandboxes.CGROUPS, sandboxes.CGROUPS / "memory", sandboxes.CGROUPS / "pids"):

@@ -61,6 +61,18 @@ def test_a_new_directory_whose_owner_holds_no_lock_yet_is_left_alone(folder):
     assert not new.exists()
 
 
+def test_the_empty_directory_of_a_run_killed_before_it_had_a_lock_is_swept(folder):
+    empty, other = folder / f"{PREFIX}abcd1234", folder / f"{PREFIX}efgh5678"
+    empty.mkdir()
+    (other / "kept").mkdir(parents=True)
+    sweep(folder)
+    assert empty.exists()  # its run may just be about to lock it
+    for path in (empty, other):
+        age(path)
+    sweep(folder)
+    assert sorted(folder.iterdir()) == [other]
+
+
 def test_only_what_a_run_made_is_swept(folder):
     precious = folder / "precious"
     precious.mkdir()

@@ -672,6 +672,8 @@ def sweep(folder: Path) -> None:
                 continue
             # A symbolic link is not followed.
             if path.is_symlink() or not (path / OWNED).exists():
+                if len(path.name) == len(PREFIX) + 8:  # as tempfile names it
+                    path.rmdir()  # if it is empty: its run was killed before it had the lock
                 continue
             if (lock := _lock(path)) is not None:
                 _end_sandboxes(path.name)
