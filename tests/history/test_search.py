@@ -81,9 +81,11 @@ def test_a_hit_leads_to_its_trial_and_the_newest_comes_first(address):
         assert len(search_said(history, "refund", limit=1).hits) == 1
 
 
-def test_a_deleted_run_is_not_found_and_its_words_go_when_space_is_freed(address):
+@pytest.mark.parametrize("order", [("secretplan", "refund"), ("refund", "secretplan")])
+def test_a_deleted_run_is_not_found_and_its_words_go_when_space_is_freed(address, order):
     with History.open(address) as history:
-        gone, kept = fill(history, [said("secretplan")]), fill(history, [said("refund")])
+        runs = {word: fill(history, [said(word)]) for word in order}
+        gone, kept = runs["secretplan"], runs["refund"]
         history.delete(gone)
         assert search_said(history, "secretplan").hits == ()
         history.vacuum()

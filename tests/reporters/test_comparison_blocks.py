@@ -229,3 +229,11 @@ def test_long_names_that_begin_alike_head_their_columns_with_how_they_end():
         ends = {word[-5:] for head in heads for word in head if word[-5:] in ("10-01", "11-01")}
         assert ends == {"10-01", "11-01"}
         assert not any("my-c" in word for head in heads for word in head)
+
+
+def test_a_page_of_partial_scores_and_pass_hat_k_shows_both():
+    scores = [0.0, 0.5, 1.0, 1.0, 1.0, 0.5, 0.0, 1.0] * 6
+    column = {"system": ["new"] * 24 + ["old"] * 24, "task": list("abcdef") * 8}
+    page = render_html(compare(Trials.from_columns(**column, score=scores), ks=[1, 2]))
+    assert "mean score" in page
+    assert "pass^2" in page

@@ -312,12 +312,12 @@ class Guard:
         headers = Headers(scope=scope)
         if (refusal := self._refusal(scope, headers)) is not None:
             return refusal
+        proxied = self.access.trusts(headers.getlist(PROXY))
+        ROOT.set(urlsplit(self.access.public_url).path.rstrip("/") if proxied else "")
         if scope["path"] == ENTRANCE and scope["type"] == "http":
             return await self._entrance(Request(scope, receive))
         cookies = cookie_parser(headers.get("cookie", ""))
         PERSON.set("")
-        proxied = self.access.trusts(headers.getlist(PROXY))
-        ROOT.set(urlsplit(self.access.public_url).path.rstrip("/") if proxied else "")
         if not self.access.knows(cookies.get(self.address.cookie, "")):
             if not proxied:
                 return self.door(None, "This dashboard is open to the person who started it only.")
@@ -371,7 +371,7 @@ class Guard:
         form = await _form(request)
         if form is None or not self.access.enter(form.get("token", "")):
             return self.door(None, "This token is wrong, or was used before.")
-        response = RedirectResponse("/", 303)
+        response = RedirectResponse(url("/"), 303)
         response.set_cookie(
             self.address.cookie, self.access.session, httponly=True, samesite="strict", path="/"
         )

@@ -28,9 +28,7 @@ from passhat.records.transcript import (
 from passhat.records.trial import Outcome, Trial
 
 if TYPE_CHECKING:
-    from passhat.history.database import Row
     from passhat.history.runs import Run
-    from passhat.history.store import History
 
 _TRIAL = ", ".join(f"x.{name}" for name in TRIAL_COLUMNS)
 Record = TypeVar("Record")

@@ -132,7 +132,10 @@ class SqliteDatabase:
         self.insert("spoken_words", ("rowid", "words"), words)
 
     def forget_words(self) -> bool:
-        of_deleted = "SELECT coalesce(max(id), 0) <> count(*) FROM spoken"
+        of_deleted = (
+            "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'spoken'), 0) "
+            "<> (SELECT count(*) FROM spoken)"
+        )
         if not self.full_text or not self.execute(of_deleted).fetchone()[0]:
             return False
         self.execute("INSERT INTO spoken_words (spoken_words) VALUES ('delete-all')")

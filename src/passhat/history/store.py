@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -169,6 +169,8 @@ class History:
                 (status, now(), run.id),
             )
             self._seal(run.id)
+            # What was indexed before it went on: without it, a search knows that some is missing.
+            self.database.execute("DELETE FROM spoken WHERE run = ?", (run.id,))
         with suppress(StoreError):  # a search does it if it fails now
             self.index_transcripts(run.id)
         return self.run_by_id(run.id)
@@ -179,6 +181,10 @@ class History:
             return 0
         count, last = 0, (-1, -1, -1)
         with self.writing():
+            # The row is locked: a search may find the run not indexed at the same moment.
+            there = self.database.execute("UPDATE runs SET key = key WHERE id = ?", (run,))
+            if not there.rowcount:
+                return 0
             self.database.execute("DELETE FROM spoken WHERE run = ?", (run,))
             while rows := self.database.execute(
                 "SELECT system, task, trial, body FROM transcripts WHERE run = ? "
@@ -891,7 +897,9 @@ def pack_trials(trials: Trials) -> bytes:
         values = column if names is None else column.codes
         return names, values.dtype.str, values.tobytes()
 
-    columns = {name: packed(getattr(trials, name)) for name in _KEPT_COLUMNS
+    apart = {"features", "human_labels", "sources"}
+    names = [each.name for each in fields(trials) if each.name not in apart]
+    columns = {name: packed(getattr(trials, name)) for name in names
                if getattr(trials, name) is not None}  # fmt: skip
     columns |= {f"features.{name}": packed(column) for name, column in trials.features.items()}
     return zstd.compress(msgspec.msgpack.encode(columns), level=3)
@@ -914,9 +922,3 @@ def unpack_trials(body: bytes, sources: tuple[Source, ...]) -> Trials:
     features = {name: given.pop(f"features.{name}") for name in FEATURES
                 if f"features.{name}" in given}  # fmt: skip
     return Trials(**given, features=features, sources=sources)
-
-
-_KEPT_COLUMNS = (
-    "system", "task", "trial", "outcome", "score", "seed", "level", "family", "weight",
-    "stated_confidence", "base", "at", "tags", "tools", "error", "started",
-)  # fmt: skip

@@ -466,6 +466,8 @@ def lay_patch(patch: str, view: View, template: Path, scratch: Path) -> None:
     """
     scratch.mkdir()
     names = {name for pair in PATCHED.findall(patch) for name in pair}
+    if outside := [name for name in names if name.startswith("/") or ".." in Path(name).parts]:
+        raise GraderError(f"the patch of the tests names a file outside the work: {outside[0]}")
     for name in names:
         if (template / name).is_file() and not (template / name).is_symlink():
             (scratch / name).parent.mkdir(parents=True, exist_ok=True)
@@ -625,8 +627,10 @@ class Workspaces:
         folder: Path,
         image: Image | None,
     ) -> Path:
-        if image is not None and (image.root / image.inside[1:]).is_dir():
-            given = replace(given, source=image.root / image.inside[1:])
+        if image is not None and (source := image.root / image.inside[1:]).is_dir():
+            if not source.resolve().is_relative_to(image.root.resolve()):
+                raise RunError(f"the folder {image.inside} of the image leads out of it by a link")
+            given = replace(given, source=source)
         await asyncio.to_thread(make_workspace, given, folder)
         try:
             await asyncio.to_thread(add_files, system.add_files, folder)

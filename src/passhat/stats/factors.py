@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import combinations
 from math import comb, sqrt
 
 import numpy as np
@@ -18,8 +19,10 @@ from passhat.arguments import CONFIDENCE, whole_number
 from passhat.dataclass import result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural
+from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, RandomSource, confidence_level, random_generator
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Number, Unavailable
+from passhat.stats.exact_tests import stratified_distribution
 from passhat.stats.numerics import bisect
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.population_bounds import (
@@ -277,9 +280,18 @@ def mix_likeness(one: Sequence[str], other: Sequence[str]) -> float:
     steps = list(counts[0] | counts[1])
     shares = np.array([[count[step] for step in steps] for count in counts], dtype=np.float64)
     shares /= shares.sum(axis=1, keepdims=True)
-    ratio = shares / shares.mean(axis=0)
-    bits = np.where(shares > 0, shares * np.log2(np.where(shares > 0, ratio, 1.0)), 0.0)
-    return float(min(1.0, max(0.0, 1 - bits.sum() / 2)))
+    nats = special.rel_entr(shares, shares.mean(axis=0)).sum()
+    return float(np.clip(1 - nats / np.log(4), 0.0, 1.0))
+
+
+def amount_likeness(values: ArrayLike) -> float:
+    """The smaller over the larger of two amounts, over all pairs; two of nothing are alike.
+
+    >>> amount_likeness([2, 1]), amount_likeness([0, 0, 3])
+    (0.5, 0.3333333333333333)
+    """
+    low, high = np.sort(list(combinations(np.asarray(values, dtype=np.float64), 2))).T
+    return float(np.divide(low, high, out=np.ones(len(high)), where=high > 0).mean())
 
 
 def mean_over_pairs(
@@ -371,11 +383,9 @@ def stratified_exact_test(
     """
     columns = (runs, passes, other_runs, other_passes)
     n, c, m, d = (np.asarray(one, dtype=np.int64) for one in columns)
-    chances = np.ones(1)
-    for own, other, total in zip(n.tolist(), m.tolist(), (c + d).tolist(), strict=True):
-        ways = [comb(own, i) * comb(other, total - i) for i in range(min(own, total) + 1)]
-        chances = np.convolve(chances, np.array(ways, dtype=object) / comb(own + other, total))
-    return float(min(1.0, chances[: int(c.sum()) + 1].sum()))
+    strata = zip((n + m).tolist(), n.tolist(), (c + d).tolist(), strict=True)
+    law = stratified_distribution(strata)
+    return float(min(1.0, law.chance[: int(c.sum()) - law.fewest + 1].sum()))
 
 
 def pass_hat_of_levels(

@@ -44,6 +44,7 @@ from passhat.stats.assurance import (
 )
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 from passhat.stats.factors import LevelTest, level_components, level_test
+from passhat.stats.multiple_testing import holm
 from passhat.stats.population_bounds import grouping
 from passhat.stats.sample_size import (
     GUESSED_ICC,
@@ -232,12 +233,17 @@ def _levels_or_trials(trials: Trials | Tally | None, errors: ErrorPolicy) -> Ite
     if not isinstance(trials, Trials) or trials.at is None:
         return
     options = ReportOptions.checked(ks=None, confidence=CONFIDENCE, errors=errors, seed=0)
-    for name, table in level_tables(trials, options):
-        found = level_components(table.runs, table.passes)
-        if name in _GIVEN or isinstance(found, Unavailable):
+    tables = dict(level_tables(trials, options))
+    tests = {name: level_test(table.runs, table.passes) for name, table in tables.items()}
+    known = {name: one.p_value for name, one in tests.items() if isinstance(one, LevelTest)}
+    corrected = dict(zip(known, holm(list(known.values())).tolist() if known else (), strict=True))
+    for name, table in tables.items():
+        if name in _GIVEN:
             continue
-        test = level_test(table.runs, table.passes)
-        if not isinstance(test, LevelTest) or test.p_value > SIGNIFICANT:
+        found = level_components(table.runs, table.passes)
+        if isinstance(found, Unavailable):
+            continue
+        if corrected.get(name, 1.0) > SIGNIFICANT:
             yield f"levels of {short(name)} are not shown to matter: trials tell as much as levels"
             continue
         tasks, total = len(table.runs), int(table.runs.sum(axis=1).max())

@@ -36,6 +36,7 @@ from passhat.stats.factors import (
     FEWEST_LEVELS,
     FactorEffect,
     LevelTest,
+    amount_likeness,
     factor_effect,
     level_test,
     mean_over_pairs,
@@ -397,6 +398,8 @@ def _apart(table: LevelTable) -> dict[str, dict[str, float]]:
 
 # Wordings that may ask for something else: the agents are not to blame for those.
 
+_WORDING = "wording"
+
 
 def wording_notes(trials: Trials, options: ReportOptions) -> tuple[str, ...]:
     """Of the wordings of tasks: those that no person reviewed, and those that every agent fails.
@@ -404,7 +407,7 @@ def wording_notes(trials: Trials, options: ReportOptions) -> tuple[str, ...]:
     A wording is suspect if each of several agents mostly passes the task as it is and mostly fails
     it so worded, by more than chance (exact, Holm over all wordings).
     """
-    if trials.at is None or not any(word.startswith(_WORDING) for word in trials.words("at")):
+    if trials.at is None or not any(word.startswith(f"{_WORDING}=") for word in trials.words("at")):
         return ()
     notes, suspects = [], _suspect_wordings(trials, options)
     if suspects:
@@ -415,7 +418,7 @@ def wording_notes(trials: Trials, options: ReportOptions) -> tuple[str, ...]:
     plain = set(trials.at_reference().tasks)
     worded = np.zeros(len(trials), dtype=bool)
     for word in trials.words("at"):
-        worded |= trials.has_word("at", word) & word.startswith(_WORDING)
+        worded |= trials.has_word("at", word) & word.startswith(f"{_WORDING}=")
     unread = worded & trials.has_word("tags", NOT_REVIEWED)
     counts = [len(set(trials.take(rows).tasks) - plain) for rows in (unread, worded)]
     if counts[0]:
@@ -424,15 +427,12 @@ def wording_notes(trials: Trials, options: ReportOptions) -> tuple[str, ...]:
     return tuple(notes)
 
 
-_WORDING = "wording="
-
-
 def _suspect_wordings(trials: Trials, options: ReportOptions) -> list[str]:
     """The tasks in a wording that every agent fails while it passes the task as it is."""
     counted: dict[tuple[str, str], list[tuple[int, int, int, int]]] = {}
     for system in trials.systems:
         for name, table in level_tables(trials.where(system=system), options):
-            if f"{name}=" != _WORDING:
+            if name != _WORDING:
                 continue
             for row, task in enumerate(table.names):
                 for place in range(1, len(table.levels)):
@@ -447,7 +447,7 @@ def _suspect_wordings(trials: Trials, options: ReportOptions) -> list[str]:
         return []
     tests = holm([stratified_exact_test(*rows) for rows in found.values()]).tolist()
     return [
-        f"{short(task)} [{_WORDING}{short(level)}]"
+        f"{short(task)} [{_WORDING}={short(level)}]"
         for ((task, level), (n, c, m, d)), p in zip(found.items(), tests, strict=True)
         if p <= SIGNIFICANT and (2 * c < n).all() and (2 * d > m).all()
     ]
@@ -478,10 +478,10 @@ def measure_hal(
     """HAL's metrics, where trials state their confidence or took place under conditions."""
     if trials is None:
         return {}
-    safety = _safety(trials.at_reference(), options)
+    own = trials.at_reference()
+    safety = _safety(own, options)
     if trials.stated_confidence is None and not factors and not safety:
         return {}
-    own = trials.at_reference()
     found = {
         "consistency_outcome": _consistency(own, options),
         **_path_consistency(own, options),
@@ -558,22 +558,21 @@ def _resource_consistency(trials: Trials, options: ReportOptions) -> dict[str, H
     for rows in _by_task(trials, ended):
         ratios, spreads = [], []
         for column in columns:
-            values = column[rows]
-            values = values[values > 0]  # neither nan nor nothing
-            if len(values) < 2:
-                continue
-            one, other = np.triu_indices(len(values), 1)
-            of_two = values[one] / values[other]
-            ratios.append(float(np.minimum(of_two, 1 / of_two).mean()))
-            spreads.append(float(values.std(ddof=1) / values.mean()))
+            known = column[rows][~np.isnan(column[rows])]
+            if len(known) > 1 and known.any():  # a resource that no trial uses tells nothing
+                ratios.append(amount_likeness(known))
+            if len(used := known[known > 0]) > 1:  # HAL leaves out what a trial did not use
+                spreads.append(float(used.std(ddof=1) / used.mean()))
         if ratios:
             sums.append(float(np.mean(ratios)))
             pairs.append(1)
+        if spreads:
             by_hal.append(float(np.exp(-np.mean(spreads))))
     if not sums:
         return {}
     number = mean_over_pairs(sums, pairs, confidence=options.confidence)
-    return {"consistency_resource": HalMetric(number=number, hal_value=float(np.mean(by_hal)))}
+    value = float(np.mean(by_hal)) if by_hal else None
+    return {"consistency_resource": HalMetric(number=number, hal_value=value)}
 
 
 def _safety(trials: Trials, options: ReportOptions) -> dict[str, HalMetric]:

@@ -898,9 +898,9 @@ def _place(difference: float, reach: float) -> float:
 
 
 def _about(comparison: Comparison, k: int) -> Comparison:
-    """The comparison as if pass^k had been asked for."""
+    """The comparison as if pass^k had been asked for, or the mean score with k = 0."""
     made = comparison.provenance
-    asked = replace(made, options=replace(made.options, ks=(k,)))
+    asked = replace(made, options=replace(made.options, ks=(k,) if k else ()))
     return replace(comparison, provenance=asked)
 
 
@@ -974,8 +974,9 @@ def task_moves(comparison: Comparison, links: TranscriptLinks) -> list[TaskMoves
     A task got worse or better if it flipped, or if its own test shows it.
     """
     first, second = called(comparison)
-    far = [task for task in comparison.tasks if task.flip or task.answer in ("better", "worse")]
-    near = [task for task in comparison.tasks if task not in far]
+    far, near = list[TaskDifference](), list[TaskDifference]()
+    for task in comparison.tasks:
+        (far if task.flip or task.answer in ("better", "worse") else near).append(task)
     worse = [task for task in far if task.difference < 0]
     better = [task for task in far if task.difference >= 0]
     moved = [task for task in near if abs(task.difference) > _ROUNDING]
@@ -984,21 +985,22 @@ def task_moves(comparison: Comparison, links: TranscriptLinks) -> list[TaskMoves
     never = sum(not t.first[0] and not t.second[0] for t in still)
     kept = f"{always:,} passed every trial of both, {never:,} none of either." if still else ""
     flips = all(task.flip for task in far)
-    mostly = f"Mostly passing with {{}} and mostly failing with {{}}. {_proof(comparison, far)}"
+    proof = _proof(comparison, far)
+    mostly = f"Mostly passing with {{}} and mostly failing with {{}}. {proof}"
     groups = (
-        (worse, "got worse", mostly.format(second, first) if flips else _proof(comparison, far)),
-        (better, "got better", mostly.format(first, second) if flips else _proof(comparison, far)),
-        (moved, "moved by less", "Within noise, task by task."),
-        (still, "did not move", kept),
+        (worse, "got worse", mostly.format(second, first) if flips else proof, True),
+        (better, "got better", mostly.format(first, second) if flips else proof, True),
+        (moved, "moved by less", "Within noise, task by task.", False),
+        (still, "did not move", kept, False),
     )
     return [
         TaskMoves(
             title=f"{plural(len(tasks), 'task')} {what}",
             text=text.strip(),
             rows=[_move(comparison, task, links) for task in by_movement(tasks)],
-            is_open=tasks in (worse, better) and bool(tasks),
+            is_open=is_open,
         )
-        for tasks, what, text in groups
+        for tasks, what, text, is_open in groups
         if tasks
     ]
 
