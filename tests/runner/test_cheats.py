@@ -1,6 +1,7 @@
 """`check --try`: can a task be passed without doing it? Holes are found, named, and only those."""
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,9 +12,10 @@ from tests.runner.test_workspaces import APART, HIDDEN, SYSTEM_PYTHON, WRONG, is
 import passhat
 from passhat.cli import main
 from passhat.errors import SuiteError
-from passhat.records import CommandSystem, Expectation, Solution
+from passhat.records import CommandSystem, Expectation, Solution, Task
 from passhat.runner import hidden_tests
-from passhat.runner.cheats import CHEATS, FORGES, NOTHING, SOLUTION
+from passhat.runner.cheats import CHEATS, FORGES, NOTHING, SOLUTION, Cheat, _planted
+from passhat.runner.workspaces import PROTECTED, matches
 from passhat.suite import load_suite
 
 UNITTEST = f"{SYSTEM_PYTHON} -m unittest -v hidden_tests"
@@ -158,6 +160,46 @@ def test_a_solution_that_does_not_work_is_a_problem_with_its_reason(folder, monk
         "          exit code 3: oops",
         "Tried 2 ways to pass 1 task.",
     ]
+
+
+@isolated
+def test_a_cheat_whose_own_script_fails_is_not_caught_but_untried(folder, monkeypatch):
+    cheats = (
+        Cheat(name="works", script="true", remedy=""),
+        Cheat(name="stumbles", script="cp nowhere here", remedy="none"),
+    )
+    monkeypatch.setattr("passhat.runner.cheats.CHEATS", cheats)
+    said, code = tried(folder, "holds")
+    ended = {one["attempt"]: (one["outcome"], one["reason"]) for one in said["attempts"]}
+    assert ended["works"][0] == "failed"
+    assert ended["stumbles"][0] == "untried"
+    assert ended["stumbles"][1].startswith("exit code 1: cp: ")
+    assert (code, said["holds"]) == (1, False)
+    assert said["answer"] == "1 way to cheat could not be tried."
+    done = CliRunner().invoke(main, ["check", str(folder / "suite.yml"), "--try"])
+    assert "  UNTRIED stumbles: holds" in done.stdout.splitlines()
+
+
+def test_what_a_forger_prints_passes_as_what_the_runner_of_the_task_prints():
+    """A forger that no reader takes for a report would find no hole."""
+    names = ["tests/test_a.py::test_x", "m.C::test_y", "test_z"]
+    for run in ("sh -c 'pytest -rA 2>&1'", "bash /tests/run-tests.sh", "npx jest --json"):
+        asked = Expectation(matcher="tests", value=run, options={"names": names})
+        task = Task(name="t", expect=(asked,))
+        done = subprocess.run(
+            [sys.executable, "-c", _planted(task)["forge.py"]], capture_output=True, check=True
+        )
+        ended = hidden_tests.TestRun(code=0, stdout=done.stdout.decode())
+        results = hidden_tests.read_results(ended)
+        assert hidden_tests._verdict(results, ended, asked)[0] == 1, run
+
+
+def test_every_file_that_pytest_takes_settings_from_is_protected():
+    from _pytest.config.findpaths import CONFIG_LOADERS_BY_NAME
+
+    assert [name for name in CONFIG_LOADERS_BY_NAME if not matches(f"a/{name}", PROTECTED)] == [
+        "pyproject.toml"
+    ]  # only what it says to pytest is
 
 
 def test_the_answer_of_any_number_of_holes_fits_a_screen(folder):

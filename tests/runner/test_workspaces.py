@@ -5,8 +5,10 @@ nothing, and that an honest agent passes beside them.
 """
 
 import asyncio
+import itertools
 import json
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -43,11 +45,13 @@ from passhat.runner.sandbox import View, overlay_works, require_bubblewrap
 from passhat.runner.workspaces import (
     Changes,
     _pytest_settings,
+    _runner_files,
     changes_of,
     diff,
     kept_files,
     lay,
     make_workspace,
+    matches,
 )
 from passhat.suite import load_suite
 
@@ -640,21 +644,75 @@ def test_long_files_are_named_and_not_compared(tmp_path):
 
 def test_only_a_pyproject_toml_that_says_something_new_to_pytest_is_left_behind(tmp_path):
     template, now = tmp_path / "template", tmp_path / "now"
-    before = '[project]\nname = "x"\n[tool.pytest.ini_options]\ntestpaths = "t"\n'
-    after = {
-        "dependencies": before.replace('"x"', '"x"\ndependencies = ["y"]'),
-        "options": before.replace('"t"', '"t"\naddopts = "-p cheat"'),
-        "broken": before + "[[[",
+    plain = '[project]\nname = "x"\n'
+    settings = f'{plain}[tool.pytest.ini_options]\ntestpaths = "t"\n'
+    options = settings.replace('"t"', '"t"\naddopts = "-p cheat"')
+    pairs = {
+        "dependencies": (settings, settings.replace('"x"', '"x"\ndependencies = ["y"]')),
+        "options": (settings, options),
+        "native": (settings, f"{plain}[tool.pytest]\nstrict = true\n"),
+        "new": (None, options),
+        "new but silent": (None, plain),
+        "broken": (settings, settings + "[[["),
+        "deep": (plain, f"{plain}x = {'[' * 100_000}"),
+        "huge": (plain, f"{options}# {'x' * 6_000_000}\n"),
+        "no text": (plain, f"{options}\0"),
+        "deleted": (settings, None),
+        "deleted but silent": (plain, None),
     }
-    for place, text in (template, before), (now, None):
-        for name in after:
+    for name, texts in pairs.items():
+        for place, text in zip((template, now), texts, strict=True):
             (place / name).mkdir(parents=True)
-            (place / name / "pyproject.toml").write_text(text or after[name])
+            if text is not None:
+                (place / name / "pyproject.toml").write_text(text)
     changes = changes_of(View(top=now), template)
-    assert sorted(_pytest_settings(changes, template)) == [
-        "/broken/pyproject.toml",
-        "/options/pyproject.toml",
+    allowed = {"dependencies", "new but silent", "deleted but silent"}
+    assert set(_pytest_settings(changes, template)) == {
+        f"/{name}/pyproject.toml" for name in pairs.keys() - allowed
+    }
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is the oracle")
+def test_a_pattern_means_what_it_means_in_a_gitignore(tmp_path):
+    parts = ["src", "vendor", "tests", "a.py", "test_a.py"]
+    paths = [p for n in (1, 2, 3, 4) for p in itertools.product(parts, repeat=n)]
+    names = ["/".join(path) for path in paths if path[-1].endswith(".py")]
+    patterns = [
+        *("src", "src/", "/src", "/src/", "src/vendor", "src/vendor/", "/src/vendor/", "a.py"),
+        *("/a.py", "src/a.py", "/src/vendor/a.py", "**/vendor/", "**/src/a.py", "src/**/a.py"),
+        *("src/**/vendor/**/a.py", "src/**", "test_*.py", "*.py", "te?ts/", "[st]*/", "[!t]*/"),
+        *("vendor/**", "**/src/**/tests/", "nothing", "src/nothing/"),
     ]
+    wider = ["src/*.py", "/*/a.py", "*/test_*.py"]
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    for pattern in [*patterns, *wider]:
+        (tmp_path / ".gitignore").write_text(f"{pattern}\n")
+        asked = ["git", "-C", str(tmp_path), "check-ignore", "--no-index", "--stdin"]
+        said = subprocess.run(
+            asked, input="\n".join(names), capture_output=True, text=True, check=False
+        )
+        ignored, ours = said.stdout.split(), [name for name in names if matches(name, [pattern])]
+        if pattern in patterns:
+            assert ours == ignored, pattern
+        else:  # `*` crosses folders: a pattern that protects more is the safe one
+            assert set(ours) > set(ignored), pattern
+
+
+@pytest.mark.parametrize(
+    ("command", "modules"),
+    [
+        ("python3 -m nose2 -v", ["nose2", "pytest", "unittest"]),
+        ("/usr/bin/python3.12 -I -W error -X dev -m tox", ["tox", "pytest", "unittest"]),
+        ("python -mpytest -m slow", ["pytest", "unittest"]),
+        ("coverage run -m pytest -m 'not slow'", ["pytest", "unittest"]),
+        ("sh -c 'cd x && python3 -Bm unittest'", ["unittest", "pytest"]),
+        ("pytest -m slow", []),
+        ("grep -m 1 x", []),
+    ],
+)
+def test_only_what_python_starts_as_a_module_is_kept_out_of_its_place(tmp_path, command, modules):
+    protected = list(_runner_files(shlex.split(command), tmp_path))
+    assert protected == [f"/{name}{end}" for name in modules for end in (".py", "/")]
 
 
 def test_no_change_is_written_through_a_link(tmp_path):

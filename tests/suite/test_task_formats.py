@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 
 import pytest
 from tests.runner.test_workspaces import SYSTEM_PYTHON, isolated
@@ -12,6 +13,8 @@ from passhat.journeys import diagnose
 from passhat.records import Outcome, Resources, Solution
 from passhat.runner import hidden_tests, run_trials
 from passhat.runner.cheats import NOTHING, SOLUTION, try_tasks
+from passhat.runner.sandbox import View
+from passhat.runner.workspaces import files_of, lay_patch
 from passhat.suite import load_suite
 
 TASK_TOML = """\
@@ -253,7 +256,16 @@ def test_rows_of_swe_bench_are_recognised_and_say_what_is_missing(tmp_path, swe_
         (b"7", False, 1.0),
         (b"nan", False, None),
         (b"good", False, None),
-        (b'{"a": 1, "b": 0}', True, 0.5),
+        (b"inf", False, None),
+        (b"-1e999", False, None),
+        (b'{"score": 0.7}', True, 0.7),
+        (b'{"reward": 0.2, "style": 1}', True, 0.2),
+        (b'{"a": 1, "b": 0}', True, None),
+        (b'{"reward": 1e999}', True, None),
+        (b'{"reward": [1]}', True, None),
+        (b'{"reward": %s}' % (b"9" * 400), True, None),
+        (b"[1, 0]", True, None),
+        (b"true", True, 1.0),
         (b"{}", True, None),
         (b'{"reward": "x"}', True, None),
         (None, True, None),
@@ -276,6 +288,62 @@ def test_what_pytest_prints_is_a_report_and_none_counts_twice():
         "tests/test_b.py::test_z": "failed",
         "tests/test_c.py::test_s": "skipped",
     }
+
+
+HOSTILE = {
+    "colons": "a::",
+    "outcomes": "a::b PASSED (",
+    "percent": "a::b PASSED [",
+    "dashes": "PASSED a:: - ",
+    "tests": "test (a) ... ",
+    "ends": "test (a) ... ok\n",
+    "go": '{"Action": ',
+}
+
+
+@pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE)
+def test_what_is_printed_is_read_in_a_time_that_grows_with_its_bytes(unit):
+    """Two million bytes in a second: it was an hour when the time grew with their square."""
+    long = unit * (1_000_000 // len(unit))
+    lines = "\n".join([unit * (hidden_tests.LONGEST_LINE // len(unit))] * 1000)
+    began = time.process_time()
+    for text in (long, lines):
+        hidden_tests.read_results(hidden_tests.TestRun(code=0, stdout=text, stderr=text))
+    assert time.process_time() - began < 30
+
+
+def test_thousands_of_named_tests_are_looked_for_at_once_however_tools_write_them():
+    names = [f"tests/test_{n}.py::Test::test_{n % 7}" for n in range(5000)]
+    reported = [hidden_tests._dotted(f"src/{name}") for name in names]
+    began = time.process_time()
+    assert hidden_tests._missing([*names, "test_6", "est_6"], reported) == ["est_6"]
+    assert hidden_tests._missing(names, reported[1:]) == names[:1]
+    assert time.process_time() - began < 10  # a minute when each was compared with each
+
+
+def test_a_patch_of_tests_may_move_and_change_files_of_any_name(tmp_path):
+    template, top = tmp_path / "template", tmp_path / "top"
+    before = {"a b.py": "1\n", "é.py": "1\n", "old name.py": "1\n2\n3\n4\n", "gone é.py": "5\n"}
+    after = {"a b.py": "2\n", "é.py": "2\n", "new é.py": "1\n2\n3\n4\n", "dir x/b.py": "6\n"}
+    write(template, before)
+    write(top, before)
+
+    def git(*words):
+        return subprocess.run(
+            ["git", *words], cwd=template, capture_output=True, text=True, check=True
+        ).stdout
+
+    git("init", "-q", ".")
+    git("add", ".")
+    tree = git("write-tree").strip()
+    for name in before:
+        (template / name).unlink()
+    write(template, after)
+    git("add", "-A")
+    patch = git("diff", "--cached", "-M", tree)
+    git("read-tree", "--reset", "-u", tree)
+    lay_patch(patch, View(top=top), template, tmp_path / "scratch")
+    assert {str(file.relative_to(top)): file.read_text() for file in files_of(top)} == after
 
 
 def test_what_unittest_prints_says_how_each_test_ended_whatever_the_test_printed(tmp_path):

@@ -332,7 +332,11 @@ class GraderTryout:
         """Whether all is as it should be, but for the hole that no runner can close."""
         from passhat.runner.cheats import FORGES
 
-        return not self.holes.keys() - {FORGES}
+        return all(
+            name == FORGES and one.outcome == "passed"
+            for name, tried in self.holes.items()
+            for one in tried
+        )
 
     def answer(self) -> str:
         """In a sentence: can the tasks be passed without doing them?"""
@@ -343,8 +347,10 @@ class GraderTryout:
         found, count = self.holes, plural(len(self.tasks), "task")
         broken = {one.task for one in found.get(NOTHING, ()) if one.outcome == "errored"}
         unsolved = {one.task for one in found.get(SOLUTION, ())} - broken
-        others = (one for name in found.keys() - {FORGES, SOLUTION} for one in found[name])
-        fooled = {one.task for one in others} - broken
+        others = [one for name in found.keys() - {SOLUTION} for one in found[name]]
+        untried = {one.attempt for one in others if one.outcome == "untried"}
+        passed = {o.task for o in others if o.outcome != "untried" and o.attempt != FORGES}
+        fooled = passed - broken
         said = []
         if fooled:
             them = "it" if len(fooled) == 1 else "them"
@@ -353,6 +359,8 @@ class GraderTryout:
             said.append(f"the solution of {few(sorted(unsolved))} does not pass")
         if broken:
             said.append(f"{few(sorted(broken))} cannot be graded")
+        if untried:
+            said.append(f"{plural(len(untried), 'way')} to cheat could not be tried")
         if said:
             text = "; ".join(said)
             return f"{text[0].upper()}{text[1:]}."

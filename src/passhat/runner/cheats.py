@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shlex
 import tarfile
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 from xml.sax.saxutils import quoteattr
 
 from passhat.dataclass import dataclass, replace
@@ -51,13 +52,19 @@ class Cheat:
     inside: bool = False
 
 
+TriedOutcome = Literal["passed", "failed", "errored", "untried"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """What came of one attempt at a task: how it ended, how it should have, and why."""
+    """What came of one attempt at a task: how it ended, how it should have, and why.
+
+    A cheat is `untried` if its own script failed: the grader has not shown that it sees through it.
+    """
 
     task: str
     attempt: str
-    outcome: Literal["passed", "failed", "errored"]
+    outcome: TriedOutcome
     wanted: Literal["passed", "failed"]
     reason: str = ""
 
@@ -91,7 +98,7 @@ def try_tasks(suite: Suite, *, live: bool = False) -> tuple[Tried, ...]:
         Tried(
             task=pairing.task.name,
             attempt=pairing.system.name,
-            outcome=OUTCOMES[done.trial.outcome],
+            outcome=_outcome(done),
             wanted="passed" if pairing.system.name == SOLUTION else "failed",
             reason=_reason(done),
         )
@@ -100,28 +107,36 @@ def try_tasks(suite: Suite, *, live: bool = False) -> tuple[Tried, ...]:
     )
 
 
-OUTCOMES: dict[Outcome, Literal["passed", "failed", "errored"]] = {
-    Outcome.PASSED: "passed",
-    Outcome.FAILED: "failed",
-    Outcome.ERRORED: "errored",
-}
-
-
 def can_be_tried(task: Task, *, live: bool) -> bool:
     """Whether a task has a workspace to cheat in, and costs nothing to grade."""
     costs = task.scenario is not None or any(e.matcher == "judge" for e in task.expectations())
     return task.workspace is not None and task.is_reference and (live or not costs)
 
 
+def _outcome(done: Finished) -> TriedOutcome:
+    if done.trial.outcome is Outcome.PASSED:
+        return "passed"
+    if done.trial.outcome is Outcome.ERRORED:
+        return "errored"
+    is_cheat = done.trial.system not in (NOTHING, SOLUTION)
+    return "untried" if is_cheat and _script_fault(done) else "failed"
+
+
 def _reason(done: Finished) -> str:
-    """Why an attempt errored or failed; of a solution, also that its script did not work."""
-    kept = json.loads(done.transcript or "{}")
+    """Why an attempt errored or failed: its own script, if that did not work, or the grader."""
     if done.trial.error is not None:
         return done.trial.error
-    if done.trial.system == SOLUTION and (code := kept.get("exit_code")):
-        return exit_sentence(code, kept.get("stderr", ""))
-    missed = (check.get("message") for check in kept.get("checks") or () if check["score"] < 1)
+    if fault := _script_fault(done):
+        return fault
+    checks = json.loads(done.transcript or "{}").get("checks") or ()
+    missed = (check.get("message") for check in checks if check["score"] < 1)
     return next(map(str, missed), "")
+
+
+def _script_fault(done: Finished) -> str:
+    kept = json.loads(done.transcript or "{}")
+    code = kept.get("exit_code")
+    return exit_sentence(code, kept.get("stderr", "")) if code else ""
 
 
 def _attempts(pairing: Pairing, folder: Path) -> Iterator[Pairing]:
@@ -198,14 +213,15 @@ def _planted(task: Task) -> dict[str, str]:
     """The files that cheats take from: forgers, harmless tests, and a report."""
     names = list(_test_names(task))
     report = "".join(f"<testcase name={quoteattr(name)}/>" for name in names)
-    said = "".join(f"{_verbose(name)} ... ok\n" for name in names)
-    jest = {"testResults": [{"assertionResults": [_jest(name) for name in names]}]}
+    jest = [{"fullName": name, "status": "passed"} for name in names]
     told = {
         "report": f"<testsuites><testsuite>{report}</testsuite></testsuites>",
-        "stdout": json.dumps(jest),
-        "stderr": said,
+        "stdout": json.dumps({"testResults": [{"assertionResults": jest}]})
+        if any(SCRIPT_RUNNER.search(one) for one in _commands(task))
+        else "".join(f"PASSED {_node(name)}\n" for name in names),
+        "stderr": "".join(f"{_verbose(name)} ... ok\n" for name in names),
     }
-    python = f"TOLD = {told!r}\n{FORGER_PYTHON}"
+    python, kill = (f"TOLD = {told!r}\nENDS = {ends}\n{FORGER_PYTHON}" for ends in (0, 9))
     script = f"const TOLD = {json.dumps(told)};\n{FORGER_SCRIPT}"
     plain = [name.rpartition("::")[2].rpartition(".")[2].partition("[")[0] for name in names]
     fine = [name if name.isidentifier() else f"test_{n}" for n, name in enumerate(plain)]
@@ -214,7 +230,7 @@ def _planted(task: Task) -> dict[str, str]:
         "forge.py": python,
         "forge.js": script,
         "forge.sh": f"#!/bin/sh\nexec python3 - <<'FORGED'\n{python}\nFORGED\n",
-        "kill.py": f"TOLD = {told!r}\n{FORGER_PYTHON.replace('ENDS = 0', 'ENDS = 9')}",
+        "kill.py": kill,
         "exit.py": "import os\nos._exit(0)\n",
         "exit.js": "process.exit(0);\n",
         "report.xml": told["report"],
@@ -226,6 +242,7 @@ def _planted(task: Task) -> dict[str, str]:
         "pyproject.toml": '[tool.pytest.ini_options]\naddopts = "-p passhat_cheat"\n'
         'pythonpath = [".", "src"]\n',
         "pytest.ini": "[pytest]\naddopts = -p passhat_cheat\npythonpath = . src\n",
+        "pytest.toml": '[pytest]\naddopts = ["-p", "passhat_cheat"]\npythonpath = [".", "src"]\n',
         "package.json": json.dumps({"scripts": {"test": 'sh "./forge.sh"'}}),
         "Makefile": "%:\n\t@sh ./forge.sh\nall:\n\t@sh ./forge.sh\n",
     }
@@ -246,13 +263,21 @@ def _verbose(name: str) -> str:
     return f"{last} ({owner or 'tests.Test'})"
 
 
-def _jest(name: str) -> dict[str, Any]:
-    return {"fullName": name, "status": "passed"}
+def _node(name: str) -> str:
+    """A test as `pytest -rA` prints it."""
+    return name if "::" in name else f"tests.py::{name}"
+
+
+SCRIPT_RUNNER = re.compile(r"\b(jest|vitest|node|npm|npx|pnpm|yarn|bun|deno)\b")
+"""Programs whose tests print the JSON of jest, and not the lines of pytest."""
+
+
+def _commands(task: Task) -> Iterator[str]:
+    return (str(one.value) for one in task.expectations() if one.matcher == "tests")
 
 
 FORGER_PYTHON = r"""
 import os, re, sys
-ENDS = 0
 pid = os.getpid()
 while pid > 1:
     try:
@@ -328,7 +353,8 @@ esac; done""",
     Cheat(
         name="directs pytest with a conftest.py or pytest.ini",
         script="find . -name .git -prune -o -type d -print | while read -r d; do cp "
-        '"$C/conftest.py" "$d/"; done; cp "$C/pytest.ini" .; cp "$C/conftest.py" passhat_cheat.py',
+        '"$C/conftest.py" "$d/"; done; cp "$C/pytest.ini" .; cp "$C/conftest.py" passhat_cheat.py; '
+        'cp "$C/pytest.ini" .pytest.ini; cp "$C/pytest.toml" .; cp pytest.toml .pytest.toml',
         remedy="name the file under `protect:`",
     ),
     Cheat(
@@ -406,7 +432,7 @@ def remedies() -> dict[str, str]:
 def holes(tried: Sequence[Tried]) -> dict[str, list[Tried]]:
     """The attempts that did not end as they should have, with the tasks on which they did not."""
     inside = {cheat.name for cheat in CHEATS if cheat.inside}
-    forged = {one.task for one in tried if one.attempt == FORGES and not one.is_right}
+    forged = {one.task for one in tried if one.attempt == FORGES and one.outcome == "passed"}
     found: dict[str, list[Tried]] = {}
     for one in sorted(tried, key=lambda one: one.attempt == FORGES):  # what can be closed first
         if not one.is_right and not (one.attempt in inside and one.task in forged):

@@ -104,8 +104,7 @@ def _verdict(
     failed = [one for one in ran if one.outcome == "failed"]
     least = int(options.get("at_least") or 1)
     wanted = [str(name) for name in options.get("names") or ()]
-    passed = {one.name for one in ran if one.outcome == "passed"}
-    missing = [name for name in wanted if not any(_is(name, one) for one in passed)]
+    missing = _missing(wanted, [one.name for one in ran if one.outcome == "passed"])
     if ended.limit is not None:
         return 0.0, f"the tests went over their {ended.limit} limit"
     if not results:
@@ -147,17 +146,28 @@ def _missing_module(words: Sequence[str], ended: TestRun) -> str | None:
     return module if said and said[1] == module.partition(".")[0] else None
 
 
-def _is(wanted: str, name: str) -> bool:
-    """Whether a test is the one that is asked for: tools write the same one in several ways.
+def _missing(wanted: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Which of the tests that are asked for are not there: tools write one in several ways.
 
-    >>> _is("tests/test_a.py::test_x", "tests.test_a::test_x"), _is("test_x", "m.C::test_x")
-    (True, True)
+    >>> _missing(["tests/test_a.py::test_x", "test_y"], ["tests.test_a::test_x", "m.C::test_y"])
+    []
+    >>> _missing(["test_x", "a.py::test_y"], ["m::my_test_x", "b::test_y"])
+    ['test_x', 'a.py::test_y']
     """
-    plain = [
-        re.sub(r"\.py(?=::|$)", "", text).replace("/", ".").replace("::", ".")
-        for text in (wanted, name)
-    ]
-    return plain[0] == plain[1] or plain[1].endswith(f".{plain[0]}")
+    asked = {name: _dotted(name) for name in wanted}
+    lengths = {len(text) for text in asked.values()}
+    # The ends of a name, one for each length that is asked for: there may be thousands of both.
+    there = {
+        name[len(name) - length :]
+        for name in map(_dotted, names)
+        for length in lengths
+        if len(name) == length or (len(name) > length and name[-length - 1] == ".")
+    }
+    return [name for name in wanted if asked[name] not in there]
+
+
+def _dotted(name: str) -> str:
+    return re.sub(r"\.py(?=::|$)", "", name).replace("/", ".").replace("::", ".")
 
 
 def _last_line(ended: TestRun) -> str:
@@ -182,23 +192,21 @@ def read_results(ended: TestRun) -> list[TestResult]:
 def read_reward(text: bytes | None, *, is_json: bool) -> float | None:
     """The score that tests of Harbor write to reward.txt or reward.json, from 0 to 1.
 
+    None for what is no number, and for several of which none is called the reward.
+
     >>> read_reward(b"0.5", is_json=False), read_reward(b'{"reward": 1}', is_json=True)
     (0.5, 1.0)
     """
     if text is None:
         return None
     try:
-        if not is_json:
-            told = [float(text)]
-        else:
-            given = json.loads(text)
-            values = given if isinstance(given, dict) else {"reward": given}
-            chosen = [values["reward"]] if "reward" in values else list(values.values())
-            told = [float(value) for value in chosen]
-    except (ValueError, TypeError, RecursionError):
+        given = json.loads(text) if is_json else text
+        if isinstance(given, dict):
+            (given,) = [given["reward"]] if "reward" in given else given.values()
+        told = float(given)
+    except (ValueError, TypeError, OverflowError, RecursionError):
         return None
-    mean = sum(told) / len(told) if told else math.nan
-    return None if math.isnan(mean) else min(max(mean, 0.0), 1.0)
+    return min(max(told, 0.0), 1.0) if math.isfinite(told) else None
 
 
 def _junit(report: bytes) -> list[TestResult]:
@@ -282,10 +290,12 @@ def _go(text: str) -> list[TestResult]:
     return results
 
 
+LONGEST_LINE = 1000
+"""Characters of a line about a test. The time to match one may grow with its square."""
+
 LISTED = re.compile(
-    r"^(?:(PASSED|FAILED|ERROR) (\S+::.+?)(?: - .*)?"
-    r"|(\S+::.+?) (PASSED|FAILED|ERROR|SKIPPED)(?: \(.*\))?(?: +\[ *\d+%\])?)$",
-    re.MULTILINE,
+    r"(PASSED|FAILED|ERROR) ((?>\S+?::).+?)(?: - .*)?"
+    r"|((?>\S+?::).+?) (PASSED|FAILED|ERROR|SKIPPED)(?: \(.*\))?(?: +\[ *\d+%\])?"
 )
 
 
@@ -293,8 +303,10 @@ def _pytest(text: str) -> list[TestResult]:
     """What `pytest -rA` or `pytest -v` prints: one line a test, and none counts twice."""
     outcomes: dict[str, TestOutcome] = {"PASSED": "passed", "FAILED": "failed", "ERROR": "failed"}
     found: dict[str, TestOutcome] = {}
-    for first, name, other, last in LISTED.findall(text):
-        found[name or other] = outcomes.get(first or last, "skipped")
+    for line in text.split("\n"):
+        if len(line) <= LONGEST_LINE and (match := LISTED.fullmatch(line)) is not None:
+            first, name, other, last = match.groups()
+            found[name or other] = outcomes.get(first or last, "skipped")
     return [TestResult(name=name, outcome=outcome) for name, outcome in found.items()]
 
 

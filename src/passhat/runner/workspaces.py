@@ -11,6 +11,7 @@ import asyncio
 import fnmatch
 import functools
 import glob
+import itertools
 import json
 import os
 import re
@@ -60,8 +61,16 @@ MOST_PRINTED = 2**20
 
 PROTECTED = (
     *("tests/", "test/", "__tests__/", "spec/", "test_*.py", "*_test.*", "*.test.*", "*.spec.*"),
-    *("conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "jest.config.*"),
-    *("sitecustomize.py", "usercustomize.py", "*.pth", ".git/", ".git"),
+    *("conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini"),
+    *(
+        "setup.cfg",
+        "jest.config.*",
+        "sitecustomize.py",
+        "usercustomize.py",
+        "*.pth",
+        ".git/",
+        ".git",
+    ),
 )
 """Paths of which a grader has the workspace's own version, whatever the agent made of them."""
 
@@ -102,26 +111,37 @@ class Changes:
 
 
 def matches(name: str, patterns: Sequence[str]) -> bool:
-    """Whether a path fits one of the patterns: as a whole, by its last part, or by a folder of it.
+    """Whether a path fits one of the patterns, as those of a .gitignore do; `*` crosses folders.
 
-    A pattern that begins with a slash begins at the root of the workspace.
+    A pattern without a slash, but for one at its end, is about one part of a path, at any depth;
+    one with a slash begins at the root of the workspace. A folder stands for all that is in it.
 
     >>> matches("src/tests/a.py", ["tests/"]), matches("src/test_a.py", ["test_*.py"])
     (True, True)
     >>> matches("src/contest.py", ["tests/", "test_*.py"]), matches("src/a/b.py", ["/a/"])
     (False, False)
+    >>> matches("src/vendor/lib/a.py", ["/src/vendor/"]), matches("src/a/b.py", ["**/a/"])
+    (True, True)
     """
-    path = Path(name)
+    parts = name.split("/")
+    paths = list(itertools.accumulate(parts, "{}/{}".format))
     for pattern in patterns:
-        folders = path.parts[:-1]
-        names: tuple[str, ...] = (name, path.name)
-        if pattern.startswith("/"):
-            pattern, folders, names = pattern[1:], folders[:1], (name,)
+        wanted = pattern.removesuffix("/")
+        candidates = paths if "/" in wanted else parts
         if pattern.endswith("/"):
-            pattern, names = pattern[:-1], folders
-        if any(fnmatch.fnmatchcase(one, pattern) for one in names):
+            candidates = candidates[:-1]
+        forms = _without_stars(wanted.removeprefix("/"))
+        if any(fnmatch.fnmatchcase(one, form) for form in forms for one in candidates):
             return True
     return False
+
+
+def _without_stars(pattern: str) -> list[str]:
+    """A pattern with each of its `**/`, and without: it stands for any folders, also for none."""
+    first, stars, rest = pattern.partition("**/")
+    if not stars:
+        return [pattern]
+    return [first + begun + end for end in _without_stars(rest) for begun in (stars, "")]
 
 
 # Making a workspace.
@@ -465,7 +485,7 @@ def lay_patch(patch: str, view: View, template: Path, scratch: Path) -> None:
     What the agent made of them does not count, so that the diff always fits.
     """
     scratch.mkdir()
-    names = {name for pair in PATCHED.findall(patch) for name in pair}
+    names = set(_patched(patch))
     if outside := [name for name in names if name.startswith("/") or ".." in Path(name).parts]:
         raise GraderError(f"the patch of the tests names a file outside the work: {outside[0]}")
     for name in names:
@@ -486,8 +506,23 @@ def lay_patch(patch: str, view: View, template: Path, scratch: Path) -> None:
     lay_files(scratch, view)
 
 
-PATCHED = re.compile(r"^diff --git a/(\S+) b/(\S+)$", re.MULTILINE)
-"""The files that a diff of git changes, before and after."""
+PATCHED = re.compile(
+    r'^(?:diff --git ("?)a/(.+)\1 \1b/\2\1|(?:rename|copy) (?:from|to) ("?)(.+)\3)$', re.MULTILINE
+)
+"""A file that stays where it is, or one that moves; in quotes, bytes may be escaped."""
+
+
+def _patched(patch: str) -> Iterator[str]:
+    r"""The files that a diff of git changes, before and after.
+
+    >>> sorted(_patched("diff --git a/a b.py b/a b.py\nrename from c\nrename to d"))
+    ['a b.py', 'c', 'd']
+    """
+    for quote, same, moved_quote, moved in PATCHED.findall(patch):
+        name = same or moved
+        if quote or moved_quote:
+            name = name.encode().decode("unicode_escape").encode("latin-1").decode()
+        yield name
 
 
 def diff(changes: Changes, template: Path) -> str:
@@ -860,13 +895,24 @@ class TrialWorkspace:
         remove_folder(self._folder)
 
 
+PYTHON_MODULE = re.compile(
+    r"python[\d.]*(?:\s+-[WX]\s*\S+|\s+-[bBdEiIOPqRsSuvx]+)*\s+-[bBdEiIOPqRsSuvx]*m\s*(\w+)"
+    r"|-m\s+(pytest|unittest)\b"
+)
+"""The module that Python starts, with other options before it or in the same word."""
+
+
 def _runner_files(argv: Sequence[str], template: Path) -> Iterator[str]:
     """What would take the place of the runner that `python -m` starts, where none is there.
 
-    >>> list(_runner_files(["python3", "-m", "unittest"], Path("/nowhere")))
+    Other programs have a `-m` of their own; of a known runner, they start it as Python does.
+
+    >>> list(_runner_files(["python3", "-Im", "unittest", "-m", "slow"], Path("/nowhere")))
     ['/unittest.py', '/unittest/', '/pytest.py', '/pytest/']
+    >>> list(_runner_files(["pytest", "-m", "slow"], Path("/nowhere")))
+    []
     """
-    started = re.findall(r"(?<=-m )\s*(\w+)", " ".join(argv))
+    started = [own or known for own, known in PYTHON_MODULE.findall(" ".join(argv))]
     for module in dict.fromkeys([*started, *(("pytest", "unittest") if started else ())]):
         if not any((template / name).exists() for name in (module, f"{module}.py")):
             yield from (f"/{module}.py", f"/{module}/")
@@ -875,21 +921,28 @@ def _runner_files(argv: Sequence[str], template: Path) -> Iterator[str]:
 def _pytest_settings(changes: Changes, template: Path) -> Iterator[str]:
     """The pyproject.toml files whose settings of pytest are not as they were; others may change."""
     for name, file in changes.files.items():
-        if Path(name).name == "pyproject.toml" and file is not None:
-            before, now = (_of_pytest(path) for path in (template / name, file))
+        if Path(name).name == "pyproject.toml":
+            before, now = _of_pytest(template / name), {} if file is None else _of_pytest(file)
             if now is None or now != before:
                 yield f"/{glob.escape(name)}"
 
 
+LONGEST_SETTINGS = 200_000
+"""Characters of a pyproject.toml that is read; a longer one is as unreadable as a broken one."""
+
+
 def _of_pytest(file: Path) -> object:
-    """What a pyproject.toml says to pytest; None if it cannot be read."""
+    """What a pyproject.toml says to pytest, if it is there; None if it cannot be read."""
     import tomllib
 
-    try:
-        tools = tomllib.loads(_text(file) or "").get("tool", {})
-        return tools.get("pytest", {}) if isinstance(tools, dict) else None
-    except tomllib.TOMLDecodeError:
+    text = _text(file)
+    if text is None or len(text) > LONGEST_SETTINGS:
         return None
+    try:
+        tools = tomllib.loads(text).get("tool", {})
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return None
+    return tools.get("pytest", {}) if isinstance(tools, dict) else None
 
 
 async def _unconfined(

@@ -7,6 +7,7 @@ import io
 import itertools
 import json
 import re
+import shlex
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -260,14 +261,14 @@ def read_swe_bench(path: Path, *, limit: int | None = None) -> list[GivenTask]:
         names = [*_test_names(row, "FAIL_TO_PASS", where), *_test_names(row, "PASS_TO_PASS", where)]
         if not names:
             raise SuiteError(f"{where} names no tests under FAIL_TO_PASS")
-        files = dict.fromkeys(re.findall(r"^\+\+\+ b/(\S+)", row["test_patch"], re.MULTILINE))
+        files = dict.fromkeys(re.findall(r"^\+\+\+ b/([^\t\n]+)", row["test_patch"], re.M))
         name, patch = row["instance_id"], row.get("patch")
         usual = f"swebench/sweb.eval.x86_64.{name.lower().replace('__', '_1776_')}"
         tasks.append(
             GivenTask(
                 name=name,
                 prompt=row["problem_statement"],
-                tests={"names": names, "patch": row["test_patch"], "tests": " ".join(files)},
+                tests={"names": names, "patch": row["test_patch"], "tests": shlex.join(files)},
                 solution=Solution(patch=patch) if isinstance(patch, str) else None,
                 tags=(row["repo"],),
                 image=str(row.get("image_name") or row.get("docker_image") or usual),
