@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from passhat.records.transcript import CUT, Call, Check, Transcript, Turn, cut_text
 
-MOST_MARKS = 17
+MOST_MARKS = 18
 """Places of one cut transcript that can say so: each field of its ends, its last turn and check."""
 
 words = st.text(max_size=60)
@@ -29,6 +29,8 @@ transcripts = st.builds(
     error=words,
     stop_reason=words,
     stderr=words,
+    diff=st.none() | words,
+    tests=st.lists(st.tuples(words, words), max_size=3).map(tuple),
     checks=st.lists(st.builds(Check, target=words, message=words, matcher=words), max_size=3).map(
         tuple
     ),
@@ -37,7 +39,9 @@ transcripts = st.builds(
 
 def shown(said):
     """Every text of a transcript, wherever it stands."""
-    yield from (said.answer, said.error, said.stop_reason, said.stderr)
+    yield from (said.answer, said.error, said.stop_reason, said.stderr, said.diff or "")
+    for test in said.tests:
+        yield from test
     for turn in said.messages:
         yield from (turn.role, turn.name, turn.text, turn.call_id)
         for call in turn.calls:
@@ -171,6 +175,9 @@ whole = st.builds(
     stderr=words,
     exit_code=st.none() | st.integers(0, 255),
     faults=st.lists(words, max_size=2).map(tuple),
+    diff=st.none() | words,
+    tests=st.lists(st.tuples(words, words), max_size=3).map(tuple),
+    kept_files=st.dictionaries(words, words, max_size=2).map(lambda files: tuple(files.items())),
     checks=st.lists(
         st.builds(Check, target=words, score=st.sampled_from([None, 0.0, 0.5, 1.0]), matcher=words),
         max_size=3,

@@ -1,15 +1,25 @@
 import html
 import re
+from pathlib import Path
+from typing import get_args
 
 import pytest
 
+import passhat
 from passhat import render_html
 from passhat.analysis.comparing.comparison import compare
 from passhat.analysis.comparing.plots import plot_differences, plot_ranks
 from passhat.analysis.comparing.ranking import rank
 from passhat.analysis.comparing.trends import CountedRun, find_flaky
 from passhat.analysis.planning.simulate import demonstrate, simulate
+from passhat.analysis.reports.parts import LABELS
+from passhat.drawing.figure import STYLE
+from passhat.records import Outcome
 from passhat.reporters import render
+from passhat.reporters.answer import WORD_TONES
+from passhat.reporters.answers.trend import HEAT, MOST_MARKS, heat_cell
+from passhat.reporters.formatting import percent
+from passhat.reporters.page_parts import Kind
 
 TRIALS = simulate(tasks=12, runs=6, rate={"new <b>": 0.9, "old": 0.5}, seed=3)
 CASES = {
@@ -78,23 +88,26 @@ def test_the_demo_says_two_numbers_and_draws_them_at_every_k():
     for (_, head), at, hat in zip(
         heads[1:], system.decay.pass_at[1:], system.decay.pass_hat[1:], strict=True
     ):
-        can, always = (round(100 * one.estimate.value) for one in (at, hat))
-        assert head == f"{can}% can.<br>{always}% always."
-        assert f'aria-label="{can} of 100 squares"' in text
+        can, always = (percent(one.estimate.value) for one in (at, hat))
+        assert html.unescape(head) == f"{can} can.<br>{always} always."
+        assert f'aria-label="{round(100 * at.estimate.value)} of 100 squares"' in text
     assert text.count("<h1") == 1
 
 
-def test_the_page_of_flaky_tasks_has_a_cell_for_every_run_of_every_task_that_failed():
-    runs = [
+def counted_runs(count, rate=0.8):
+    return [
         CountedRun(
             key=str(i),
             label=str(i),
-            started=f"2026-11-0{i + 1}T09:00:00",
-            tallies=[simulate(tasks=9, runs=5, rate={"agent": 0.8}, seed=i).tally()],
+            started=f"2026-10-{i % 28 + 1:02}T09:00:00",
+            tallies=[simulate(tasks=9, runs=5, rate={"agent": rate}, seed=i).tally()],
         )
-        for i in range(6)
+        for i in range(count)
     ]
-    found = find_flaky(runs)
+
+
+def test_the_page_of_flaky_tasks_has_a_cell_for_every_run_of_every_task_that_failed():
+    found = find_flaky(counted_runs(6))
     text = render_html(found)
     failing = {key: cells for key, cells in found.counts.items() if any(n > c for n, c in cells)}
     rows = re.findall(r'<th scope="row" class="name">(.*?)</th>(.*?)</tr>', text, re.DOTALL)
@@ -105,3 +118,84 @@ def test_the_page_of_flaky_tasks_has_a_cell_for_every_run_of_every_task_that_fai
         plain = [re.sub(r"<[^>]+>", "", cell) for cell in passed]
         assert plain == [f"{c} of {n} passed" for n, c in failing["agent", task]]
     assert "~~" not in text
+
+
+def test_rates_of_flaky_tasks_say_over_which_runs_they_are_where_not_all_have_a_column():
+    found = find_flaky(counted_runs(MOST_MARKS + 3))
+    text = render_html(found)
+    assert text.count('class="day"') == MOST_MARKS
+    assert f"The newest {MOST_MARKS} of {found.runs} runs, a column each" in text
+    assert f"Rates are over all {found.runs} runs." in text
+    for one in found.tasks:
+        assert f">{one.passed} of {one.trials}<" in text
+    assert "Rates are over" not in render_html(find_flaky(counted_runs(2)))
+
+
+@pytest.mark.parametrize("trials", range(1, 41))
+def test_a_cell_has_the_colour_whose_words_in_the_legend_are_true_of_it(trials):
+    least = {level: share for level, share, _ in HEAT}
+    for passed in range(trials + 1):
+        share, level = passed / trials, heat_cell((trials, passed)).level
+        assert (level == "all") == (share == 1)
+        assert (level == "none") == (share == 0)
+        assert share >= least[level]
+        warmer = [name for name, *_ in HEAT][: [name for name, *_ in HEAT].index(level)]
+        assert all(share < least[name] for name in warmer)
+
+
+# What gives elements their classes and data: templates, and the pictures and rows made in Python.
+PACKAGE = Path(passhat.__file__).parent
+FOLDERS = (PACKAGE / "reporters/formats/pages", PACKAGE / "dashboard/html")
+MADE = {
+    *LABELS,
+    *WORD_TONES.values(),
+    *get_args(Kind),
+    *(outcome.name.lower() for outcome in Outcome),
+    *(level for level, *_ in HEAT),
+    *("add", "del", "file", "hunk"),  # lines of a diff
+    *("can", "always"),  # the squares of the demonstration
+    *("colon", "lead", "begins", "whole-name"),  # parts of a headline
+    *("l0", "l1", "l2", "l3"),  # levels of a table of tags
+    *("wide", "widest", "below-narrow"),  # pictures
+}
+JINJA = r"\{\{.*?\}\}|\{%.*?%\}"
+READ_BY_OTHERS = {"person", "system"}  # tests, and whoever scripts a page
+
+
+def sources(ending):
+    return "\n".join(
+        file.read_text() for folder in FOLDERS for file in sorted(folder.glob(f"*.{ending}"))
+    )
+
+
+def words_in(pattern, text):
+    return {word for found in re.findall(pattern, text) for word in re.findall(r"[\w-]+", found)}
+
+
+def test_every_class_of_the_style_is_in_a_page_and_every_class_of_a_page_is_used():
+    style, script, pages = sources("css"), sources("js"), sources("html")
+    styled = set(re.findall(r"\.([a-zA-Z][\w-]*)", re.sub(r"\{[^{}]*\}|\"[^\"]*\"", " ", style)))
+    of_pictures = set(re.findall(r"\.([a-zA-Z][\w-]*)", STYLE))
+    attributes = re.findall(r'class="((?:[^"{]|\{\{.*?\}\}|\{%.*?%\})*)"', pages)
+    plain = {word for one in attributes for word in re.sub(JINJA, " ", one).split()}
+    chosen = words_in(
+        r'"([^"]*)"', " ".join(re.findall(r"\{[{%](.*?)[}%]\}", " ".join(attributes)))
+    )
+    scripted = words_in(r"[\"'`]([^\"'`\n]*)[\"'`]", script)
+    drawn = words_in(r'class="([^"]*)"', "".join(p.read_text() for p in PACKAGE.rglob("*.py")))
+    assert styled - plain - chosen - scripted - drawn - MADE == set()
+    assert plain - styled - of_pictures - scripted - {"l"} == set()  # "l" is followed by a level
+
+
+def test_every_data_attribute_is_read_by_the_style_or_a_script_and_the_reverse():
+    style, script, pages = sources("css"), sources("js"), sources("html")
+    given = set(re.findall(r"\sdata-([\w-]+)", pages))
+    camel = {re.sub(r"[A-Z]", lambda m: f"-{m[0].lower()}", one)
+             for one in re.findall(r"dataset\.(\w+)", script)}  # fmt: skip
+    parts = set(re.findall(r'\bat\("(\w+)"\)', script))  # of the hero, or of a run in progress
+    named = set(re.findall(r'data-at="(\w+)"', pages))
+    read = set(re.findall(r"data-([\w-]+)", style + script)) | camel
+    assert given - read - parts - READ_BY_OTHERS == set()
+    assert read - given == {"theme", "v", "x"}  # set by a script, in a drawing
+    assert parts - named - given == set()
+    assert named - parts - set(re.findall(r"data-at=(\w+)", style)) == set()

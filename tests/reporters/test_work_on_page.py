@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from passhat import Trials, measure, render_html
 from passhat.records import Outcome
+from passhat.records.transcript import CleanTexts
 from passhat.reporters.answers import report_page
-from passhat.reporters.page_parts import Work, work_in
+from passhat.reporters.page_parts import Work, fit_transcripts, work_in
 
 FIX = """\
 --- a/calc.py
@@ -76,6 +77,18 @@ def test_a_page_of_trials_without_workspaces_has_no_such_section():
     assert 'id="changes"' not in render_html(measure(trials), transcripts=said, trials=trials)
 
 
+@pytest.mark.parametrize("diff", ["", FIX])
+def test_a_long_transcript_keeps_what_it_says_of_the_workspace(diff):
+    said = json.loads(kept(diff, one="passed", two="failed"))
+    said["messages"] = [{"role": "tool", "text": "0123456789" * 30_000}]
+    texts = CleanTexts({("agent", "add", 0): json.dumps(said)})
+    trials = Trials.from_columns(
+        system=["agent"], task=["add"], trial=[0], outcome=[Outcome.FAILED]
+    )
+    (work,) = fit_transcripts(measure(trials), texts, trials=trials).work.values()
+    assert work == Work(diff=diff, tests={"one": "passed", "two": "failed"})
+
+
 @given(st.lists(st.sampled_from(["", "a", "b", "c", "d"]), min_size=1, max_size=12))
 def test_every_trial_is_in_the_one_group_of_its_change(diffs):
     work = {("a", "t", n): Work(diff=diff, tests={}) for n, diff in enumerate(diffs)}
@@ -111,7 +124,7 @@ def test_what_is_too_much_for_a_page_is_cut_with_a_note():
         "[]",
         '{"workspace": 3}',
         '{"workspace": {"stage": "setup"}}',
-        '{"workspace": {"diff": "", "tests": 7}}',
+        '{"answer": "done", "workspace": {"diff": null}}',
     ],
 )
 def test_a_transcript_that_tells_of_no_work_has_none(text):

@@ -53,11 +53,10 @@ POLL_SECONDS = 0.5
 # Proxies close a connection that sends nothing for long.
 BEAT_SECONDS = 15.0
 MOST_TASKS, MOST_RECENT = 500, 20
-MOST_LINKED = 1_000
+MOST_MARKS_LINKED = 1_000
 """Marks that lead to their trials: a link weighs as much as a hundred marks, and the page of a task
 has all of its trials."""
 RUNNING = "running"
-PASSED = int(Outcome.PASSED)
 
 _ENOUGH = 5
 """Trials that must end while the page is open before their pace is taken for the run's."""
@@ -229,7 +228,7 @@ async def follow(reports: ReportCache, run: Run) -> AsyncIterator[str]:
                 yield event("news", news)
                 if news["status"] != RUNNING:
                     ended = await run_in_threadpool(ending, reports, history, run)
-                    yield event("end", {"status": news["status"], "hero": ended})
+                    yield event("end", {"hero": ended})
                     return
             elif begun - spoke > BEAT_SECONDS:
                 spoke = begun
@@ -251,8 +250,7 @@ def ending(reports: ReportCache, history: History, run: Run) -> str:
         report = ReportAnswer(reports.report(history, run)).shown
         said = reports.verdict(history, run)
         answer = headline.opening(report)
-        several = len(report.systems) > 1
-        chip = headline.overview_chip(report) if several else headline.chip(report.systems[0])
+        chip = headline.overview_chip(report)
     worst = min((word for word, _ in said.gates), key=_WORST.index) if said and said.gates else ""
     if worst:
         chip = StatusLabel(worst, WORD_TONES[worst])
@@ -391,20 +389,12 @@ def _task_rows(tasks: Sequence[TaskProgress]) -> Iterator[list[Any]]:
     """The tasks with failures first: agent, task, marks, and the trials that the marks lead to."""
     links = 0
     for one in sorted(tasks, key=lambda task: not task.failed + task.errored)[:MOST_TASKS]:
-        numbers = [number for number, _ in _in_order(one.runs)]
-        links += len(numbers)
-        yield [one.system, one.task, _marks(one.runs), numbers if links <= MOST_LINKED else []]
-
-
-def _in_order(runs: str) -> list[tuple[int, str]]:
-    """The trials of a task by number, each with its outcome."""
-    pairs = (run.split(":") for run in runs.split())
-    return sorted((int(trial), outcome) for trial, outcome in pairs)
-
-
-def _marks(runs: str) -> str:
-    """The trials of a task by number, as P, F and E."""
-    return "".join(_LETTERS[outcome] for _, outcome in _in_order(runs))
+        pairs = (run.split(":") for run in one.runs.split())
+        runs = sorted((int(trial), outcome) for trial, outcome in pairs)
+        links += len(runs)
+        marks = "".join(_LETTERS[outcome] for _, outcome in runs)
+        linked = [trial for trial, _ in runs] if links <= MOST_MARKS_LINKED else []
+        yield [one.system, one.task, marks, linked]
 
 
 # The numbers that gates ask for while a run lasts: how each closes in on its line.
@@ -455,7 +445,7 @@ class WatchedNumber:
             return Outcome.ERRORED in outcomes
         if self.counts == "any":
             return Outcome.PASSED in outcomes
-        return all(outcome == PASSED for outcome in outcomes)
+        return all(outcome == Outcome.PASSED for outcome in outcomes)
 
 
 def watched_numbers(

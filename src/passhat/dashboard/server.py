@@ -724,10 +724,13 @@ class Pages:
             run = history.find_run(request.path_params["run"])
             news = watching(history, run).news(progress_of(history, run))
             ended = ending(self.reports, history, run) if news["status"] != RUNNING else ""
+            # While it runs it is ours, and ours begin with trial 0, which need not end first.
+            first = queries.first_trial(history, run) if ended else 0
         return page(
             "live.html",
             live=True,
             ended=ended,
+            first=first,
             store=self.reports.title,
             run=run,
             news=news,
@@ -797,7 +800,7 @@ def _judged_values(
 MOST_DAYS, LONGEST_REASON = 32, 160
 """Runs in the strip of a task, and characters of the reason why a trial failed."""
 
-MOST_LINKED = 200
+MOST_TASKS_LINKED = 200
 """Tasks of a comparison whose every trial is a link; those that moved most, if there are more."""
 
 
@@ -805,7 +808,7 @@ def _trial_links(
     history: History, sides: Sequence[Side], answer: Comparison
 ) -> dict[tuple[str, str], TaskRuns]:
     """The trials of both sides, each with the address of its own page."""
-    tasks = [task.name for task in by_movement(answer.tasks)[:MOST_LINKED]]
+    tasks = [task.name for task in by_movement(answer.tasks)[:MOST_TASKS_LINKED]]
     found = {}
     for side, name in zip(sides, (answer.first, answer.second), strict=True):
         system, place = side.tally.system, f"/run/{side.run.key}"

@@ -101,7 +101,8 @@ class Transcript:
 
     `stderr` and `exit_code` are a command's; `faults` are those that were injected on purpose;
     `expected_tool` is the one that the suite says is right. `diff` is what a trial changed in its
-    workspace, `kept_files` what is kept of it, by name, and `remarks` are what to know of that.
+    workspace (None if it had none that was graded), `tests` how each test ended there, by name,
+    `kept_files` what is kept of it, by name, and `remarks` are what to know of that.
 
     >>> Transcript(messages=(Turn(role="user", text="Hi"),), stop_reason="done").to_json()
     '{"messages": [{"role": "user", "text": "Hi"}], "stop_reason": "done"}'
@@ -116,7 +117,8 @@ class Transcript:
     exit_code: int | None = None
     faults: tuple[str, ...] = ()
     expected_tool: str = ""
-    diff: str = ""
+    diff: str | None = None
+    tests: tuple[tuple[str, str], ...] = ()
     remarks: tuple[str, ...] = ()
     kept_files: tuple[tuple[str, str], ...] = ()
 
@@ -149,7 +151,11 @@ class Transcript:
             exit_code=code if isinstance(code, int) else None,
             faults=tuple(map(_text, faults)) if isinstance(faults, list) else (),
             expected_tool=_text(parts.get("expected_tool")),
-            diff=_text(left.get("diff")),
+            diff=None if (diff := left.get("diff")) is None else _text(diff),
+            tests=tuple(
+                (_text(test.get("name")), _text(test.get("outcome")))
+                for test in _objects(left.get("tests"))
+            ),
             kept_files=tuple((name, _text(text)) for name, text in files.items())
             if isinstance(files, dict)
             else (),
@@ -176,16 +182,16 @@ class Transcript:
             "exit_code": self.exit_code,
             "faults": list(self.faults),
             "expected_tool": self.expected_tool,
-            "workspace": {
-                "diff": self.diff,
-                "flags": list(self.remarks),
-                **({"kept": dict(self.kept_files)} if self.kept_files else {}),
-            }
-            if self.diff or self.remarks or self.kept_files
-            else None,
+            "workspace": self._workspace(),
         }
         kept = {name: part for name, part in parts.items() if part or part == 0}
         return json.dumps(kept, ensure_ascii=False)
+
+    def _workspace(self) -> dict[str, object]:
+        tests = [{"name": name, "outcome": outcome} for name, outcome in self.tests]
+        parts = {"flags": list(self.remarks), "tests": tests, "kept": dict(self.kept_files)}
+        changed = {} if self.diff is None else {"diff": self.diff}
+        return {**changed, **{name: part for name, part in parts.items() if part}}
 
     def cut(self, limit: int) -> Transcript:
         """The same, at most about `limit` characters of it, with a mark where it ends.
@@ -206,8 +212,11 @@ class Transcript:
             return _with_images(words, self, limit) if words.size() <= limit else words.cut(limit)
         spoken = sum(map(turn_size, self.messages))
         end = _Room(given := max(limit - spoken_room(limit), limit - spoken))
-        ends = self.error, self.answer, self.stop_reason, self.stderr, self.diff
-        error, answer, stop, stderr, diff = map(end.take, ends)
+        error, answer, stop = map(end.take, (self.error, self.answer, self.stop_reason))
+        # Many tests must leave room for the change that they tested.
+        tests = tuple(_fit_tests(self.tests, end, least=end.left // 2))
+        stderr = end.take(self.stderr)
+        diff = None if self.diff is None else end.take(self.diff)
         remarks = tuple(filter(None, map(end.take, self.remarks)))
         files = tuple((name, end.take(text)) for name, text in self.kept_files if end.left > 0)
         checks = tuple(_fit(self.checks, end))
@@ -222,6 +231,7 @@ class Transcript:
             stderr=stderr,
             checks=checks,
             diff=diff,
+            tests=tests,
             remarks=remarks,
             kept_files=files,
         )
@@ -229,8 +239,9 @@ class Transcript:
     def size(self) -> int:
         """How many characters it shows, in whatever field; a turn, call or check costs some too."""
         ends = len(self.answer) + len(self.error) + len(self.stop_reason) + len(self.stderr)
-        ends += len(self.diff) + sum(map(len, self.remarks))
+        ends += len(self.diff or "") + sum(map(len, self.remarks))
         ends += sum(len(name) + len(text) for name, text in self.kept_files)
+        ends += sum(map(_test_size, self.tests))
         return ends + sum(map(turn_size, self.messages)) + sum(map(_check_size, self.checks))
 
 
@@ -367,6 +378,21 @@ def _fit(items: Sequence[Item], room: _Room) -> Iterator[Item]:
         if rest:
             yield _mark_of_more(item, rest)
         return
+
+
+def _fit_tests(
+    tests: Iterable[tuple[str, str]], room: _Room, *, least: int
+) -> Iterator[tuple[str, str]]:
+    """The tests that fit and leave `least` characters of the room."""
+    for test in tests:
+        if room.left - _test_size(test) < least:
+            return
+        room.left -= _test_size(test)
+        yield test
+
+
+def _test_size(test: tuple[str, str]) -> int:
+    return _ITEM_COST + len(test[0]) + len(test[1])
 
 
 def _call_size(call: Call) -> int:

@@ -141,7 +141,9 @@ def chip(system: SystemReport, *, k: int | None = None) -> StatusLabel:
 
 
 def overview_chip(report: Report, *, k: int | None = None) -> StatusLabel:
-    """The verdict on several systems: how many can be depended on, and who is ahead."""
+    """The verdict on a report: of several systems, how many can be depended on."""
+    if len(report.systems) == 1:
+        return chip(report.systems[0], k=k)
     at = common_k(report.systems) if k is None else k
     judged = [one.pass_hat(at) for one in report.systems if is_judged(one, at)]
     if can := sum(is_dependable(streak) for streak in judged):

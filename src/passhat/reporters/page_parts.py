@@ -215,15 +215,12 @@ class Work:
 def work_in(kept: str) -> Work | None:
     """What a transcript says of a workspace; None if it tells of none that was graded.
 
-    >>> work_in('{"workspace": {"diff": "", "tests": [{"name": "a", "outcome": "passed"}]}}').tests
+    >>> left = '{"diff": "", "tests": [{"name": "a", "outcome": "passed"}]}'
+    >>> work_in('{"answer": "done", "workspace": ' + left + "}").tests
     {'a': 'passed'}
     """
-    try:
-        left = json.loads(kept)["workspace"]
-        tests = [(str(one["name"]), str(one["outcome"])) for one in left.get("tests") or ()]
-        return Work(diff=str(left["diff"]), tests=dict(tests))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return None
+    said = Transcript.from_json(kept)
+    return None if said.diff is None else Work(diff=said.diff, tests=dict(said.tests))
 
 
 def _to_show(transcripts: Transcripts, key: TranscriptKey, longest: int) -> tuple[str, int]:

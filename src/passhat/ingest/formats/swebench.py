@@ -139,7 +139,7 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
         )
         patch = sibling_text(document, "patch.diff", most=most)
         turns = (Turn(role="tests", text=said),) if said else ()
-        yield Transcript(messages=turns, checks=checks, diff=patch)
+        yield Transcript(messages=turns, checks=checks, diff=patch or None)
 
 
 def _checks(one: _Instance) -> Iterator[Check]:

@@ -986,10 +986,11 @@ def task_moves(comparison: Comparison, links: TranscriptLinks) -> list[TaskMoves
     kept = f"{always:,} passed every trial of both, {never:,} none of either." if still else ""
     flips = all(task.flip for task in far)
     proof = _proof(comparison, far)
-    mostly = f"Mostly passing with {{}} and mostly failing with {{}}. {proof}"
+    mostly = "Mostly passing with {} and mostly failing with {}. " if flips else ""
     groups = (
-        (worse, "got worse", mostly.format(second, first) if flips else proof, True),
-        (better, "got better", mostly.format(first, second) if flips else proof, True),
+        (worse, "got worse", mostly.format(second, first) + proof, True),
+        # It is on all that moved this far, and said once.
+        (better, "got better", mostly.format(first, second) + proof * (not worse), True),
         (moved, "moved by less", "Within noise, task by task.", False),
         (still, "did not move", kept, False),
     )

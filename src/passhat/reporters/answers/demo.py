@@ -83,7 +83,7 @@ class DemoAnswer(Answer[Demonstration]):
         ]
         row = _unproven(system)
         return {
-            "headline": f"{at_k[0]['can']}% can." if at_k else self.title(),
+            "headline": f"{at_k[0]['can']} can." if at_k else self.title(),
             "at_k": at_k,
             "k": found.k,
             "made_of": _made_of(found),
@@ -116,20 +116,29 @@ def _made_of(found: Demonstration) -> str:
 
 
 def _at_k(k: int, can: float, always: float) -> dict[str, Any]:
-    """The two shares at one k, in whole percent; at k = 1 they are one number."""
-    shares = [round(100 * can), round(100 * always)]
+    """The two shares at one k, in words and in squares; at k = 1 they are one number."""
+    once, streak = percent(can), percent(always)
+    both = {"k": k, "can": once, "always": streak, "squares": [_squares(can), _squares(always)]}
     if k == 1:
-        text = f"It works {shares[0]}% of the time. How often does it work every time?"
-        return {"k": k, "can": shares[0], "always": shares[1], "title": [text], "text": ""}
+        text = f"It works {once} of the time. How often does it work every time?"
+        return {**both, "title": [text], "text": ""}
     return {
-        "k": k,
-        "can": shares[0],
-        "always": shares[1],
-        "title": [f"{shares[0]}% can.", f"{shares[1]}% always."],
-        "text": f"Give it {k} tries and it solves a task {shares[0]}% of the time (pass@{k}). Ask "
-        f"it {k} times and it is right every time for only {shares[1]}% (pass^{k}). Benchmarks "
+        **both,
+        "title": [f"{once} can.", f"{streak} always."],
+        "text": f"Give it {k} tries and it solves a task {once} of the time (pass@{k}). Ask "
+        f"it {k} times and it is right every time for only {streak} (pass^{k}). Benchmarks "
         "print the first number; your users live with the second.",
     }
+
+
+def _squares(share: float) -> int:
+    """A share as so many of a hundred squares; all or none only where that is reached.
+
+    >>> _squares(0.962), _squares(0.999), _squares(0.001), _squares(1.0)
+    (96, 99, 1, 100)
+    """
+    rounded = round(100 * share)
+    return rounded if share in (0, 1) else min(99, max(1, rounded))
 
 
 def _table(found: Demonstration) -> Table:

@@ -97,7 +97,7 @@ def page_of(
     shown = transcript_links(transcripts, outcomes, several=many, first_trial=options.first_trial)
     return {
         "subject": page_subject(report),
-        "chip": headline.overview_chip(report) if many else headline.chip(report.systems[0]),
+        "chip": headline.overview_chip(report),
         "hero": None if many else key_numbers(report.systems[0]),
         "facts": system_facts(report) if many else [],
         "at_k": at_each_k(report) if many else None,

@@ -165,8 +165,8 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
         return {
             "subject": "trend",
             "headline": headline(ordered),
-            "systems": [_view(trend) for trend in ordered],
             "most_moved": MOST_MOVED,
+            "systems": [_view(trend) for trend in ordered],
         }
 
 
@@ -292,7 +292,7 @@ def _newest_change_first(trends: Sequence[SystemTrend]) -> list[SystemTrend]:
 def _view(trend: SystemTrend) -> TrendView:
     change = trend.newest_change
     return TrendView(
-        name=safe_text(trend.name),
+        name=trend.name,
         title=_moved_title(trend, change),
         sentences=tuple(
             sentence
@@ -493,13 +493,28 @@ class FlakyAnswer(Answer[FlakyTasks]):
             for (system, task), counts in found.counts.items()
         ]
         rows.sort(key=lambda row: (row.passed / row.trials, natural_key(row.task)))
+        failing = [row for row in rows if row.passed < row.trials]
+        steady = len(rows) - len(failing)
+        days = [short_day(day) for day in found.days[-MOST_MARKS:]]
         blocks = self.screen(options)
+        notes = ["The number is how many trials passed; none where all did."]
+        if len(days) < found.runs:
+            notes.append(f"Rates are over all {found.runs:,} runs.")
+        if steady:
+            notes.append(f"{plural(steady, 'more task')} passed every trial.")
+        if len(failing) > MOST_HEAT:
+            notes.append(f"These are the {MOST_HEAT} lowest of {len(failing):,} that did not.")
         return {
             "headline": blocks[0].text if isinstance(blocks[0], Headline) else self.title(),
-            "rows": [row for row in rows if row.passed < row.trials][:MOST_HEAT],
-            "steady": sum(row.passed == row.trials for row in rows),
+            "rows": failing[:MOST_HEAT],
+            "shown_runs": (
+                plural(len(days), "run")
+                if len(days) == found.runs
+                else f"The newest {len(days)} of {found.runs:,} runs"
+            ),
+            "notes": " ".join(notes),
             "several": len({row.system for row in rows}) > 1,
-            "days": [short_day(day) for day in found.days[-MOST_MARKS:]],
+            "days": days,
         }
 
     def rows(self) -> Records:
@@ -517,6 +532,16 @@ class FlakyAnswer(Answer[FlakyTasks]):
 
 MOST_HEAT = 300
 """Tasks on the page, the lowest rates first; the CSV file has all that are flaky."""
+
+
+HEAT = (
+    ("all", 1.0, "all passed"),
+    ("most", 0.75, "75% or more"),
+    ("half", 0.4, "40% or more"),
+    ("few", 1e-9, "fewer"),
+    ("none", 0.0, "none passed"),
+)
+"""The colours of a cell: the least share of trials that passed, and its words in the legend."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -549,9 +574,7 @@ def heat_cell(counts: tuple[int, int] | None) -> HeatCell | None:
     if counts is None:
         return None
     trials, passed = counts
-    share = passed / trials
-    steps = ((1.0, "all"), (0.75, "most"), (0.4, "half"), (1e-9, "few"), (0.0, "none"))
-    level = next(word for least, word in steps if share >= least)
+    level = next(level for level, least, _ in HEAT if passed >= least * trials)
     return HeatCell(passed=passed, trials=trials, level=level)
 
 

@@ -42,6 +42,7 @@ from passhat.reporters.answers.report_blocks import (
     systems_table,
 )
 from passhat.reporters.answers.report_page import task_groups
+from passhat.reporters.answers.trend import HEAT
 from passhat.reporters.formatting import (
     amount,
     metric_label,
@@ -118,6 +119,7 @@ def templates() -> Environment:
         "long_list": LONG_LIST,
         "most_rows": MOST_ROWS,
         "glossary": GLOSSARY,
+        "heat_levels": HEAT,
     }
     environment.filters |= {
         "amount": amount,
