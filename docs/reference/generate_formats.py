@@ -14,7 +14,7 @@ PAGE = Path(__file__).with_name("formats.md")
 
 ARGUMENTS = {"scorer", "system", "task", "trial", "score", "pass_if", "passed"}
 
-COLUMNS = ("system", "task", "run", "outcome", "score", "family", "started")
+COLUMNS = ("system", "task", "run", "outcome", "score", "family", "started", "label")
 
 OPENING = """# Formats
 

@@ -12,7 +12,6 @@ import pytest
 
 from passhat.errors import ReadError
 from passhat.ingest import READERS, ColumnMap, Limits, read_trials, read_with_transcripts
-from passhat.ingest.document import Archive
 from passhat.ingest.formats.inspect_log import SpokenSample, sample_transcript
 from passhat.ingest.sources import NO_TRANSCRIPTS
 from passhat.ingest.transcripts import transcript_of
@@ -53,16 +52,6 @@ def test_archives_and_json_logs_of_inspect_tell_the_same(samples):
 
 
 SAMPLES = Path(__file__).parents[1] / "samples"
-
-
-def test_no_sample_of_an_archive_is_opened_unless_transcripts_are_asked_for(samples, monkeypatch):
-    opened = []
-    read = Archive.read
-    monkeypatch.setattr(Archive, "read", lambda self, name: opened.append(name) or read(self, name))
-    read_trials(samples / f"{INSPECT}.eval")
-    assert not any(name.startswith("samples/") for name in opened)
-    read_with_transcripts(samples / f"{INSPECT}.eval")
-    assert sum(name.startswith("samples/") for name in opened) == 25
 
 
 @pytest.mark.parametrize("format_name", READERS)

@@ -144,8 +144,14 @@ _NOT_NEEDED = frozenset(
 _COLUMNS = frozenset((*(one.name for one in fields(Trial)), "passed", "human_labels"))
 
 _KEPT_EMPTY = frozenset(("system", "task", "trial", "outcome", "passed", "score"))
-_OPTIONAL_FACTS = frozenset(("score", "family", "started", "factor"))
-"""Parts that a file of a format may lack; "read as" then does not mention them."""
+_OPTIONAL_FACTS = {
+    "score": "score",
+    "family": "family",
+    "started": "started",
+    "factor": "at",
+    "label": "human_labels",
+}
+"""Parts that a file of a format may lack, with their columns; "read as" is silent on such."""
 
 
 def assemble(piece: InputPart, mapping: ColumnMap) -> Trials:
@@ -209,10 +215,8 @@ def judged_only(pass_if: str) -> str:
 def _source(
     piece: InputPart, columns: Mapping[str, Any], mapping: ColumnMap, notes: Sequence[str]
 ) -> Source:
-    named = _OPTIONAL_FACTS - mapping.left_out()
-    filled = frozenset(
-        name for name in named if _is_filled("at" if name == "factor" else name, columns)
-    )
+    named = _OPTIONAL_FACTS.keys() - mapping.left_out()
+    filled = frozenset(name for name in named if _is_filled(_OPTIONAL_FACTS[name], columns))
     read_as, left_out = tuple(piece.table.read_as.items()), tuple(piece.table.left_out)
     return Source(
         name=piece.name,
@@ -241,7 +245,7 @@ def _facts(
         facts["system"] = f'"{short(mapping.name)}" (`name`)'
     if mapping.pass_if is not None:
         facts["outcome"] = f"{mapping.pass_if} (`pass_if`)"
-    facts |= dict.fromkeys(_OPTIONAL_FACTS - filled, "")
+    facts |= dict.fromkeys(_OPTIONAL_FACTS.keys() - filled, "")
     if mapping.family_pattern is not None:
         facts["family"] = f'"{short(mapping.family or "")}" in the name of the task'
     if mapping.factor_pattern is not None:

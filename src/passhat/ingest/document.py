@@ -18,7 +18,7 @@ import sys
 import zlib
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import fields
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO, Literal, TypeVar
 
@@ -567,6 +567,7 @@ STORED, DEFLATED, ZSTANDARD = 0, 8, 93
 _LOCAL = struct.Struct("<4s22xHH")
 _ENTRY = struct.Struct("<8xHH4xIIIHHH8xI")
 _LENGTHS = struct.Struct("<28xHHH12x")
+_TIME = struct.Struct("<12xHH")
 _END = struct.Struct("<4s6xHIIH")
 _END_64 = struct.Struct("<4s28xQQQ")
 _LOCATOR_64 = struct.Struct("<4s4xQ4x")
@@ -618,6 +619,18 @@ class Archive:
     def names(self, prefix: str) -> list[str]:
         """The members under a folder, sorted."""
         return sorted(name for name in self._entries if name.startswith(prefix))
+
+    def written(self, name: str) -> datetime | None:
+        """When a member was written, by that machine's own clock; None if it is not known."""
+        time, day = _TIME.unpack_from(self._listing, self._entries[name])
+        try:
+            return datetime(
+                *(1980 + (day >> 9), day >> 5 & 15, day & 31),
+                *(time >> 11, time >> 5 & 63, 2 * (time & 31)),
+                tzinfo=UTC,  # of another zone, but all members of an archive are of the same
+            )
+        except ValueError:
+            return None
 
     def read(self, name: str) -> bytes:
         """The bytes of one member, checked against its declared size and checksum."""

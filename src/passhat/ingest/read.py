@@ -150,7 +150,7 @@ def recognise(document: Document, mapping: ColumnMap, *, guess: bool = True) -> 
     if document.kind == "empty":
         raise ReadError(f"{document.name}: is empty")
     if mapping.chosen() and document.kind in _TABULAR:
-        return _chosen_columns(document, mapping)
+        return _with_named_score(document, mapping) or _chosen_columns(document, mapping)
     if is_own_file(document):
         return READERS["table"]
     if answer := _own_answer(document):
@@ -283,6 +283,15 @@ def _named(name: str) -> Reader:
     if name.lower() in KINDS_OF_TABLES:
         rule = f"must be a tool that writes results; to read a {name} file, leave it out"
     raise ArgumentError("format", rule, name)
+
+
+def _with_named_score(document: Document, mapping: ColumnMap) -> Reader | None:
+    """The reader of a tool's log, where all that the user named is a score that people gave."""
+    chosen = mapping.chosen()
+    if chosen.keys() != {"human_labels"} or chosen["human_labels"] in column_names(document):
+        return None
+    found = next((one for one in readers_of(document) if one.recognises(document)), None)
+    return None if found is READERS["table"] else found
 
 
 def _chosen_columns(document: Document, mapping: ColumnMap) -> Reader:

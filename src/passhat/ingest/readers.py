@@ -221,6 +221,7 @@ class Reading:
     family: str = ""
     factor: str = ""
     started: str = ""
+    label: str = ""
     companions: tuple[str, ...] = ()
     snapshots: tuple[str, ...] = ()
     covers_subfolders: bool | str = False

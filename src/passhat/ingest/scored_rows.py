@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 import msgspec
@@ -12,9 +12,17 @@ import msgspec
 from passhat.dataclass import dataclass
 from passhat.errors import ReadError
 from passhat.ingest.readers import TrialTable, choose_score, first_line
-from passhat.messages import few, short, short_value
+from passhat.messages import few, plural, short, short_value
 from passhat.records import Outcome
-from passhat.records.columns import ColumnMap, error_text, is_missing, outcome_of, score_of
+from passhat.records.columns import (
+    ColumnMap,
+    error_text,
+    is_missing,
+    outcome_of,
+    parse_pass_if,
+    score_of,
+)
+from passhat.records.labels import Label
 
 NOT_SCORED = "not scored"
 
@@ -26,12 +34,30 @@ _LOWER_IS_BETTER = re.compile(
 """Scores of which 1 may well be the worst: tools differ in what they call a pass."""
 
 
+_BY_NAME = re.compile(r"(?:^|[^a-z])human(?:$|[^a-z])", re.IGNORECASE)
+"""Names of scores that people give, in logs that do not say who gave a score."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonScore:
+    """A score that a person gave: by whom, when and why, where the log says it."""
+
+    value: Any
+    by: str = ""
+    at: str = ""
+    note: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredRow:
-    """One run: its task, the score from each scorer, and what else a trial has."""
+    """One run: its task, the score from each scorer, and what else a trial has.
+
+    `people` are scores that people gave, by name: labels beside the verdict, never in its place.
+    """
 
     task: Any
     scores: Mapping[str, Any]
+    people: Mapping[str, Sequence[PersonScore]] = field(default_factory=dict)
     system: str | None = None
     trial: Any = None
     error: Any = None
@@ -56,7 +82,7 @@ def scored_table(
     which 1 may be the worst is not taken without `pass_if`: `unclear` names such scores of the
     format, with the reason.
     """
-    rows = list(rows)
+    rows = _people_apart(list(rows), mapping)
     scorers = list(dict.fromkeys(scorer for row in rows for scorer in row.scores))
     lower_is_better = filter(_LOWER_IS_BETTER.search, scorers)
     doubts = dict.fromkeys(lower_is_better, "is usually better the lower it is")
@@ -82,17 +108,111 @@ def scored_table(
         )
     _, notes = choose_score(name, "score", [chosen, *others], mapping.scorer)
     trials = [_trial(name, row, chosen, place, entry) for place, row in enumerate(rows)]
+    said, labels, more = labels_of_people(name, [row.people for row in rows], chosen, mapping)
+    for trial, own in zip(trials, labels, strict=True):
+        if own:
+            trial["human_labels"] = own
     shown = f"score '{short(chosen)}'"
     return TrialTable.of_rows(
         trials,
-        notes=notes,
+        notes=[*notes, *more],
         entry=entry,
         numbers=numbers,
         graded=chosen,
         scores=() if wanted else [chosen, *others],
-        read_as={"outcome": f"{shown} of 1 passes", "score": shown, **(read_as or {})},
+        read_as={
+            "outcome": f"{shown} of 1 passes",
+            "score": shown,
+            "label": f"score '{short(said)}' of people" if said else "",
+            **(read_as or {}),
+        },
         left_out=[*([f"scores {few(others)}"] if others else []), *left_out],
     )
+
+
+def is_named_human(scorer: str) -> bool:
+    """Whether a score is one that people give, by its name: human, human_passed.
+
+    >>> is_named_human("human_passed"), is_named_human("humaneval")
+    (True, False)
+    """
+    return _BY_NAME.search(scorer) is not None
+
+
+def _people_apart(rows: Sequence[ScoredRow], mapping: ColumnMap) -> list[ScoredRow]:
+    """The rows with the scores of people apart, unless nobody else or the user lets them decide."""
+    scorers = dict.fromkeys(scorer for row in rows for scorer in row.scores)
+    wanted = mapping.scorer or mapping.score
+    labelled = (
+        {mapping.human_labels} if mapping.human_labels else set(filter(is_named_human, scorers))
+    )
+    labelled = labelled & scorers.keys() - {wanted}
+    if scorers.keys() <= labelled:
+        labelled = set()
+    decide = wanted not in scorers if wanted else not scorers
+    found = []
+    for row in rows:
+        scores = {name: value for name, value in row.scores.items() if name not in labelled}
+        people = {name: list(given) for name, given in row.people.items()}
+        for name in labelled & row.scores.keys():
+            if not is_missing(row.scores[name]):
+                people.setdefault(name, []).append(PersonScore(value=row.scores[name]))
+        for name in list(people) if decide else ():
+            if wanted is None or name == wanted:
+                scores[name] = people.pop(name)[-1].value
+        found.append(replace(row, scores=scores, people=people))
+    return found
+
+
+def labels_of_people(
+    file: str,
+    rows: Sequence[Mapping[str, Sequence[PersonScore]]],
+    chosen: str,
+    mapping: ColumnMap,
+) -> tuple[str | None, list[list[Label]], list[str]]:
+    """Which of the scores that people gave is a label, the labels of each row, and notes.
+
+    It is the one that `human_labels` names; else those that are called human or as the score that
+    was read, or the only one. A score that is neither 0 nor 1 needs `pass_if` to say what passes.
+    """
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    wanted = mapping.human_labels
+    if wanted and wanted not in names:
+        known = f"; people gave {few(names)}" if names else ""
+        raise ReadError(f'{file}: nobody gave a score "{short(wanted)}"{known}')
+    near = [name for name in names if name == chosen or is_named_human(name)]
+    said = [wanted] if wanted else near or (names if len(names) == 1 else [])
+    if not said:
+        way = f"people gave several scores ({few(names)}): name the label with `human_labels`"
+        return None, [[] for _ in rows], [way] if names else []
+    found, unclear = [], 0
+    for row in rows:
+        given = [one for name in said for one in row.get(name, ())]
+        verdicts = [(one, _passed_by_person(one.value, mapping)) for one in given]
+        unclear += sum(passed is None for _, passed in verdicts)
+        found.append(
+            [
+                Label(passed=passed, by=one.by, at=one.at, note=one.note)
+                for one, passed in verdicts
+                if passed is not None
+            ]
+        )
+    if not unclear:
+        return few(said), found, []
+    partial = plural(unclear, "score", "scores")
+    way = "are neither 0 nor 1 and are no labels; say what passes with `pass_if='score>=...'`"
+    return few(said), found, [f"{partial} {few(said)} of people {way}"]
+
+
+def _passed_by_person(value: Any, mapping: ColumnMap) -> bool | None:
+    """Whether a person's score passes a trial; None where it does not say."""
+    number = _value(value)
+    if number is None:
+        return None
+    tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
+    if tests and all(test.column == "score" for test in tests):
+        return all(test.holds(number) for test in tests)
+    return bool(number) if number in (0, 1) else None
 
 
 def scores_in(row: Mapping[str, Any], prefix: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any
 
@@ -141,8 +141,10 @@ def join_labels(
             if text is not None and (by is not None or ways is not None or way is not None):
                 who = "" if by is None or is_missing(by[row]) else str(by[row])
                 own = way if ways is None or is_missing(ways[row]) else str(ways[row])
-                said = read_labels(text)[0].passed
-                text = write_labels([Label(passed=said, by=who, chosen=own)])
+                text = write_labels(
+                    replace(one, by=who or one.by, chosen=own or one.chosen)
+                    for one in read_labels(text)
+                )
         except (ArgumentError, TypeError) as error:
             raise fault(row, mapping.human_labels or "human_labels", str(error)) from None
         found.append(text)

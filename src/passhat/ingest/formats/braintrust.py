@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from passhat.ingest.document import Document
 from passhat.ingest.readers import Reading, TrialTable
 from passhat.ingest.rows import column_names, table_of
-from passhat.ingest.scored_rows import ScoredRow, object_in, scored_table, scores_in
+from passhat.ingest.scored_rows import (
+    PersonScore,
+    ScoredRow,
+    object_in,
+    scored_table,
+    scores_in,
+)
 from passhat.records.columns import ColumnMap, is_missing
 from passhat.records.trials import LARGEST
 
@@ -22,14 +28,17 @@ READING = Reading(
     outcome="the first of scores (or `scorer`) of 1 passes",
     score="the same score",
     started="created",
+    label="scores of the spans of reviewers",
 )
 
 Span = Mapping[str, Any]
 
 _SCORE = "scores."
+_REVIEW = "review"
+"""The type of a span that holds what one reviewer says of the trace."""
 _COLUMNS = (
     *("is_root", "span_parents", "root_span_id", "span_id", "scores", "metrics", "error"),
-    "created",
+    *("created", "span_attributes"),
 )
 
 
@@ -52,12 +61,20 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     spans = list(sheet.rows(task, *_COLUMNS, *scorers))
     roots = [_is_root(span, sheet.columns) for span in spans]
     by_trace: dict[str, dict[str, Any]] = {}
+    people: dict[str, dict[str, list[PersonScore]]] = {}
     for span, root in zip(spans, roots, strict=True):
-        if not root and (scores := _scores(span)):  # those of scorers within the trace
-            by_trace.setdefault(str(span["root_span_id"]), {}).update(scores)
+        if root or not (scores := _scores(span)):
+            continue
+        trace = str(span["root_span_id"])
+        if object_in(span["span_attributes"]).get("type") == _REVIEW:
+            for name, score in scores.items():
+                given = PersonScore(value=score, at=str(span["created"] or ""))
+                people.setdefault(trace, {}).setdefault(name, []).append(given)
+        else:  # those of scorers within the trace
+            by_trace.setdefault(trace, {}).update(scores)
     return scored_table(
         document.name,
-        [_row(span, task, by_trace) for span in itertools.compress(spans, roots)],
+        [_row(span, task, by_trace, people) for span in itertools.compress(spans, roots)],
         mapping,
         entry="row",
         numbers=list(itertools.compress(sheet.numbers, roots)),
@@ -75,11 +92,20 @@ def _is_root(span: Span, columns: Container[str]) -> bool:
     return is_missing(span["root_span_id"]) or span["root_span_id"] == span["span_id"]
 
 
-def _row(span: Span, task: str, by_trace: Mapping[str, Mapping[str, Any]]) -> ScoredRow:
-    metrics = object_in(span["metrics"])
+def _row(
+    span: Span,
+    task: str,
+    by_trace: Mapping[str, Mapping[str, Any]],
+    people: Mapping[str, Mapping[str, Sequence[PersonScore]]],
+) -> ScoredRow:
+    metrics, trace = object_in(span["metrics"]), str(span["root_span_id"])
+    reviewed = people.get(trace, {})
+    # Braintrust writes the mean of what reviewers say into the span that they reviewed.
+    own = {name: score for name, score in _scores(span).items() if name not in reviewed}
     return ScoredRow(
         task=span[task],
-        scores={**by_trace.get(str(span["root_span_id"]), {}), **_scores(span)},
+        scores={**by_trace.get(trace, {}), **own},
+        people=reviewed,
         error=span["error"],
         more={
             "tokens": metrics.get("tokens"),

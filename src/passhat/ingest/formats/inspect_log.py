@@ -6,14 +6,24 @@ import io
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import msgspec
 
 from passhat.errors import ReadError
 from passhat.ingest.document import Archive, Document, decode, listing_names
-from passhat.ingest.readers import Reading, TrialTable, choose_score, first_line, sum_of
+from passhat.ingest.readers import (
+    Reading,
+    TrialTable,
+    choose_score,
+    first_line,
+    seconds_between,
+    sum_of,
+)
+from passhat.ingest.scored_rows import PersonScore, is_named_human, labels_of_people
 from passhat.ingest.transcripts import as_text, turns_of
 from passhat.messages import few, plural, short, short_value
 from passhat.records import Outcome
@@ -29,6 +39,7 @@ READING = Reading(
     outcome="a score of 1 passes",
     score="value of the first scorer, or of `scorer`",
     started="started_at",
+    label="values that people gave by editing a score, or of a scorer named human",
 )
 
 # A log whose run crashed has no header, only what was written at the start.
@@ -90,8 +101,14 @@ class _Spec(msgspec.Struct, gc=False):
     config: _Config = msgspec.field(default_factory=_Config)
 
 
+class _Stats(msgspec.Struct, gc=False):
+    started_at: str = ""
+    completed_at: str = ""
+
+
 class _Header(msgspec.Struct, gc=False):
     eval: _Spec
+    stats: _Stats = msgspec.field(default_factory=_Stats)
     version: int | None = None
     status: str = "started"
     samples: list[_Sample] | None = None
@@ -120,7 +137,10 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
                 )
             header = decode(f"{document.name}, {member}", archive.read(member), _Header)
             samples = _samples(document.name, archive)
+            if _may_be_edited(archive, member, header.stats):
+                _find_edits(document.name, archive, samples)
     _check_scored(document.name, header, samples)
+    people = _people_apart(samples, mapping)
     known = {_shown(scorer): scorer for scorer in _known_scores(samples)}
     chosen, notes = choose_score(document.name, "scorer", list(known), mapping.scorer)
     shown, scorer = chosen or "", known.get(chosen or "", ("", None))
@@ -129,9 +149,13 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         notes.append(f'the log\'s status is "{header.status}": {_ended(header.eval, samples)}')
     _check_values(document.name, samples, scorer, others)
     version = f" (version {header.version})" if header.version is not None else ""
+    said, labels, more = labels_of_people(document.name, people, shown, mapping)
     return TrialTable(
-        columns=_columns(header.eval, samples, scorer),
-        notes=tuple(notes),
+        columns={
+            **_columns(header.eval, samples, scorer),
+            "human_labels": [own or None for own in labels],
+        },
+        notes=(*notes, *more),
         entry="sample",
         graded=shown,
         scores=() if mapping.scorer or not shown else (shown, *others),
@@ -139,6 +163,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
             "format": f"Inspect log{version}",
             "outcome": f"scorer '{short(shown)}' of 1 (C) passes" if shown else "no scores",
             "score": f"scorer '{short(shown)}'" if shown else "",
+            "label": f"'{short(said)}', as people scored it" if said else "",
         },
         left_out=(f"scorers {few(others)}",) if others else (),
     )
@@ -178,6 +203,86 @@ def _samples(name: str, archive: Archive) -> list[_Sample]:
 
 def _member(sample: _Sample) -> str:
     return f"samples/{sample.id}_epoch_{sample.epoch}.json"
+
+
+_DOUBT = timedelta(seconds=5)
+"""An archive knows its times to two seconds; a run starts and ends a little beside its log."""
+
+
+def _may_be_edited(archive: Archive, first: str, stats: _Stats) -> bool:
+    """Whether an archive may have been written again after its run, as an edited one is.
+
+    Summaries do not say that a score was edited, and opening all samples takes long. A log that is
+    written while its trials run takes as long to write as they do; one written again does not.
+    """
+    start = _FIRST_MEMBERS[1]
+    took = seconds_between(stats.started_at, stats.completed_at)
+    if first == start or start not in archive or took is None:
+        return first != start
+    begin, end = archive.written(start), archive.written(first)
+    if begin is None or end is None:
+        return True
+    return end - begin < max(timedelta(seconds=took) - _DOUBT, _DOUBT)
+
+
+def _find_edits(name: str, archive: Archive, samples: Sequence[_Sample]) -> None:
+    """Give samples the scores that were edited; those of others stay as the summary has them."""
+    for sample in samples:
+        if (member := _member(sample)) not in archive:
+            continue
+        with suppress(ReadError):  # what cannot be read was not needed before, either
+            data = archive.read(member)
+            if b'"provenance"' in data:
+                whole = decode(f"{name}, {member}", data, _Sample)
+                edited = {key: one for key, one in (whole.scores or {}).items() if one.history}
+                sample.scores = {**(sample.scores or {}), **edited}
+
+
+def _people_apart(
+    samples: Sequence[_Sample], mapping: ColumnMap
+) -> list[dict[str, list[PersonScore]]]:
+    """What people scored, by scorer and part; samples keep the scores that programs gave.
+
+    Where no program scored anything, or the user chose it, what people say is the verdict.
+    """
+    wanted = mapping.human_labels
+
+    def of_people(name: str, score: Score) -> bool:
+        if name == mapping.scorer:
+            return False
+        by_name = name == wanted if wanted else is_named_human(name)
+        return by_name or bool(score.history and all(one.provenance for one in score.history))
+
+    given = [(sample.scores or {}).items() for sample in samples]
+    if all(of_people(name, score) for scores in given for name, score in scores):
+        return [{} for _ in samples]
+    found = []
+    for sample, scores in zip(samples, given, strict=True):
+        people: dict[str, list[PersonScore]] = {}
+        kept = {}
+        for name, score in scores:
+            edits = [one for one in score.history if one.provenance and one.value != _UNCHANGED]
+            apart = of_people(name, score)
+            for one in edits or ([_Edit(value=score.value)] if apart else ()):
+                for part, value in _parts(name, one.value):
+                    people.setdefault(part, []).append(one.said(value))
+            if not apart:
+                own = [one.value for one in score.history if one.provenance is None]
+                kept[name] = Score(own[-1]) if own else score
+        sample.scores = kept
+        found.append(people)
+    return found
+
+
+def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """The parts of a score by their names, each as a number where it is a grade."""
+    several = value.items() if isinstance(value, dict) else ((None, value),)
+    yield from ((_shown((name, part)), _plain_value(one)) for part, one in several)
+
+
+def _plain_value(value: Any) -> Any:
+    number = score_value(Score(value))
+    return value if number is None else number
 
 
 def _ended(spec: _Spec, samples: Sequence[_Sample]) -> str:
@@ -277,10 +382,34 @@ _REFERENCE = re.compile(r"attachment://([0-9a-f]{32})")
 Find = Callable[[re.Match[str]], str]
 
 
+_UNCHANGED = "UNCHANGED"
+"""What an edit has in the place of a value that it leaves as it was."""
+
+
+class _Provenance(msgspec.Struct, gc=False):
+    author: str = ""
+    timestamp: str = ""
+    reason: str | None = None
+
+
+class _Edit(msgspec.Struct, gc=False):
+    """A value that a score had: the scorer's own, which has no provenance, or a person's."""
+
+    value: Any = _UNCHANGED
+    explanation: str | None = None
+    provenance: _Provenance | None = None
+
+    def said(self, value: Any) -> PersonScore:
+        who = self.provenance or _Provenance()
+        why = who.reason or (self.explanation if self.explanation != _UNCHANGED else "") or ""
+        return PersonScore(value=value, by=who.author, at=who.timestamp, note=why)
+
+
 class Score(msgspec.Struct, gc=False):
     """The score that a scorer gave a sample."""
 
     value: Any = None
+    history: Sequence[_Edit] = ()
 
 
 class _Explained(Score):

@@ -9,7 +9,7 @@ from typing import Any
 from passhat.ingest.document import Document
 from passhat.ingest.readers import Reading, TrialTable
 from passhat.ingest.rows import Table, column_names, table_of
-from passhat.ingest.scored_rows import ScoredRow, scored_table
+from passhat.ingest.scored_rows import PersonScore, ScoredRow, scored_table
 from passhat.messages import plural
 from passhat.records.columns import ColumnMap, is_missing
 
@@ -22,6 +22,7 @@ READING = Reading(
     outcome="the first score by name (or `scorer`) of 1 passes",
     score="the same score",
     started="timestamp",
+    label="scores of source ANNOTATION",
 )
 
 _TASKS = ("datasetItemId", "dataset_item_id", "traceName", "trace_name")
@@ -32,6 +33,7 @@ _TRACES = ("traceId", "trace_id", _SUBJECT)
 _SESSIONS = ("sessionId", "session_id")
 _KINDS = ("dataType", "data_type")
 _WORDS = ("stringValue", "string_value")
+_AUTHORS = ("authorUserId", "author_user_id")
 
 Score = dict[str, Any]
 
@@ -68,12 +70,14 @@ def _scores_by_trace(sheet: Table, tasks: Sequence[str]) -> dict[str, list[Score
 
     A session without traces counts as one run, and so does an observation without its trace.
     """
-    trace, session, kind, word = (
+    trace, session, kind, word, author = (
         next((name for name in names if name in sheet.columns), names[-1])
-        for names in (_TRACES, _SESSIONS, _KINDS, _WORDS)
+        for names in (_TRACES, _SESSIONS, _KINDS, _WORDS, _AUTHORS)
     )
     by_trace: dict[str, list[Score]] = {}
-    for score in sheet.rows(*tasks, "name", "value", "timestamp", trace, session, kind, word):
+    wanted = (*tasks, "name", "value", "timestamp", "source", "comment")
+    for score in sheet.rows(*wanted, trace, session, kind, word, author):
+        score["by"] = score[author]
         about = score[session] if is_missing(score[trace]) else score[trace]
         found = None if is_missing(about) else str(about)
         if trace == _SUBJECT:
@@ -94,7 +98,8 @@ def _subject(cell: Any) -> str | None:
 
 
 def _notes(traces: Iterable[Sequence[Score]], tasks: Sequence[str]) -> Iterator[str]:
-    if twice := sum(len(one) - len({str(score["name"]) for score in one}) for one in traces):
+    named = [[str(one["name"]) for one in trace if not _by_a_person(one)] for trace in traces]
+    if twice := sum(len(names) - len(set(names)) for names in named):
         again = plural(twice, "score has", "scores have")
         yield f"{again} the name of an earlier one of the same trace: the last one counts"
     if not tasks:
@@ -104,11 +109,23 @@ def _notes(traces: Iterable[Sequence[Score]], tasks: Sequence[str]) -> Iterator[
         )
 
 
+def _by_a_person(score: Score) -> bool:
+    """Whether somebody gave a score in Langfuse's own pages; others come from programs."""
+    return bool(score["source"] == "ANNOTATION")
+
+
 def _row(scores: Sequence[Score], tasks: Sequence[str], trace: str) -> ScoredRow:
     first = scores[0]
     started = first["timestamp"]
+    people: dict[str, list[PersonScore]] = {}
+    for score in filter(_by_a_person, scores):
+        by, at, note = ("" if is_missing(score[key]) else str(score[key])
+                        for key in ("by", "timestamp", "comment"))  # fmt: skip
+        given = PersonScore(value=score["value"], by=by, at=at, note=note)
+        people.setdefault(str(score["name"]), []).append(given)
     return ScoredRow(
         task=next((first[name] for name in tasks if not is_missing(first[name])), trace),
-        scores={str(score["name"]): score["value"] for score in scores},
+        scores={str(one["name"]): one["value"] for one in scores if not _by_a_person(one)},
+        people=people,
         more={"started": None if is_missing(started) else str(started)},
     )

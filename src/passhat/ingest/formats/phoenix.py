@@ -9,7 +9,7 @@ from typing import Any
 from passhat.ingest.document import Document
 from passhat.ingest.readers import Reading, TrialTable, seconds_between
 from passhat.ingest.rows import column_names, table_of
-from passhat.ingest.scored_rows import ScoredRow, scored_table
+from passhat.ingest.scored_rows import PersonScore, ScoredRow, scored_table
 from passhat.records.columns import ColumnMap, is_missing
 
 READING = Reading(
@@ -21,6 +21,7 @@ READING = Reading(
     outcome="the first annotation (or `scorer`) of 1 passes",
     score="the same annotation",
     started="start_time",
+    label="annotations of annotator_kind HUMAN, in JSON",
 )
 
 _COLUMNS = (
@@ -64,10 +65,17 @@ def _row(row: Mapping[str, Any], task: str, evaluations: Mapping[str, str]) -> S
         for name, column in evaluations.items()
     }
     start, end, repetition = row["start_time"], row["end_time"], row["repetition_number"]
+    people: dict[str, list[PersonScore]] = {}
+    for name, score, by_a_person in _annotations(row["annotations"]):
+        if by_a_person:
+            people.setdefault(name, []).append(score)
+        else:
+            scores[name] = score.value
     return ScoredRow(
         task=row[task],
         trial=None if is_missing(repetition) else repetition,
-        scores=scores | dict(_annotations(row["annotations"])),
+        scores=scores,
+        people=people,
         error=row["error"],
         more={
             "seconds": seconds_between(start, end),
@@ -78,9 +86,11 @@ def _row(row: Mapping[str, Any], task: str, evaluations: Mapping[str, str]) -> S
     )
 
 
-def _annotations(cell: Any) -> Iterator[tuple[str, Any]]:
-    """The score of each annotation, its label if it has none."""
+def _annotations(cell: Any) -> Iterator[tuple[str, PersonScore, bool]]:
+    """The score of each annotation, its label if it has none, and whether a person gave it."""
     for one in cell if isinstance(cell, list) else ():
         if isinstance(one, Mapping) and one.get("name"):
-            score = one.get("score")
-            yield str(one["name"]), one.get("label") if score is None else score
+            score, note = one.get("score"), one.get("explanation")
+            value = one.get("label") if score is None else score
+            given = PersonScore(value=value, note=note if isinstance(note, str) else "")
+            yield str(one["name"]), given, one.get("annotator_kind") == "HUMAN"

@@ -15,9 +15,10 @@ from passhat.ingest.document import Document
 from passhat.ingest.readers import Reading, TrialTable, first_line
 from passhat.ingest.rows import column_names, csv_lines
 from passhat.ingest.transcripts import as_text, asked_and_answered, mappings
-from passhat.messages import short
+from passhat.messages import plural, short
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap, as_number
+from passhat.records.labels import Label
 from passhat.records.transcript import Check, Transcript, as_score
 
 READING = Reading(
@@ -28,6 +29,7 @@ READING = Reading(
     run="order of results",
     outcome="success",
     score="score",
+    label="manual ratings, beside the verdict that they replaced",
 )
 
 _ANSWERS = re.compile(r"\[(.+?)\] (.*)", re.DOTALL)
@@ -38,8 +40,15 @@ _MARKED = re.compile(r"\[(PASS|FAIL|ERROR)\](?: \((-?[\d.]+)\))?\s*(.*)", re.DOT
 
 _VERSION = re.compile(rb'\s*\{\s*"version"\s*:\s*(\d)')
 
+_BLOCK = 6
+"""Columns of one answer in a CSV: answer, status, score, named scores, reason, comment."""
+
 ERROR_REASON = 2
 """promptfoo's `failureReason` of a provider or grader that broke; 1 is a failed assertion."""
+
+
+_MANUAL = "Manual result (overrides all other grading results)"
+"""The reason that promptfoo gives for a verdict that somebody replaced by hand."""
 
 
 class _Provider(msgspec.Struct):
@@ -60,6 +69,7 @@ class _TestCase(msgspec.Struct):
     description: str | None = None
     vars: dict[str, Any] | None = None
     asserts: msgspec.Raw = msgspec.field(name="assert", default=msgspec.Raw(b""))
+    threshold: float | None = None
 
 
 class _Prompt(msgspec.Struct):
@@ -96,6 +106,30 @@ class _File(msgspec.Struct):
 
     def listed(self) -> list[_Result]:
         return self.results if isinstance(self.results, list) else self.results.results
+
+
+class _Asserted(msgspec.Struct):
+    type: str = ""
+    weight: float | None = None
+
+
+class _Component(msgspec.Struct, rename="camel"):
+    """What one assertion said; a set of assertions has what each of them said after it, too."""
+
+    success: bool = msgspec.field(name="pass", default=False)
+    score: float | None = None
+    assertion: _Asserted | None = None
+    comment: str | None = None
+    component_results: list[Any] | None = None
+
+    @property
+    def weight(self) -> float:
+        weight = self.assertion.weight if self.assertion else None
+        return 1.0 if weight is None else weight
+
+
+class _Grading(msgspec.Struct, rename="camel"):
+    component_results: list[_Component] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +178,11 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     notes = []
     if cached := sum(bool(result.response and result.response.cached) for result in results):
         notes.append(f"{cached} results came from promptfoo's cache: repeats of one answer")
+    if rated := sum(result.error == _MANUAL for result in results):
+        notes.append(
+            f"{plural(rated, 'verdict was', 'verdicts were')} replaced by hand, and a CSV does not "
+            "hold what was replaced: export JSON to have it, and the ratings as labels"
+        )
     facts = {"format": f"promptfoo results (format {number})"} if number else {}
     if number in (1, 2):
         facts["system"] = "prompt (this format names no provider)"
@@ -219,13 +258,15 @@ def _csv_answers(
     for line, cells in itertools.islice(csv_lines(document), 1, None):
         variables = {names[place]: cells[place] for place in given}
         for column in columns:
-            yield line, variables, column, cells[column.place : column.place + 3]
+            yield line, variables, column, cells[column.place : column.place + _BLOCK]
 
 
 def _csv_results(document: Document) -> Iterator[_Result]:
     for line, given, column, cells in _csv_answers(document):
         variables = {name: cell for name, cell in given.items() if name != "Description"}
         status, score, text = _verdict(f"{document.name}, line {line}", column, cells)
+        if by_hand := _MANUAL in cells[3:]:  # of those, promptfoo calls failures errors
+            status = "PASS" if score else "FAIL"
         yield _Result(
             success=status == "PASS",
             score=score,
@@ -234,7 +275,7 @@ def _csv_results(document: Document) -> Iterator[_Result]:
             prompt=_Prompt(raw=column.prompt),
             test_case=_TestCase(description=given.get("Description"), vars=variables),
             failure_reason=ERROR_REASON if status == "ERROR" else 0,
-            error=text if status == "ERROR" else None,
+            error=_MANUAL if by_hand else text if status == "ERROR" else None,
         )
 
 
@@ -294,17 +335,43 @@ def _rows(results: Sequence[_Result]) -> Iterator[dict[str, Any]]:
     names = _task_names([_identity(result) for result in results])
     for result in results:
         usage = result.token_usage or _TokenUsage()
+        success, score, label = _verdict_and_rating(result)
         yield {
             "system": systems[_provider(result), _prompt_id(result)],
             "task": names[_identity(result)],
-            "outcome": Outcome.ERRORED if _broke(result) else Outcome(result.success),
-            "score": result.score,
+            "outcome": Outcome.ERRORED if _broke(result) else Outcome(success),
+            "score": score,
+            "human_labels": label and [label],
             "tokens_in": usage.prompt,
             "tokens_out": usage.completion,
             "cost": result.cost,
             "seconds": None if result.latency_ms is None else result.latency_ms / 1000,
             "error": first_line(result.error) if _broke(result) else None,
         }
+
+
+def _verdict_and_rating(result: _Result) -> tuple[bool, float | None, Label | None]:
+    """Whether a result passed, its score, and what somebody who rated it by hand says.
+
+    A rating takes the place of the verdict in promptfoo; what its assertions said is still there.
+    A test without assertions has no other verdict than the rating.
+    """
+    if b'"human"' not in bytes(result.grading_result):
+        return result.success, result.score, None
+    said = msgspec.json.decode(result.grading_result, type=_Grading).component_results or []
+    rating = next((one for one in said if one.assertion and one.assertion.type == "human"), None)
+    if rating is None or len(said) == 1:
+        return result.success, result.score, None
+    own, within = [], 0
+    for one in said:
+        if not within and one is not rating:
+            own.append(one)
+        within = within - 1 if within else len(one.component_results or ())
+    weight = sum(one.weight for one in own)
+    score = sum((one.score or 0.0) * one.weight for one in own) / weight if weight > 0 else 0.0
+    threshold = result.test_case.threshold
+    passed = all(one.success for one in own) if threshold is None else score >= threshold
+    return passed, score, Label(passed=rating.success, note=rating.comment or "")
 
 
 def _provider(result: _Result) -> str:
