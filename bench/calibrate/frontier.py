@@ -22,20 +22,24 @@ AGENTS = {
     "one is badly beaten": ((2.0, 1.0), (0.0, 3.0), (2.5, 4.0)),
 }
 """What each agent adds to the logits of tasks, and its price; only a second one is ever beaten."""
+QUICK = ("as reliable, dearer", "one is badly beaten")
+"""Where an agent is most often left out wrongly, and where it should be left out."""
 
-PATHS = 4000
-"""Tasks over which the truth of a likeness is added up."""
+POPULATION = 400_000
+"""Tasks over which the truths of HAL's metrics are added up."""
 
 
 def tables(*, quick: bool = False) -> list[Table]:
-    return run_tables("frontier", [(_frontier, 10, 120), (_hal, 10, 120)], quick=quick)
+    return run_tables("frontier", [(_frontier, 100, 120), (_hal, 100, 120)], quick=quick)
 
 
 def _frontier(repetitions: int, *, quick: bool = False) -> list[Table]:
     rows = []
     for tasks, runs in SIZES[:1] if quick else SIZES:
-        for name, agents in AGENTS.items():
-            rng = np.random.default_rng([SEED, tasks, len(name)])
+        for place, (name, agents) in enumerate(AGENTS.items()):
+            if quick and name not in QUICK:
+                continue
+            rng = np.random.default_rng([SEED, tasks, place])
             wrong = found = 0
             for _ in range(repetitions):
                 result = find_frontier(_agents(rng, tasks, runs, agents), k=3)
@@ -86,10 +90,9 @@ NAMES = ("consistency_trajectory_sequence", "consistency_resource", "safety_comp
 
 
 def _hal(repetitions: int, *, quick: bool = False) -> list[Table]:
-    rows = []
+    rows, truth = [], _truths(np.random.default_rng(SEED))
     for tasks, runs in ((26, 3),) if quick else ((10, 3), (26, 3), (26, 5), (50, 5)):
         rng = np.random.default_rng([SEED, tasks, runs])
-        truth = _truths(np.random.default_rng(SEED))
         hits: dict[str, list[tuple[bool, float]]] = {name: [] for name in NAMES}
         theirs: dict[str, list[float]] = {name: [] for name in NAMES}
         for _ in range(repetitions):
@@ -139,7 +142,7 @@ def _world(rng: np.random.Generator, tasks: int) -> tuple[Floats, ...]:
 
 
 def _truths(rng: np.random.Generator) -> dict[str, float]:
-    main, good, other, spread, kept = _world(rng, 100 * PATHS)
+    main, good, other, spread, kept = _world(rng, POPULATION)
     passes = np.stack((main * good, (1 - main) / 2 * other, (1 - main) / 2 * other))
     like = np.array(
         [[1, *LIKENESS[:2]], [LIKENESS[0], 1, LIKENESS[2]], [LIKENESS[1], LIKENESS[2], 1]]

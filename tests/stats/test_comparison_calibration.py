@@ -80,6 +80,9 @@ def test_calm_histories_raise_no_more_alarms_than_stated(calibrated):
 @pytest.mark.slow("simulates agents by price and reliability, and HAL's metrics")
 def test_agents_are_seldom_left_out_of_the_frontier_and_metrics_of_hal_cover():
     left_out, metrics = frontier.tables(quick=True)
-    assert all(float(row[2]) <= 0.2 for row in left_out.rows)
-    assert float(left_out.rows[-1][3]) >= 0.4
-    assert all(float(cell.split(" / ")[0]) >= 0.8 for cell in metrics.rows[0][1:])
+    wrongly = column(left_out, "one is wrongly left out")
+    assert max(wrongly) <= 0.05 + room(0.05, left_out.repetitions, errors=3)
+    # 0.66 in 120 repetitions that were recorded.
+    assert float(left_out.rows[-1][3]) >= 0.66 - room(0.66, left_out.repetitions, errors=3)
+    covered = [float(cell.split(" / ")[0]) for cell in metrics.rows[0][1:]]
+    assert min(covered) >= 0.95 - room(0.05, metrics.repetitions, errors=3)

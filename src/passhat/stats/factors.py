@@ -7,9 +7,6 @@ two trials end differently: everybody understands it, and it is the same scale f
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from itertools import combinations
 from math import comb, sqrt
 
 import numpy as np
@@ -19,17 +16,12 @@ from passhat.arguments import CONFIDENCE, whole_number
 from passhat.dataclass import result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural
-from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, RandomSource, confidence_level, random_generator
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Number, Unavailable
 from passhat.stats.exact_tests import stratified_distribution
 from passhat.stats.numerics import bisect
 from passhat.stats.passk import share_of_passing_subsets
-from passhat.stats.population_bounds import (
-    lower_quantile,
-    lower_ratio_quantile,
-    task_value_bounds,
-)
+from passhat.stats.population_bounds import lower_quantile, task_value_bounds
 
 FEWEST_TASKS = 8
 """Below this many tasks an interval of what a factor moves says little; 12 were simulated."""
@@ -243,80 +235,6 @@ def outcome_consistency(
         scope=TASKS_LIKE_THESE,
         tasks=int(kept.sum()),
         runs=int(n.sum()),
-    )
-
-
-def path_likeness(one: Sequence[str], other: Sequence[str]) -> float:
-    """One minus the share of steps to change to turn one path into the other (Levenshtein 1966).
-
-    >>> path_likeness("abcd", "abd")
-    0.75
-    """
-    if one == other:
-        return 1.0
-    row = list(range(len(other) + 1))
-    for i, step in enumerate(one):
-        diagonal, row[0] = row[0], i + 1
-        left = i + 1
-        for j, target in enumerate(other, 1):
-            best = diagonal if step == target else diagonal + 1
-            diagonal = row[j]
-            # Three comparisons take a third of the time of `min`, and this runs millions of times.
-            if diagonal < best:
-                best = diagonal + 1
-            if left < best:
-                best = left + 1
-            row[j] = left = best
-    return 1 - row[-1] / max(len(one), len(other))
-
-
-def mix_likeness(one: Sequence[str], other: Sequence[str]) -> float:
-    """One minus the Jensen-Shannon divergence, in bits, of the shares of each step (Lin 1991).
-
-    >>> mix_likeness("ab", "ba"), mix_likeness("a", "b")
-    (1.0, 0.0)
-    """
-    counts = [Counter(one), Counter(other)]
-    steps = list(counts[0] | counts[1])
-    shares = np.array([[count[step] for step in steps] for count in counts], dtype=np.float64)
-    shares /= shares.sum(axis=1, keepdims=True)
-    nats = special.rel_entr(shares, shares.mean(axis=0)).sum()
-    return float(np.clip(1 - nats / np.log(4), 0.0, 1.0))
-
-
-def amount_likeness(values: ArrayLike) -> float:
-    """The smaller over the larger of two amounts, over all pairs; two of nothing are alike.
-
-    >>> amount_likeness([2, 1]), amount_likeness([0, 0, 3])
-    (0.5, 0.3333333333333333)
-    """
-    low, high = np.sort(list(combinations(np.asarray(values, dtype=np.float64), 2))).T
-    return float(np.divide(low, high, out=np.ones(len(high)), where=high > 0).mean())
-
-
-def mean_over_pairs(
-    sums: ArrayLike, pairs: ArrayLike, *, confidence: float = CONFIDENCE
-) -> Estimate | Unavailable:
-    """The mean of a likeness in [0, 1] over pairs of trials, from each task's sum and pairs.
-
-    A task with more pairs counts for more, so it is about two trials that can be compared at all
-    (two that both pass), however many there are of each task.
-    """
-    level = confidence_level(confidence)
-    total, count = (np.asarray(one, dtype=np.float64) for one in (sums, pairs))
-    total, count = total[count > 0], count[count > 0]
-    if count.size < 2:
-        return Unavailable("it needs two tasks with two trials that can be compared")
-    tail, value = (1 - level) / 2, float(total.sum() / count.sum())
-    low = float(lower_ratio_quantile(total, count, tail))
-    high = 1 - float(lower_ratio_quantile(count - total, count, tail))
-    return Estimate(
-        value=value,
-        interval=Interval(min(low, value), max(high, value)),
-        method="Dirichlet over tasks, pairs of trials",
-        confidence=level,
-        scope=TASKS_LIKE_THESE,
-        tasks=int(count.size),
     )
 
 

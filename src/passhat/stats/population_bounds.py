@@ -132,10 +132,19 @@ def family_bounds(values: Floats, group: TaskGroups, confidence: float) -> Bound
 
     `values` may have leading axes: questions about the same tasks.
     """
-    tail, sizes = (1 - confidence) / 2, np.bincount(group.family, group.weight)
+    sizes = np.bincount(group.family, group.weight)
     order = np.argsort(group.family, kind="stable")
     starts = np.searchsorted(group.family[order], np.arange(group.families))
     sums = np.add.reduceat((values * group.weight)[..., order], starts, axis=-1)
+    return ratio_bounds(sums, sizes, confidence)
+
+
+def ratio_bounds(sums: Floats, sizes: Floats, confidence: float) -> Bounds:
+    """The interval for the mean of values in [0, 1], from the sum and the size of each unit.
+
+    A unit (a family, a task) is what was sampled; a larger one counts for more.
+    """
+    tail = (1 - confidence) / 2
     low = lower_ratio_quantile(sums, sizes, tail)
     high = 1 - lower_ratio_quantile(sizes - sums, sizes, tail)
     mean = sums.sum(axis=-1) / sizes.sum()

@@ -1,9 +1,11 @@
-"""What trials took (time, cost, tokens): quantiles, ratios of totals, association with passing."""
+"""What trials took and the ways they went: quantiles, ratios of totals, likeness, association."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +17,7 @@ from passhat.stats import special
 from passhat.stats.arguments import Floats, confidence_level, float_array
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Interval, Unavailable
 from passhat.stats.numerics import jackknife_variance
+from passhat.stats.population_bounds import ratio_bounds
 
 
 def quantile_estimate(
@@ -295,3 +298,91 @@ def _jackknife_z(parts: Floats, value: float, confidence: float) -> Interval | N
     margin = _student(tasks, confidence) * math.sqrt(jackknife_variance(np.arctanh(left_out)))
     centre = np.arctanh(value)
     return Interval(float(np.tanh(centre - margin)), float(np.tanh(centre + margin)))
+
+
+# How alike two trials of a task are, in what they took and in the steps they went.
+
+MOST_COMPARED = 10
+"""Trials of a task whose paths are compared pair by pair: 45 pairs say enough of one task."""
+
+
+def amount_likeness(values: ArrayLike) -> float:
+    """The smaller over the larger of two amounts, over all pairs; two of nothing are alike.
+
+    >>> amount_likeness([2, 1]), amount_likeness([0, 0, 3])
+    (0.5, 0.3333333333333333)
+    """
+    amounts = np.sort(np.asarray(values, dtype=np.float64))
+    # Each amount is the larger one of its pairs with those before it.
+    before = np.cumsum(amounts) - amounts
+    alike = np.divide(before, amounts, out=np.arange(amounts.size) * 1.0, where=amounts > 0)
+    return float(alike.sum() / math.comb(amounts.size, 2))
+
+
+def path_likeness(one: Sequence[str], other: Sequence[str]) -> float:
+    """One minus the share of steps to change to turn one path into the other (Levenshtein 1966).
+
+    >>> path_likeness("abcd", "abd")
+    0.75
+    """
+    if one == other:
+        return 1.0
+    if not one or not other:
+        return 0.0
+    # Myers (1999) in the form of Hyyro (2003): the bits of one integer are where the distance rises
+    # along a column of the table, those of another where it falls, so that a whole column is a
+    # dozen operations however long the path.
+    places: dict[str, int] = {}
+    for place, step in enumerate(one):
+        places[step] = places.get(step, 0) | 1 << place
+    column, last = (1 << len(one)) - 1, 1 << (len(one) - 1)
+    rises, falls, distance = column, 0, len(one)
+    for step in other:
+        match = places.get(step, 0) | falls
+        diagonal = (((match & rises) + rises) ^ rises) | match
+        right = falls | (column & ~(diagonal | rises))
+        left = diagonal & rises
+        distance += (right & last > 0) - (left & last > 0)
+        right = right << 1 | 1
+        rises = column & (left << 1 | ~(diagonal | right))
+        falls = column & right & diagonal
+    return 1 - distance / max(len(one), len(other))
+
+
+def mix_likeness(one: Sequence[str], other: Sequence[str]) -> float:
+    """One minus the Jensen-Shannon divergence, in bits, of the shares of each step (Lin 1991).
+
+    >>> mix_likeness("ab", "ba"), mix_likeness("a", "b")
+    (1.0, 0.0)
+    """
+    here, there = Counter(one), Counter(other)
+    divergence = 0.0
+    for step in here | there:
+        share, opposite = here[step] / len(one), there[step] / len(other)
+        for own in (share, opposite):
+            divergence += own * math.log2(2 * own / (share + opposite)) if own else 0.0
+    return min(1.0, max(0.0, 1 - divergence / 2))
+
+
+def mean_over_pairs(
+    sums: ArrayLike, pairs: ArrayLike, *, confidence: float = CONFIDENCE
+) -> Estimate | Unavailable:
+    """The mean of a likeness in [0, 1] over pairs of trials, from each task's sum and pairs.
+
+    A task with more pairs counts for more, so it is about two trials that can be compared at all
+    (two that both pass), however many there are of each task.
+    """
+    level = confidence_level(confidence)
+    total, count = (np.asarray(one, dtype=np.float64) for one in (sums, pairs))
+    total, count = total[count > 0], count[count > 0]
+    if count.size < 2:
+        return Unavailable("it needs two tasks with two trials that can be compared")
+    low, high = ratio_bounds(total, count, level)
+    return Estimate(
+        value=float(total.sum() / count.sum()),
+        interval=Interval(float(low), float(high)),
+        method="Dirichlet over tasks, pairs of trials",
+        confidence=level,
+        scope=TASKS_LIKE_THESE,
+        tasks=int(count.size),
+    )

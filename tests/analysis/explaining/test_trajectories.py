@@ -4,16 +4,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from passhat.analysis.explaining.run_diff import divergences
 from passhat.analysis.explaining.runs import compared_runs
 from passhat.analysis.explaining.trajectories import trajectories
+from passhat.analysis.reports.measure import measure
+from passhat.records import Trials
 from passhat.stats.estimate import Unavailable
-from passhat.stats.factors import path_likeness
-
-paths = st.lists(st.sampled_from("ab"), max_size=5)
 
 
 def measured(*runs, **options):
@@ -21,19 +18,18 @@ def measured(*runs, **options):
     return trajectories(runs, found, confidence=0.95, **options)
 
 
-def edits(one, other):
-    """Levenshtein's distance by its definition."""
-    if not one or not other:
-        return len(one) + len(other)
-    change = edits(one[1:], other[1:]) + (one[0] != other[0])
-    return min(change, edits(one[1:], other) + 1, edits(one, other[1:]) + 1)
-
-
-@given(paths, paths)
-def test_order_is_one_minus_the_share_of_steps_to_change(one, other):
-    longest = max(len(one), len(other))
-    if longest:
-        assert path_likeness(one, other) == pytest.approx(1 - edits(one, other) / longest)
+def test_why_and_the_consistency_of_paths_compare_the_same_trials(make_run):
+    rng = np.random.default_rng(3)
+    ways = {(task, i): rng.choice(list("xyz"), 4).tolist() for task in "abc" for i in range(14)}
+    runs = [make_run("P", *way, task=task, trial=i) for (task, i), way in ways.items()]
+    trials = Trials.from_columns(
+        task=[task for task, _ in ways],
+        passed=[True] * len(ways),
+        tools=list(map(tuple, ways.values())),
+        stated_confidence=[0.5] * len(ways),
+    )
+    of_trials = measure(trials).system().hal["consistency_trajectory_sequence"].number
+    assert measured(*runs).order.value == pytest.approx(of_trials.value)
 
 
 def test_likeness_is_the_mean_over_tasks_of_the_mean_over_pairs(make_run):

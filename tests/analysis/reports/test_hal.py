@@ -15,8 +15,9 @@ from passhat.analysis.reports.targets import targets
 from passhat.ingest import read_trials
 from passhat.journeys import run
 from passhat.records import Trials
-from passhat.stats.factors import mix_likeness, outcome_consistency, path_likeness
+from passhat.stats.factors import outcome_consistency
 from passhat.stats.probability_calibration import brier_by_task, discrimination
+from passhat.stats.usage import amount_likeness, mix_likeness, path_likeness
 
 FIXTURES = Path(__file__).parents[2] / "samples" / "handmade" / "hal" / "taubench_airline"
 
@@ -166,14 +167,19 @@ def test_paths_resources_and_safety_are_what_the_formulas_of_hal_give(tmp_path):
 
 
 def edits(one, other):
-    """Levenshtein's distance, as he defined it."""
-    if not one or not other:
-        return len(one) + len(other)
-    step = edits(one[1:], other[1:]) + (one[0] != other[0])
-    return min(step, edits(one[1:], other) + 1, edits(one, other[1:]) + 1)
+    """Levenshtein's distance by its table."""
+    table = np.add.outer(np.arange(len(one) + 1), np.arange(len(other) + 1))
+    for i, step in enumerate(one, 1):
+        for j, target in enumerate(other, 1):
+            around = table[i - 1, j] + 1, table[i, j - 1] + 1
+            table[i, j] = min(*around, table[i - 1, j - 1] + (step != target))
+    return table[-1, -1]
 
 
-@given(st.lists(st.sampled_from("ab"), max_size=5), st.lists(st.sampled_from("abc"), max_size=5))
+paths = st.text("abc", max_size=80) | st.text("abc", max_size=4)
+
+
+@given(paths, paths)
 def test_likeness_of_paths_is_symmetric_and_lies_between_nothing_and_all(one, other):
     if one and other:
         shares = [[path.count(step) / len(path) for step in "abc"] for path in (one, other)]
@@ -183,6 +189,15 @@ def test_likeness_of_paths_is_symmetric_and_lies_between_nothing_and_all(one, ot
         assert path_likeness(one, other) == path_likeness(other, one)
         most = max(len(one), len(other))
         assert path_likeness(one, other) == pytest.approx(1 - edits(one, other) / most)
+
+
+@given(st.lists(st.sampled_from((0.0, 0.5, 1.0, 3.0, 1e6)), min_size=2, max_size=9))
+def test_amounts_are_as_alike_as_the_smaller_over_the_larger_of_every_two(amounts):
+    pairs = [
+        1.0 if one == other else min(one, other) / max(one, other)
+        for one, other in itertools.combinations(amounts, 2)
+    ]
+    assert amount_likeness(amounts) == pytest.approx(np.mean(pairs))
 
 
 def test_a_constraint_of_a_suite_is_tagged_with_the_gravest_that_was_broken(tmp_path):

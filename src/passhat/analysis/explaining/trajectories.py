@@ -14,15 +14,10 @@ from passhat.analysis.explaining.run_diff import Divergence, align
 from passhat.analysis.explaining.runs import COSTS, ExplainedRun, NormalizedCall, runs_by_task
 from passhat.dataclass import result_dataclass
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Number, Unavailable
-from passhat.stats.factors import path_likeness
 from passhat.stats.proportions import share_estimate
 from passhat.stats.suite_mean import score_estimate
+from passhat.stats.usage import MOST_COMPARED, path_likeness
 
-MOST_RUNS = 10
-"""Runs of a task that are compared pair by pair: 45 pairs say enough of one task."""
-
-MOST_STEPS = 50
-"""Calls of a run whose order is compared: the time grows with their square."""
 MOST_CALLS = 100
 """Calls of each run that are set against each other."""
 
@@ -104,7 +99,7 @@ def trajectories(
 ) -> Trajectories:
     """The ways of all runs with a transcript; `expected` names the right tool of a task."""
     groups = runs_by_task(run for run in runs if run.transcript is not None)
-    several = [group[:MOST_RUNS] for group in groups if len(group) > 1]
+    several = [group[:MOST_COMPARED] for group in groups if len(group) > 1]
     calling = any(run.calls for group in several for run in group)
     known_order = cache(path_likeness)  # many runs of a task take the same path
 
@@ -115,7 +110,7 @@ def trajectories(
         return alike(measure) if calling else Unavailable("no trial calls a tool")
 
     def order(one: ExplainedRun, other: ExplainedRun) -> float:
-        return known_order(*sorted((one.tools[:MOST_STEPS], other.tools[:MOST_STEPS])))
+        return known_order(*sorted((one.tools, other.tools)))
 
     spoken = [run for group in groups for run in group]
     return Trajectories(

@@ -36,14 +36,10 @@ from passhat.stats.factors import (
     FEWEST_LEVELS,
     FactorEffect,
     LevelTest,
-    amount_likeness,
     factor_effect,
     level_test,
-    mean_over_pairs,
-    mix_likeness,
     outcome_consistency,
     pass_hat_of_levels,
-    path_likeness,
     spread_of_levels,
     stratified_exact_test,
 )
@@ -57,7 +53,14 @@ from passhat.stats.probability_calibration import (
 )
 from passhat.stats.sufficient_statistics import TaskSums
 from passhat.stats.suite_mean import score_estimate, suite_estimate
-from passhat.stats.usage import ratio_of_totals
+from passhat.stats.usage import (
+    MOST_COMPARED,
+    amount_likeness,
+    mean_over_pairs,
+    mix_likeness,
+    path_likeness,
+    ratio_of_totals,
+)
 
 REFERENCE = "as it is"
 """The level of trials that do not name one."""
@@ -506,16 +509,12 @@ def _consistency(trials: Trials, options: ReportOptions) -> HalMetric:
     )
 
 
-_MOST_TRIALS = 20
-"""Trials of a task that are compared pair by pair: 190 pairs say enough of one task."""
-
-
 def _by_task(trials: Trials, kept: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
     """The rows of each task among those that are kept, of tasks with two or more."""
     rows = np.flatnonzero(kept)
     order = rows[np.argsort(trials.task.codes[rows], kind="stable")]
     ends = np.flatnonzero(np.diff(trials.task.codes[order])) + 1
-    return [group[:_MOST_TRIALS] for group in np.split(order, ends) if len(group) > 1]
+    return [group for group in np.split(order, ends) if len(group) > 1]
 
 
 def _path_consistency(trials: Trials, options: ReportOptions) -> dict[str, HalMetric]:
@@ -531,7 +530,7 @@ def _path_consistency(trials: Trials, options: ReportOptions) -> dict[str, HalMe
         alike = [
             [
                 known(*sorted((paths[one], paths[other])))
-                for one, other in combinations(trials.tools.codes[rows].tolist(), 2)
+                for one, other in combinations(trials.tools.codes[rows[:MOST_COMPARED]].tolist(), 2)
             ]
             for rows in groups
         ]
