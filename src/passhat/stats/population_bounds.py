@@ -139,15 +139,15 @@ def family_bounds(values: Floats, group: TaskGroups, confidence: float) -> Bound
     return ratio_bounds(sums, sizes, confidence)
 
 
-def ratio_bounds(sums: Floats, sizes: Floats, confidence: float) -> Bounds:
+def ratio_bounds(sums: ArrayLike, sizes: ArrayLike, confidence: float) -> Bounds:
     """The interval for the mean of values in [0, 1], from the sum and the size of each unit.
 
     A unit (a family, a task) is what was sampled; a larger one counts for more.
     """
-    tail = (1 - confidence) / 2
-    low = lower_ratio_quantile(sums, sizes, tail)
-    high = 1 - lower_ratio_quantile(sizes - sums, sizes, tail)
-    mean = sums.sum(axis=-1) / sizes.sum()
+    total, size = (np.asarray(one, dtype=np.float64) for one in (sums, sizes))
+    tail, mean = (1 - confidence) / 2, total.sum(axis=-1) / size.sum()
+    low = lower_ratio_quantile(total, size, tail)
+    high = 1 - lower_ratio_quantile(size - total, size, tail)
     return np.minimum(low, mean), np.maximum(high, mean)
 
 

@@ -38,11 +38,33 @@ def test_a_factor_is_what_its_statistics_say_of_the_table_of_levels():
     )
     assert found.effect == factor_effect(runs, passes)
     assert found.test == level_test(runs, passes)
-    assert (found.worst_level, found.levels[0].name) == ("terse", "kind")
+    assert (found.worst_levels, found.levels[0].name) == (("terse",), "kind")
     assert found.levels[1].difference.value == pytest.approx(
         (passes[:, 1] - passes[:, 0]).sum() / 60
     )
     assert found.matters
+
+
+@pytest.mark.parametrize(
+    ("passes", "worst", "said"),
+    [
+        ({"a": 5, "b": 3, "c": 4}, ("b",), "b, 60"),
+        ({"a": 5, "b": 3, "c": 3}, ("b", "c"), "b and c alike, 60"),
+        ({"a": 3, "b": 3, "c": 3}, ("a", "b", "c"), "all alike, 60"),
+        ({"a": 5, "b": 3, "c": 3, "d": 3, "e": 3}, tuple("bcde"), "b, c, d and 1 more alike, 60"),
+    ],
+)
+def test_levels_that_pass_alike_are_the_worst_together(passes, worst, said):
+    rows = [(t, name, r) for t in range(9) for name in passes for r in range(5)]
+    trials = Trials.from_columns(
+        task=[f"t{t}" for t, _, _ in rows],
+        at=[(f"user={name}",) for _, name, _ in rows],
+        trial=[r for _, _, r in rows],
+        passed=[r < passes[name] for _, name, r in rows],
+    )
+    report = measure(trials)
+    assert report.system().factors[0].worst_levels == worst
+    assert f"Worst: {said}" in " ".join(render_terminal(report, verbose=True).split())
 
 
 def test_the_reference_is_the_level_of_tasks_as_they_are():

@@ -73,6 +73,9 @@ SAMPLED = ("seed", "day", "date", "week", "hour")
 
 SIGNIFICANT = 0.05
 
+# Rates nearer than this are equal but for rounding.
+_SAME_RATE = 1e-9
+
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
 class FactorLevel:
@@ -96,10 +99,10 @@ class Factor:
     """A factor, what it moves, whether its levels matter, and its levels, the reference first.
 
     `test` is exact for these tasks; `p_value` is corrected for the number of factors (Holm).
-    `worst` is the rate of the level that is truly worst, `kept` what all others keep of the rate of
-    the first. `with_one` and `with_others` are pass^k of
-    k trials at one level and each at another. `like_these` is pass^k for levels like these.
-    `apart` are the tasks whose levels differ most, with the rate at each level.
+    `worst` is the rate of the level that is truly worst, `worst_levels` those that look it: several
+    if they passed alike. `kept` is what all others keep of the rate of the first. `with_one` and
+    `with_others` are pass^k of k trials at one level and each at another. `like_these` is pass^k
+    for levels like these. `apart` are the tasks whose levels differ most, with the rate at each.
     """
 
     name: str
@@ -107,7 +110,7 @@ class Factor:
     test: LevelTest | Unavailable
     p_value: float | None
     levels: tuple[FactorLevel, ...]
-    worst_level: str
+    worst_levels: tuple[str, ...]
     worst: Number
     kept: Number
     k: int
@@ -249,7 +252,7 @@ def _measured(name: str, table: LevelTable, options: ReportOptions) -> Factor:
         test=level_test(runs, passes, rng=options.seed),
         p_value=None,
         levels=levels,
-        worst_level=lowest,
+        worst_levels=lowest,
         worst=worst,
         kept=_kept_by_others(table, level),
         k=k,
@@ -338,8 +341,8 @@ def _kept_by_others(table: LevelTable, confidence: float) -> Number:
     return _kept(others, first, both, confidence)
 
 
-def worst_level(table: LevelTable, confidence: float) -> tuple[str, Number]:
-    """The level that looks worst, and the rate of the one that truly is, whichever that is.
+def worst_level(table: LevelTable, confidence: float) -> tuple[tuple[str, ...], Number]:
+    """The levels that look worst, and the rate of the one that truly is, whichever that is.
 
     Its lower end needs no correction (the least of the lower ends lies below that of the truly
     worst one; intersection-union, Berger 1982); the upper end does.
@@ -354,10 +357,11 @@ def worst_level(table: LevelTable, confidence: float) -> tuple[str, Number]:
         if rate.interval is not None and upper.interval is not None
     ]
     if not known:
-        return table.levels[0], Unavailable("no level has a rate")
-    value, name, rate, _, _ = min(known, key=lambda one: one[0])
+        return (), Unavailable("no level has a rate")
+    value, _, rate, _, _ = min(known, key=lambda one: one[0])
+    worst = tuple(one[1] for one in known if one[0] <= value + _SAME_RATE)
     low, high = min(one[3] for one in known), min(one[4] for one in known)
-    return name, replace(
+    return worst, replace(
         rate,
         interval=Interval(min(low, value), max(high, value)),
         method="the least of the levels, upper ends corrected for their number",

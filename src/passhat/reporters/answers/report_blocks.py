@@ -22,7 +22,7 @@ from passhat.analysis.reports.parts import (
     is_judged,
 )
 from passhat.analysis.reports.report import Report
-from passhat.messages import plural
+from passhat.messages import few, plural
 from passhat.records.trial import NaturalKey, natural_key
 from passhat.reporters import headline, wording
 from passhat.reporters.answer import (
@@ -504,21 +504,20 @@ def factor_blocks(system: SystemReport) -> list[Block]:
     if not system.factors:
         return []
     luck = next((one.effect.luck for one in system.factors if one.effect), None)
-    known = [("luck alone", "", _differing(luck, ""), "", "")] if luck else []
+    known = [("luck alone", "", _differing(luck, ""), "")] if luck else []
     rows = [
         (
             f"another {short(one.name)}",
             str(len(one.levels)),
             _differing(one.effect.moved, "+") if one.effect else "-",
             "-" if one.p_value is None else wording.p_value(one.p_value),
-            _worst_level(one),
         )
         for one in system.factors
     ]
-    header = ("two trials differ by", "levels", "in %", "matters?", "worst level")
+    header = ("two trials differ by", "levels", "in %", "matters?")
     blocks: list[Block] = [
         Section("What moves the result", "how often two trials of a task differ"),
-        Table(header=header, rows=(*known, *rows), left=(0, 2, 3, 4), spare=(4,)),
+        Table(header=header, rows=(*known, *rows), left=(0, 2, 3)),
     ]
     for one in system.factors:
         blocks += [
@@ -538,7 +537,11 @@ def _worst_level(factor: Factor) -> str:
     if isinstance(factor.worst, Unavailable):
         return "-"
     rate = f"{percent(factor.worst.value)} {span(factor.worst.interval, digits=0)}"
-    return f"{short(factor.worst_level)}, {rate}"
+    names = factor.worst_levels
+    if len(names) == 1:
+        return f"{short(names[0])}, {rate}"
+    which = " and ".join(map(short, names)) if len(names) == 2 else few(names, 3)
+    return f"{'all' if len(names) == len(factor.levels) else which} alike, {rate}"
 
 
 def moved_sentence(factor: Factor) -> str:
@@ -579,8 +582,10 @@ def _level_row(level: FactorLevel) -> tuple[str, ...]:
 
 
 def _factor_sentences(factor: Factor) -> list[str]:
-    """What the table does not say: whose share it is, streaks with one level and several, tasks."""
+    """What tables do not say: the worst level, shares, streaks with one level and others, tasks."""
     effect, said = factor.effect, []
+    if isinstance(factor.worst, Estimate):
+        said.append(f"Worst: {_worst_level(factor)}.")
     if isinstance(effect, Unavailable):
         said.append(f"No size: {effect.reason}.")
     elif isinstance(effect.share, Estimate) and effect.share.interval is not None:
