@@ -153,3 +153,16 @@ def test_trials_of_one_number_are_told_by_the_column_in_which_they_differ(column
     told = read_trials(content, mapping=ColumnMap(system=f"model,{column}"))
     assert told.systems == ("m/x", "m/y")
     assert told.tally("m/x").passed.tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("duplicates", ["keep", "last"])
+def test_trials_that_are_pooled_say_in_what_they_differ(duplicates):
+    rows = [
+        ("a", 1, "oracle", 1),
+        ("a", 1, "blind", 0),
+        ("b", 1, "oracle", 1),
+        ("b", 1, "blind", 0),
+    ]
+    table = "task,trial,mode,passed\n" + "".join(",".join(map(str, row)) + "\n" for row in rows)
+    (source,) = read_trials(table.encode(), duplicates=duplicates).sources
+    assert any("They differ in mode (oracle, blind)" in note for note in source.notes)

@@ -110,3 +110,16 @@ def test_a_task_called_total_is_a_task(rows):
 @pytest.mark.parametrize("header", ["Passed?", "Pass/Fail", "is_passed", "pass_fail"])
 def test_headers_of_spreadsheets_are_verdicts(header):
     assert read_trials(f"Task Name,{header}\na,PASS\nb,FAIL\n".encode()).outcome.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("cell", "outcome"),
+    [("Passed ✅", 1), ("❌ failed", 0), ("✅ Pass", 1), ("✅ failed", None), ("not passed", None)],
+)
+def test_a_mark_beside_a_word_says_the_same_or_nothing(cell, outcome):
+    table = f"task,passed\na,{cell}\nb,yes\n".encode()
+    if outcome is not None:
+        assert read_trials(table).outcome.tolist() == [outcome, 1]
+        return
+    with pytest.raises(ReadError, match="does not say whether the trial passed"):
+        read_trials(table)

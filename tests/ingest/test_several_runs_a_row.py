@@ -51,6 +51,50 @@ def test_passes_beside_failures_and_ratios_are_counts_too(tasks):
     assert counts(read_trials(table("task,passed", ratios))) == truth(tasks)
 
 
+@pytest.mark.parametrize("written", ["{:.4f}", "{:.2f}", "{}", "{:.1%}"])
+@settings(max_examples=15)
+@given(tasks=TASKS)
+def test_a_rate_of_a_number_of_trials_is_so_many_passes(tasks, written):
+    rows = [(f"t{n}", written.format(sum(own) / len(own)), len(own)) for n, own in enumerate(tasks)]
+    trials = read_trials(table("task,pass_rate,n", rows))
+    assert counts(trials) == truth(tasks)
+    assert '"pass_rate" of "n" as counts of trials' in how_read(trials.sources[0])
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([("a", "0.67", 200)], "'a', 0.67 of 200 trials, is 133 to 135 passes"),
+        ([("a", "0.50", 3)], "'a', 0.50 of 3 trials, is no whole number of passes"),
+    ],
+)
+def test_a_rate_that_is_not_surely_a_number_of_passes_is_refused(rows, said):
+    with pytest.raises(ReadError, match=said):
+        read_trials(table("task,pass_rate,n", rows))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "model,task,score\ngpt,airline,0.42\ngpt,retail,0.61\nclaude,airline,0.5\n",
+        "task,score\na,0.2\nb,0\n",
+        "task,pass_rate\na,0.5\nb,1\n",
+        "model,pass@1,pass@4\ngpt,0.71,0.9\nclaude,0.8,0.93\n",
+    ],
+)
+def test_means_are_never_read_as_trials_that_failed(content):
+    with pytest.raises(ReadError, match=r"(give|with) a row for each trial"):
+        read_trials(content.encode())
+
+
+def test_scores_that_are_no_means_stay_scores():
+    means = b"task,score\na,0.2\nb,0.4\n"
+    assert len(read_trials(means, pass_if="score>=0.3")) == 2
+    assert len(read_trials(means, score="score")) == 2  # the user says what they are
+    for rows in (b"a,0.2\na,0.4\nb,0.4\n", b"a,0.2\nb,1\n", b"a,0\nb,0\n", b"a,0.3\n"):
+        assert len(read_trials(b"task,score\n" + rows)) == rows.count(b"\n")
+
+
 @pytest.mark.parametrize("header", ["run_{}", "Run {}", "passed_{}", "trial{}", "seed{}", "{}"])
 @settings(max_examples=8)
 @given(tasks=TASKS)

@@ -1,7 +1,11 @@
 """Plain tables: columns by usual names or the user's choice, faults named by line and field."""
 
+import json
+
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from passhat.errors import ArgumentError, ReadError
 from passhat.ingest import ColumnMap, read_trials
@@ -126,16 +130,73 @@ def test_a_binary_file_is_said_to_be_one(data):
             read_trials(data, mapping=mapping)
 
 
-def test_text_with_colours_or_in_an_old_encoding_is_no_binary_file():
+def test_text_with_colours_is_no_binary_file():
     assert len(read_trials(b"task,passed,said\na,1,\x1b[31mred\x1b[0m\n")) == 1
-    with pytest.raises(ReadError, match=r"input: is not text in UTF-8; save it as UTF-8"):
-        read_trials("task,passed\ncafé,1\n".encode("latin-1"))
 
 
 def test_a_file_of_nothing_but_a_byte_order_mark_is_refused():
-    for given in (None, "table"):
-        with pytest.raises(ReadError, match=r"input: (is not text in UTF-8|no column says which)"):
-            read_trials(b"\xff\xfe", format=given)
+    for name in (None, "table"):
+        with pytest.raises(ReadError, match="input: is empty"):
+            read_trials(b"\xff\xfe", format=name)
+
+
+NAMES = st.text("abc éüßñà", min_size=1, max_size=6).filter(str.strip)
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252"]
+)
+@pytest.mark.parametrize("ending", [".csv", ".md", ".json"])
+@settings(max_examples=20)
+@given(rows=st.lists(st.tuples(NAMES, st.booleans()), min_size=1, max_size=8))
+def test_a_table_says_the_same_in_every_encoding(tmp_path_factory, encoding, ending, rows):
+    cells = [(name.strip(), int(passed)) for name, passed in rows]
+    text = {
+        ".csv": "task,passed\n" + "".join(f"{task},{passed}\n" for task, passed in cells),
+        ".md": "| task | passed |\n|---|---|\n"
+        + "".join(f"| {task} | {passed} |\n" for task, passed in cells),
+        ".json": json.dumps(
+            [{"task": task, "passed": passed} for task, passed in cells], ensure_ascii=False
+        ),
+    }[ending]
+    path = tmp_path_factory.mktemp("encoded") / f"results{ending}"
+    path.write_bytes(text.encode(encoding))
+    if encoding == "cp1252" and ending == ".json" and not text.isascii():
+        with pytest.raises(ReadError, match=r"not text in UTF-8 \(byte [\d,]+\); save it as UTF-8"):
+            read_trials(path)
+        return
+    trials = read_trials(path)
+    assert list(trials.task.texts()) == [task for task, _ in cells]
+    assert trials.outcome.tolist() == [passed for _, passed in cells]
+    guessed = encoding == "cp1252" and not text.isascii()
+    assert any("read as Windows-1252" in note for note in trials.sources[0].notes) == guessed
+
+
+def test_damaged_utf8_is_refused_with_its_line_and_not_taken_for_another_encoding():
+    text = "task,passed\nzürich,1\nköln,1\ncafé,0\n".encode()
+    with pytest.raises(ReadError, match=r"input, line 4: not text in UTF-8 \(byte 33\)"):
+        read_trials(text.replace("é".encode(), b"\xc3"))
+
+
+ABOVE = ["sep=;\n", "# made by hand; 2026\n", "# one\n#two\n", "My results;;\n\n", ""]
+
+
+@pytest.mark.parametrize("above", ABOVE)
+@pytest.mark.parametrize("files", [1, 5])
+def test_what_stands_above_the_header_is_no_trial_however_many_files_there_are(
+    tmp_path, above, files
+):
+    for n in range(files):
+        (tmp_path / f"r{n}.csv").write_text(f"{above}task;passed;note\nt{n};1;x\nu{n};0;y\n")
+    trials = read_trials(tmp_path, mapping=ColumnMap(name="agent"))
+    assert set(trials.tasks) == {f"{letter}{n}" for letter in "tu" for n in range(files)}
+    assert (trials.outcome == 1).sum() == files
+
+
+def test_a_line_with_a_number_sign_is_a_header_where_the_rows_have_as_many_cells():
+    assert read_trials(b"#,task,passed\n1,a,1\n2,b,0\n").tasks == ("a", "b")
+    with pytest.raises(ReadError, match=r"input, line 4, column \"passed\": 'maybe'"):
+        read_trials(b"# by hand\ntask,passed\na,1\nb,maybe\n")
 
 
 def test_a_table_that_says_half_says_which_half_is_missing():
@@ -282,10 +343,15 @@ def test_not_a_number_as_python_writes_it_is_read_and_kept_inside_texts():
 def test_broken_json_names_the_file_line_and_place():
     with pytest.raises(ReadError, match=r"input, line 2: not valid JSON"):
         read_trials(b'{"task": "a", "passed": true}\n{"task": "b", "passed": }\n')
-    with pytest.raises(ReadError, match=r"input: not valid JSON \(.*byte \d+\)"):
+    with pytest.raises(ReadError, match=r"input: not valid JSON at column 27 \(.*tru}"):
         read_trials(b'[{"task": "a", "passed": tru}]')
-    with pytest.raises(ReadError, match=r"input, line 3: not valid JSON \(.*byte \d+\)"):
+    with pytest.raises(ReadError, match=r"input, line 3: not valid JSON at column 26 \("):
         read_trials(b'[{"task": "a",\n "passed": 1},\n{"task": "a", "passed": tru}]\n\n')
+    with pytest.raises(ReadError, match=r"line 2: .*column 28 \(trailing comma in array, at .*,]'"):
+        read_trials(b'[{"task": "a", "passed": 1},\n{"task": "a", "passed": 1},]')
+    for printed in (b"{'task': 'a', 'passed': True}\n", b'{"task": "a", "passed": True}\n'):
+        with pytest.raises(ReadError, match=r"as Python prints it: write it with json\.dumps"):
+            read_trials(printed * 2)
 
 
 def test_json_that_ends_in_the_middle_says_where_and_asks_why():

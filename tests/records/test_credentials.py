@@ -223,3 +223,10 @@ def test_every_shape_of_the_table_has_a_needle_that_its_key_holds():
 def test_a_value_that_stands_for_a_secret_is_none():
     for value in ("password", "changeme", "<your-key>", "${KEY}", "********", "xxxxxxxx"):
         assert not names_secret("password", value)
+
+
+@pytest.mark.parametrize("column", ["gpt-4o", "pass@1", "is_correct_v2"])
+def test_a_column_that_a_message_offers_as_the_verdict_is_no_password(column):
+    advice = f"say --columns pass={column}, or --columns score=COLUMN"
+    assert clean_text(advice) == advice
+    assert column not in clean_text(f"SMTP_PASS={column}")

@@ -26,6 +26,7 @@ import msgspec
 
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, ReadError
+from passhat.messages import short_value
 
 if TYPE_CHECKING:
     from xml.parsers.expat import XMLParserType
@@ -75,13 +76,14 @@ class Document:
     """One input. `first` is the JSON object, or the first one of an array or of JSON Lines.
 
     Of a member of an archive both are given: its content, and the path that it has inside.
-    `alone` says that it is the only file of a call: no other can repeat its rows. `wanted` are the
-    rows whose transcripts are asked for, None for all. `shape` and `rows_in` are what readers found
-    out about it, for the next one that asks.
+    `alone` says that it is the only file of a call: no other can repeat its rows. `encoding` names
+    what its text was in where that is a guess, with an example. `wanted` are the rows whose
+    transcripts are asked for, None for all. `shape` and `rows_in` are what readers found out about
+    it, for the next one that asks.
     """
 
     __slots__ = (
-        *("_data", "_file", "alone", "first", "kind", "limits"),
+        *("_data", "_file", "alone", "encoding", "first", "kind", "limits"),
         *("name", "rows_in", "sha256", "shape", "size", "wanted"),
     )
 
@@ -92,6 +94,7 @@ class Document:
         self.shape: tuple[object, ...] | None = None
         self.rows_in: tuple[object, tuple[str, Mapping[str, msgspec.Raw]] | None] | None = None
         self.alone = False
+        self.encoding = ""
         self.wanted: Container[int] | None = None
         self.kind: Kind
         self._data: bytes | None = None
@@ -104,7 +107,7 @@ class Document:
             self.kind = "zip" if head.startswith(ZIP_MAGIC) else "parquet"
         else:
             content = decompress(name, content, limits)
-            content = content.removeprefix(codecs.BOM_UTF8)
+            content, self.encoding = _as_utf8(name, content)
             bare = _bare_name(name).lower()
             if bare.endswith(YAML_SUFFIXES):
                 content = _yaml_as_json(name, content)
@@ -307,9 +310,16 @@ def _decode(data: bytes | msgspec.Raw, shape: type[Value]) -> Value:
 
 def _not_json(name: str, data: bytes, fault: str) -> ReadError:
     place = _PLACE.search(fault)
-    where = _at(name, data, int(place[1]) if place else len(data))
+    at = int(place[1]) if place else len(data)
+    where = _at(name, data, at)
     if "truncated" not in fault:
-        return ReadError(f"{where}: not valid JSON ({fault})")
+        column = at - data.rfind(b"\n", 0, at)
+        why = fault.removeprefix("JSON is malformed: ").partition(" (byte")[0]
+        near = short_value(data[max(0, at - 20) : at + 12].decode(errors="replace"))
+        hint = ""
+        if data[at : at + 1] == b"'" or data[at : at + 4] in (b"True", b"None", b"Fals"):
+            hint = "; it is written as Python prints it: write it with json.dumps"
+        return ReadError(f"{where}: not valid JSON at column {column:,} ({why}, at {near}){hint}")
     rest = " Leave the line out to read the others." if _LINE.search(name) else ""
     return ReadError(
         f"{where}: not valid JSON: it ends in the middle, after {len(data):,} bytes; was its "
@@ -384,6 +394,42 @@ def _bare_name(name: str) -> str:
     if not lowered.endswith(COMPRESSED_SUFFIXES):
         return name
     return name[: -len(next(filter(lowered.endswith, COMPRESSED_SUFFIXES)))]
+
+
+_BEYOND_ASCII = re.compile(r"\w{0,20}[^\x00-\x7f]\w{0,20}")
+
+
+def _as_utf8(name: str, data: bytes) -> tuple[bytes, str]:
+    """Text as UTF-8, and what it was in where that is a guess, with a word of it as an example.
+
+    UTF-16 has a mark, or a zero beside each of its first two characters (RFC 4627, section 3).
+    Other text that is not UTF-8 is mostly a CSV of a spreadsheet, in Windows-1252: each byte is one
+    character there, so whatever it is in, names stay apart and cells are cut at the same places.
+    XML says what it is in, JSON must be UTF-8, and mostly UTF-8 is damaged UTF-8.
+    """
+    if data.startswith(codecs.BOM_UTF8):
+        return data[len(codecs.BOM_UTF8) :], ""
+    zeros = [byte == 0 for byte in data[:4]]
+    wide = {"utf-16-be": [True, False, True, False], "utf-16-le": [False, True, False, True]}
+    encoding = next((name for name, shape in wide.items() if shape == zeros), "")
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding = "utf-16"
+    if encoding:
+        with contextlib.suppress(UnicodeDecodeError):
+            text = data.decode(encoding)
+            return (data if text.lstrip().startswith("<") else text.encode()), ""
+    if data.isascii() or data[:4096].lstrip()[:1] in (b"{", b"[", b"<") or _is_binary(data[:4096]):
+        return data, ""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        other = re.sub(r"[\x00-\x7f]+", "", data.decode(errors="replace"))
+        damaged = 2 * other.count("\ufffd") < len(other)
+        with contextlib.suppress(UnicodeDecodeError):
+            if not damaged and (word := _BEYOND_ASCII.search(text := data.decode("cp1252"))):
+                return text.encode(), f'Windows-1252 ("{word[0]}")'
+        raise _not_utf8(name, data) from None
+    return data, ""
 
 
 def _kind_and_first(
@@ -538,8 +584,6 @@ def _is_binary(head: bytes) -> bool:
     """Whether it has a NUL, or has other control characters and is not UTF-8 either."""
     if head.isascii():
         return b"\0" in head
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return False
     if b"\0" in head:
         return True
     try:

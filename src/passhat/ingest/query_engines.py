@@ -418,4 +418,5 @@ def has_duckdb() -> bool:
 
 def _unreadable(name: str, error: Exception) -> ReadError:
     first = str(error).strip().partition("\n")[0]
-    return ReadError(f"{name}: cannot be read as a table ({first})")
+    hint = "; save it as UTF-8" if "utf-8" in first.lower() else ""
+    return ReadError(f"{name}: cannot be read as a table ({first}){hint}")

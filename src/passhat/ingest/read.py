@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 import os
 import re
 from collections import Counter
@@ -44,6 +42,7 @@ from passhat.ingest.rows import (
     WITHIN_A_RUN,
     Table,
     column_names,
+    csv_lines,
     is_message,
     is_own_file,
     lists_inside,
@@ -79,6 +78,7 @@ from passhat.records.columns import (
     likely_columns,
     may_aggregate,
     parse_pass_if,
+    rate_column,
     unmatched_word,
     usual_name,
     verdict_columns,
@@ -147,8 +147,6 @@ def recognise(document: Document, mapping: ColumnMap, *, guess: bool = True) -> 
 
     Columns of less usual names are taken by what they hold if `guess` allows it.
     """
-    if document.kind == "empty":
-        raise ReadError(f"{document.name}: is empty")
     if mapping.chosen() and document.kind in _TABULAR:
         return _with_named_score(document, mapping) or _chosen_columns(document, mapping)
     if is_own_file(document):
@@ -223,16 +221,29 @@ def _read(
     trials = _as_one(parts)
     sources = describe_sources(parts, inputs, unknown, mapping)
     trials = replace(trials, sources=sources_by_address(_noted_cases(trials, sources)))
-    said = [text for part in parts for text in part.file.said]
-    if twice := trials.duplicates():
-        if duplicates == "error":
-            raise _occur_twice(parts, twice)
-        if duplicates == "keep":
-            trials = trials.renumbered()
-        else:
-            rows = trials.last_of_each()
-            trials, said = trials.take(rows), [said[row] for row in rows.tolist()] if said else said
+    trials, said = _without_duplicates(trials, parts, duplicates)
     return trials, _by_trial(trials, said)
+
+
+def _without_duplicates(
+    trials: Trials, parts: Sequence[CheckedPart], duplicates: Duplicates
+) -> tuple[Trials, list[str | None]]:
+    """The trials and what each said, those that occur twice refused, renumbered or left out."""
+    said = [text for part in parts for text in part.file.said]
+    twice = trials.duplicates()
+    if not twice:
+        return trials, said
+    if duplicates == "error":
+        raise _occur_twice(parts, twice)
+    if differ := next((part.file.table.apart for part in parts if part.file.table.apart), ""):
+        occur = plural(len(twice), "trial occurs", "trials occur")
+        first, *others = trials.sources
+        noted = (*first.notes, f"{occur} more than once.{differ.removesuffix('.')}")
+        trials = replace(trials, sources=(replace(first, notes=noted), *others))
+    if duplicates == "keep":
+        return trials.renumbered(), said
+    rows = trials.last_of_each()
+    return trials.take(rows), [said[row] for row in rows.tolist()] if said else said
 
 
 def _check_words(pieces: Sequence[InputPart], mapping: ColumnMap) -> None:
@@ -264,6 +275,8 @@ def _recogniser(format_name: str | None, mapping: ColumnMap) -> Recognise:
     shapes = _KnownShapes(mapping)
 
     def chosen(document: Document, *, guess: bool) -> Reader:
+        if document.kind == "empty":
+            raise ReadError(f"{document.name}: is empty")
         if format_name is not None:
             return _named(format_name)
         if document in shapes:
@@ -671,7 +684,11 @@ def _read_held(
             documents = [held[place][0] for place in alike]
             read |= zip(alike, read_same_schema(documents, mapping), strict=True)
     for place, (document, reader) in enumerate(held):
-        yield document, reader, read.get(place) or reader.read(document, mapping)
+        table = read.get(place) or reader.read(document, mapping)
+        if document.encoding:
+            guess = f"is not UTF-8 and was read as {document.encoding}"
+            table = replace(table, notes=(*table.notes, f"{guess}; if wrong, save it as UTF-8"))
+        yield document, reader, table
 
 
 def read_same_schema(documents: Sequence[Document], mapping: ColumnMap) -> list[TrialTable | None]:
@@ -695,7 +712,8 @@ def _rows_of(document: Document, names: Sequence[str]) -> Rows | None:
     """The rows of a document with their numbers; None if one needs an error or a note."""
     try:
         if document.kind == "text":
-            return _csv_rows(document.data, len(names))
+            _, *below = csv_lines(document)
+            return [cells for _, cells in below], [number for number, _ in below]
         if document.kind == "json":
             return [_ROW.decode(document.data)], [0]
         if document.kind == "array":
@@ -705,22 +723,10 @@ def _rows_of(document: Document, names: Sequence[str]) -> Rows | None:
             lines = enumerate(document.data.split(b"\n"), start=1)
             written = [(number, line) for number, line in lines if line.strip()]
             rows, numbers = [_ROW.decode(line) for _, line in written], [n for n, _ in written]
-    except (msgspec.MsgspecError, csv.Error, UnicodeDecodeError, RecursionError):
+    except (ReadError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     known = set(names)
     return (rows, numbers) if all(row.keys() == known for row in rows) else None
-
-
-def _csv_rows(data: bytes, width: int) -> Rows | None:
-    separator = separator_of(data.partition(b"\n")[0])
-    reader = csv.reader(io.StringIO(data.decode(), newline=""), delimiter=separator)
-    next(reader)
-    rows, numbers = [], []
-    for cells in reader:
-        if cells:
-            rows.append(cells)
-            numbers.append(reader.line_num)
-    return (rows, numbers) if all(len(cells) == width for cells in rows) else None
 
 
 def _read_whole(
@@ -731,7 +737,7 @@ def _read_whole(
         return None
     separator, columns = None, dict[str, Sequence[Any]]()
     if document.kind == "text":
-        separator = separator_of(document.data.partition(b"\n")[0])
+        separator = separator_of(document.data)
         columns.update(zip(names, zip(*rows, strict=True), strict=True))
     else:
         columns.update((name, [row[name] for row in rows]) for name in names)
@@ -914,6 +920,11 @@ def _unknown_file(document: Document) -> ReadError:
         with contextlib.suppress(ReadError):  # its columns are named, whatever its rows are
             sheet = table_of(document)
     likely = likely_columns(names, USUAL, sheet.cells) if sheet is not None else {}
+    if sheet is not None and "task" not in columns and (rate := rate_column(names, sheet.cells)):
+        return ReadError(
+            f'{document.name}: "{short(rate)}" holds rates of several trials; give the table or '
+            "log with a row for each trial"
+        )
     # With numbered trials and no text beside them, each of several verdicts may be of a task.
     grid = "trial" in columns and "task" not in likely and "passed" in likely
     half = not columns.keys().isdisjoint(("task", "passed", "score"))
@@ -985,15 +996,14 @@ def _nature(document: Document, names: list[str]) -> str | None:
 def _nature_of_text(document: Document, names: list[str]) -> str | None:
     if document.data.startswith(_LFS_POINTER):
         return "is a pointer of Git LFS, not the file itself; fetch that with `git lfs pull`"
-    if not names:
-        return "is not text in UTF-8; save it as UTF-8 again"
     if len(names) > 1:
         return None
+    first = names[0] if names else ""
     if document.name.lower().endswith(MARKDOWN_SUFFIXES):
         return "is Markdown without a table; give the table or log with a row for each trial"
-    if names[0].startswith(("//", "/*")):
+    if first.startswith(("//", "/*")):
         return "is JSON with comments; take them out, since JSON has none"
-    if len(names[0].split()) > 2:
+    if not first or len(first.split()) > 2:
         return "is text, not a table: its first line has no columns"
     return None
 

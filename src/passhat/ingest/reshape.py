@@ -6,6 +6,7 @@ two ways is left as it is, so that it is refused with the names that decide.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,11 +17,12 @@ from passhat.errors import ReadError
 from passhat.ingest.document import Document
 from passhat.ingest.readers import RUN_WORDS
 from passhat.ingest.rows import WITHIN_A_RUN, Row, Table
-from passhat.messages import few, plural, short
+from passhat.messages import few, plural, short, short_value
 from passhat.records.columns import (
     COUNTS,
     FAILURES,
     MOST_KEPT,
+    RATES,
     USUAL,
     VERDICTS,
     ColumnMap,
@@ -64,6 +66,7 @@ CONDITIONS = frozenset(
 MOST_RUNS = 5_000_000
 """Counts that add up to more are refused: each run takes a row."""
 
+_RATE = re.compile(r"\d{1,3}(?:\.\d{1,17})?\s*%?")
 _RATIO = re.compile(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*")
 _ONE_RUN = re.compile(
     rf"(?:(?P<word>{RUN_WORDS}|passed|pass|success|correct|score|result|outcome|sample|r|t)[ _-]?)?"
@@ -84,7 +87,7 @@ def may_reshape(names: Collection[str]) -> bool:
 @lru_cache(maxsize=64)
 def _may_reshape(names: tuple[str, ...]) -> bool:
     usual = {usual_name(name) for name in names}
-    counted = usual & PASSES or usual & VERBS
+    counted = usual & PASSES or usual & VERBS or usual & RATES
     return bool(counted and usual & (RUNS | FAILS)) or len(_run_columns(names)) > 1
 
 
@@ -142,6 +145,7 @@ def one_row_a_run(name: str, sheet: Table, mapping: ColumnMap) -> Reshaped | Non
         return None
     return (
         _from_counts(name, sheet, found)
+        or _from_rates(name, sheet, found)
         or _from_run_columns(sheet, found)
         or _from_lists(sheet, found)
     )
@@ -189,6 +193,36 @@ def _from_counts(name: str, sheet: Table, found: Mapping[str, str]) -> Reshaped 
     used = [by_name[one] for one in (own[0], total, fails) if one is not None]
     how = f"{few([chr(34) + short(one) + chr(34) for one in used])} as counts of trials"
     return _counted(name, sheet, used, passes, ended, runs, how)
+
+
+def _from_rates(name: str, sheet: Table, found: Mapping[str, str]) -> Reshaped | None:
+    """A row for each run of a table with a pass rate of each task, and of how many runs it is."""
+    rate = next((column for column in sheet.columns if usual_name(column) in RATES), None)
+    totals = [column for column in sheet.columns if usual_name(column) in RUNS]
+    runs = _whole(sheet, totals[0]) if len(totals) == 1 else None
+    if rate is None or runs is None or not found.keys().isdisjoint((*VERDICTS, "trial")):
+        return None
+    texts = [str(cell).strip() for cell in sheet.cells(rate)]
+    if not all(map(_RATE.fullmatch, texts)):
+        return None
+    percent = any(text.endswith("%") or float(text) > 1 for text in texts)
+    shown = [text.removesuffix("%").strip() for text in texts]
+    # Exact up to as many digits as were written: 0.67 of 3 is 2, of 200 it may be 133 to 135.
+    digits = max(len(number.partition(".")[2]) for number in shown)
+    one = 100 if percent else 1
+    passes = []
+    for task, text, n in zip(sheet.cells(found["task"]), shown, runs, strict=True):
+        exact, off = float(text) / one * n, (0.5 * 10.0**-digits + 1e-12) / one * n
+        fit = range(max(0, math.ceil(exact - off)), min(n, math.floor(exact + off)) + 1)
+        if len(fit) != 1:
+            which = f"{fit[0]} to {fit[-1]} passes" if fit else "no whole number of passes"
+            raise ReadError(
+                f'{name}: the "{short(rate)}" of {short_value(task)}, {text} of {n:,} trials, is '
+                f"{which}; give the number of passes, or a row for each trial"
+            )
+        passes.append(fit[0])
+    how = f'"{short(rate)}" of "{short(totals[0])}" as counts of trials'
+    return _counted(name, sheet, [rate, totals[0]], passes, runs, runs, how)
 
 
 def _counted(

@@ -40,6 +40,7 @@ from passhat.records.columns import (
     ColumnMap,
     Conflict,
     aggregate_column,
+    are_means,
     as_number,
     find_columns,
     has_column,
@@ -247,27 +248,30 @@ def cells_one_by_one(
 def csv_lines(document: Document) -> Iterator[tuple[int, list[str]]]:
     """Each line with its number, the header first; all must have as many cells as it has.
 
-    What spreadsheets put above the header is left out: `sep=,`, and a title with nothing beside it.
+    What is put above the header is left out: `sep=,`, comments that begin with #, and a title with
+    nothing beside it.
     """
-    encoding = "utf-16" if document.data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
-    text = io.TextIOWrapper(io.BytesIO(document.data), encoding=encoding, newline="")
+    stream = io.BytesIO(document.data)
+    begin = stream.seek(_header_begins(document.data))
+    above = document.data.count(b"\n", 0, begin)
+    text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
     csv.field_size_limit(2**31 - 1)  # a cell may hold a transcript; the file's size is limited
-    reader = csv.reader(text, delimiter=_separator(document))
+    reader = csv.reader(text, delimiter=separator_of(document.data))
     width = 0
     try:
         for cells in reader:
             if cells and len(cells) == width:
-                yield reader.line_num, cells
+                yield above + reader.line_num, cells
             elif cells:
                 if not width and len(cells) > 1 and not any(map(str.strip, cells[1:])):
                     continue
                 width = width or len(cells)
                 if len(cells) != width:
                     has = f"has {plural(len(cells), 'cell')} where the header has {width}"
-                    raise ReadError(f"{document.name}, line {reader.line_num}: {has}")
-                yield reader.line_num, cells
+                    raise ReadError(f"{document.name}, line {above + reader.line_num}: {has}")
+                yield above + reader.line_num, cells
     except (csv.Error, UnicodeDecodeError) as error:
-        where = f"{document.name}, line {reader.line_num}"
+        where = f"{document.name}, line {above + reader.line_num}"
         raise ReadError(f"{where}: not valid CSV in UTF-8 ({error})") from error
 
 
@@ -275,9 +279,27 @@ _STATED_SEPARATOR = re.compile(rb"sep=([,;|\t])\r?\n")
 """The first line by which a CSV tells Excel what separates its cells."""
 
 
-def separator_of(header: bytes) -> str:
-    """What occurs most in the header of a table: a comma, a tab, a semicolon or a bar."""
+def separator_of(data: bytes) -> str:
+    """What the first line states, or what occurs most in the header: a comma, tab, ; or bar."""
+    if stated := _STATED_SEPARATOR.match(data):
+        return stated[1].decode()
+    header = _line_at(data, _header_begins(data))
     return max((b",", b"\t", b";", b"|"), key=header.count).decode()
+
+
+def _header_begins(data: bytes) -> int:
+    """Where the header begins: after lines with #, unless that is the name of its first column."""
+    begin = 0
+    while data.startswith(b"#", begin) and (end := data.find(b"\n", begin)) >= 0:
+        begin = end + 1
+    first, header = _line_at(data, 0), _line_at(data, begin)
+    as_wide = any(first.count(one) == header.count(one) > 0 for one in (b",", b"\t", b";", b"|"))
+    return 0 if as_wide else begin
+
+
+def _line_at(data: bytes, begin: int) -> bytes:
+    end = data.find(b"\n", begin)  # splitting it there would copy the whole file
+    return data[begin:] if end < 0 else data[begin:end]
 
 
 def is_own_file(document: Document) -> bool:
@@ -512,19 +534,12 @@ def _csv_table(document: Document) -> Table:
     by_name: dict[str, Any] = dict(zip([names[place] for place in kept], columns, strict=True))
     for name in words:
         by_name[name] = _ReadAgain(document=document, column=name, mapping=USUAL, rows=len(rows))
-    return Table(columns=by_name, numbers=numbers, separator=_separator(document))
+    return Table(columns=by_name, numbers=numbers, separator=separator_of(document.data))
 
 
 def _header(lines: Iterator[tuple[int, list[str]]]) -> list[str]:
     """The names in the first line, which is taken from the lines."""
     return [name.strip() for name in next(lines, (1, []))[1]]
-
-
-def _separator(document: Document) -> str:
-    if stated := _STATED_SEPARATOR.match(document.data):
-        return stated[1].decode()
-    end = document.data.find(b"\n")  # splitting it there would copy the whole file
-    return separator_of(document.data[:end] if end >= 0 else document.data)
 
 
 def _json_rows(document: Document, mapping: ColumnMap) -> list[Row]:
@@ -924,6 +939,25 @@ def aggregates(
         f'{name}: holds one row for all trials of a task (column "{short(column)}"), not trials; '
         "give the file that has a row for each trial (TraceLens: trials.json), or name the columns "
         "with `task` and `passed` if each row is one run"
+    )
+
+
+def means(
+    name: str,
+    columns: Collection[str],
+    found: Mapping[str, str],
+    mapping: ColumnMap,
+    cells: Callable[[str], Sequence[Any]],
+) -> ReadError | None:
+    """The error of a table of scores that are likely means: read as trials, none would pass."""
+    if not are_means(columns, found, mapping, cells):
+        return None
+    score = short(found["score"])
+    return ReadError(
+        f'{name}: has one row for each task, and no "{score}" is 1, which is what passes unless '
+        "you say so: are they means of several trials? Then give a row for each trial. If each row "
+        f"is one trial, say what passes, such as `pass_if='{score}>=0.8'`, or `score={score!r}` if "
+        "none did"
     )
 
 

@@ -143,7 +143,7 @@ class _BigTable:
         if self.shape != "csv":
             return open_engine(self.path, self.shape)
         with self.path.open("rb") as stream:
-            return open_engine(self.path, "csv", separator_of(stream.readline(2**20)))
+            return open_engine(self.path, "csv", separator_of(stream.read(2**20)))
 
 
 def _find_big(source: Input | Sequence[Input], mapping: ColumnMap) -> _BigTable | None:

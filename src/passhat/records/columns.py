@@ -164,7 +164,8 @@ def likely_columns(names: Iterable[str], mapping: ColumnMap, cells: Cells) -> di
     free = [name for name in free if name not in failures]
     verdicts = [name for name in free if says_outcomes(cells(name))]
     full = [name for name in verdicts if not any(map(is_missing, cells(name)))]
-    texts = [name for name in free if name not in verdicts and _grouping(cells(name))]
+    names_of = [name for name in free if name not in verdicts and not are_rates(cells(name))]
+    texts = [name for name in names_of if _grouping(cells(name))]
     texts.sort(key=lambda name: usual_name(name) not in GUESSED_TASKS)
     good = [(name, cell) for name in failures for cell in cells(name) if _says_none(cell)]
     tests = [f"{name}=={str(cell).lower()}" for name, cell in good[:1]]
@@ -477,9 +478,48 @@ def aggregate_column(
         usual = usual_name(column)
         if usual in COUNTS and any(_number(cell) > 1 for cell in cells(column)):
             return column
-        if usual in RATES and any(0 < _number(cell) < 1 for cell in cells(column)):
+        if usual in RATES and are_rates(cells(column)):
             return column
     return None
+
+
+def rate_column(columns: Iterable[str], cells: Cells) -> str | None:
+    """The first column that is called like a rate of several runs, and holds such."""
+    named = (name for name in columns if usual_name(name) in RATES)
+    return next((name for name in named if are_rates(cells(name))), None)
+
+
+def are_rates(values: Iterable[Any]) -> bool:
+    """Whether all cells are numbers and some lie between 0 and 1: no names, and no verdicts.
+
+    >>> are_rates(["0.71", "1"]), are_rates([1, 0]), are_rates(["0.5", "airline"])
+    (True, False, False)
+    """
+    try:
+        numbers = [as_number(value) for value in values]
+    except ValueError:
+        return False
+    return any(0 < number < 1 for number in numbers)
+
+
+def are_means(
+    columns: Collection[str], found: Mapping[str, str], mapping: ColumnMap, cells: Cells
+) -> bool:
+    """Whether scores are likely means: a row for each task, and none with the 1 that would pass.
+
+    >>> table = {"model": ["a", "b"], "task": ["x", "x"], "score": [0.42, 0.61]}
+    >>> are_means(table, find_columns(table, USUAL), USUAL, table.__getitem__)
+    True
+    """
+    score = found.get("score")
+    if score is None or mapping.chosen() or mapping.pass_if or {"passed", "trial"} & found.keys():
+        return False
+    scores = [cell for cell in cells(score) if not is_missing(cell)]
+    if len(scores) < 2 or not are_rates(scores) or max(map(as_number, scores)) >= 1:
+        return False
+    names = [name_cells(columns, found[one], cells) for one in ("system", "task") if one in found]
+    rows = [tuple(map(str, row)) for row in zip(*names, strict=True)]
+    return len(set(rows)) == len(rows)
 
 
 def row_outcomes(
@@ -1032,7 +1072,22 @@ def outcome_of(cell: object) -> Outcome | None:
     >>> outcome_of("PASS"), outcome_of(0.0), outcome_of("maybe")
     (<Outcome.PASSED: 1>, <Outcome.FAILED: 0>, None)
     """
-    return WORDS.get(str(cell).strip().lower())
+    return _meaning(str(cell).strip().lower())
+
+
+def _meaning(word: str) -> Outcome | None:
+    """What a word in lower case says; of several, such as a word beside a mark, if all say it.
+
+    >>> _meaning("passed ✅"), _meaning("✅ failed")
+    (<Outcome.PASSED: 1>, None)
+    """
+    if word in WORDS or " " not in word or len(word) > _LONGEST_VERDICT:
+        return WORDS.get(word)
+    said = {WORDS.get(part) for part in word.split()}
+    return said.pop() if len(said) == 1 else None
+
+
+_LONGEST_VERDICT = 40
 
 
 def letter_grades(cells: Iterable[object]) -> list[float | None] | None:
@@ -1057,7 +1112,7 @@ def outcomes_of(cells: Iterable[object]) -> list[Outcome | None]:
     ['PASSED', 'FAILED', 'FAILED']
     """
     words = _lower_words(cells)
-    known: dict[str, Outcome | None] = {word: WORDS.get(word) for word in set(words)}
+    known: dict[str, Outcome | None] = {word: _meaning(word) for word in set(words)}
     if "p" in known:  # of Inspect's letters only "correct" passes
         letters = known.keys() - {""} <= LETTER_GRADES.keys() and known.keys() & {"c", "i"}
         known["p"] = Outcome.FAILED if letters else Outcome.PASSED if "f" in known else None

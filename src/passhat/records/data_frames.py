@@ -24,6 +24,7 @@ from passhat.records.columns import (
     SEVERAL,
     ColumnMap,
     aggregate_column,
+    are_means,
     as_number,
     condition_cells,
     error_text,
@@ -472,6 +473,13 @@ def _check_enough(
     column = aggregate_column(given, found, mapping, given.__getitem__)
     if column is not None:
         rule = f"must have a row for each trial, but its column {column} counts or averages trials"
+        raise ArgumentError(argument, rule, sorted(given))
+    if are_means(given, found, mapping, given.__getitem__):
+        score = found["score"]
+        rule = (
+            f"must have a row for each trial, but has one for each task, and no {score} is 1: if "
+            f"they are no means, say what passes with pass_if='{score}>=0.8'"
+        )
         raise ArgumentError(argument, rule, sorted(given))
 
 

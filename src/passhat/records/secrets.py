@@ -138,8 +138,9 @@ _DISCORD = ("discord", "Discord", "DISCORD", "Bot ")
 _WORD = r"(?i:(?<![A-Za-z])pwd|passw(?:or)?d|passphrase)"
 _NAME = (
     r"(?i:(?<!page)(?<!next)(?<!sync)(?<!ation)(?<!page[_-])(?<!next[_-])(?<!sync[_-])"
-    r"(?<!ation[_-])token|secret|(?<![A-Za-z])pass|(?:api|access|auth|account|signing|encryption|private|service|"
-    r"session|license|app|application|shared|master|write|read|admin|user)[_-]?key|key[_-]data|"
+    r"(?<!ation[_-])token|secret|(?<![A-Za-z])(?<!columns )pass|"
+    r"(?:api|access|auth|account|signing|encryption|private|service|session|license|"
+    r"app|application|shared|master|write|read|admin|user)[_-]?key|key[_-]data|"
     r"credentials?|_auth|sessionid|session[_-]id)"
 )
 _SIGN = r"[\"'`\\]{0,3}[ \t]{0,3}(?::=|=>|[=:])[ \t]{0,3}"

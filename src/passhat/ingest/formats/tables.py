@@ -33,6 +33,7 @@ from passhat.ingest.rows import (
     ends_in_total,
     is_own_file,
     lists_runs,
+    means,
     measured_rows,
     no_outcome,
     row_names,
@@ -75,6 +76,7 @@ from passhat.records.columns import (
     name_cells,
     name_parts,
     parse_pass_if,
+    rate_column,
     row_outcomes,
     says_outcomes,
     share_cells,
@@ -181,8 +183,9 @@ def read_table(
     """
     sheet, found, prompts = _trial_rows(document, sheet, mapping)
     own = is_own_file(document)
-    if fault := aggregates(document.name, sheet.columns, found, mapping, sheet.cells):
-        raise fault
+    for refused in (aggregates, means):
+        if fault := refused(document.name, sheet.columns, found, mapping, sheet.cells):
+            raise fault
     tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
     sheet, percents, marks = without_marks(document.name, sheet, found, tests)
     sheet, commas = without_commas(sheet, found, tests)
@@ -461,6 +464,11 @@ def lacking(
             f"{name}: no column says which task a row is about; say `task={ways['task']}`. {it_has}"
         )
     if not mapping.pass_if and "passed" not in found and "score" not in found:
+        if sheet is not None and (rate := rate_column(columns, sheet.cells)):
+            return ReadError(
+                f'{name}: "{short(rate)}" holds a rate of each task, but nothing says of how many '
+                'trials; add their number as a column "n", or give a row for each trial'
+            )
         return UnknownFile(
             f"{name}: no column says whether a trial passed; say `passed={ways['passed']}`, "
             f"`score=COLUMN` or `pass_if={ways['pass_if']}`. {it_has}"
