@@ -35,7 +35,14 @@ from passhat.reporters.answers.comparison import COMPARISON
 from passhat.reporters.answers.diff import DIFF
 from passhat.reporters.answers.explanation import EXPLANATION
 from passhat.reporters.answers.judge import JUDGE
-from passhat.reporters.answers.listings import RUNS, SEARCH, VALIDATED, MatrixObject
+from passhat.reporters.answers.listings import (
+    RUN_LOG,
+    RUNS,
+    SEARCH,
+    VALIDATED,
+    MatrixObject,
+    TryoutObject,
+)
 from passhat.reporters.answers.plan import GATE_PLANS, LABEL_PLANS, PlanHead
 from passhat.reporters.answers.ranking import FRONTIER, PROFILE, RANKING
 from passhat.reporters.answers.report import REPORT
@@ -67,6 +74,7 @@ SHAPES = (
     REPORT,
     RUN,
     RUNS,
+    RUN_LOG,
     SEARCH,
     TREND,
     VERDICTS,
@@ -82,6 +90,7 @@ LISTS = {
     "cassettes": CassetteObject,
     "check": Checked,
     "list": Listed,
+    "tryout": TryoutObject,
     "validation": VALIDATED,
 }
 """Answers that are a list, and what it holds."""

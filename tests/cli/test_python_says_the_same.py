@@ -11,6 +11,8 @@ import pytest
 
 import passhat
 from passhat.cli import COMMANDS, FORMERLY, main
+from passhat.history import History
+from passhat.records.ledger import RunLog
 from passhat.reporters import render
 
 pytestmark = pytest.mark.usefixtures("few_suites_drawn")
@@ -48,11 +50,19 @@ ASKED = {
     ("why", "sums"): lambda: passhat.why("sums"),
     ("diff", "sums", "sum", "1", "2"): lambda: passhat.diff_trials("sums", "sum", 1, 2),
     ("history", "list"): lambda: passhat.list_runs(),
+    ("history", "log"): lambda: stored_changes(),
     ("history", "show", "sums"): lambda: passhat.report("sums"),
     ("history", "search", "2 +"): lambda: passhat.search_transcripts("2 +"),
     ("trend", "s"): lambda: passhat.trend("s"),
     ("flaky", "s"): lambda: passhat.flaky_tasks("s"),
 }
+
+
+def stored_changes():
+    with History.open(".passhat/history.db") as store:
+        return RunLog(changes=tuple(store.changes()))
+
+
 LABELLED = passhat.ColumnMap(human_labels="human", label_chosen="random")
 TIMED = ("run", "resume", "repeat")
 """Two runs of a suite take different times, and so have different JSON."""

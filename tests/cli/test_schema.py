@@ -58,7 +58,7 @@ servers:
   weather: {command: ["{python}", 'SERVER'], shared: true}
 """
 
-UNNAMED = {"check", "list", "validation", "dry-run", "cassettes", "suite"}
+UNNAMED = {"check", "tryout", "list", "validation", "dry-run", "cassettes", "suite"}
 
 # What prints each schema. The files are made by `results`.
 COMMANDS = {
@@ -107,9 +107,11 @@ COMMANDS = {
         ["repeat", "--runs", "3", "--", "true"],
     ],
     "runs": [["history", "list"]],
+    "run-log": [["history", "log"]],
     "search": [["history", "search", "hello"]],
     "list": [["list"]],
     "check": [["check"], ["check", "suite.yml", "--secrets", "suite.yml"], ["check", "wrong.yml"]],
+    "tryout": [["check", "--try"], ["check", "suite.yml", "answer.yml", "--try"]],
     "validation": [["validate"], ["validate", "suite.yml", "wrong.yml"]],
     "dry-run": [["run", "--dry-run"], ["run", "--dry-run", "--until-settled"]],
     "cassettes": [["cassette", "list", "cassettes"], ["cassette", "list", "one.jsonl"]],

@@ -247,7 +247,8 @@ def test_commands_do_the_same_and_the_page_shows_what_they_did(serve_site, store
     assert invoke("history", "tag", "v1", "v1", "--remove", *given).exit_code == 0
     assert invoke("history", "delete", run.key, "--yes", *given).exit_code == 0
     told = json.loads(invoke("history", "log", run.key, "--json", *given).output)
-    assert [(one["person"], one["action"]) for one in told] == [
+    assert told["schema"] == "passhat.run-log/1"
+    assert [(one["person"], one["action"]) for one in told["changes"]] == [
         (this_person(), action) for action in ("delete", "untag", "rename", "tag")
     ]
     assert invoke("history", "log", "ffff", *given).exit_code == 2

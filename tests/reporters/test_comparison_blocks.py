@@ -11,7 +11,8 @@ from passhat.analysis.comparing.ranking import rank
 from passhat.analysis.planning.simulate import simulate
 from passhat.journeys.results import renamed
 from passhat.records import Trials
-from passhat.reporters.answers.comparison import verdict
+from passhat.reporters.answer import DisplayOptions
+from passhat.reporters.answers.comparison import comparison_page, verdict
 from passhat.reporters.formatting import TerminalStyle
 
 MANY = simulate(tasks=25, runs=6, rate={"a": 0.99, "b": 0.8, "c": 0.3}, seed=4)
@@ -183,6 +184,20 @@ def test_more_runs_than_anyone_would_make_are_not_advised():
         assert "no sensible number of trials of these tasks would decide it" in said
     some = " ".join(render_terminal(compare(_pair([(11, 20)] * 9, [(9, 20)] * 9))).split())
     assert re.search(r"about [\d,]+ more trials in all .*would decide it 4 times in 5", some)
+
+
+@pytest.mark.parametrize("runs", [4, 20, 200, 2000])
+@pytest.mark.parametrize("tasks", [1, 2, 12])
+@pytest.mark.parametrize("lead", [0.001, 0.01, 0.05, 0.2])
+def test_the_page_advises_against_buying_exactly_where_no_sentence_names_a_number(
+    runs, tasks, lead
+):
+    ahead = round(runs * (0.5 + lead))
+    found = compare(_pair([(ahead, runs)] * tasks, [(runs // 2, runs)] * tasks))
+    decide = comparison_page(found, DisplayOptions())["decide"]
+    priced = any("would decide it 4 times in 5" in text for text in decide["texts"])
+    decided = decide["title"] == "What the answer rests on"
+    assert decided or decide["title"].startswith("Do not buy more") is not priced, decide
 
 
 def test_a_flip_that_chance_explains_is_counted_and_not_listed():

@@ -4,8 +4,11 @@ name for one thing."""
 import html
 import re
 from dataclasses import replace
+from itertools import product
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from passhat import (
     compare,
@@ -24,7 +27,13 @@ from passhat import (
 )
 from passhat.analysis.comparing.trends import AgentVerdict, RunVerdict
 from passhat.analysis.gates.gate_plan import plan_gate
-from passhat.analysis.gates.run_answer import Failure, RunAnswer, SelectionFloor
+from passhat.analysis.gates.run_answer import (
+    Failure,
+    Lift,
+    RunAnswer,
+    SelectionFloor,
+    WorseTask,
+)
 from passhat.analysis.planning.simulate import SimulationModel, demonstrate
 from passhat.history import History
 from passhat.journeys.checks import CostRange, RunPlan
@@ -33,10 +42,13 @@ from passhat.records.labels import Label
 from passhat.records.suite import ToolSelection
 from passhat.records.transcript import Call, Check, Transcript, Turn
 from passhat.records.trial import Source
+from passhat.reporters.answer import SCREEN_LINES as MOST_LINES
+from passhat.reporters.answer import SCREEN_WIDTH as WIDTH
+from passhat.reporters.answer import Headline, Remark, Table, fitted
+from passhat.reporters.formats.text import blocks_text, line_count
 from passhat.reporters.formatting import TerminalStyle, display_width
-from passhat.stats.estimate import Interval
+from passhat.stats.estimate import Estimate, Interval, Unavailable
 
-WIDTH, MOST_LINES = 80, 15
 VERDICTS = ("PASS", "FAIL", "UNDECIDED", "ERROR")
 OUTCOMES = {"P": "passed", "F": "failed", "E": "errored"}
 
@@ -171,19 +183,45 @@ def labelled(*names):
     return Trials.from_columns(**columns, passed=passed, human_labels=read)
 
 
+def floor(selected=20):
+    """A floor of a task whose trials chose the tool so often, of 20."""
+    demand = ToolSelection(expected_tool="get_weather", min_selection_rate=0.9)
+    return SelectionFloor(
+        label="weather selection", demand=demand, selected=selected, runs=20, errored=0,
+        max_tokens=169, interval=Interval(0.8, 1.0), bound=0.86, confidence=0.95,
+    )  # fmt: skip
+
+
+def lift(number=1, files=2, **fields):
+    """An agent against the one without files: it costs half more, and uses them in each trial."""
+    difference = Estimate(value=0.25, interval=Interval(0.1, 0.4), confidence=0.95, method="-")
+    return Lift(
+        system=f"with-{number}", baseline="without",
+        **{
+            "difference": difference, "passed": ((50, 60), (35, 60)), "tasks": 20,
+            "means": {"cost": (0.03, 0.02), "tokens": (3000.0, 2000.0)},
+            "used": {f"file-{i}.md": 60 for i in range(files)},
+            "worse": (WorseTask(task="t", passed=(1, 3), before=(3, 3), significant=False),),
+        } | fields,
+    )  # fmt: skip
+
+
 def stopped(trials, *gates, begun=0, floors=0):
     """A run that its gates stopped, while some more trials had begun."""
     answer = finished(trials, *gates)
     seen = replace(answer.verdicts, each=tuple(
         replace(one, evidence="sequential", runs=one.runs - begun) for one in answer.verdicts
     ))  # fmt: skip
-    demand = ToolSelection(expected_tool="get_weather", min_selection_rate=0.9)
-    floor = SelectionFloor(
-        label="weather selection", demand=demand, selected=20, runs=20, errored=0, max_tokens=169,
-        interval=Interval(0.8, 1.0), bound=0.86, confidence=0.95,
-    )  # fmt: skip
-    return replace(answer, verdicts=seen, floors=(floor,) * floors)
+    return replace(answer, verdicts=seen, floors=(floor(),) * floors)
 
+
+EARLIER = {
+    "steady": AgentVerdict(system="agent", k=3, movement="steady", runs_before=9, value=0.5),
+    "fell": AgentVerdict(
+        system="agent", k=3, movement="fell", runs_before=9, value=0.2,
+        before=0.8, after=0.2, since="2367fdfa", since_day="9 Nov", interval=Interval(-0.7, -0.5),
+    ),
+}  # fmt: skip
 
 SIX = agents(3)
 BOOK = {
@@ -310,13 +348,49 @@ def test_a_screen_of_the_book_is_short_narrow_and_in_its_words(screens, name):
     assert not SPACED_PERCENT.search(said)
 
 
-EARLIER = {
-    "steady": AgentVerdict(system="agent", k=3, movement="steady", runs_before=9, value=0.5),
-    "fell": AgentVerdict(
-        system="agent", k=3, movement="fell", runs_before=9, value=0.2,
-        before=0.8, after=0.2, since="2367fdfa", since_day="9 Nov", interval=Interval(-0.7, -0.5),
-    ),
-}  # fmt: skip
+@pytest.mark.parametrize("names", [("agent",), LONG])
+@pytest.mark.parametrize("gates", [0, 1, 12])
+def test_a_run_of_any_shape_fits_a_screen(names, gates):
+    trials = simulate(tasks=8, runs=6, rate=dict.fromkeys(names, 0.8), seed=3)
+    demands = [f"pass@1 >= 0.{i % 9 + 1}" for i in range(gates)]
+    ended = finished(trials, *demands)
+    until = stopped(trials, *demands, begun=3) if gates else ended
+    floors = [(), (floor(),), (floor(), floor(3)) * 2, (floor(), floor(3)) * 10]
+    lifted = [(), (lift(),), (lift(files=20),), (lift(1), lift(2)) * 4][: 4 if gates else 1]
+    for answer, many, lifts, moved in product((ended, until), floors, lifted, EARLIER):
+        verdict = RunVerdict(run="73897a73", agents=(EARLIER[moved],))
+        shaped = replace(answer, floors=many, lifts=lifts)
+        text = render_terminal(shaped, TerminalStyle(width=WIDTH), verdict=verdict)
+        assert len(text.splitlines()) <= MOST_LINES, text
+        # What fails is never hidden behind what passes.
+        failed = [one for one in many if not one.passed]
+        assert not failed or "FAIL] weather" in text or f"{len(failed)} of them FAIL: -v" in text
+        assert text.count("[PASS] weather") == 0 or text.count("FAIL] weather") == len(failed)
+
+
+def test_a_gain_that_is_not_known_is_not_a_dash_with_a_unit():
+    unknown = lift(difference=Unavailable("no shared task"), means={"tokens": (3.0, 0.0)})
+    for lifts in ((unknown,), (unknown, unknown)):
+        text = render_terminal(replace(finished(BAD, "pass@1 >= 0.5"), lifts=lifts))
+        assert "not known" in text
+        assert not re.search(r"- points|nan|inf%", text)
+
+
+@given(
+    notes=st.lists(st.text("ab -", min_size=1, max_size=200), max_size=12),
+    cells=st.lists(st.text("ab ", max_size=200), min_size=1, max_size=3),
+    wide=st.integers(1, 9),
+)
+def test_notes_are_left_out_until_what_is_printed_fits(notes, cells, wide):
+    header = ("", *(f"column {i} " * 3 for i in range(wide)))
+    rows = tuple((cell, *["x"] * wide) for cell in cells)
+    blocks = [
+        Headline("The answer."),
+        Table(header=header, rows=rows, left=(0,), wrapped=(0,) if wide == 1 else ()),
+        *(Remark(f"x{note}", apart=True, note=True) for note in notes),
+    ]
+    alone = len(blocks_text(blocks[:2]).splitlines()) + bool(notes)
+    assert len(blocks_text(fitted(blocks, line_count)).splitlines()) <= max(MOST_LINES, alone)
 
 
 @pytest.mark.parametrize("moved", EARLIER)

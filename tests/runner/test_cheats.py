@@ -5,14 +5,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jsonschema
 import pytest
 from click.testing import CliRunner
 from tests.runner.test_workspaces import APART, HIDDEN, SYSTEM_PYTHON, WRONG, isolated
 
 import passhat
 from passhat.cli import main
+from passhat.cli.setup import schema_text
 from passhat.errors import SuiteError
 from passhat.records import CommandSystem, Expectation, Solution, Task
+from passhat.reporters.formatting import TerminalStyle
 from passhat.runner import hidden_tests
 from passhat.runner.cheats import CHEATS, FORGES, NOTHING, SOLUTION, Cheat, _planted
 from passhat.runner.workspaces import PROTECTED, matches
@@ -97,6 +100,7 @@ def tried(folder, *names):
     (folder / "suite.yml").write_text("\n".join(lines) + "\n")
     done = CliRunner().invoke(main, ["check", str(folder / "suite.yml"), "--try", "--json"])
     assert done.exit_code in (0, 1), done.output
+    jsonschema.validate(json.loads(done.stdout), json.loads(schema_text("tryout")))
     (said,) = json.loads(done.stdout)
     return said, done.exit_code
 
@@ -156,6 +160,7 @@ def test_a_solution_that_does_not_work_is_a_problem_with_its_reason(folder, monk
     done = CliRunner().invoke(main, ["check", str(folder / "suite.yml"), "--try"])
     assert done.stdout.splitlines() == [
         "The solution of unsolved does not pass.",
+        "",
         "  FAILED  the solution: unsolved",
         "          exit code 3: oops",
         "Tried 2 ways to pass 1 task.",
@@ -177,7 +182,7 @@ def test_a_cheat_whose_own_script_fails_is_not_caught_but_untried(folder, monkey
     assert (code, said["holds"]) == (1, False)
     assert said["answer"] == "1 way to cheat could not be tried."
     done = CliRunner().invoke(main, ["check", str(folder / "suite.yml"), "--try"])
-    assert "  UNTRIED stumbles: holds" in done.stdout.splitlines()
+    assert "  UNTRIED  stumbles: holds" in done.stdout.splitlines()
 
 
 def test_what_a_forger_prints_passes_as_what_the_runner_of_the_task_prints():
@@ -203,7 +208,6 @@ def test_every_file_that_pytest_takes_settings_from_is_protected():
 
 
 def test_the_answer_of_any_number_of_holes_fits_a_screen(folder):
-    from passhat.cli.setup import _tried_lines
     from passhat.journeys.checks import GraderTryout
     from passhat.runner.cheats import Tried
 
@@ -214,10 +218,12 @@ def test_the_answer_of_any_number_of_holes_fits_a_screen(folder):
         for name in [NOTHING, *(cheat.name for cheat in CHEATS)]
     )  # fmt: skip
     many = GraderTryout(file="s.yml", tried=every, left_out=tuple("abcdefghijklmnopqrs"))
-    lines = list(_tried_lines(many, 80))
+    lines = passhat.render_terminal(many, TerminalStyle(width=80)).splitlines()
     assert lines[0] == "40 of 40 tasks can be passed without doing them."
     assert len(lines) <= 15
     assert max(map(len, lines)) <= 80
+    assert "9 more holes: `render_json` lists all" in lines
+    assert len(passhat.to_frame(many, "pandas")) == len(every)
 
 
 def test_a_suite_without_workspaces_says_that_nothing_was_tried(tmp_path):

@@ -52,7 +52,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Rarely needed": {
         "deploy": ("machines", "Write the file that starts workers on a cluster."),
         "local": ("setup", "A real model with no key, on this machine."),
-        "vary": ("setup", "Let a model reword the prompts of a suite."),
+        "vary": ("setup", "Reword the prompts of a suite, by a model or a program."),
         "profile": ("compare", "How does the agent compare with others?"),
     },
 }

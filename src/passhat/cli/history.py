@@ -211,17 +211,15 @@ def rename(path: Path | str, run: str, suite: str) -> None:
 @history.command(cls=SectionedCommand)
 @click.argument("run", required=False)
 @_limit
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@output_options("run log")
 @_of_store
-def log(path: Path | str, run: str | None, limit: int, as_json: bool) -> None:
+def log(path: Path | str, run: str | None, limit: int, output: Output) -> None:
     """Who tagged, noted, renamed or deleted what; the newest first.
 
     RUN may also be the whole key of a run that was deleted.
     """
-    from dataclasses import asdict
-
     from passhat.errors import HistoryError
-    from passhat.reporters.formatting import safe_text
+    from passhat.records.ledger import RunLog
 
     with _open(path, read_only=True) as store:
         try:
@@ -231,14 +229,7 @@ def log(path: Path | str, run: str | None, limit: int, as_json: bool) -> None:
                 raise
             about = run
         changes = store.changes(about, limit=limit)
-    if as_json:
-        click.echo(json.dumps([asdict(one) for one in changes], indent=2))
-        return
-    for one in changes:
-        when = one.at[:16].replace("T", " ")
-        click.echo(safe_text(f"{when}  {one.run}  {one.person}: {one.sentence}"))
-    if not changes:
-        click.echo("Nobody has changed anything yet.", err=True)
+    output.write(RunLog(changes=tuple(changes)))
 
 
 @history.command(cls=SectionedCommand)

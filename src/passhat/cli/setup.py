@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 import click
 
@@ -26,10 +24,10 @@ from passhat.cli.options import (
 )
 from passhat.cli.output import Output, usual_endings
 from passhat.errors import ExitCode, MissingExtra, SuiteError
-from passhat.messages import few, plural, short
+from passhat.messages import plural
 
 if TYPE_CHECKING:
-    from passhat.journeys.checks import Finding, GraderTryout
+    from passhat.journeys.checks import Finding
     from passhat.records import Pairing
     from passhat.records.suite import SuiteCheck
 
@@ -142,7 +140,6 @@ def check(
 
 def _tried(suites: Sequence[Path], *, live: bool, as_json: bool) -> ExitCode:
     """Try to pass the tasks of each suite without doing them, and say what came of it."""
-    from passhat.cli.output import ink_for
     from passhat.journeys import check_suites, try_graders
     from passhat.reporters.formatting import safe_text
 
@@ -153,54 +150,8 @@ def _tried(suites: Sequence[Path], *, live: bool, as_json: bool) -> ExitCode:
     if not all(checked.valid for checked in checks):
         return ExitCode.USAGE
     done = [try_graders(checked.file, live=live) for checked in checks]
-    if as_json:
-        click.echo(json.dumps([_tried_object(one) for one in done], indent=2))
-    for one in () if as_json else done:
-        for line in _tried_lines(one, ink_for(sys.stdout).width):
-            click.echo(safe_text(line))
+    Output(format="json" if as_json else None, paths_out=(), quiet=False).write(done)
     return ExitCode.PASS if all(one.holds for one in done) else ExitCode.FAIL
-
-
-MOST_HOLES = 4
-"""So many fit a screen, with what closes each."""
-
-
-def _tried_lines(done: GraderTryout, width: int) -> Iterator[str]:
-    """The answer, then each hole with the tasks that have it and what closes it."""
-    yield done.answer()
-    holes = list(done.holes.items())
-    for attempt, tried in holes[:MOST_HOLES]:
-        reason = next((one.reason for one in tried if one.outcome != "passed"), "")
-        tasks = few(dict.fromkeys(one.task for one in tried))
-        yield short(f"  {tried[0].outcome.upper():<8}{attempt}: {tasks}", width)
-        yield from textwrap.wrap(
-            reason or done.remedy(attempt),
-            width,
-            initial_indent=" " * 10,
-            subsequent_indent=" " * 10,
-            max_lines=2,
-        )
-    if len(holes) > MOST_HOLES:
-        yield f"  and {plural(len(holes) - MOST_HOLES, 'more hole')}: --json lists all"
-    if done.tried:
-        ways = len({one.attempt for one in done.tried})
-        yield f"Tried {plural(ways, 'way')} to pass {plural(len(done.tasks), 'task')}."
-    if done.left_out:
-        yield short(f"Not tried (no workspace, or a model decides): {few(done.left_out)}", width)
-
-
-def _tried_object(done: GraderTryout) -> dict[str, Any]:
-    return {
-        "suite": done.file,
-        "holds": done.holds,
-        "answer": done.answer(),
-        "holes": {
-            attempt: {"tasks": [one.task for one in tried], "remedy": done.remedy(attempt)}
-            for attempt, tried in done.holes.items()
-        },
-        "left_out": list(done.left_out),
-        "attempts": [asdict(one) for one in done.tried],
-    }
 
 
 def _checked_suites(
@@ -587,10 +538,12 @@ SCHEMAS = {
     "diff": "why RESULTS TASK --json",
     "run": "run, repeat: --json",
     "runs": "history --json",
+    "run-log": "history log --json",
     "search": "history search --json",
     "trend": "trend --json",
     "flaky": "trend --tasks --json",
     "check": "check --json",
+    "tryout": "check --try --json",
     "list": "list --json",
     "validation": "validate --json",
     "dry-run": "run --dry-run --json",
@@ -716,6 +669,7 @@ def completion(context: click.Context, shell: str) -> None:
     """Print the script that completes passhat's commands and options in your shell.
 
     \b
+      passhat --completion bash > ~/.local/share/bash-completion/completions/passhat
       passhat --completion zsh > "${fpath[1]}/_passhat"
       passhat --completion fish > ~/.config/fish/completions/passhat.fish
     """

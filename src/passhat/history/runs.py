@@ -20,6 +20,8 @@ from passhat.errors import HistoryError
 from passhat.history.database import Database
 from passhat.messages import listed, plural, typo_hint
 from passhat.records import Source
+from passhat.records.ledger import RunAction as RunAction
+from passhat.records.ledger import RunChange as RunChange
 from passhat.records.trial import STOPPED_BY_GATES
 
 Kind = Literal["latest", "tag", "key", "commit", "branch"]
@@ -200,38 +202,6 @@ class Run:
     tasks: int = 0
     pass_rate: float | None = None
     owner: str | None = None
-
-
-RunAction = Literal["tag", "untag", "note", "rename", "delete"]
-"""What a person can do to a run."""
-
-_DONE: Mapping[RunAction, str] = {
-    "tag": "tagged it {}",
-    "untag": "removed the tag {}",
-    "note": "{}",
-    "rename": "renamed its suite: {}",
-    "delete": "deleted it: {}",
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunChange:
-    """What a person did to a run, or noted about it."""
-
-    run: str
-    at: str
-    person: str
-    action: RunAction
-    text: str
-
-    @property
-    def sentence(self) -> str:
-        """What was done, to be read after the person's name.
-
-        >>> RunChange(run="1f2e", at="", person="ann", action="tag", text="baseline").sentence
-        'tagged it baseline'
-        """
-        return _DONE[self.action].format(self.text)
 
 
 def run_name(run: Run) -> str:

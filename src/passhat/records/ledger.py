@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict, TypeVar
+from typing import Any, Literal, NamedTuple, TypedDict, TypeVar
 
 from passhat.dataclass import Displayed, dataclass
 from passhat.messages import plural, short_repr
@@ -361,3 +361,45 @@ class RunList(Displayed):
     def __repr__(self) -> str:
         newest = [f"newest {self.runs[0]['run']} of {self.runs[0]['suite']}"] if self.runs else []
         return short_repr(f"RunList of {plural(len(self.runs), 'run')}", *newest, see=".runs")
+
+
+RunAction = Literal["tag", "untag", "note", "rename", "delete"]
+"""What a person can do to a run."""
+
+_DONE: Mapping[RunAction, str] = {
+    "tag": "tagged it {}",
+    "untag": "removed the tag {}",
+    "note": "{}",
+    "rename": "renamed its suite: {}",
+    "delete": "deleted it: {}",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunChange:
+    """What a person did to a run, or noted about it."""
+
+    run: str
+    at: str
+    person: str
+    action: RunAction
+    text: str
+
+    @property
+    def sentence(self) -> str:
+        """What was done, to be read after the person's name.
+
+        >>> RunChange(run="1f2e", at="", person="ann", action="tag", text="baseline").sentence
+        'tagged it baseline'
+        """
+        return _DONE[self.action].format(self.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLog(Displayed):
+    """What people did to the runs of a store, the newest first."""
+
+    changes: tuple[RunChange, ...]
+
+    def __repr__(self) -> str:
+        return short_repr("RunLog", plural(len(self.changes), "change"), see=".changes")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 from passhat.dataclass import dataclass
 from passhat.messages import listed, plural
 from passhat.records.trial import how_chosen, how_read
-from passhat.reporters.formatting import both_intervals, display_width, run_marks, wrap
+from passhat.reporters.formatting import both_intervals, run_marks
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Difference
@@ -55,7 +55,8 @@ class DisplayOptions:
     the answer is about: the same sentence on every screen and page.
     `more_runs` adds runs to the stored run that is reported. `scope` is what the first sentence
     judges, these tasks (the default) or similar ones. `wording` rewrites notes on arguments
-    (`family`) for the caller (--family).
+    (`family`) for the caller (--family). `line_count` counts the lines of blocks on a terminal of
+    80 columns: a format that shows one screen lays it out.
     """
 
     ink: TerminalStyle | None = None
@@ -76,6 +77,7 @@ class DisplayOptions:
     explanation: Explanation | None = None
     verdict: RunVerdict | None = None
     wording: Callable[[str], str] = str
+    line_count: Callable[[Sequence[Block]], int] = len
 
     @property
     def brief(self) -> bool:
@@ -107,7 +109,7 @@ class Answer(ABC, Generic[Result]):
         """What the answer says."""
 
     def screen(self, options: DisplayOptions) -> list[Block]:
-        """The answer in at most 15 lines: what a terminal shows unless everything is asked for."""
+        """The answer in `SCREEN_LINES`: what a terminal shows unless everything is asked for."""
         return self.blocks(options)
 
     @abstractmethod
@@ -164,7 +166,7 @@ class Answer(ABC, Generic[Result]):
             at = len(blocks) - isinstance(blocks[-1] if blocks else None, Hints)
             around = added_remarks(self.provenance(), options)
             whole: list[Block] = [*blocks[:at], *around[0], *blocks[at:], *around[1]]
-            return whole if options.all_tasks else fitted(whole)
+            return whole if options.all_tasks else fitted(whole, options.line_count)
         lines = reading_lines(self.provenance())
         read_as = [Paragraph("Read as", f"{options.wording(line)}.") for line in lines]
         return [*blocks, *paragraphs("Earlier runs", said), *read_as]
@@ -196,13 +198,13 @@ def added_remarks(
     return earlier, [Remark(text) for text in reading_choices(provenance)]
 
 
-def fitted(blocks: Sequence[Block]) -> list[Block]:
+def fitted(blocks: Sequence[Block], line_count: Callable[[Sequence[Block]], int]) -> list[Block]:
     """Blocks of one screen; where they are too many, sentences that stand apart close up.
 
     Where that is not enough, the last notes are left to -v.
     """
     kept, left_out = list(blocks), 0
-    while screen_lines(kept) + bool(left_out) > SCREEN_LINES:
+    while line_count(kept) + bool(left_out) > SCREEN_LINES:
         around = [(i, block) for i, block in enumerate(kept) if isinstance(block, Remark | Hints)]
         notes = [i for i, block in around if isinstance(block, Remark) and block.note]
         apart = [(i, block) for i, block in around if block.apart]
@@ -219,37 +221,6 @@ def fitted(blocks: Sequence[Block]) -> list[Block]:
         at = next((i for i, one in enumerate(kept) if isinstance(one, Hints)), len(kept))
         kept.insert(at, Remark(f"{more} more: -v"))
     return kept
-
-
-def screen_lines(blocks: Sequence[Block]) -> int:
-    """How many lines blocks take on a terminal, with those that are left blank between them."""
-    count, before = 0, None
-    for block in blocks:
-        match block:
-            case Table():
-                # A table is apart from what is above it.
-                count += len(block.rows) + any(block.header) + (before is not None)
-            case Judged():
-                width = SCREEN_WIDTH - len(block.word) - 2
-                texts = [block.sentence, *block.details]
-                count += sum(
-                    1 if isinstance(text, NextStep) else len(wrap(text, width)) for text in texts
-                )
-            case Line():
-                count += 1 + len(wrap(block.detail, SCREEN_WIDTH - 2)) * bool(block.detail)
-                count += before is not None and not isinstance(before, Line | Table)
-            case Hints():
-                steps = [str(step) if step.command else step.text for step in block.steps]
-                one_line = display_width("    ".join(steps)) <= SCREEN_WIDTH
-                count += (1 if one_line else len(steps)) + block.apart
-            case Headline():
-                count += len(wrap(block.text, SCREEN_WIDTH))
-            case Remark():
-                count += len(wrap(block.text, SCREEN_WIDTH)) + block.apart
-            case _:
-                count += 1
-        before = block
-    return count
 
 
 def verdict_text(verdict: RunVerdict | None) -> str:

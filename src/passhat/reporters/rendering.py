@@ -85,11 +85,13 @@ ANSWERS: Mapping[str, AnswerKind] = {
     "run plan": AnswerKind("RunPlan", "listings:RunPlanAnswer", "blocks data rows"),
     "demo": AnswerKind("Demonstration", "demo:DemoAnswer", "blocks data rows figures"),
     "run list": AnswerKind("RunList", "listings:RunListAnswer", "blocks data rows"),
+    "run log": AnswerKind("RunLog", "listings:RunLogAnswer", "blocks data rows"),
     "transcript matches": AnswerKind(
         "TranscriptMatches", "listings:SearchAnswer", "blocks data rows"
     ),
     "judge": AnswerKind("JudgeCheck", "judge:JudgeAnswer", "blocks data rows"),
     "trials": AnswerKind("Trials", "listings:TrialsAnswer", "blocks rows"),
+    "tryout": AnswerKind("GraderTryout", "listings:TryoutAnswer", "blocks data rows"),
     "validation": AnswerKind("SuiteCheck", "listings:ValidationAnswer", "blocks data rows cases"),
 }
 """A new answer is one class under answers/ and one line here."""

@@ -160,6 +160,11 @@ class Lift:
     worse: tuple[WorseTask, ...]
     reused: str | None = None
 
+    @property
+    def more_of(self) -> Mapping[str, float]:
+        """How much more of each thing a trial takes than one of the other agent: 0.5 is +50%."""
+        return {name: own / other - 1 for name, (own, other) in self.means.items() if other}
+
 
 def lift_of(
     verdict: Verdict, agent: Trials, baseline: Trials, *, added: Sequence[str] = ()

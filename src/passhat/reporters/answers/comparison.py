@@ -17,6 +17,7 @@ from passhat.analysis.comparing.comparison import (
 )
 from passhat.analysis.gates.run_answer import ChangeReview
 from passhat.analysis.reports.judged import CorrectedDifference
+from passhat.analysis.reports.unsettled import SENSIBLE_RUNS
 from passhat.dataclass import dataclass, replace
 from passhat.messages import capitalised, listed, plural
 from passhat.records.trial import NaturalKey, natural_key
@@ -92,9 +93,8 @@ MOST_TASKS = 10
 MOST_FILES = 5
 """Files that decide about a change, as a comment lists them."""
 
-SENSIBLE_RUNS = 1_000
-"""More runs of each task and system than this are not advised: few would pay for them."""
-
+SENSIBLE_TASKS = 10
+"""More new tasks than so many times those there are, few would write to prove a difference."""
 
 _CHIPS = {
     "better": StatusLabel("Better", "good"),
@@ -204,8 +204,7 @@ class ComparisonAnswer(Answer[Comparison]):
             *(Remark(f"Note: {note}.", note=True) for note in comparison.notes),
             Remark(_flips_sentence(comparison), apart=True),
         ]
-        most_runs = 2 * SENSIBLE_RUNS * len(comparison.tasks)
-        open_ = _needed(comparison.headline, options.scope or THIS_SUITE, most_runs)
+        open_ = _needed(comparison, options.scope or THIS_SUITE)
         if open_ is not None:
             blocks.append(Remark(open_))
         if options.results is not None:
@@ -417,12 +416,8 @@ def _listed_tasks(comparison: Comparison, every_task_follows: bool) -> str:
 
 
 def _steps(comparison: Comparison, every_task_follows: bool) -> list[str]:
-    most_runs = 2 * SENSIBLE_RUNS * len(comparison.tasks)
-    steps = [
-        text
-        for scope in (THIS_SUITE, TASKS_LIKE_THESE)
-        if (text := _needed(comparison.headline, scope, most_runs)) is not None
-    ]
+    scopes = (THIS_SUITE, TASKS_LIKE_THESE)
+    steps = [text for scope in scopes if (text := _needed(comparison, scope)) is not None]
     hidden = len(differing_tasks(comparison)) - MOST_TASKS
     if hidden > 0 and not every_task_follows:
         more = plural(hidden, "more task flipped or differs", "more tasks flipped or differ")
@@ -430,8 +425,9 @@ def _steps(comparison: Comparison, every_task_follows: bool) -> list[str]:
     return steps
 
 
-def _needed(difference: Difference, scope: Scope, most_runs: int) -> str | None:
-    """How many more runs or tasks would settle it; runs only up to a number that one would buy."""
+def _needed(comparison: Comparison, scope: Scope) -> str | None:
+    """How many more trials or tasks would decide it, as far as one would buy them."""
+    difference = comparison.headline
     number = difference.this_suite if scope == THIS_SUITE else difference.tasks_like_these
     if not isinstance(number, PairedDifference) or number.answer != "undecided":
         return None
@@ -440,15 +436,22 @@ def _needed(difference: Difference, scope: Scope, most_runs: int) -> str | None:
         if number.margin is not None:
             return f"For {where}, look at other tasks: on these the two hardly differ."
         return f"For {where}, state a margin: `margin=0.05` lets it end in 'equivalent'."
-    ways = []
-    if number.needed.more_runs is not None and number.needed.more_runs <= most_runs:
-        ways.append(f"{plural(number.needed.more_runs, 'more trial')} in all")
-    if number.needed.more_tasks is not None:
-        ways.append(plural(number.needed.more_tasks, "more task"))
+    ways = _ways_to_decide(number.needed, len(comparison.tasks))
     if not ways:
-        return f"For {where}, no sensible number of trials of these tasks would decide it."
+        what = "trials of these tasks" if number.needed.more_tasks is None else "trials or tasks"
+        return f"For {where}, no sensible number of {what} would decide it."
     buy = " or ".join(ways)
     return f"For {where}, about {buy} would decide it 4 times in 5, if the difference holds."
+
+
+def _ways_to_decide(needed: Needed, tasks: int) -> list[str]:
+    """What one would buy to decide a comparison of so many tasks; nothing if it is too much."""
+    ways = []
+    if needed.more_runs is not None and needed.more_runs <= 2 * SENSIBLE_RUNS * tasks:
+        ways.append(f"{plural(needed.more_runs, 'more trial')} in all")
+    if needed.more_tasks is not None and needed.more_tasks <= SENSIBLE_TASKS * tasks:
+        ways.append(plural(needed.more_tasks, "more task"))
+    return ways
 
 
 def _suite_record(one: Difference) -> dict[str, object]:
@@ -780,9 +783,6 @@ def _is_open(task: TaskDifference, confidence: float) -> bool:
 
 # The page of a comparison: the difference on a line with zero in its middle, then tasks that moved.
 
-WORTH_BUYING = 10
-"""More trials or tasks than so many times those there are, few would buy to prove a difference."""
-
 _REACHES = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 
 
@@ -930,19 +930,12 @@ def _what_decides(comparison: Comparison, options: DisplayOptions) -> Mapping[st
     title = "What the answer rests on"
     if open_:
         title = "What would decide it"
-        if not any(_worth_buying(one.needed, comparison.tasks) for one in open_):
+        needs = [one.needed for one in open_ if one.needed is not None]
+        if not any(_ways_to_decide(needed, len(comparison.tasks)) for needed in needs):
             title = "Do not buy more: the difference is too small to be worth proving"
     if isinstance(comparison.seeded, Estimate):
         texts.append(_seeds_sentence(comparison, comparison.seeded))
     return {"title": title, "texts": list(map(options.wording, texts)), "facts": facts}
-
-
-def _worth_buying(needed: Needed | None, tasks: Sequence[TaskDifference]) -> bool:
-    if needed is None:
-        return False
-    trials = sum(task.first[1] + task.second[1] for task in tasks)
-    prices = ((needed.more_runs, trials), (needed.more_tasks, len(tasks)))
-    return any(more is not None and more <= WORTH_BUYING * have for more, have in prices)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

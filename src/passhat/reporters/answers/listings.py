@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from passhat.analysis.reports.report import MatrixCell, TaskMatrix
 from passhat.drawing.figure import Figure
-from passhat.messages import listed, plural, short_commit
+from passhat.messages import few, listed, plural, short, short_commit
 from passhat.records import Tally, Trials
-from passhat.records.ledger import Row, RunList
+from passhat.records.ledger import Row, RunChange, RunList, RunLog
 from passhat.records.suite import SuiteCheck, SuiteProblem
 from passhat.records.transcript import TranscriptMatch, TranscriptMatches
 from passhat.reporters.answer import (
+    SCREEN_WIDTH,
     SHORTEST_HEADING,
     Answer,
     Block,
@@ -36,7 +37,7 @@ from passhat.reporters.next_steps import advise
 from passhat.reporters.test_cases import Mark, ReportedCase, TestSuite
 
 if TYPE_CHECKING:
-    from passhat.journeys.checks import CostRange, RunPlan
+    from passhat.journeys.checks import CostRange, GraderTryout, RunPlan
 
 MATRIX_SCHEMA: Literal["passhat.matrix/1"] = "passhat.matrix/1"
 
@@ -266,6 +267,37 @@ def _status(row: Row) -> str:
 
 
 RUNS = JsonShape("runs", RunList, "The runs of a history store, the newest first.", "schema runs")
+
+
+class RunLogAnswer(Answer[RunLog]):
+    """Who tagged, noted, renamed or deleted which run."""
+
+    name = "run log"
+
+    def title(self) -> str:
+        return plural(len(self.result.changes), "change")
+
+    def blocks(self, options: DisplayOptions) -> list[Block]:
+        """A line a change, the newest first."""
+        if not self.result.changes:
+            return [Headline("Nobody has changed anything yet.")]
+        return [Line(_change(one)) for one in self.result.changes]
+
+    def rows(self) -> Records:
+        return [to_json(one) for one in self.result.changes]
+
+    def data(self) -> Any:
+        return RUN_LOG(self.result)
+
+
+def _change(change: RunChange) -> str:
+    when = change.at[:16].replace("T", " ")
+    return f"{when}  {change.run}  {change.person}: {change.sentence}"
+
+
+RUN_LOG = JsonShape(
+    "run-log", RunLog, "What people did to runs, the newest first.", "schema changes"
+)
 
 
 class RunPlanAnswer(Answer["RunPlan"]):
@@ -526,3 +558,108 @@ def _suite_cases(check: SuiteCheck) -> list[ReportedCase]:
         )
         for fault in check.faults
     ]
+
+
+class HoleObject(TypedDict):
+    """The tasks with which an attempt did not end as it should have, and what closes the hole."""
+
+    tasks: list[str]
+    remedy: str
+
+
+class AttemptObject(TypedDict):
+    """What came of one attempt at a task: how it ended, how it should have, and why."""
+
+    task: str
+    attempt: str
+    outcome: Literal["passed", "failed", "errored", "untried"]
+    wanted: Literal["passed", "failed"]
+    reason: str
+
+
+class TryoutObject(TypedDict):
+    """One suite, and whether its tasks can be passed without doing them.
+
+    `holes` has the attempts that did not end as they should have; `holds` says that there is none,
+    but for the one that no runner can close. `left_out` are tasks that were not tried.
+    """
+
+    suite: str
+    holds: bool
+    answer: str
+    holes: dict[str, HoleObject]
+    left_out: list[str]
+    attempts: list[AttemptObject]
+
+
+MOST_HOLES = 3
+"""So many fit a screen, with what closes each."""
+
+
+class TryoutAnswer(Answer[Sequence["GraderTryout"]]):
+    """Can the tasks of suites be passed without doing them?"""
+
+    name = "tryout"
+    several = True
+
+    def title(self) -> str:
+        return f"graders of {plural(len(self.result), 'suite')}"
+
+    def blocks(self, options: DisplayOptions) -> list[Block]:
+        """Each suite: the answer, every hole with its tasks and what closes it, what was tried."""
+        return [block for one in self.result for block in _tryout_blocks(one, len(one.holes))]
+
+    def screen(self, options: DisplayOptions) -> list[Block]:
+        """The same, with as many holes as fit."""
+        return [block for one in self.result for block in _tryout_blocks(one, MOST_HOLES)]
+
+    def rows(self) -> Records:
+        """A row an attempt."""
+        return [{"suite": one.file, **to_json(tried)} for one in self.result for tried in one.tried]
+
+    def data(self) -> list[TryoutObject]:
+        return [
+            {
+                "suite": one.file,
+                "holds": one.holds,
+                "answer": one.answer(),
+                "holes": {
+                    attempt: {
+                        "tasks": [tried.task for tried in hole],
+                        "remedy": one.remedy(attempt),
+                    }
+                    for attempt, hole in one.holes.items()
+                },
+                "left_out": list(one.left_out),
+                "attempts": [to_json(tried) for tried in one.tried],
+            }
+            for one in self.result
+        ]
+
+
+def _tryout_blocks(done: GraderTryout, most: int) -> list[Block]:
+    blocks: list[Block] = [Headline(done.answer())]
+    holes = list(done.holes.items())
+    rows = []
+    for attempt, hole in holes[:most]:
+        reason = next((tried.reason for tried in hole if tried.outcome != "passed"), "")
+        tasks = few(dict.fromkeys(tried.task for tried in hole))
+        rows.append((hole[0].outcome.upper(), short(f"{attempt}: {tasks}", LONGEST_HOLE)))
+        rows.append(("", short(reason or done.remedy(attempt), 2 * LONGEST_HOLE)))
+    if rows:
+        table = Table(header=("", ""), rows=tuple(rows), left=(0, 1), cut=((1, 20),), wrapped=(1,))
+        blocks.append(table)
+    if len(holes) > most:
+        more = plural(len(holes) - most, "more hole")
+        blocks.append(Remark(f"{more}: `render_json` lists all"))
+    if done.tried:
+        ways = plural(len({tried.attempt for tried in done.tried}), "way")
+        blocks.append(Remark(f"Tried {ways} to pass {plural(len(done.tasks), 'task')}."))
+    if done.left_out:
+        names = f"Not tried (no workspace, or a model decides): {few(done.left_out)}"
+        blocks.append(Remark(short(names, SCREEN_WIDTH)))
+    return blocks
+
+
+LONGEST_HOLE = SCREEN_WIDTH - len("  ERRORED  ")
+"""What was attempted, and the tasks, on one line."""

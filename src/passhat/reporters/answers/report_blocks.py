@@ -45,7 +45,6 @@ from passhat.reporters.answer import (
     Table,
     added_remarks,
     paragraphs,
-    screen_lines,
 )
 from passhat.reporters.formatting import (
     LONGEST_NAME,
@@ -247,7 +246,7 @@ def _screen_of(report: Report, options: DisplayOptions) -> list[Block]:
     errors = wording.screen_errors_of(systems)
     around = added_remarks(report.provenance, options)
     said = [*([Remark(errors)] if errors else []), *around[0], *around[1]]
-    room = SCREEN_LINES - screen_lines([Headline(opening), *said])
+    room = SCREEN_LINES - options.line_count([Headline(opening), *said])
     # A blank line, the header, whose CI it is, a command, and how many notes there are.
     room -= 4 + bool(report.notes)
     shown = systems if len(systems) <= room else systems[: max(FEWEST_ROWS, room - 1)]

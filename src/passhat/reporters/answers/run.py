@@ -31,7 +31,6 @@ from passhat.reporters.answer import (
     Table,
     added_remarks,
     paragraphs,
-    screen_lines,
 )
 from passhat.reporters.answers.report import REPORT, ReportAnswer
 from passhat.reporters.answers.report_blocks import (
@@ -41,6 +40,7 @@ from passhat.reporters.answers.report_blocks import (
     report_screen,
 )
 from passhat.reporters.answers.verdicts import (
+    MOST_GATES,
     VERDICT,
     VerdictsAnswer,
     chance_of_a_wrong_verdict,
@@ -122,22 +122,21 @@ class FinishedRunAnswer(Answer[RunAnswer]):
         if not gated and answer.outcome == "passed":
             blocks = report_screen(answer.report, options)
             at = next((i for i, one in enumerate(blocks) if isinstance(one, Hints)), len(blocks))
-            return [*blocks[:at], *_floor_blocks(answer), *_beside(answer), *blocks[at:]]
-        lifts = [block for lift in answer.lifts for block in _lift_blocks(lift)]
-        above = [
-            *_first_lines(answer),
-            *lifts,
-            *_floor_blocks(answer),
-            *([] if gated else _numbers(answer.report, options)),
-        ]
+            above, below = blocks[:at], [*_beside(answer), *blocks[at:]]
+            return [*above, *_floor_blocks(answer, options, _room(above, below, options)), *below]
+        numbers = [] if gated else _numbers(answer.report, options)
         below = [*_beside(answer), *_run_hints(answer)]
-        if lifts:
-            return [*above, *below]
         earlier, _ = added_remarks(answer.report.provenance, options)
-        beside = [*above, *earlier, *below]
-        firm = [block for block in beside if not (isinstance(block, Remark) and block.note)]
-        room = SCREEN_LINES - screen_lines(firm) - (len(firm) < len(beside))
-        return [*above, *_lowest(answer, room), *below]
+        above, room = [], 0
+        for rows in range(MOST_GATES, 0, -1):  # of a table: as many as there is room for
+            first = _first_lines(answer, max(rows, 2))
+            above = [*first, *_lift_screen(answer.lifts, rows // 2), *numbers]
+            if (room := _room(above, [*earlier, *below], options)) >= bool(answer.floors):
+                break
+        above += _floor_blocks(answer, options, room)
+        room = _room(above, [*earlier, *below], options)
+        lowest = [] if answer.lifts else _lowest(answer, room)
+        return [*above, *lowest, *below]
 
     def rows(self) -> Records:
         return ReportAnswer(self.result.report).rows()
@@ -184,6 +183,12 @@ LOWEST_TASKS = 5
 """Tasks that the first screen of a run lists."""
 
 
+def _room(above: Sequence[Block], below: Sequence[Block], options: DisplayOptions) -> int:
+    """The lines that a screen has left between blocks; notes below may be left out."""
+    firm = [block for block in below if not (isinstance(block, Remark) and block.note)]
+    return SCREEN_LINES - options.line_count([*above, *firm]) - (len(firm) < len(below))
+
+
 def _nothing_ran(answer: RunAnswer) -> list[Block]:
     systems = [system for system in answer.report.systems if system.name not in answer.exempt]
     trials = sum(system.design.trials for system in systems)
@@ -204,7 +209,7 @@ def _nothing_ran(answer: RunAnswer) -> list[Block]:
 _WORDS = {"passed": "PASS", "failed": "FAIL", "undecided": "UNDECIDED", "incomplete": "ERROR"}
 
 
-def _first_lines(answer: RunAnswer) -> list[Block]:
+def _first_lines(answer: RunAnswer, most_gates: int) -> list[Block]:
     """The verdict: of the one gate, of all gates, or of what else was demanded."""
     verdicts, systems = answer.verdicts, answer.report.systems
     several = len(systems) > 1
@@ -218,7 +223,7 @@ def _first_lines(answer: RunAnswer) -> list[Block]:
         _, _, more = (begun or "").partition("; ")
         gates = [replace(gate, details=(*([f"{more}."] if more else []), *gate.details))]
     elif verdicts is not None and len(verdicts):
-        gates = gates_screen(verdicts, ", ".join(filter(None, (who, design))))
+        gates = gates_screen(verdicts, ", ".join(filter(None, (who, design))), most_gates)
         told = [
             Remark(text)
             for text in (
@@ -264,13 +269,26 @@ def _beside(answer: RunAnswer) -> list[Block]:
     ]
 
 
-def _floor_blocks(answer: RunAnswer) -> list[Block]:
-    """Floors as other programs read them, why one fails, and once what their pass^k is."""
-    lines: list[Block] = [
-        Line(floor.line, "" if floor.passed else floor.detail) for floor in answer.floors
-    ]
-    note = "(In floor lines pass^k is the share of trials that chose the tool.)"
-    return [*lines, Remark(note)] if lines else []
+def _floor_blocks(answer: RunAnswer, options: DisplayOptions, room: int) -> list[Block]:
+    """Floors as other programs read them, why one fails, and once what their pass^k is.
+
+    Where there is no room for all of them, those that fail come first and the rest are counted.
+    """
+    order = sorted(answer.floors, key=lambda floor: floor.passed)
+    every = [Line(one.line, "" if one.passed else one.detail) for one in order]
+    note = Remark("(In floor lines pass^k is the share of trials that chose the tool.)")
+    blocks: list[Block] = []
+    for shown in range(len(every), -1, -1):
+        rest = order[shown:]
+        failed = sum(not one.passed for one in rest)
+        more = f"{plural(len(rest), 'more tool-selection floor')}, "
+        more += f"{failed:,} of them FAIL: -v" if failed else "PASS: -v"
+        left = [Remark(more if shown else more.replace(" more", ""))] if rest else []
+        blocks = [*every[:shown], *left, *([note] if shown else [])]
+        # Lines are apart from what is above them.
+        if options.line_count(blocks) + bool(shown) <= room:
+            break
+    return blocks if answer.floors else []
 
 
 def _numbers(report: Report, options: DisplayOptions) -> list[Block]:
@@ -446,39 +464,82 @@ MOST_WORSE = 3
 """Tasks that got worse, by name, on the first screen."""
 
 
-def _lift_blocks(lift: Lift) -> list[Block]:
+def _lift_screen(lifts: Sequence[Lift], most: int) -> list[Block]:
+    """One comparison of two agents, with `most` of its files; a row each where they are several.
+
+    A single one has a row, too, where there is no room for it.
+    """
+    if not lifts or (len(lifts) == 1 and most):
+        return [block for lift in lifts for block in _lift_blocks(lift, most)]
+    shown = lifts if len(lifts) <= most else lifts[: max(1, most - 1)]
+    rows = tuple(
+        (
+            one.system,
+            *(f"{passed}/{runs}" for passed, runs in one.passed),
+            one.baseline,
+            _gain(one),
+            _more(one, next(iter(one.means), "")),
+        )
+        for one in shown
+    )
+    spent = {next(iter(one.means), "") for one in shown}
+    table = Table(
+        header=("", "passed", "against", "", "difference", spent.pop() if len(spent) == 1 else ""),
+        rows=rows,
+        left=(0, 3, 4),
+        cut=((0, 12), (3, SHORTEST_HEADING)),
+        spare=(5,),
+    )
+    more = f"{len(lifts) - len(shown):,} more, and what each takes and uses: -v"
+    each = "What each takes and uses, and where it is worse: -v"
+    return [table, Remark(more if len(shown) < len(lifts) else each)]
+
+
+def _lift_blocks(lift: Lift, most_files: int | None = None) -> list[Block]:
     """What an agent gains over another, at what price; did it use its files; where it is worse."""
-    found, counts = lift.difference, (f"{passed}/{runs}" for passed, runs in lift.passed)
-    gain = f"{signed_points(value_of(found), digits=1)} points"
-    bounds = signed_span(interval_of(found))
-    rows = [("passed", *counts, f"{gain} {bounds}".strip())]
-    for name, (own, other) in lift.means.items():
-        more = f"{100 * (own / other - 1):+.0f}%" if other else ""
+    rows = [("passed", *(f"{passed}/{runs}" for passed, runs in lift.passed), _gain(lift))]
+    for name, both in lift.means.items():
         unit = "$" if name == "cost" else ""
-        rows.append((f"{name} a trial", *(f"{unit}{amount(one)}" for one in (own, other)), more))
+        values = (f"{unit}{amount(value)}" for value in both)
+        rows.append((f"{name} a trial", *values, _more(lift, name)))
     runs = lift.passed[0][1]
-    rows += [
+    used = [
         (f"used {short(name)}", f"{count}/{runs}", "", "")
         for name, count in lift.used.items()
         if count is not None
     ]
+    hidden = 0 if most_files is None or len(used) <= most_files + 1 else len(used) - most_files
     unseen = [short(name) for name, count in lift.used.items() if count is None]
     who = f"{short(lift.system)} shows no tool calls"
+    whose = f"The trials of {short(lift.baseline)}"
+    reused = [lift.reused] if lift.reused else []
     return [
         Table(
             header=("", short(lift.system), short(lift.baseline), "difference"),
-            rows=tuple(rows),
+            rows=(*rows, *used[: len(used) - hidden]),
             left=(0, 3),
             cut=((0, 12), (1, SHORTEST_HEADING), (2, SHORTEST_HEADING)),
         ),
+        *([Remark(f"{plural(hidden, 'more file')}: -v", note=True)] if hidden else []),
         *(Remark(f"Whether {listed(unseen, 3)} was used is not known: {who}.") for _ in unseen[:1]),
-        Remark(_worse_sentence(lift)),
-        *(
-            Remark(f"The trials of {short(lift.baseline)} are those of {run}: nothing has changed.")
-            for run in [lift.reused]
-            if run
-        ),
+        Remark(_worse_sentence(lift), note=True),
+        *(Remark(f"{whose} are those of {run}: nothing has changed.", note=True) for run in reused),
     ]
+
+
+def _gain(lift: Lift) -> str:
+    """The difference in points with its interval, if it is known."""
+    value = value_of(lift.difference)
+    if value is None:
+        return "not known"
+    bounds = signed_span(interval_of(lift.difference))
+    return f"{signed_points(value, digits=1)} points {bounds}".strip()
+
+
+def _more(lift: Lift, name: str) -> str:
+    """How much more of something a trial takes: "+12%"."""
+    more = lift.more_of.get(name)
+    return "" if more is None else f"{100 * more:+.0f}%"
 
 
 def _worse_sentence(lift: Lift) -> str:

@@ -237,7 +237,7 @@ def gate_screen(verdict: Verdict, results: str | None, *, named: bool = False) -
     )
 
 
-def gates_screen(verdicts: Verdicts, about: str = "") -> list[Block]:
+def gates_screen(verdicts: Verdicts, about: str = "", most: int = MOST_GATES) -> list[Block]:
     """Several gates: how many passed, and a row each. `about` says what was judged."""
     words = [verdict.word for verdict in verdicts]
     counts = [f"{words.count(word)} {done}" for word, done in _DONE.items() if word in words]
@@ -251,8 +251,8 @@ def gates_screen(verdicts: Verdicts, about: str = "") -> list[Block]:
     trials = plural(runs.pop(), "trial") if len(runs) == 1 else ""
     about = about or (trials and f"{trials}{' of each agent' if several else ''}")
     shown = list(verdicts)
-    if len(shown) > MOST_GATES:  # those that ask for something come first
-        shown = sorted(shown, key=lambda one: _URGENCY.index(one.word))[: MOST_GATES - 1]
+    if len(shown) > most:  # those that ask for something come first
+        shown = sorted(shown, key=lambda one: _URGENCY.index(one.word))[: most - 1]
     brief = len(shown) > FEW_GATES and max(len(_demand(one)) for one in shown) > LONG_DEMAND
     rows = tuple(
         (
@@ -395,7 +395,7 @@ def chance_of_a_wrong_verdict(verdicts: Iterable[Verdict]) -> str | None:
     if not rates:
         return None
     chance = f"Wrong at most {percentage(max(rates))} of the time."
-    return f"{chance} A run that stops early has a verdict, not a rate."
+    return f"{chance} Stopped early, it has a verdict, not a rate."
 
 
 def notes_of_stops(verdicts: Iterable[Verdict]) -> list[str]:

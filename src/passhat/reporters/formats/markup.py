@@ -20,6 +20,7 @@ from passhat.reporters.answer import (
     Marks,
     Table,
 )
+from passhat.reporters.formats.text import line_count
 from passhat.reporters.formatting import safe_text
 
 # GitHub and GitLab look for references in the rendered text, so a backslash does not prevent them:
@@ -33,7 +34,8 @@ _NO_SPACE = "&#8203;"
 
 def render_markdown(answer: Answer[Any], options: DisplayOptions) -> str:
     """The answer as Markdown: one screen, or everything with `verbose`."""
-    return blocks_markdown(answer.all_blocks(replace(options, verbose=bool(options.verbose))))
+    shown = replace(options, verbose=bool(options.verbose), line_count=line_count)
+    return blocks_markdown(answer.all_blocks(shown))
 
 
 def blocks_markdown(blocks: Sequence[part.Block]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from passhat.messages import CUT
 from passhat.reporters.answer import (
+    SCREEN_WIDTH,
     Answer,
     Bar,
     Block,
@@ -69,7 +70,12 @@ _WANTED_NAME, _WANTED_TEXT = 60, 12
 def render(answer: Answer[Any], options: DisplayOptions) -> str:
     """The answer as text; without a style it is 80 columns wide and has no colour."""
     ink = options.ink or TerminalStyle()
-    return blocks_text(answer.all_blocks(replace(options, ink=ink)), ink)
+    return blocks_text(answer.all_blocks(replace(options, ink=ink, line_count=line_count)), ink)
+
+
+def line_count(blocks: Sequence[Block]) -> int:
+    """How many lines blocks take on a terminal of 80 columns."""
+    return blocks_text(blocks, TerminalStyle(width=SCREEN_WIDTH)).count("\n")
 
 
 def blocks_text(blocks: Sequence[Block], ink: TerminalStyle | None = None) -> str:
