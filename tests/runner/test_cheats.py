@@ -222,7 +222,8 @@ def test_the_answer_of_any_number_of_holes_fits_a_screen(folder):
     assert lines[0] == "40 of 40 tasks can be passed without doing them."
     assert len(lines) <= 15
     assert max(map(len, lines)) <= 80
-    assert "9 more holes: `render_json` lists all" in lines
+    shown = sum("PASSED" in line for line in lines)
+    assert f"{1 + len(CHEATS) - shown} more holes: `render_json` lists all" in lines
     assert len(passhat.to_frame(many, "pandas")) == len(every)
 
 
