@@ -406,6 +406,26 @@ CREATE TABLE spoken (
 CREATE INDEX spoken_words ON spoken USING gin (words);
 """
 
+# The files that are kept of trials, by name, and what is in them: each content once, compressed,
+# under its SHA-256, however many trials have it.
+_VERSION_11 = """
+CREATE TABLE contents (
+  digest TEXT PRIMARY KEY,
+  size INTEGER NOT NULL,
+  body BLOB NOT NULL
+);
+CREATE TABLE artefacts (
+  run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+  system INTEGER NOT NULL,
+  task INTEGER NOT NULL,
+  trial INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  digest TEXT NOT NULL REFERENCES contents (digest),
+  PRIMARY KEY (run, system, task, trial, name)
+);
+CREATE INDEX artefacts_by_content ON artefacts (digest);
+"""
+
 # Only a store with many workers needs these: indices for tickets that are ready or claimed, and a
 # table of rates, which may be lost when the server crashes.
 _QUEUE_OF_POSTGRES = """
@@ -455,6 +475,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _same(_VERSION_8),
     _same(_VERSION_9),
     Migration(_VERSION_10, _VERSION_10_OF_POSTGRES),
+    _same(_VERSION_11),
 )
 """Step i leads from version i to version i + 1. Never edit one that was released."""
 

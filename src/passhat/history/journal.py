@@ -6,10 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from passhat.history.artefacts import add_artefacts
 from passhat.history.leases import Lease, OpenCall, SentCallLog, marks_path, read_open_calls
 from passhat.history.queries import read_trials_from
 from passhat.history.runs import Run
 from passhat.history.store import History
+from passhat.records import Trial
 from passhat.records.ledger import (
     AcceptedCall,
     Answer,
@@ -21,6 +23,7 @@ from passhat.records.ledger import (
     LostAnswer,
     Refused,
     Ticket,
+    TrialKey,
     UnansweredCalls,
     one_entry_a_call,
 )
@@ -95,6 +98,8 @@ class RunJournal:
                 self.history.insert_trials(
                     self.run.id, [(f.ticket.number, f.trial) for f in finished], replace=True
                 )
+                files = {_trial_key(f.trial): f.artefacts for f in finished}
+                add_artefacts(self.history, self.run.id, files)
             for entry in finished:
                 if entry.transcript is not None:
                     self.history.add_transcript(self.run.id, entry.trial, entry.transcript)
@@ -291,6 +296,10 @@ class RunJournal:
             return entry.request, entry.reply, 0, 0, 1, session
         cost, tokens = entry.most.cost, entry.most.tokens
         return entry.request, None, micro(cost), tokens, int(cost is not None), session
+
+
+def _trial_key(trial: Trial) -> TrialKey:
+    return trial.system, trial.task, trial.trial
 
 
 def _by_kind(entries: Sequence[Entry]) -> Kinds:

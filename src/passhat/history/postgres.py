@@ -137,7 +137,16 @@ class PostgresDatabase:
         return int(row[0])
 
     def compact(self) -> None:
-        for table in ("trials", "transcripts", "answers", "tickets", "runs", "names"):
+        for table in (
+            "trials",
+            "transcripts",
+            "artefacts",
+            "contents",
+            "answers",
+            "tickets",
+            "runs",
+            "names",
+        ):
             self.execute(f"VACUUM {table}")
 
     def check(self, table: str | None = None) -> None:

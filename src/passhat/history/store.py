@@ -19,6 +19,7 @@ from passhat import arguments
 from passhat.arguments import STORE
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, HistoryError, StoreError
+from passhat.history.artefacts import check_artefacts, forget_contents, sealed_rows
 from passhat.history.database import ALL, Database, Duplicate, StaleStore, damaged, is_postgres
 from passhat.history.leases import with_owner
 from passhat.history.runs import (
@@ -471,13 +472,14 @@ class History:
         return body if row is not None and row[0] == _digest((basis, body)) else None
 
     def delete(self, run: Run, *, by: str = "") -> None:
-        """Delete a run, with its trials, transcripts, answers, tags and notes."""
+        """Delete a run, with its trials, transcripts, artefacts, answers, tags and notes."""
         lost = f"{run.suite}, {plural(run.trials, 'trial')}"
         with self._changing(run, by, "delete", lost):
             self.database.execute(
                 "DELETE FROM changes WHERE run = ? AND action = 'note'", (run.key,)
             )
             self.database.execute("DELETE FROM runs WHERE id = ?", (run.id,))
+            forget_contents(self.database)
 
     def vacuum(self) -> None:
         """Return the space of deleted runs, and merge the write-ahead log into the file."""
@@ -488,6 +490,7 @@ class History:
                 "SELECT task FROM tickets)"
             )
             self._name_ids.clear()
+            forget_contents(self.database)
         with self.writing():
             forgotten = self.database.forget_words()
         for (run,) in self.database.execute("SELECT id FROM runs").fetchall() if forgotten else ():
@@ -548,6 +551,8 @@ class History:
             wrong = f"has {count:,} trials, not {sealed.partition(' ')[0]}"
         elif (whole or count <= MOST_VERIFIED) and sealed != f"{count} {self._digests(run.id)}":
             wrong = "is not what was stored"
+        if wrong is None and whole:
+            check_artefacts(self, run)
         if wrong is None:
             self._verified.add(run.id)
         elif self._sealed(run.id)[0] != sealed:
@@ -576,7 +581,7 @@ class History:
         return ("", "", 0) if row is None else (str(row[0]), str(row[1]), int(row[2]))
 
     def _seal(self, run: int, *, trials: bool = True) -> None:
-        """Store the number and the checksum of a run's trials, inside a transaction."""
+        """Store the number and the checksum of a run's trials and artefacts, in a transaction."""
         before, _, count = self._sealed(run)
         if trials:
             sealed = f"{count} {self._digests(run)}"
@@ -601,6 +606,8 @@ class History:
         while some := rows.fetchmany(ROWS_AT_ONCE):
             for row in some:
                 digest.update(encode(row[:-later] if row[-later:] == none else row))
+        for row in sealed_rows(self.database, run):
+            digest.update(encode(row))
         return f"{digest.hexdigest()} {self._run_digest(run)}"
 
     def _run_digest(self, run: int) -> str:

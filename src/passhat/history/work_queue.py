@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from passhat.errors import HistoryError, LostRun
+from passhat.history.artefacts import digest_of, packed
 from passhat.history.database import Database, Row, is_postgres
 from passhat.history.journal import ACCEPTED, MICRO, micro
 from passhat.history.leases import (
@@ -207,6 +208,9 @@ said AS (
   SELECT me.run, s.*, b.body FROM me, jsonb_to_recordset(CAST(:said AS JSONB))
     AS s(n BIGINT, system BIGINT, task BIGINT, trial BIGINT),
     unnest(CAST(:transcripts AS BYTEA[])) WITH ORDINALITY AS b(body, place) WHERE b.place = s.n),
+files AS (
+  SELECT me.run, f.* FROM me, jsonb_to_recordset(CAST(:files AS JSONB))
+    AS f(system BIGINT, task BIGINT, trial BIGINT, name TEXT, digest TEXT)),
 account AS (
   SELECT * FROM accounts WHERE run = :run AND :limited
     AND (max_cost IS NOT NULL OR max_tokens IS NOT NULL OR max_calls IS NOT NULL) FOR UPDATE),
@@ -272,6 +276,20 @@ words AS (
   INSERT INTO transcripts (run, system, task, trial, body)
   SELECT run, system, task, trial, body FROM said
   ON CONFLICT (run, system, task, trial) DO UPDATE SET body = excluded.body),
+stored AS (
+  INSERT INTO contents (digest, size, body)
+  SELECT c.digest, c.size, c.body FROM me, unnest(CAST(:digests AS TEXT[]),
+    CAST(:sizes AS BIGINT[]), CAST(:contents AS BYTEA[])) AS c(digest, size, body)
+  ON CONFLICT (digest) DO UPDATE SET size = excluded.size),
+former AS (
+  DELETE FROM artefacts a USING finished f
+  WHERE a.run = f.run AND a.system = f.system AND a.task = f.task AND a.trial = f.trial
+    AND NOT EXISTS (SELECT 1 FROM files n WHERE n.system = a.system AND n.task = a.task
+      AND n.trial = a.trial AND n.name = a.name)),
+named AS (
+  INSERT INTO artefacts (run, system, task, trial, name, digest)
+  SELECT run, system, task, trial, name, digest FROM files
+  ON CONFLICT (run, system, task, trial, name) DO UPDATE SET digest = excluded.digest),
 done AS (
   UPDATE tickets t SET state = 2, session = NULL FROM finished f
   WHERE t.run = f.run AND t.number = f.sequence AND t.session = :me),
@@ -375,6 +393,12 @@ class WorkerSession:
         answers = [e for e in entries if isinstance(e, Answer)]
         finished = [e for e in entries if isinstance(e, Finished)]
         said = [e for e in finished if e.transcript is not None]
+        contents = list(packed(e.artefacts for e in finished).values())
+        files = [
+            {**self._key(e.trial), "name": name, "digest": digest_of(content)}
+            for e in finished
+            for name, content in e.artefacts.items()
+        ]
         row = self._database.execute(
             self._write,
             {
@@ -389,6 +413,10 @@ class WorkerSession:
                 "finished": as_json(map(self._row, finished)),
                 "said": as_json([{"n": n, **self._key(e.trial)} for n, e in enumerate(said, 1)]),
                 "transcripts": [pack(e.transcript or "") for e in said],
+                "files": as_json(files),
+                "digests": [digest for digest, _, _ in contents],
+                "sizes": [size for _, size, _ in contents],
+                "contents": [body for _, _, body in contents],
             },
         ).fetchone()
         if row is None or not row[0]:

@@ -124,11 +124,25 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """A trial that ended, by the ticket it ran on; `transcript` is JSON text."""
+    """A trial that ended, by the ticket it ran on; `transcript` is JSON text.
+
+    `artefacts` are the files that are kept of it, by name.
+    """
 
     ticket: Ticket
     trial: Trial
     transcript: str | None = None
+    artefacts: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Artefact:
+    """A file that is kept of a trial: of whom, its name, and the SHA-256 and size of its bytes."""
+
+    key: TrialKey
+    name: str
+    digest: str
+    size: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,140 @@
+"""The files that are kept of trials: diffs, logs, test reports, and what a task asks to keep.
+
+Their contents are rows of the store, each there once under its SHA-256, and not files in a folder
+beside it: so a trial and its files are written in one transaction, a worker on another machine
+needs no disk that it shares, and one file (or one database) is all there is to copy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from passhat.history.database import damaged
+from passhat.records.ledger import Artefact, TrialKey
+
+if TYPE_CHECKING:
+    from passhat.history.database import Database
+    from passhat.history.runs import Run
+    from passhat.history.store import History
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+Content = tuple[str, int, bytes]
+"""A row of `contents`: the SHA-256 of the bytes, how many they are, and the bytes, compressed."""
+
+_CONTENT = (
+    "INSERT INTO contents (digest, size, body) VALUES (?, ?, ?) "
+    # An update, so that the row is locked: whoever deletes what nobody needs waits for us.
+    "ON CONFLICT (digest) DO UPDATE SET size = excluded.size"
+)
+
+
+def packed(files: Iterable[Mapping[str, bytes]]) -> dict[str, Content]:
+    """The contents of files by their digest, in its order, in which all writers lock them."""
+    contents = {digest_of(content): content for own in files for content in own.values()}
+    return {
+        digest: (digest, len(contents[digest]), zstd.compress(contents[digest], level=3))
+        for digest in sorted(contents)
+    }
+
+
+def digest_of(content: bytes) -> str:
+    """The SHA-256 of a content: what it is found by."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def add_artefacts(
+    history: History, run: int, files: Mapping[TrialKey, Mapping[str, bytes]]
+) -> None:
+    """Keep the files of trials in place of those they had, inside a transaction of the caller."""
+    ids = history.name_ids(name for system, task, _ in files for name in (system, task))
+    trials = {key: (run, ids[key[0]], ids[key[1]], key[2]) for key in files}
+    database = history.database
+    database.executemany(
+        "DELETE FROM artefacts WHERE run = ? AND system = ? AND task = ? AND trial = ?",
+        trials.values(),
+    )
+    if not any(files.values()):
+        return
+    database.executemany(_CONTENT, packed(files.values()).values())
+    database.executemany(
+        "INSERT INTO artefacts (run, system, task, trial, name, digest) VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (*trials[key], name, digest_of(content))
+            for key, own in files.items()
+            for name, content in own.items()
+        ],
+    )
+
+
+def list_artefacts(history: History, run: Run, key: TrialKey | None = None) -> list[Artefact]:
+    """The files that are kept of a run, or of one trial, in the order of their keys and names."""
+    system, task, trial = key or (None, None, None)
+    rows = history.database.execute(
+        """
+        SELECT s.text, t.text, a.trial, a.name, a.digest, coalesce(c.size, 0) FROM artefacts a
+        JOIN names s ON s.id = a.system JOIN names t ON t.id = a.task
+        LEFT JOIN contents c ON c.digest = a.digest
+        WHERE a.run = ?1 AND s.text = coalesce(CAST(?2 AS TEXT), s.text)
+          AND t.text = coalesce(CAST(?3 AS TEXT), t.text)
+          AND a.trial = coalesce(CAST(?4 AS INTEGER), a.trial)
+        """,
+        (run.id, system, task, trial),
+    )
+    found = [
+        Artefact(key=(system, task, trial), name=name, digest=digest, size=size)
+        for system, task, trial, name, digest, size in rows
+    ]
+    return sorted(found, key=lambda one: (one.key, one.name))
+
+
+def read_artefact(history: History, artefact: Artefact) -> bytes:
+    """What is in a file; raises HistoryError if it is not what was kept."""
+    row = history.database.execute(
+        "SELECT body FROM contents WHERE digest = ?", (artefact.digest,)
+    ).fetchone()
+    system, task, trial = artefact.key
+    about = f"the artefact {artefact.name} of trial {trial} of {system} at {task}"
+    if row is None:
+        raise damaged(history.name, f"{about} is missing")
+    try:
+        content = zstd.decompress(row[0])
+    except (zstd.ZstdError, TypeError):
+        content = b""
+    if digest_of(content) != artefact.digest:
+        raise damaged(history.name, f"{about} is not what was stored")
+    return content
+
+
+def check_artefacts(history: History, run: Run) -> None:
+    """Raise HistoryError if a file of a run is missing, or is not what was kept."""
+    for artefact in {one.digest: one for one in list_artefacts(history, run)}.values():
+        read_artefact(history, artefact)
+
+
+def sealed_rows(database: Database, run: int) -> Iterator[tuple[object, ...]]:
+    """What a run's checksum is made of besides its trials: which file each has, and its digest."""
+    rows = database.execute(
+        "SELECT s.text, t.text, a.trial, a.name, a.digest FROM artefacts a "
+        "LEFT JOIN names s ON s.id = a.system LEFT JOIN names t ON t.id = a.task WHERE a.run = ?",
+        (run,),
+    )
+    # Not by the database, which may sort texts otherwise on another machine.
+    yield from sorted(rows, key=repr)
+
+
+def forget_contents(database: Database) -> None:
+    """Delete the contents that no trial needs any more, inside a transaction of the caller."""
+    unused = "NOT EXISTS (SELECT 1 FROM artefacts a WHERE a.digest = contents.digest)"
+    rows = database.execute(
+        f"SELECT digest FROM contents WHERE {unused} ORDER BY digest"  # noqa: S608  our words
+    ).fetchall()
+    # Locked first and looked at again then: another process may be about to refer to one of them.
+    database.executemany("UPDATE contents SET size = size WHERE digest = ?", rows)
+    database.executemany(f"DELETE FROM contents WHERE digest = ? AND {unused}", rows)  # noqa: S608
