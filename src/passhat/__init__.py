@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from passhat.journeys import find_secrets as find_secrets
     from passhat.journeys import flaky_tasks as flaky_tasks
     from passhat.journeys import gate as gate
+    from passhat.journeys import list_artefacts as list_artefacts
     from passhat.journeys import list_runs as list_runs
     from passhat.journeys import merge_shards as merge_shards
     from passhat.journeys import plan as plan

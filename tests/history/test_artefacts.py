@@ -1,14 +1,18 @@
 """The files that are kept of trials: each content once, whole, and gone with its last run."""
 
 import hashlib
+import json
 
 import pytest
+from click.testing import CliRunner
 
-from passhat.errors import HistoryError
+from passhat.cli import main
+from passhat.errors import HistoryError, ReadError
 from passhat.history import History, RunJournal
 from passhat.history.artefacts import add_artefacts, list_artefacts, read_artefact
 from passhat.history.leases import hold
 from passhat.history.work_queue import RunQueue, WorkerSession
+from passhat.journeys import Results, export_run, merge_shards, store_results
 from passhat.records import Budget, Outcome, Trial
 from passhat.records.ledger import Finished, Ticket
 
@@ -164,3 +168,112 @@ def test_what_a_transaction_is_about_to_need_is_not_deleted_by_another(new_datab
         deleting.join()
         assert files_of(other, run) == {(0, name): content for name, content in SAME.items()}
         assert [error for _, error in other.verify_all()] == [None]
+
+
+ODD = {
+    **SAME,
+    "files/../../escape": b"no",
+    "files/key.log": b"key sk-ant-api03-0123456789abcdef0123456789",
+}
+CLEANED = {**ODD, "files/key.log": b"key [redacted]"}
+
+
+def test_files_come_back_from_an_exported_dataset_each_content_once(tmp_path):
+    store, folder = tmp_path / "h.db", tmp_path / "dataset"
+    with History.open(store) as history:
+        run = stored(history, ODD, SAME, {"changes.diff": b"other"})
+        stored(history, {"of another run": b"x"})
+    export_run(run.key, folder, store=store, transcripts=True)
+    export_run(run.key, folder, store=store, transcripts=True)  # again, in place of the first
+    (file,) = folder.glob("_artefacts/suite=suite/run=*/part-00000.parquet")
+    import pyarrow.parquet
+
+    rows = pyarrow.parquet.read_table(file).to_pylist()
+    assert len(rows) == 7
+    assert len([row for row in rows if row["content"] is not None]) == 5
+    expected = {
+        (number, name): content
+        for number, files in enumerate((CLEANED, SAME, {"changes.diff": b"other"}))
+        for name, content in files.items()
+    }
+    one_run = folder / "suite=suite" / f"run={run.key}"
+    for number, place in enumerate((folder, one_run)):
+        again = store_results(str(place), store=tmp_path / f"{number}.db")
+        with History.open(tmp_path / f"{number}.db") as history:
+            assert files_of(history, again.run) == expected
+            assert [error for _, error in history.verify_all()] == [None]
+            assert len(contents(history)) == 5
+
+
+def test_of_runs_that_are_put_together_the_files_of_the_first_are_stored(tmp_path):
+    store, folder, said = tmp_path / "h.db", tmp_path / "dataset", []
+    with History.open(store) as history:
+        for run in [stored(history, SAME), stored(history, {"other": b"x"})]:
+            export_run(run.key, folder, store=store, transcripts=True)
+    both = Results(paths=(str(folder),), duplicates="keep", on_note=said.append)
+    again = store_results(both, store=store)
+    with History.open(store) as history:
+        assert len(list_artefacts(history, again.run)) in (1, 2)
+    assert [note for note in said if "Only the artefacts of the first run" in note]
+
+
+def test_a_damaged_dataset_is_refused_and_nothing_is_stored(tmp_path):
+    store, folder = tmp_path / "h.db", tmp_path / "dataset"
+    with History.open(store) as history:
+        run = stored(history, SAME)
+    export_run(run.key, folder, store=store, transcripts=True)
+    (file,) = folder.glob("_artefacts/**/part-00000.parquet")
+    import pyarrow.parquet
+
+    table = pyarrow.parquet.read_table(file)
+    wrong = table.set_column(6, "content", [[b"other"] * len(table)])
+    pyarrow.parquet.write_table(wrong.cast(table.schema), file)
+    with pytest.raises(ReadError, match="is not what was exported"):
+        store_results(str(folder), store=tmp_path / "new.db")
+    with History.open(tmp_path / "new.db") as history:
+        assert (history.runs(), contents(history)) == ([], {})
+
+
+def test_shards_that_are_put_together_keep_their_files(tmp_path, monkeypatch):
+    monkeypatch.setattr("passhat.journeys.run_store._plan", lambda run: ())
+    for number in (1, 2):
+        with History.open(tmp_path / f"{number}.db") as history:
+            run = history.start_run("suite", options={"shard": f"{number}/2"})
+            RunJournal(history, run).write([finished(number, {**SAME, "own": b"%d" % number})])
+            history.finish_run(run)
+    merged = merge_shards([tmp_path / "1.db", tmp_path / "2.db"], tmp_path / "all.db")
+    with History.open(tmp_path / "all.db") as history:
+        found = files_of(history, merged.run)
+        assert {key: c for key, c in found.items() if key[1] == "own"} == {
+            (1, "own"): b"1", (2, "own"): b"2",
+        }  # fmt: skip
+        assert len(contents(history)) == 4
+        assert [error for _, error in history.verify_all()] == [None]
+
+
+def test_the_command_lists_files_and_writes_them_inside_the_folder_alone(tmp_path):
+    store = tmp_path / "h.db"
+    with History.open(store) as history:
+        stored(history, ODD, SAME)
+
+    def command(*words):
+        return CliRunner().invoke(main, ["history", "artefacts", "latest", *words,
+                                         "--store", str(store)])  # fmt: skip
+
+    listed = command()
+    assert listed.output.splitlines()[:2] == ["agent, chart #1", "      12 bytes  changes.diff"]
+    assert "#2" in listed.output
+    (row,) = json.loads(command("--trial", "2", "--task", "chart", "--json").output)[1:]
+    assert row == {
+        "agent": "agent", "task": "chart", "trial": 2, "name": "files/chart.png",
+        "sha256": hashlib.sha256(PICTURE).hexdigest(), "size": len(PICTURE),
+    }  # fmt: skip
+    out = tmp_path / "sub" / "out"
+    assert "wrote 6 files" in command("-o", str(out)).output
+    assert (out / "agent" / "chart" / "1" / "files" / "chart.png").read_bytes() == PICTURE
+    assert (out / "agent" / "chart" / "1" / "files" / "escape").read_bytes() == b"no"
+    written = [path for path in tmp_path.rglob("*") if path.name == "escape"]
+    assert [path.relative_to(out).parts[0] for path in written] == ["agent"]
+    again = command("-o", str(out))
+    assert again.exit_code == 2
+    assert "new or an empty folder" in again.output

@@ -38,12 +38,13 @@ from passhat.records import (
 )
 from passhat.records.transcript import Transcript
 from passhat.reporters.page_parts import transcript_page
-from passhat.runner import MemoryJournal, hidden_tests, run_trials
+from passhat.runner import MemoryJournal, hidden_tests, run_trials, workspaces
 from passhat.runner import sandbox as sandboxes
 from passhat.runner.cassettes import open_cassettes
 from passhat.runner.sandbox import View, overlay_works, require_bubblewrap
 from passhat.runner.workspaces import (
     Changes,
+    TrialWorkspace,
     _pytest_settings,
     _runner_files,
     changes_of,
@@ -472,6 +473,62 @@ def test_files_that_a_task_keeps_are_kept_with_the_trial_within_limits(folder, m
     page = transcript_page(json.dumps(said), 400_000)
     assert "logs/run.log" in page
     assert "&lt;b&gt;here" in page
+
+
+@isolated
+def test_a_trial_keeps_its_diff_logs_reports_and_files_as_they_are_but_for_secrets(
+    folder, monkeypatch
+):
+    monkeypatch.setenv("MY_API_KEY", "sk-REAL-KEY-7777")
+    monkeypatch.setattr(workspaces, "LARGEST_ARTEFACT", 100_000)
+    script = (
+        f"{MEND}; echo 'key: sk-REAL-KEY-7777' | tee key.log; printf 'a\\0b\\377' > chart.bin; "
+        "printf 'a\\0sk-REAL-KEY-7777' > dump.bin; head -c 300000 /dev/zero > huge.bin; "
+        "yes 'ä' 2>&- | head -c 300000 > long.log; ln -s /etc/passwd link.log; "
+        "printf odd > \"$(printf 'b\\377\\nc.log')\"; "
+        "printf odd2 > \"$(printf 'b\\376\\nc.log')\"; "
+        "echo done >&2"
+    )
+    task = Task(name="add", prompt="?", workspace=Workspace(source=folder / "calc"),
+                keep=("*.log", "*.bin"), expect=(hidden(),))  # fmt: skip
+    suite = Suite(
+        name="s", directory=folder, resources=SMALL,
+        pairings=(Pairing(system=agent("a", script), task=task, runs=1, label="a"),),
+    )  # fmt: skip
+    journal = MemoryJournal()
+    run_trials(suite, journal=journal, handle_signals=False)
+    (done,) = journal.finished()
+    kept = dict(done.artefacts)
+    assert b"+    return a + b" in kept["changes.diff"]
+    assert kept["agent/stdout.txt"] == kept["files/key.log"] == b"key: [redacted:MY_API_KEY]\n"
+    assert kept["agent/stderr.txt"] == b"done\n"
+    assert b"test_small (hidden_tests.Hidden" in kept["tests/stderr.txt"]
+    assert kept["files/chart.bin"] == b"a\0b\xff"
+    assert kept["files/b\ufffd\nc.log"] + kept["files/b\ufffd\nc.log~2"] in (b"oddodd2", b"odd2odd")
+    assert kept["files/long.log"].decode().strip("ä\n") == ""
+    assert 99_000 < len(kept["files/long.log"]) <= 100_000
+    assert kept.keys() & {"files/dump.bin", "files/huge.bin", "files/link.log"} == set()
+    remarks = json.loads(done.transcript)["workspace"]["flags"]
+    assert "not kept: files/dump.bin is no text, and holds a secret" in remarks
+    assert "cut: files/long.log is kept without its beginning; it has 300,000 bytes" in remarks
+    assert [r for r in remarks if "huge.bin is no text, and larger than" in r]
+    assert not [one for one in kept.values() if b"sk-REAL" in one]
+
+
+def test_a_trial_keeps_as_many_files_as_it_may_and_says_where_it_stopped(tmp_path, monkeypatch):
+    monkeypatch.setattr(workspaces, "MOST_ARTEFACT_FILES", 3)
+    template = tmp_path / "template"
+    template.mkdir()
+    files = {f"{number}.log": tmp_path / f"{number}.log" for number in range(9)}
+    for file in files.values():
+        file.write_text("x")
+    own = CommandSystem(name="a", argv=("true",))
+    trial = TrialWorkspace(system=own, sandbox=None, template=template, folder=tmp_path,
+                           view=View(top=template), keep=("*.log",))  # fmt: skip
+    trial.changes = Changes(files=files)
+    kept = trial.artefacts(lambda content: content)
+    assert list(kept) == ["changes.diff", "files/0.log", "files/1.log"]
+    assert trial.changes.flags[0].startswith("not kept: files/2.log and what comes after it")
 
 
 def test_a_trial_keeps_no_more_than_its_room(tmp_path):

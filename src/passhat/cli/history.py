@@ -80,6 +80,7 @@ _list_options = in_order(
         "passhat history note RUN TEXT      keep a note about a run",
         "passhat history add RESULTS...     store the results of any tool as a run",
         "passhat history search TEXT        find trials by what was said in them",
+        "passhat history artefacts RUN      the files that are kept of its trials",
         "passhat history rename RUN SUITE   put a run under another suite",
         "passhat history delete RUN         delete a run",
         "passhat history log                who changed what",
@@ -261,7 +262,7 @@ def export(path: Path | str, run: str, file: str, transcripts: bool) -> None:
     `passhat report` and any query engine read as one table. It may be in an object store: s3://,
     gs:// or any other address that fsspec knows. Transcripts go to `FILE/_transcripts`. `passhat
     report FILE --transcripts -o report.html` shows them, and `passhat history search TEXT FILE`
-    searches them.
+    searches them. The artefacts of trials go to `FILE/_artefacts`.
     """
     export_to(file, run, store=path, transcripts=transcripts)
 
@@ -342,10 +343,77 @@ def search(
     output.write(matches)
 
 
+@history.command(
+    cls=SectionedCommand,
+    brief=[
+        "-o FOLDER            write them there, which must be new or empty",
+        ONLY,
+        "--task TASK          this task only",
+        "--trial N            this trial of each task only",
+        JSON,
+    ],
+)
+@click.argument("run")
+@click.option("-o", "--output", "folder", metavar="FOLDER", help="Write them to a new folder.")
+@click.option("--only", metavar="AGENT", help="Those of this agent only.")
+@click.option("--task", metavar="TASK", help="Those of this task only.")
+@click.option("--trial", type=WholeNumber(min=1), help="Those of this trial of each task only.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_of_store
+def artefacts(
+    path: Path | str,
+    run: str,
+    folder: str | None,
+    only: str | None,
+    task: str | None,
+    trial: int | None,
+    as_json: bool,
+) -> None:
+    """The files that are kept of trials in workspaces: diffs, logs, test reports, and `keep:`.
+
+    \b
+      passhat history artefacts latest
+      passhat history artefacts latest --task add --trial 3 -o files
+
+    They are in the store, equal ones once, without secrets, and deleted with their run. Binary
+    files are kept as they are. -o writes them as FOLDER/AGENT/TASK/TRIAL/NAME.
+    """
+    from passhat.journeys import list_artefacts
+    from passhat.reporters.formatting import safe_text
+
+    try:
+        found = list_artefacts(
+            run, only=only, task=task, trial=trial, folder=folder, store=path, on_note=say_note
+        )
+    except OSError as error:
+        raise unwritable(Path(folder or "."), error) from error
+    if as_json:
+        keys = ("agent", "task", "trial")
+        rows = [
+            {**dict(zip(keys, one.key, strict=True)), "name": one.name, "sha256": one.digest,
+             "size": one.size}
+            for one in found
+        ]  # fmt: skip
+        click.echo(json.dumps(rows, indent=2))
+        return
+    if folder is not None:
+        click.echo(f"wrote {plural(len(found), 'file')} to {folder}", err=True)
+        return
+    width = max((len(f"{one.size:,}") for one in found), default=0)
+    before = None
+    for one in found:
+        if one.key != before:
+            agent, of, number = before = one.key
+            click.echo(safe_text(f"{agent}, {of} #{number}"))
+        click.echo(safe_text(f"  {one.size:>{width},} bytes  {one.name}"))
+    if not found:
+        click.echo("No file is kept of these trials: those in workspaces have some.", err=True)
+
+
 @history.command(cls=SectionedCommand)
 @_of_store
 def verify(path: Path | str) -> None:
-    """Check that every stored run is what was stored when it ended.
+    """Check that every stored run, with its artefacts, is what was stored when it ended.
 
     Runs that have not ended, and those of passhat before 0.2, have no checksum: of them only the
     file is checked.

@@ -379,7 +379,9 @@ def _rates(texts: Sequence[str]) -> dict[str, float]:
 )
 @click.option("--only", metavar="AGENT", multiple=True, help="Convert this agent's trials only.")
 @click.option(
-    "--transcripts", is_flag=True, help="Write the transcripts of a stored run too, to a folder."
+    "--transcripts",
+    is_flag=True,
+    help="Write the transcripts and artefacts of a stored run too, to a folder.",
 )
 @trials_output_options
 @reading_options()
@@ -403,7 +405,8 @@ def convert(
     that fsspec knows (s3://, gs://): it becomes a dataset of Parquet files,
     `FOLDER/suite=NAME/run=KEY/part-00000.parquet`, that `passhat report` and any query engine read
     as one table. Transcripts go to `FOLDER/_transcripts`, and `passhat history search TEXT FOLDER`
-    searches them.
+    searches them; artefacts (`passhat history artefacts`) go to `FOLDER/_artefacts`. `passhat
+    history add FOLDER` stores all of it again.
     """
     from passhat.cli.history import export_to
     from passhat.journeys.history import is_dataset

@@ -48,6 +48,7 @@ from passhat.dashboard.responses import (
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, HistoryError, InputError, StoreError
 from passhat.history import History, Run, queries
+from passhat.history.artefacts import list_artefacts, read_artefact
 from passhat.history.queries import SaidHits, search_said
 from passhat.history.runs import RunAction, run_name, this_person
 from passhat.history.store import LONGEST_NOTE
@@ -70,7 +71,8 @@ from passhat.journeys.stored_runs import (
     task_history,
 )
 from passhat.messages import plural, short_commit, short_day
-from passhat.records import Outcome, Tally, Trials
+from passhat.records import Outcome, Tally, Trial, Trials
+from passhat.records.ledger import Artefact
 from passhat.records.transcript import Transcript
 from passhat.records.trial import natural_key
 from passhat.reporters.answer import DisplayOptions
@@ -263,6 +265,7 @@ def _build_app(reports: ReportCache, *, access: Access, address: Address) -> ASG
         Route("/run/{run}/task", pages.task),
         Route("/run/{run}/trial", pages.trial),
         Route("/run/{run}/transcript", pages.transcript),
+        Route("/run/{run}/artefact", pages.artefact),
         Route("/run/{run}/diff", pages.diff),
         Route("/run/{run}/why", pages.why),
         Route("/run/{run}/label", pages.label, methods=["GET", "POST"]),
@@ -504,6 +507,7 @@ class Pages:
             text = history.transcript(run, kept.trial.system, kept.trial.task, kept.trial.trial)
             first = queries.first_trial(history, run)
             beside = [self._numbered(history, run, kept, step) for step in (-1, 1)]
+            files = _files_of(history, run, kept.trial)
         transcript = None if text is None else Transcript.from_json(text)
         shown = None if transcript is None else transcript.cut(LONGEST_TRANSCRIPT)
         return page(
@@ -511,8 +515,21 @@ class Pages:
             cards=None if shown is None else transcript_cards(shown),
             checks=() if shown is None else check_cards(shown.checks),
             ending="" if shown is None else ending_text(shown),
-            cut=shown is not transcript, before=beside[0], after=beside[1],
+            cut=shown is not transcript, before=beside[0], after=beside[1], files=files,
         )  # fmt: skip
+
+    def artefact(self, request: Request) -> Response:
+        """A file that is kept of a trial: to be saved, and never shown as a page of ours."""
+        with self.reports.open() as history:
+            run, kept = self._trial(history, request)
+            wanted = _named(request, "name")
+            files = _files_of(history, run, kept.trial)
+            one = next((file for file in files if file.name == wanted), None)
+            if one is None:
+                raise HistoryError(f"run {run.key}: no file {wanted} of this trial is kept")
+            content = read_artefact(history, one)
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", wanted.rpartition("/")[2]).strip(".-") or "file"
+        return _download(content, name, "application/octet-stream")
 
     async def label(self, request: Request) -> Response:
         """Read one trial after the other yourself; each answer is a form, kept at once."""
@@ -762,6 +779,10 @@ class Pages:
 
 def _run_url(run: Run) -> str:
     return url(f"/run/{run.key}")
+
+
+def _files_of(history: History, run: Run, trial: Trial) -> list[Artefact]:
+    return list_artefacts(history, run, (trial.system, trial.task, trial.trial))
 
 
 def _download(body: str | bytes, name: str, kind: str) -> Response:

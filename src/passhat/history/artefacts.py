@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from passhat.history.database import damaged
@@ -32,6 +32,9 @@ _CONTENT = (
     "INSERT INTO contents (digest, size, body) VALUES (?, ?, ?) "
     # An update, so that the row is locked: whoever deletes what nobody needs waits for us.
     "ON CONFLICT (digest) DO UPDATE SET size = excluded.size"
+)
+_ARTEFACT = (
+    "INSERT INTO artefacts (run, system, task, trial, name, digest) VALUES (?, ?, ?, ?, ?, ?)"
 )
 
 
@@ -64,7 +67,7 @@ def add_artefacts(
         return
     database.executemany(_CONTENT, packed(files.values()).values())
     database.executemany(
-        "INSERT INTO artefacts (run, system, task, trial, name, digest) VALUES (?, ?, ?, ?, ?, ?)",
+        _ARTEFACT,
         [
             (*trials[key], name, digest_of(content))
             for key, own in files.items()
@@ -92,6 +95,50 @@ def list_artefacts(history: History, run: Run, key: TrialKey | None = None) -> l
         for system, task, trial, name, digest, size in rows
     ]
     return sorted(found, key=lambda one: (one.key, one.name))
+
+
+def each_artefact(history: History, run: Run) -> Iterator[tuple[Artefact, bytes | None]]:
+    """The files of a run, and what is in each; None where an earlier one has the same content."""
+    seen: set[str] = set()
+    for artefact in list_artefacts(history, run):
+        is_new = artefact.digest not in seen
+        seen.add(artefact.digest)
+        yield artefact, read_artefact(history, artefact) if is_new else None
+
+
+def copy_artefacts(
+    history: History,
+    run: Run,
+    files: Iterable[tuple[Artefact, bytes | None]],
+    clean: Callable[[bytes], bytes | None],
+) -> int:
+    """Keep files of another store or of a dataset, in one transaction; returns how many.
+
+    They come as `each_artefact` gives them. `clean` takes secrets out of a content; one from which
+    it cannot is left out, and so are files of trials that the run does not have.
+    """
+    there = {
+        (system, task, trial): (run.id, *ids, trial)
+        for system, task, trial, *ids in history.database.execute(
+            "SELECT s.text, t.text, x.trial, x.system, x.task FROM trials x "
+            "JOIN names s ON s.id = x.system JOIN names t ON t.id = x.task WHERE x.run = ?",
+            (run.id,),
+        )
+    }
+    digests: dict[str, str] = {}
+    kept: dict[tuple[object, ...], str] = {}
+    with history.writing():
+        for artefact, content in files:
+            cleaned = None if content is None else clean(content)
+            if cleaned is not None:
+                ((digest, row),) = packed([{"": cleaned}]).items()
+                history.database.execute(_CONTENT, row)
+                digests[artefact.digest] = digest
+            if artefact.digest in digests and artefact.key in there:
+                kept[*there[artefact.key], artefact.name] = digests[artefact.digest]
+        history.database.executemany(_ARTEFACT, [(*place, kept[place]) for place in kept])
+        forget_contents(history.database)
+    return len(kept)
 
 
 def read_artefact(history: History, artefact: Artefact) -> bytes:

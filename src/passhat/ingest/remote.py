@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,6 +13,7 @@ from typing import IO, Any, TypeGuard
 from passhat.dataclass import dataclass
 from passhat.errors import MissingExtra, ReadError
 from passhat.records import Source
+from passhat.records.ledger import Artefact
 from passhat.records.secrets import bare_address
 from passhat.records.transcript import KeptTranscript
 from passhat.records.trial import Outcome
@@ -153,14 +155,18 @@ def transcript_files(place: str) -> Iterator[tuple[str, Any]]:
 
     `place` is a folder of this machine or an address.
     """
+    return _opened_files(place, _is_transcripts)
+
+
+def _opened_files(place: str, wanted: Callable[[PurePath], bool]) -> Iterator[tuple[str, Any]]:
     if not is_url(place):
-        for path in sorted(filter(_is_transcripts, Path(place).rglob("*.parquet"))):
+        for path in sorted(filter(wanted, Path(place).rglob("*.parquet"))):
             with path.open("rb") as stream:
                 yield str(path), stream
         return
     files, base = file_system(place)
     with _failures_of(place):
-        names = sorted(name for name in files.find(base) if _is_transcripts(PurePosixPath(name)))
+        names = sorted(name for name in files.find(base) if wanted(PurePosixPath(name)))
         for name in names:
             with files.open(name, "rb") as stream:
                 yield str(files.unstrip_protocol(name)), stream
@@ -172,12 +178,17 @@ def _listing(files: Any, base: str) -> dict[str, Any]:
     return {
         name: info
         for name, info in sorted(listing(base, detail=True).items())
-        if info.get("type") != "directory" and not _is_transcripts(PurePosixPath(name))
+        if info.get("type") != "directory" and not _is_beside(PurePosixPath(name))
     }
 
 
 def _is_transcripts(file: PurePath) -> bool:
     return FOLDER in file.parts and file.suffix == ".parquet"
+
+
+def _is_beside(file: PurePath) -> bool:
+    """Whether a file of a dataset has something else than trials."""
+    return not {FOLDER, ARTEFACTS}.isdisjoint(file.parts) and file.suffix == ".parquet"
 
 
 def _root(base: str, listed: Container[str]) -> str:
@@ -318,6 +329,60 @@ def read_rows(place: Place, name: str, rows: Sequence[int | None]) -> Iterator[s
             yield texts[row - first]
 
 
+# The files that are kept of trials: `_artefacts/suite=NAME/run=KEY/part-00000.parquet` has a row
+# for each, with its name and SHA-256, and its content where that comes for the first time.
+ARTEFACTS = "_artefacts"
+_ARTEFACT_COLUMNS = ("system", "task", "trial", "name", "sha256", "size", "content")
+
+FileRow = tuple[Artefact, bytes | None]
+"""A file of a trial, and what is in it; None where an earlier row has the same."""
+
+
+def write_artefacts(rows: Iterable[FileRow], target: Path) -> int:
+    """Write the files of trials to one file, and return how many; none is made without any."""
+    pyarrow, parquet = _arrow("exporting the files of trials")
+    kinds = {"trial": pyarrow.int64(), "size": pyarrow.int64(), "content": pyarrow.binary()}
+    schema = pyarrow.schema([(n, kinds.get(n, pyarrow.string())) for n in _ARTEFACT_COLUMNS])
+    written, writer = 0, None
+    for one, content in rows:
+        if writer is None:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            writer = parquet.ParquetWriter(target, schema, compression="zstd", use_dictionary=False)
+        cells = (*one.key, one.name, one.digest, one.size, content)
+        # A group of rows for each, so that no more than one content is ever in memory.
+        named = dict(zip(_ARTEFACT_COLUMNS, cells, strict=True))
+        writer.write_table(pyarrow.Table.from_pylist([named], schema=schema))
+        written += 1
+    if writer is not None:
+        writer.close()
+    return written
+
+
+def read_artefacts(place: str) -> Iterator[tuple[str, Iterator[FileRow]]]:
+    """The files of trials in a dataset, a folder or an address: by the file that has them.
+
+    `place` may also be the folder of one run in a dataset.
+    """
+    parts = place.rstrip("/").rsplit("/", 2)
+    if len(parts) == 3 and parts[1].startswith("suite=") and parts[2].startswith("run="):
+        place = "/".join((parts[0], ARTEFACTS, *parts[1:]))
+    for name, stream in _opened_files(place, lambda file: ARTEFACTS in file.parts):
+        yield name, _artefact_rows(stream, name)
+
+
+def _artefact_rows(stream: IO[bytes], name: str) -> Iterator[FileRow]:
+    with _opened(stream, name, _ARTEFACT_COLUMNS) as file:
+        for group in range(file.num_row_groups):
+            for row in file.read_row_group(group).to_pylist():
+                content = row["content"]
+                if content is not None and hashlib.sha256(content).hexdigest() != row["sha256"]:
+                    raise ReadError(f"{name}: {row['name']} is not what was exported")
+                key = (str(row["system"]), str(row["task"]), int(row["trial"] or 0))
+                made = Artefact(key=key, name=str(row["name"]), digest=str(row["sha256"]),
+                                size=int(row["size"] or 0))  # fmt: skip
+                yield made, content
+
+
 def _groups(rows: Iterable[KeptTranscript]) -> Iterator[list[KeptTranscript]]:
     group: list[KeptTranscript] = []
     size = 0
@@ -351,14 +416,15 @@ def _word(outcome: Outcome | None) -> str | None:
 
 
 @contextmanager
-def _opened(place: Place, name: str) -> Iterator[Any]:
+def _opened(place: Place, name: str, columns: Sequence[str] = _COLUMNS) -> Iterator[Any]:
     """The file, once its metadata has been checked."""
     pyarrow, parquet = _arrow("reading transcripts of a dataset")
     try:
         with parquet.ParquetFile(place) as file:
             names = file.schema_arrow.names
-            if lacking := [column for column in _COLUMNS if column not in names]:
-                raise ReadError(f"{name}: holds no transcripts (no column {lacking[0]})")
+            if lacking := [column for column in columns if column not in names]:
+                what = "transcripts" if columns is _COLUMNS else "files of trials"
+                raise ReadError(f"{name}: holds no {what} (no column {lacking[0]})")
             for group in range(file.num_row_groups):
                 size = file.metadata.row_group(group).total_byte_size
                 if size > MOST_GROUP_BYTES:

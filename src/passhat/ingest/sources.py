@@ -30,8 +30,8 @@ from passhat.ingest.document import (
     read_all,
 )
 from passhat.ingest.readers import COMPANIONS, HIDDEN_RESULTS, RUN_WORDS, Reader, TrialTable
+from passhat.ingest.remote import ARTEFACTS, is_url, local_copy
 from passhat.ingest.remote import FOLDER as TRANSCRIPTS
-from passhat.ingest.remote import is_url, local_copy
 from passhat.messages import few_paths, listed, plural, short, short_path
 from passhat.records import Source, Trials
 from passhat.records.columns import ColumnMap
@@ -332,7 +332,8 @@ def _entries(folder: str, limits: Limits) -> tuple[list[str], list[str]]:
                 continue
             try:
                 if entry.is_dir():
-                    followed = not entry.is_symlink() and name != TRANSCRIPTS
+                    beside = name in (TRANSCRIPTS, ARTEFACTS)
+                    followed = not entry.is_symlink() and not beside
                     folders += [name] if followed else []
                 elif _looks_like_results(name) and entry.is_file():
                     files.append(name)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from passhat.journeys.history import StoredResults as StoredResults
     from passhat.journeys.history import change_run as change_run
     from passhat.journeys.history import export_run as export_run
+    from passhat.journeys.history import list_artefacts as list_artefacts
     from passhat.journeys.history import list_runs as list_runs
     from passhat.journeys.history import search_transcripts as search_transcripts
     from passhat.journeys.history import store_results as store_results

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 import tempfile
@@ -19,13 +20,16 @@ from passhat.errors import ArgumentError, InputError, PasshatError, ReadError
 from passhat.history import History
 from passhat.history.runs import RunAction
 from passhat.ingest.remote import (
+    ARTEFACTS,
     FOLDER,
     ROW_COLUMN,
     file_system,
     is_url,
+    read_artefacts,
     scan_shard,
     shard_of,
     transcript_files,
+    write_artefacts,
     write_shard,
 )
 from passhat.journeys.results import (
@@ -51,6 +55,7 @@ from passhat.records.trial import Outcome
 if TYPE_CHECKING:
     from passhat.history import Run
     from passhat.records import Transcripts, Trial
+    from passhat.records.ledger import Artefact
 
 ROWS_OF_A_FILE = 250_000
 """Trials in one file: some megabytes, so that memory stays small and engines share the work."""
@@ -67,8 +72,8 @@ def export_run(
     """Write the trials of a stored run to a .jsonl, .csv or .parquet file, or as a dataset.
 
     A dataset is a folder, or any address that fsspec knows: `export_dataset` says what is in it.
-    Only a dataset can hold `transcripts`. Returns the files with trials. `on_note` is called with
-    which run was taken if a name fits several.
+    Only a dataset can hold `transcripts`, and artefacts with them. Returns the files with trials.
+    `on_note` is called with which run was taken if a name fits several.
     """
     from passhat.history.runs import look_up
     from passhat.ingest.write import write_trials
@@ -109,18 +114,24 @@ def export_dataset(
     `folder` may be any address that fsspec knows: s3://, gs://, abfs://, sftp://. Trials that were
     added since the last time are written by exporting again: the files of a run are replaced.
     With `transcripts`, `folder/_transcripts` has the transcripts, in files of the same names, and
-    the column `transcript_row` of a trial is its row there.
+    the column `transcript_row` of a trial is its row there; `folder/_artefacts` has the artefacts.
     """
+    from passhat.history.artefacts import each_artefact
+
     inner = f"suite={_plain(run.suite)}/run={run.key}"
     target = _RemoteFolder(str(folder)) if is_url(folder) else _LocalFolder(Path(folder))
     target.clear(inner)
     target.clear(f"{FOLDER}/{inner}")
+    target.clear(f"{ARTEFACTS}/{inner}")
     written = []
     with tempfile.TemporaryDirectory(prefix="passhat-export-") as scratch:
         for number, trials in enumerate(_chunks(history, run, rows)):
             file = Path(scratch) / inner / f"part-{number:05}.parquet"
             made = _write_part(history, run, trials, file, transcripts)
             written += [target.put(file, str(file.relative_to(scratch))) for file in made]
+        beside = Path(scratch) / ARTEFACTS / inner / "part-00000.parquet"
+        if transcripts and write_artefacts(each_artefact(history, run), beside):
+            target.put(beside, str(beside.relative_to(scratch)))
     return [name for name in written if f"/{FOLDER}/" not in name]
 
 
@@ -221,6 +232,59 @@ def _plain(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name).strip(".-") or "suite"
 
 
+# The files that are kept of trials.
+
+
+def list_artefacts(
+    run: str,
+    *,
+    only: str | None = None,
+    task: str | None = None,
+    trial: int | None = None,
+    folder: Path | str | None = None,
+    store: str | Path = STORE,
+    on_note: Callable[[str], None] | None = None,
+) -> list[Artefact]:
+    """The files that are kept of a run's trials: diffs, logs, test reports, and those of `keep:`.
+
+    `only` (an agent), `task` and `trial` narrow them; trials are counted from 1, as on pages. With
+    a `folder`, which must be new or empty, they are written there, as `AGENT/TASK/TRIAL/NAME`.
+    """
+    from passhat.history import artefacts
+    from passhat.history.queries import first_trial
+    from passhat.history.runs import look_up
+
+    home = None if folder is None else Path(folder)
+    if home is not None and home.exists() and (not home.is_dir() or any(home.iterdir())):
+        raise ArgumentError("folder", "must be a new or an empty folder", str(folder))
+    with open_store(store) as history:
+        named = look_up(history, run)
+        if named.note and on_note is not None:
+            on_note(named.note)
+        first = first_trial(history, named.run)
+        counted = (
+            replace(one, key=(*one.key[:2], one.key[2] - first + 1))
+            for one in artefacts.list_artefacts(history, named.run)
+        )
+        wanted = (only, task, trial)
+        found = [
+            one
+            for one in counted
+            if all(w is None or w == k for w, k in zip(wanted, one.key, strict=True))
+        ]
+        names = {text: _plain(text) for one in found for text in one.key[:2]}
+        for text in [text for text in names if [*names.values()].count(names[text]) > 1]:
+            names[text] += f"-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+        for one in found if home is not None else ():
+            assert home is not None
+            system, of, number = one.key
+            parts = [part for part in one.name.split("/") if part not in ("", ".", "..")]
+            place = Path(home, names[system], names[of], str(number), *parts)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(artefacts.read_artefact(history, one))
+    return found
+
+
 # Results in files of any tool, stored as runs.
 
 
@@ -278,6 +342,8 @@ def store_results(
             history.add_trials(run, trials)
             history.add_transcripts(run, texts)
             history.add_labels(run, trials.labels())
+            if read is not None and transcripts:
+                _copy_artefacts(history, run, read, trials)
             run = history.finish_run(run)
         except BaseException:
             with suppress(PasshatError):  # half a run would be the newest one
@@ -286,6 +352,28 @@ def store_results(
     return StoredResults(
         run=run, trials=len(trials), transcripts=len(texts), systems=trials.systems, why_named=why
     )
+
+
+def _copy_artefacts(history: History, run: Run, results: Results, trials: Trials) -> None:
+    """Keep the artefacts of a dataset, which one run was exported to, with the run it becomes."""
+    import os
+
+    from passhat.history.artefacts import copy_artefacts
+    from passhat.records.redaction import environment_redactor
+
+    datasets = [path for path in results.paths if is_url(path) or Path(path).is_dir()]
+    name = trials.systems[0] if len(trials.systems) == 1 else None
+    for number, (_, rows) in enumerate(row for path in datasets for row in read_artefacts(path)):
+        if number and results.duplicates != "error":
+            # The trials of several runs may have new numbers: which of them has a file is unknown.
+            if results.on_note is not None:
+                results.on_note(
+                    "Only the artefacts of the first run are stored, because the trials of several "
+                    "runs were put together: add one run at a time."
+                )
+            return
+        own = ((replace(one, key=(name or one.key[0], *one.key[1:])), c) for one, c in rows)
+        copy_artefacts(history, run, own, environment_redactor(os.environ).clean_file)
 
 
 def _check_time(started: str | None) -> None:

@@ -382,6 +382,7 @@ def merge_shards(stores: Sequence[str | Path], into: str | Path) -> Merged:
     have. The trials come in the order of the whole plan, so that gates see the same evidence.
     """
     from passhat.history import History
+    from passhat.history.artefacts import copy_artefacts, each_artefact
     from passhat.history.queries import all_transcripts
 
     parts: list[tuple[Run, list[Trial], dict[Any, str]]] = []
@@ -418,6 +419,9 @@ def merge_shards(stores: Sequence[str | Path], into: str | Path) -> Merged:
             raise HistoryError("two of these shards have the same trial: name each once") from None
         for _, _, transcripts in parts:
             history.add_transcripts(run, transcripts)
+        for store, (part, _, _) in zip(stores, parts, strict=True):
+            with History.open(store, read_only=True) as shard:
+                copy_artefacts(history, run, each_artefact(shard, part), lambda content: content)
         missing = _missing([run for run, _, _ in parts])
         run = history.finish_run(run, "interrupted" if missing else "finished")
         return Merged(run=run, missing=missing)

@@ -97,6 +97,19 @@ class Redactor:
         text = clean_text(text)
         return self._without_cut_values(text) if "..." in text or "…" in text else text
 
+    def clean_file(self, content: bytes) -> bytes | None:
+        r"""What is in a file without secrets; None for one that is no text and holds one.
+
+        >>> redactor = Redactor({"hunter22": "PIN_KEY"})
+        >>> redactor.clean_file(b"pin=hunter22"), redactor.clean_file(b"\0hunter22")
+        (b'pin=[redacted:PIN_KEY]', None)
+        """
+        text = text_of(content)
+        if text is not None:
+            return self.clean(text).encode()
+        forms = (form.encode(code) for form, _ in self._forms for code in ("utf-8", "utf-16-le"))
+        return None if any(form in content for form in forms) else content
+
     def restore(self, text: str) -> str:
         """JSON text that was cleaned, with the values back that the agent may know."""
         if NAMED in text:
@@ -127,6 +140,14 @@ class Redactor:
                         text = text.replace(part, _mark(name) + end)
                         break
         return text
+
+
+def text_of(content: bytes) -> str | None:
+    """A content as text; None if it is none."""
+    try:
+        return None if b"\0" in content else content.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
 
 
 def suite_redactor(suite: Suite | None, environment: Mapping[str, str]) -> Redactor:

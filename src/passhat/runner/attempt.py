@@ -111,6 +111,7 @@ class Attempts:
             ticket=ticket,
             trial=_cleaned(row, redactor.clean),
             transcript=redactor.clean_json(result.transcript(pairing.task)),
+            artefacts=result.artefacts,
         )
 
     def _request(self, pairing: Pairing, ticket: Ticket) -> AttemptRequest:
@@ -145,9 +146,11 @@ class Attempts:
         try:
             return await self._worked(pairing, request, answers, result, clock)
         finally:
-            if request.workspace is not None:
-                result.left = await asyncio.to_thread(request.workspace.record)
-                await asyncio.to_thread(request.workspace.close)
+            if (workspace := request.workspace) is not None:
+                clean = self._resources.redactor.clean_file
+                result.artefacts = await asyncio.to_thread(workspace.artefacts, clean)
+                result.left = await asyncio.to_thread(workspace.record)
+                await asyncio.to_thread(workspace.close)
 
     async def _workspace(self, pairing: Pairing, request: AttemptRequest) -> TrialWorkspace | None:
         """A fresh workspace for the trial, where its task has one."""
@@ -459,6 +462,7 @@ class Result:
     steps: list[tuple[str, Grade]] = field(default_factory=list)
     workspace: TrialWorkspace | None = None
     left: dict[str, Any] | None = None
+    artefacts: Mapping[str, bytes] = field(default_factory=dict)
     judged: list[Amount] = field(default_factory=list)
     user: SimulatedUser | None = None
     turns: list[Observation] = field(default_factory=list)

@@ -324,6 +324,10 @@ class Tail:
             self._bytes = (self._bytes + chunk)[-self._size :]
 
     @property
+    def content(self) -> bytes:
+        return self._bytes
+
+    @property
     def text(self) -> str:
         return self._bytes.decode("utf-8", "replace").strip()
 

@@ -20,7 +20,7 @@ import stat
 import subprocess
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,6 +28,7 @@ from passhat.dataclass import dataclass, replace
 from passhat.errors import GraderError, RunError
 from passhat.messages import plural
 from passhat.records import CommandSystem, Expectation, Resources, Task, ToolCall, Workspace
+from passhat.records.redaction import text_of
 from passhat.runner.guarding import DecidingFiles
 from passhat.runner.hidden_tests import (
     MOST_REPORT,
@@ -75,7 +76,10 @@ PROTECTED = (
 """Paths of which a grader has the workspace's own version, whatever the agent made of them."""
 
 LONGEST_KEPT, MOST_KEPT = 200_000, 1_000_000
-"""Bytes of a file that is kept with a trial, from its end, and of all of them."""
+"""Bytes of a file that a transcript shows, from its end, and of all of them."""
+
+LARGEST_ARTEFACT, MOST_ARTEFACTS, MOST_ARTEFACT_FILES = 10_000_000, 50_000_000, 200
+"""Bytes of a file that is kept of a trial, bytes of all of them, and how many they are."""
 
 REWARD_FOLDER = "/logs/verifier"
 """Where tests of Harbor write their score."""
@@ -734,6 +738,9 @@ class TrialWorkspace:
         self.stage: Stage = "agent"
         self.tests: tuple[TestResult, ...] = ()
         self._graders = 0
+        self._diff: str | None = None
+        self._printed: list[tuple[str, Tail]] = []
+        self._reports: list[tuple[str, Path]] = []
 
     @property
     def is_isolated(self) -> bool:
@@ -757,6 +764,7 @@ class TrialWorkspace:
         gateway: WayOut | None = None,
     ) -> Ending:
         """Run a program in the workspace until it ends, or a limit ends it."""
+        self._note_printed("agent", stdout, stderr)
         if self._sandbox is None:
             return await _unconfined(argv, self._view.top, env, stdin, stdout, stderr)
         own = {str(path): path for path in self._system.show}
@@ -765,9 +773,16 @@ class TrialWorkspace:
             shown={**own, **(shown or {})}, gateway=gateway,
         )  # fmt: skip
 
+    def _note_printed(self, who: str, stdout: Tail, stderr: Tail) -> None:
+        """Keep what a program prints; the second agent of a trial, or the second tests, apart."""
+        before = sum(name.startswith(who) for name, _ in self._printed) // 2
+        folder = f"{who}-{before + 1}" if before else who
+        self._printed += [(f"{folder}/stdout.txt", stdout), (f"{folder}/stderr.txt", stderr)]
+
     async def freeze(self) -> None:
         """Read back what the agent changed: it has ended."""
         self.changes = await asyncio.to_thread(changes_of, self._view, self._template)
+        self._diff = None
         self.stage = "grader"
 
     async def merged(self) -> Path:
@@ -848,6 +863,8 @@ class TrialWorkspace:
             env["TEST_DIR"] = at
         timeout = float(options.get("timeout") or GRADER_SECONDS)
         name = Path(report).name
+        self._note_printed("tests", stdout, stderr)
+        self._reports.append((self._printed[-1][0].removesuffix("/stderr.txt"), reports / name))
         try:
             async with asyncio.timeout(timeout):
                 if self._sandbox is None:
@@ -872,7 +889,56 @@ class TrialWorkspace:
 
     def diff(self) -> str:
         """What the agent changed, as a unified diff."""
-        return diff(self.changes, self._template)
+        if self._diff is None:
+            self._diff = diff(self.changes, self._template)
+        return self._diff
+
+    def artefacts(self, clean: Callable[[bytes], bytes | None]) -> dict[str, bytes]:
+        """The files that are kept of the trial, by name; what is left out or cut is flagged.
+
+        `clean` takes secrets out of a content, or gives None where it cannot.
+        """
+        kept: dict[str, bytes] = {}
+        notes: list[str] = []
+        room = MOST_ARTEFACTS
+        for name, size, content in self._left():
+            name = _unique(name, kept)
+            if size > len(content):  # cut, perhaps in the middle of a letter
+                content = content.lstrip(bytes(range(0x80, 0xC0)))
+            cleaned = clean(content)
+            if cleaned is not None and (len(kept) == MOST_ARTEFACT_FILES or len(cleaned) > room):
+                most = f"{MOST_ARTEFACT_FILES} files and {MOST_ARTEFACTS // 10**6} MB"
+                notes.append(f"not kept: {name} and what comes after it; a trial keeps {most}")
+                break
+            if cleaned is None:
+                notes.append(f"not kept: {name} is no text, and holds a secret")
+            elif size > len(content) and text_of(content) is None:
+                most = f"{LARGEST_ARTEFACT // 10**6} MB"
+                notes.append(f"not kept: {name} is no text, and larger than {most}: {size:,} bytes")
+            else:
+                kept[name], room = cleaned, room - len(cleaned)
+                if size > len(content):
+                    notes.append(
+                        f"cut: {name} is kept without its beginning; it has {size:,} bytes"
+                    )
+        self.changes = replace(self.changes, flags=(*notes, *self.changes.flags))
+        return kept
+
+    def _left(self) -> Iterator[tuple[str, int, bytes]]:
+        """What there is to keep of the trial: a name, its size, and the end of what is in it."""
+        texts = [("changes.diff", self.diff().encode("utf-8", "replace"))]
+        texts += [(name, tail.content) for name, tail in self._printed]
+        yield from ((name, len(content), content) for name, content in texts if content)
+        for folder, path in self._reports:
+            if (report := _end_of(path, LARGEST_ARTEFACT)) is not None:
+                kinds = {b"<": "xml", b"{": "json", b"[": "json"}
+                kind = kinds.get(report[1].lstrip()[:1], "txt")
+                yield f"{folder}/report.{kind}", *report
+        for name, file in self.changes.files.items():
+            if file is None or not matches(name, self._keep):
+                continue
+            if (kept := _end_of(file, LARGEST_ARTEFACT)) is not None:
+                yield f"files/{name}", *kept
 
     def record(self) -> dict[str, Any]:
         """What is kept of it: where it ended, the diff, the tests, and what to know of it."""
@@ -961,35 +1027,52 @@ async def _unconfined(
 
 
 def kept_files(changes: Changes, patterns: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The files of an agent that a task keeps, with what is in them, or what they are."""
+    """The files of an agent that a task keeps, with the end of their text, or what they are."""
     room = MOST_KEPT
     for name, file in changes.files.items():
         if file is None or not matches(name, patterns):
             continue
-        content = _report(file)
-        if content is None:
+        found = _end_of(file, min(LONGEST_KEPT, room))
+        if found is None:
             yield name, "[not a plain file]"
             continue
-        if b"\0" in content:
-            yield name, f"[no text: {plural(len(content), 'byte')}]"
+        size, end = found
+        if b"\0" in end:
+            yield name, f"[no text: {plural(size, 'byte')}]"
             continue
-        end = content[max(0, len(content) - min(LONGEST_KEPT, room)) :]
         room -= len(end)
-        out = len(content) - len(end)
+        out = size - len(end)
         note = f"[left out: {plural(out, 'byte')} before this]\n" if out else ""
         yield name, note + end.decode("utf-8", "replace")
 
 
-def _report(file: Path) -> bytes | None:
-    """What tests wrote as their report: a plain file, and not one of any size."""
+def _end_of(file: Path, most: int) -> tuple[int, bytes] | None:
+    """The size of a plain file and its last bytes; None if it is another thing, or a link."""
     try:
         handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return None
     with os.fdopen(handle, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        found = os.fstat(stream.fileno())
+        if not stat.S_ISREG(found.st_mode):
             return None
-        return stream.read(MOST_REPORT)
+        stream.seek(max(0, found.st_size - most))
+        return found.st_size, stream.read(most)
+
+
+def _unique(name: str, taken: Container[str]) -> str:
+    """A name of a file as text that can be kept, and that no other has."""
+    plain = name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    numbered = (plain, *(f"{plain}~{number}" for number in range(2, MOST_ARTEFACT_FILES + 2)))
+    return next(each for each in numbered if each not in taken)
+
+
+def _report(file: Path) -> bytes | None:
+    """What tests wrote as their report: a plain file, and not one of any size."""
+    found = _end_of(file, MOST_REPORT)
+    if found is None:
+        return None
+    return found[1] if found[0] <= MOST_REPORT else b""  # a part of it would leave tests out
 
 
 def _reward(folder: Path) -> float | None:

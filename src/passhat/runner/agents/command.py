@@ -108,7 +108,7 @@ class CommandAgent:
             shown[TASK_INSIDE] = _task_file(request)
             env |= {"PASSHAT_TASK_FILE": TASK_INSIDE, "PASSHAT_WORKDIR": workspace.inside}
             shown |= _files_at_home(self._system, request)
-        stdout, stderr = Tail(MOST_OUTPUT), Tail()
+        stdout, stderr = Tail(MOST_OUTPUT), Tail(MOST_OUTPUT)
         in_argv = any("{prompt}" in part for part in self._system.argv)
         stdin = b"" if in_argv else request.prompt.encode()
         try:
