@@ -279,3 +279,28 @@ def test_a_run_is_exported_and_saved_as_one_file(serve_site, store, tmp_path):
         assert "passhat report" in text or "pass@1" in text
         for outside in ("<form", " action=", 'href="/', "src="):  # it needs no server
             assert outside not in re.sub(r"<(script|style).*?</\1>", "", text, flags=re.DOTALL)
+
+
+def test_the_files_of_a_trial_are_listed_on_its_page_and_saved_as_they_are(serve_site, store):
+    from passhat.history.artefacts import add_artefacts
+
+    odd = 'files/<b>"x".html'
+    with History.open(store) as history:
+        run = history.runs()[0]
+        trial = next(iter(history.trials(run)))
+        history.reopen_run(run)
+        files = {"changes.diff": b"+ a", odd: b"<script>alert(1)</script>"}
+        with history.writing():
+            add_artefacts(history, run.id, {(trial.system, trial.task, trial.trial): files})
+        history.finish_run(run)
+    site = serve_site(store)
+    query = urlencode({"system": trial.system, "task": trial.task, "trial": trial.trial})
+    page = site.get(f"/run/{run.key}/trial?{query}")[2]
+    assert ">changes.diff</a>" in page
+    assert "<b>" not in page.partition('id="files"')[2].partition("</ul>")[0]
+    status, headers, text = site.get(f"/run/{run.key}/artefact?{query}&{urlencode({'name': odd})}")
+    assert (status, text) == (200, "<script>alert(1)</script>")
+    assert headers["content-type"] == "application/octet-stream"
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["content-disposition"] == 'attachment; filename="b-x-.html"'
+    assert site.get(f"/run/{run.key}/artefact?{query}&name=../x")[0] == 404

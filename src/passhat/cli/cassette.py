@@ -217,8 +217,7 @@ def _faults(on_disk: CassetteOnDisk, suite: Suite | None) -> list[str]:
 
 def _secrets(path: Path, suite: Suite | None) -> list[str]:
     """The secrets in a cassette: earlier versions of passhat let some through."""
-    from passhat.records.redaction import suite_redactor
-    from passhat.runner.leak_scan import scan_paths
+    from passhat.records.redaction import scan_paths, suite_redactor
 
     secrets = scan_paths([path], suite_redactor(suite, os.environ))
     kinds = dict.fromkeys(secret.what for secret in secrets)

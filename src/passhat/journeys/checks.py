@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from passhat.analysis.reports.judged import LabelEvidence
     from passhat.journeys.running import RunJob
     from passhat.records import Model, ModelSystem, Pairing, Server, Suite, System, Task, TokenUsage
-    from passhat.records.redaction import Redactor
+    from passhat.records.redaction import FoundSecret, Redactor
     from passhat.runner.cheats import Tried
-    from passhat.runner.leak_scan import FoundSecret
 
 EXTRAS = {
     "run": ("genai_prices", "httpx2", "jsonschema", "mcp"),
@@ -414,8 +413,7 @@ def find_secrets(places: str | Path | Sequence[str | Path] = ()) -> SecretScan:
     suite in this folder refers to, and everything that looks like a known kind of key, also in
     compressed files, archives and SQLite stores.
     """
-    from passhat.records.redaction import suite_redactor
-    from passhat.runner.leak_scan import scan_paths
+    from passhat.records.redaction import scan_paths, suite_redactor
     from passhat.suite import suite_in
 
     named = tuple(Path(path("places", place, "paths")) for place in several(places, str))

@@ -6,8 +6,7 @@ import zipfile
 import pytest
 
 from passhat.errors import InputError
-from passhat.records.redaction import Redactor
-from passhat.runner.leak_scan import scan_paths
+from passhat.records.redaction import Redactor, scan_paths
 
 KEY = "sk-" + "proj" * 12
 
