@@ -53,10 +53,15 @@ def _folder(item):
     return item.nodeid.partition("/")[2].partition("/")[0]
 
 
+# Modules and thousands of tests are made, and stay to the end: nothing of them is garbage.
+gc.disable()
+
+
 def pytest_collection_finish():
-    """Modules and thousands of tests stay to the end: let no collection walk through them again."""
+    """Let no collection walk through them again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

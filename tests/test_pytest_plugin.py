@@ -135,6 +135,7 @@ def test_twice(): pass
     assert [row["trial"] for row in rows] == list(range(len(rows)))
 
 
+@pytest.mark.slow("starts workers of pytest-xdist")
 def test_with_workers_the_verdicts_come_together(session):
     done = session("""
 @pytest.mark.reliable("pass^1 >= 0.8", indifference=0.15)

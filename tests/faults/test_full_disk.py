@@ -96,6 +96,7 @@ def test_an_answer_that_cannot_be_written_is_a_sentence(tmp_path, name):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow("fills a disk once more")
 def test_a_report_that_does_not_fit_on_the_disk_leaves_no_half_of_it(tmp_path):
     """Exit code 3, as the request was right; a file that was there stays as it was."""
     (tmp_path / "passhat.yml").write_text(SUITE.replace("1500", "4"))
@@ -114,6 +115,7 @@ def little_room():
     resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
 
 
+@pytest.mark.slow("fills a disk once more")
 def test_a_cassette_that_does_not_fit_on_the_disk_ends_the_run_and_resume_completes_it(tmp_path):
     """What was recorded stays whole; every trial is in the store and in the cassette once."""
     (tmp_path / "passhat.yml").write_text(SUITE.replace("1500", "60"))

@@ -100,6 +100,7 @@ tasks: [{name: any, prompt: hi, runs: 6}, {name: other, prompt: ho, runs: 6}]
 """
 
 
+@pytest.mark.slow("kills a run and resumes it once more")
 def test_a_killed_run_under_conditions_is_resumed_with_each_trial_once(shell):
     shell.write("suite.yml", WORDINGS)
     shell.write("agent.sh", AGENT)
@@ -221,6 +222,7 @@ def test_a_killed_run_resumes_and_runs_no_finished_trial_again(shell):
     assert 12 <= calls <= 14
 
 
+@pytest.mark.slow("kills a run and resumes it once more")
 def test_the_same_command_with_resume_goes_on_and_then_has_nothing_to_do(shell):
     shell.write("suite.yml", SCRIPTED)
     first = shell("run", "--max-minutes", "0.0001", "--resume")

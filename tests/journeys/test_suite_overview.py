@@ -98,6 +98,7 @@ def test_a_fifth_of_the_tasks_that_stop_passing_is_red_at_once():
         assert reddened(passed, 6, since=before) == [True]
 
 
+@pytest.mark.slow("simulates an error rate")
 def test_20_points_in_a_fifth_of_a_large_suite_are_red_by_the_second_day():
     rng = np.random.default_rng(7)
     found = [

@@ -220,6 +220,7 @@ def test_faults_of_tools_strike_where_they_are_told(one, scripted, kind, answer,
         assert 'server "clock" crashed, on purpose' in trial.error
 
 
+@pytest.mark.slow("simulates an error rate")
 def test_faults_by_chance_are_seeded_and_hit_about_as_often_as_told(suite_of, scripted):
     agent = scripted(Behaviour(calls=(CALL,), answer="{result}"), servers=("clock",))
     shared = replace(CLOCK, shared=True, faults=(Fault(kind="tool_error", probability=0.3),))

@@ -164,6 +164,7 @@ def test_what_cannot_be_removed_keeps_its_mark_for_the_next_run(folder):
     assert not left.exists()
 
 
+@pytest.mark.slow("removes folders that lie thousands deep")
 def test_an_agent_that_leaves_deep_folders_ends_neither_its_run_nor_the_next(folder):
     """The files are looked at, too."""
     suite = folder / "suite.yml"

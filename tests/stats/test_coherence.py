@@ -57,6 +57,7 @@ def test_every_single_flip_of_a_small_design_moves_both_bounds_its_way(
             assert (every[passes] <= every[more] + ROUNDING).all(), (passes, more)
 
 
+@pytest.mark.slow("every small table, where a property looks at some")
 @pytest.mark.parametrize("metric", ["pass^k", "pass@k"])
 def test_every_further_run_of_a_small_design_moves_the_bounds_for_similar_tasks_its_way(metric):
     """Not yet a law for this suite: a further failure may show that a task varies less."""
@@ -190,6 +191,7 @@ def moves_down(before, after):
     assert (before.answer, after.answer) != ("worse", "undecided")
 
 
+@pytest.mark.slow("every small table, where a property looks at some")
 @pytest.mark.parametrize("scope", BOTH)
 @pytest.mark.parametrize("confidence", [0.6, 0.95])
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ def test_half_the_interval_is_where_the_p_value_is_alpha():
     assert known.p_value(half, 0.0004, 0.2, 1.5) == pytest.approx(0.05)
 
 
+@pytest.mark.slow("simulates an error rate")
 def test_restless_days_raise_few_alarms_and_a_drop_is_still_found():
     rng = np.random.default_rng(2)
     alarms = sum(bool(change_points(history(rng, 60, sd=0.2)).points) for _ in range(8))

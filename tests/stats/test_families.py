@@ -105,6 +105,7 @@ def test_weights_weigh_the_value_and_say_how_many_equal_tasks_they_are_worth():
         assert scored.interval.low == pytest.approx(found.interval.low, abs=1e-6)
 
 
+@pytest.mark.slow("simulates an error rate")
 def test_equal_systems_on_families_are_rarely_called_different():
     """Without families one in five is; 300 draws of 12 families by 8 tasks."""
     rng = np.random.default_rng(5)

@@ -315,6 +315,7 @@ def test_the_runs_asked_for_settle_this_suite_about_four_times_in_five():
     assert 0.74 < settled_share(again, "this suite") < 0.97
 
 
+@pytest.mark.slow("simulates an error rate")
 def test_the_tasks_asked_for_settle_tasks_like_these_about_four_times_in_five():
     a, b = undecided_pair()
     found = paired_difference(a, b, scope="tasks like these")

@@ -98,6 +98,7 @@ def test_two_systems_are_told_apart_only_where_every_flip_of_their_differences_s
             assert pair.p_value > 0.05
 
 
+@pytest.mark.slow("simulates an error rate")
 def test_equal_systems_of_six_tasks_are_rarely_told_apart():
     rng, repetitions, parted = np.random.default_rng(8), 200, 0
     for _ in range(repetitions):

@@ -98,6 +98,7 @@ def test_a_table_of_other_numbers_is_refused():
         round_tests([[1, -0.5], [0, 1]])
 
 
+@pytest.mark.slow("simulates an error rate")
 def test_calm_runs_raise_an_alarm_one_time_in_a_hundred_at_most():
     rng, alarms, repetitions = np.random.default_rng(5), 0, 600
     for _ in range(repetitions):

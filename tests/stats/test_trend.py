@@ -126,6 +126,7 @@ def test_calm_histories_of_counts_raise_alarms_at_most_as_often_as_stated(n, rat
     assert np.mean(alarms) <= 0.1 + 3 * np.sqrt(0.1 * 0.9 / 150)
 
 
+@pytest.mark.slow("simulates an error rate")
 def test_calm_histories_of_means_raise_alarms_just_as_often_as_stated():
     rng = np.random.default_rng(6)
     alarms = [

@@ -150,6 +150,7 @@ def test_the_same_seed_gives_the_same_answer():
     assert one.tasks == two.tasks
 
 
+@pytest.mark.slow("simulates an error rate")
 def test_a_false_difference_is_called_as_rarely_as_it_says():
     calls = 0
     for seed in range(60):

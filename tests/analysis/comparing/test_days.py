@@ -52,6 +52,7 @@ def test_with_fewer_than_five_stored_runs_it_is_said_and_not_included(rates):
     assert found.notes[-1].endswith("history has 4 of the 5 runs that this takes")
 
 
+@pytest.mark.slow("simulates an error rate")
 def test_a_day_that_moved_is_not_called_worse_where_days_move_so_much(rates):
     rng = np.random.default_rng(4)
     calls = {True: 0, False: 0}

@@ -36,6 +36,7 @@ def test_steady_scores_settle_sooner_than_passes_and_failures_of_the_same_mean()
     assert steady_runs < suite_runs / 3
 
 
+@pytest.mark.slow("simulates an error rate")
 @pytest.mark.parametrize(("truth", "wrong_share"), [(-0.2, 1.0), (0.0, 0.0)])
 def test_paired_differences_keep_the_errors(truth, wrong_share):
     def difference(rng, task):

@@ -162,6 +162,7 @@ def test_tasks_are_drawn_uniformly_and_alike_on_every_machine():
     assert drawn[:12] == [4, 0, 2, 3, 3, 5, 1, 3, 0, 3, 5, 5]
 
 
+@pytest.mark.slow("simulates an error rate")
 @pytest.mark.parametrize("icc", [0.0, 0.7])
 def test_the_gate_keeps_its_errors_and_its_interval_and_stops_early(icc):
     rng, repetitions = np.random.default_rng(4), 60
