@@ -28,7 +28,7 @@ SEED = 20261115
 TASKS = (1, 2, 5, 10, 20, 40)
 RUNS = (2, 3, 5, 10)
 ENDINGS = ("evenly", "by_chance", "as_they_are")
-DESIGNS = ((10, 5), (10, 20), (45, 3), (45, 8), (45, 20), (150, 8))
+DESIGNS = ((10, 5), (10, 20), (45, 3), (45, 8), (45, 20), (150, 8), (30, 60), (30, 100))
 
 
 def _hopeless(share: float, a: float, b: float) -> Callable[[np.random.Generator, int], Floats]:
@@ -52,6 +52,9 @@ WORLDS: dict[str, Callable[[np.random.Generator, int], Floats]] = {
     "20 % never pass, Beta(8, 1)": _hopeless(0.2, 8, 1),
     "30 % at 0.02, 70 % at 0.98": _two(0.3, 0.02, 0.98),
     "10 % at 0.02, 90 % at 0.94": _two(0.1, 0.02, 0.94),
+    "70 % at 1, 30 % at 0.9": _two(0.3, 0.9, 1),
+    "half at 1, half at 0.945": _two(0.5, 0.945, 1),
+    "half at 0.2, half at 0.94": _two(0.5, 0.2, 0.94),
     "all at 0.97": _two(0, 0, 0.97),
     "all at 0.94": _two(0, 0, 0.94),
     "all at 0.9": _two(0, 0, 0.9),

@@ -182,8 +182,8 @@ def test_every_task_is_listed_when_asked_for(report):
 
 
 def test_the_bar_of_labels_says_what_its_pieces_mean():
-    runs = {"a": [1] * 60, "b": [1, 0] * 30, "c": [0] * 60, "d": [1, 1]}
-    runs |= dict.fromkeys("efghi", [1] * 60)
+    runs = {"a": [1] * 100, "b": [1, 0] * 30, "c": [0] * 60, "d": [1, 1]}
+    runs |= dict.fromkeys("efghi", [1] * 100)
     trials = Trials.from_columns(
         task=[name for name, found in runs.items() for _ in found],
         passed=[one for found in runs.values() for one in found],

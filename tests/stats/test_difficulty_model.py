@@ -131,7 +131,7 @@ def test_no_run_at_all_extrapolates_nothing():
 
 
 def test_labels_say_what_many_runs_show_and_nothing_after_few():
-    found = label_tasks([60, 60, 60, 2, 0], [60, 30, 0, 2, 0])
+    found = label_tasks([90, 60, 60, 2, 0], [90, 30, 0, 2, 0])
     assert found.labels.tolist() == ["solid", "flaky", "broken", UNDECIDED, UNDECIDED]
     assert found.count("solid") == 1
 

@@ -41,7 +41,7 @@ from passhat.reporters.formatting import (
 )
 from passhat.reporters.headline import DEPENDABLE
 from passhat.stats.estimate import Estimate, Interval, Unavailable
-from passhat.stats.task_labels import BROKEN_BELOW, CERTAINTY, SOLID_ABOVE
+from passhat.stats.task_labels import BROKEN_BELOW, CERTAINTY, SOLID_ABOVE, SOLID_ERROR
 from passhat.stats.variance import NoiseSources
 
 
@@ -430,7 +430,10 @@ GLOSSARY: Mapping[str, str] = {
     "tied": "said of agents with no clear difference between them",
     "flipped": "a task that went from mostly failing to mostly passing, or back",
     "passing, flaky, failing": "a task that passed all of its trials so far, some, or none",
-    "solid": "a label, given at 90% certainty: the task passes over 95% of the time",
+    "solid": (
+        "a label: the task passes over 95% of the time, and at most 5% of the tasks that are "
+        "called solid do not"
+    ),
     "flaky": (
         "so far, a task that passed some trials and failed others; as a label, given at 90% "
         "certainty, one that passes 10% to 95% of the time"
@@ -467,7 +470,8 @@ LABEL_RULE = (
     "undecided. The chances come from the task's own trials and from how the tasks of the suite "
     "differ, with a margin for how well that is known. A task that ran once is undecided; flaky "
     "also takes trials that by themselves exclude the other two, so never trials that "
-    "all ended alike."
+    "all ended alike, and solid takes trials which show that at most "
+    f"{SOLID_ERROR:.0%} of the tasks called so are not."
 )
 """How labels are given: `label_tasks` in words."""
 

@@ -30,7 +30,7 @@ def test_a_row_says_of_its_task_what_its_trials_say(errors):
 
 
 def test_a_label_is_given_with_its_own_chance_and_none_with_the_likeliest():
-    counts = {"solid": (60, 60), "flaky": (60, 30), "broken": (60, 0), "open": (2, 2)}
+    counts = {"solid": (90, 90), "flaky": (60, 30), "broken": (60, 0), "open": (2, 2)}
     rows = [(name, run < c) for name, (n, c) in counts.items() for run in range(n)]
     task, passed = zip(*rows, strict=True)
     table = measure(Trials.from_columns(task=task, passed=passed)).system().tasks
