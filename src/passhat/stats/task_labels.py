@@ -89,8 +89,8 @@ class TaskLabels:
 class _Ahead:
     """The open cells, the posterior of each under each prior, and every horizon's weights.
 
-    `as_good` counts the tasks that pass at least as often as each, which would be called solid with
-    it, and `not_solid` how many are then taken for tasks that are not.
+    `as_good` counts the tasks with as many runs or more that pass at least as often as each, which
+    would be called solid with it, and `not_solid` how many are then taken for tasks that are not.
     """
 
     cells: Cells
@@ -168,8 +168,8 @@ def runs_to_label(
     of the tasks that continued at the observed rate had a label within the runs promised, and 44 %
     of those that continued at their true one: one that looks clean after a few runs often is not.
 
-    >>> runs_to_label([60, 2], [60, 2], label_tasks([60, 2], [60, 2]).labels).tolist()
-    [0, 20]
+    >>> runs_to_label([90, 2], [90, 2], label_tasks([90, 2], [90, 2]).labels).tolist()
+    [0, 60]
     """
     runs, passes = task_counts(n, c)
     open_ = (labels == UNDECIDED) & (runs > 0)
@@ -276,6 +276,7 @@ def _look_ahead(every: Cells, runs: Counts, passes: Counts, solid_above: float) 
     weights = np.exp(log - log.max(axis=1, keepdims=True))
     rates = every.c / every.n
     as_good = rates >= (cells.c / cells.n)[:, None] - _ROUNDING
+    as_good &= every.n >= cells.n[:, None]
     return _Ahead(
         cells=cells,
         as_good=as_good @ every.tasks,
