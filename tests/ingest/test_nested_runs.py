@@ -1,6 +1,8 @@
 """Rows that list the runs of their task are read as those runs."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 
 from passhat.errors import ReadError
 from passhat.ingest import ColumnMap, read_trials, read_with_transcripts
+from passhat.ingest.reshape import _OUTER
 from passhat.records.trial import how_read
 
 RUNS = st.lists(st.booleans(), min_size=1, max_size=4)
@@ -145,3 +148,36 @@ def test_a_key_inside_an_object_that_all_rows_share_can_be_named():
     rows = [{"task": "a", "passed": True}]
     content = json.dumps({"meta": {"model": "m"}, "results": rows}).encode()
     assert read_trials(content, mapping=ColumnMap(system="meta.model")).systems == ("m",)
+
+
+def test_a_value_is_read_the_same_from_yaml_as_from_json_whatever_its_keys_are(tmp_path):
+    """Also under keys that a suite has: what lies there tells results and suites apart."""
+    runs = {"a": {"x": [1, 0, 1], "z": [0, 0, 1]}, "b": {"x": [1, 1, 1], "z": [0, 1, 1]}}
+    rows = [{"task": task, "passed": passed} for task in "ab" for passed in (True, False)]
+    for key in (*_OUTER, "results"):
+        for value in ({"a": [1, 0], "b": [1, 1]}, rows, *([runs] if key in _OUTER else [])):
+            text = json.dumps(value)
+            (tmp_path / "r.json").write_text(f'{{"{key}": {text}}}')
+            (tmp_path / "r.yaml").write_text(f"{key}: {text}\n")  # JSON is YAML
+            read = [read_trials(tmp_path / name) for name in ("r.json", "r.yaml")]
+            told = [[(one.system, one.task, one.outcome) for one in trials] for trials in read]
+            assert told[0] == told[1], key
+
+
+ROOT = Path(__file__).parents[2]
+SUITES = [
+    *ROOT.glob("examples/*/*.yml"),
+    *ROOT.glob("src/passhat/suite/templates/*.yml"),
+    *ROOT.glob("tests/suite/*.yml"),
+]
+
+
+def test_a_suite_is_never_read_as_results(tmp_path):
+    texts = [path.read_text() for path in SUITES]
+    suites = [text for text in texts if re.search(r"^(agents|tasks):", text, re.MULTILINE)]
+    assert len(suites) >= 4
+    for text in suites:
+        for end in ("", "\nbroken: [\n", f"\nname: {'x' * 400_000}\n"):
+            (tmp_path / "s.yml").write_text(f"{text}{end}")
+            with pytest.raises(ReadError, match="is a suite, not results"):
+                read_trials(tmp_path / "s.yml")

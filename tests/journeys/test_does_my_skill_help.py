@@ -12,9 +12,19 @@ from tests.runner.test_workspaces import HIDDEN, RUN_HIDDEN, WRONG, isolated
 
 import passhat
 from passhat.errors import HistoryError
-from passhat.records import TokenUsage, ToolCall
+from passhat.records import (
+    CommandSystem,
+    Pairing,
+    Resources,
+    Suite,
+    Task,
+    TokenUsage,
+    ToolCall,
+    Workspace,
+)
 from passhat.records.trial import USED
 from passhat.runner.models.exchange import CallRequest, Reply
+from passhat.runner.preflight import arm_of
 from passhat.runner.workspaces import added_file
 from passhat.testing import WireServer
 
@@ -173,6 +183,9 @@ CHANGES = {
     "tasks": ("passhat.yml", "Keep it", "Keep this", "its tasks have changed"),
     "hidden tests": ("hidden/hidden_tests.py", "-3)", "-3) ", "its fixtures have changed"),
     "workspace": ("calc/calc.py", "a - b", "a  - b", "its fixtures have changed"),
+    "memory": ("passhat.yml", "systems:", "resources: {memory: 2GB}\nsystems:", "its limits have"),
+    "hosts": ("passhat.yml", "systems:", "network: [example.org]\nsystems:", "its limits have"),
+    "time": ("passhat.yml", "workspace: calc}", "workspace: calc, timeout: 60}", "its limits have"),
 }
 
 
@@ -206,6 +219,47 @@ def test_a_baseline_is_not_used_again_once_anything_of_it_has_changed(
             tmp_path / "copy" / "passhat.yml", store=tmp_path / "copy" / "history.db", only="with",
             require="better_than without",
         )  # fmt: skip
+
+
+def test_every_file_of_every_task_and_its_image_and_limits_are_what_a_baseline_depends_on(tmp_path):
+    """Also files that lie at the same place in several tasks, or whose places are exchanged."""
+    for name in ("one/data.csv", "two/data.csv", "Dockerfile"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    one, two = tmp_path / "one/data.csv", tmp_path / "two/data.csv"
+    system = CommandSystem(name="a", argv=("agent",))
+
+    def arm(*works, **suite):
+        tasks = [Task(name=f"t{n}", workspace=Workspace(**work)) for n, work in enumerate(works)]
+        pairings = tuple(Pairing(system=system, task=t, runs=1, label=t.name) for t in tasks)
+        return arm_of(Suite(name="s", pairings=pairings, directory=tmp_path, **suite), "a")
+
+    files = {"files": (("data.csv", one),)}, {"files": (("data.csv", two),)}
+    assert arm(*files) == arm(*files)
+    arms = {
+        "files": arm(*files),
+        "exchanged": arm(*reversed(files)),
+        "twice the second": arm(files[1], files[1]),
+        "an image": arm({"image": "example.org/x:1"}),
+        "another image": arm({"image": "example.org/x:2"}),
+        "a Dockerfile": arm({"image": tmp_path / "Dockerfile"}),
+        "limits": arm({"limits": Resources(memory=1)}),
+        "other limits": arm({"limits": Resources(memory=2)}),
+        "limits of all": arm({"limits": Resources(memory=2)}, resources=Resources(disk=1)),
+    }
+    two.write_text("changed")
+    arms["a changed file"] = arm(*files)
+    (tmp_path / "Dockerfile").write_text("changed")
+    arms["a changed Dockerfile"] = arm({"image": tmp_path / "Dockerfile"})
+    told = [json.dumps(one, sort_keys=True) for one in arms.values()]
+    assert len(set(told)) == len(told), arms
+
+
+def test_added_files_with_the_same_last_name_are_told_apart(tmp_path):
+    """Else the use of one would count as the use of both."""
+    places = {".claude/skills/pdf": tmp_path, "docs/pdf": tmp_path, "AGENTS.md": tmp_path}
+    system = CommandSystem(name="a", argv=("a",), add_files=places)
+    assert list(system.added_names().values()) == [".claude/skills/pdf", "docs/pdf", "AGENTS.md"]
 
 
 @pytest.mark.parametrize(

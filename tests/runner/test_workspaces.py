@@ -41,7 +41,7 @@ from passhat.reporters.page_parts import transcript_page
 from passhat.runner import MemoryJournal, hidden_tests, run_trials, workspaces
 from passhat.runner import sandbox as sandboxes
 from passhat.runner.cassettes import open_cassettes
-from passhat.runner.sandbox import View, overlay_works, require_bubblewrap
+from passhat.runner.sandbox import Limits, View, overlay_works, require_bubblewrap
 from passhat.runner.workspaces import (
     Changes,
     TrialWorkspace,
@@ -436,6 +436,39 @@ def test_an_image_brings_its_programs_and_its_project_and_nothing_of_this_machin
     assert "made for a test" in said["answer"]
     assert "python3" not in said["answer"]
     assert not [line for line in seen if line.strip().startswith(("eth", "en", "wl"))]
+
+
+def test_the_name_of_an_image_is_never_an_option_and_a_path_never_a_name(folder, monkeypatch):
+    engine = folder / "engine"
+    engine.write_text('#!/bin/sh\necho "$@" >> "$0.log"; exit 7\n')
+    engine.chmod(0o755)
+    monkeypatch.setattr(sandboxes, "image_engine", lambda: str(engine))
+    with pytest.raises(RunError, match="cannot be had from engine: exit code 7"):
+        sandboxes.unpack_image("--privileged", folder / "image")
+    assert (folder / "engine.log").read_text() == "create -- --privileged true\n"
+    with pytest.raises(RunError, match="is what an image is built from"):
+        sandboxes.unpack_image(folder / "Dockerfile", folder / "image")
+
+
+def test_emptying_a_group_never_signals_our_own(tmp_path, monkeypatch):
+    """Processes of another namespace are listed as 0, and 0 is whoever sends the signal."""
+    killed = []
+    monkeypatch.setattr(sandboxes.os, "kill", lambda pid, _: killed.append(pid))
+    (tmp_path / "cgroup.procs").write_text("0\n4194305\n0\n")
+    sandboxes._empty([tmp_path], until=time.monotonic() + 0.05)
+    assert set(killed) == {4194305}
+
+
+def test_stale_groups_are_looked_for_once_a_run_whatever_limits_its_tasks_have(
+    tmp_path, monkeypatch
+):
+    looked = []
+    monkeypatch.setattr(workspaces, "remove_stale_cgroups", lambda: looked.append(1))
+    monkeypatch.setattr(workspaces, "Sandbox", lambda *_: object())
+    made, system = workspaces.Workspaces(tmp_path, Limits()), CommandSystem(name="a", argv=("a",))
+    for memory in (1, 2, 1):
+        made.sandbox(system, Workspace(limits=Resources(memory=memory)))
+    assert looked == [1]
 
 
 def test_without_podman_or_docker_an_image_is_an_error_that_says_so(folder, monkeypatch):
@@ -843,6 +876,22 @@ def test_a_suite_that_would_let_an_agent_see_what_decides_is_refused(folder, key
         load_suite(path)
 
 
+def test_a_commit_that_git_does_not_find_is_refused_before_a_run(tmp_path):
+    """Nobody could say whether the tests are in sight there."""
+    (tmp_path / "repository").mkdir()
+    subprocess.run(["git", "init", "-q", str(tmp_path / "repository")], check=True)
+    (tmp_path / "suite.yml").write_text(
+        "systems: [{name: a, command: x}]\ntasks:\n  - name: add\n    prompt: '?'\n"
+        "    workspace: {repo: repository, commit: abcdef1}\n    expect: [{tests: x}]\n"
+    )
+    (checked,) = check_suites([tmp_path / "suite.yml"])
+    (fault,) = checked.faults
+    assert fault.line == 5
+    assert fault.message.startswith("git cannot read the commit abcdef1 of ")
+    with pytest.raises(PasshatError, match="git cannot read the commit abcdef1"):
+        _refuse_absent(load_suite(tmp_path / "suite.yml"))
+
+
 @pytest.mark.parametrize("commit", [True, False], ids=["commit", "folder"])
 def test_hidden_tests_and_suites_in_the_history_of_a_workspace_are_refused(tmp_path, commit):
     """What was deleted is still there for whoever asks git."""
@@ -960,7 +1009,7 @@ def test_a_fresh_workspace_of_many_files_takes_no_copy(tmp_path):
     """With an overlay, a trial's workspace costs the same however large the template is."""
     if not overlay_works(tmp_path):
         pytest.skip("no overlay mount here")
-    from passhat.runner.sandbox import Limits, Sandbox
+    from passhat.runner.sandbox import Sandbox
     from passhat.runner.workspaces import fresh_copy
 
     sandbox = Sandbox(tmp_path, Limits())

@@ -1,9 +1,11 @@
 """Tasks as people have them: Harbor, Terminal-Bench and SWE-bench, with the fields they write."""
 
 import json
+import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from tests.runner.test_workspaces import SYSTEM_PYTHON, isolated
@@ -16,6 +18,7 @@ from passhat.runner.cheats import NOTHING, SOLUTION, try_tasks
 from passhat.runner.sandbox import View
 from passhat.runner.workspaces import files_of, lay_patch
 from passhat.suite import load_suite
+from passhat.suite.task_sources import _size
 
 TASK_TOML = """\
 schema_version = "1.1"
@@ -145,7 +148,7 @@ def test_a_terminal_bench_task_is_read_from_its_yaml(tmp_path, terminal_bench):
     (task,) = suite_of(tmp_path, "from: old").tasks
     assert (task.name, task.prompt) == ("t write-three", "Write 3 to out.txt.")
     assert (task.timeout, task.expect[0].options["timeout"]) == (600.0, 120.0)
-    assert task.workspace.image == str(terminal_bench / "Dockerfile")
+    assert task.workspace.image == terminal_bench / "Dockerfile"
     (terminal_bench / "run-tests.sh").unlink()
     with pytest.raises(SuiteError, match=r"has no run-tests\.sh"):
         suite_of(tmp_path, "from: old")
@@ -246,6 +249,36 @@ def test_rows_of_swe_bench_are_recognised_and_say_what_is_missing(tmp_path, swe_
     (tmp_path / "rows.jsonl").write_text(json.dumps({**swe_bench, "FAIL_TO_PASS": "x"}) + "\n")
     with pytest.raises(SuiteError, match="row 1: FAIL_TO_PASS should be a list of tests"):
         suite_of(tmp_path, "from: rows.jsonl")
+
+
+@pytest.mark.usefixtures("swe_bench")
+def test_two_tasks_of_one_name_are_refused_wherever_they_come_from(tmp_path, harbor):
+    shutil.copytree(harbor, harbor.with_name("another"))
+    with pytest.raises(SuiteError, match='tasks: two tasks are named "add": rename one'):
+        suite_of(tmp_path, "from: tasks")
+    rows = (tmp_path / "rows.jsonl").read_text()
+    (tmp_path / "rows.jsonl").write_text(rows.rstrip("\n") + "\n" + rows)
+    with pytest.raises(SuiteError, match=r"rows\.jsonl: two tasks are named"):
+        suite_of(tmp_path, "from: rows.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("text", "bytes_"),
+    [
+        ("2G", 2 * 10**9),
+        ("512m", 512 * 10**6),
+        ("1.5GB", 15 * 10**8),
+        ("2GiB", 2**31),
+        ("8K", 8000),
+    ],
+)
+def test_a_size_of_a_task_is_read_as_one_of_the_suite_is(text, bytes_):
+    assert _size({"memory": text}, "memory", Path("task.toml")) == bytes_
+    for wrong in ("much", "2", 2048, True):
+        with pytest.raises(
+            SuiteError, match=r"task\.toml: memory must be bytes, or a text such as"
+        ):
+            _size({"memory": wrong}, "memory", Path("task.toml"))
 
 
 @pytest.mark.parametrize(

@@ -501,10 +501,12 @@ _MOST_VALUES = 2_000_000
 
 
 def _yaml_as_json(name: str, data: bytes) -> bytes:
-    """The value of a YAML text as JSON; the text itself if it is JSON or one of settings."""
-    if data.lstrip()[:1] in (b"{", b"[", b"") or _SUITE.search(data):
+    """The value of a YAML text as JSON; the text itself if it is JSON, or a suite with a fault."""
+    if data.lstrip()[:1] in (b"{", b"[", b""):
         return data
     if len(data) > _MOST_YAML:
+        if _SUITE.search(data):
+            return data
         raise ReadError(
             f"{name}: is YAML of {len(data):,} bytes, and up to {_MOST_YAML:,} are read; save it "
             "as JSON or CSV"
@@ -514,22 +516,26 @@ def _yaml_as_json(name: str, data: bytes) -> bytes:
 
     try:
         value = _plain(YAML(typ="safe", pure=True).load(data), [_MOST_VALUES])
-    except MarkedYAMLError as error:
-        where = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        why = " ".join(str(error.problem).split())[:200]
-        raise ReadError(f"{name}{where}: not valid YAML ({why})") from error
     except (YAMLError, ValueError, RecursionError) as error:
-        why = " ".join(str(error).split())[:200]
-        raise ReadError(f"{name}: not valid YAML ({why})") from error
+        if _SUITE.search(data):
+            return data
+        mark = error.problem_mark if isinstance(error, MarkedYAMLError) else None
+        said = error.problem if isinstance(error, MarkedYAMLError) else error
+        where = f", line {mark.line + 1}" if mark else ""
+        why = " ".join(str(said).split())[:200]
+        raise ReadError(f"{name}{where}: not valid YAML ({why})") from error
     return msgspec.json.encode(value) if isinstance(value, (dict, list)) else data
 
 
 def is_suite(document: Document) -> bool:
-    """Whether a YAML text has a key that only a suite has at its left margin."""
-    return document.kind == "text" and bool(_SUITE.search(document.data))
+    """Whether a text that holds no results has a key that a suite has at its top."""
+    if document.kind == "text":
+        return bool(_SUITE.search(document.data))
+    return document.kind == "json" and not document.first.keys().isdisjoint(_SUITE_KEYS)
 
 
-_SUITE = re.compile(rb"^(agents|systems|tasks):", re.MULTILINE)
+_SUITE_KEYS = ("agents", "systems", "tasks")
+_SUITE = re.compile(rf"^({'|'.join(_SUITE_KEYS)}):".encode(), re.MULTILINE)
 
 
 def _plain(value: object, left: list[int]) -> object:

@@ -113,7 +113,7 @@ def _workspaces(suite: Suite) -> Iterator[Finding]:
     if reason := lacks_sandbox(suite):
         yield Finding(what="sandbox", text=reason, problem=True)
     tasks = [one for one in suite.tasks if one.workspace is not None and one.workspace.image]
-    recipes = [one for one in tasks if one.workspace and Path(str(one.workspace.image)).is_file()]
+    recipes = [one for one in tasks if one.workspace and isinstance(one.workspace.image, Path)]
     if not tasks:
         return
     from passhat.runner.sandbox import image_engine

@@ -67,7 +67,7 @@ from passhat.journeys.run_store import (
     same_run,
 )
 from passhat.messages import plural
-from passhat.records.suite import FAULT, has_faults, plain_pairings
+from passhat.records.suite import FAULT, CommandSystem, has_faults, plain_pairings
 from passhat.records.trial import Outcome
 from passhat.suite import find_suite, load_suite, refuse_unknown_models
 
@@ -264,7 +264,7 @@ def repeat(
     >>> repeat("true", runs=3)
     <RunAnswer: passed, 3 trials; see .report, .verdicts, .trials>
     """
-    from passhat.records import CommandSystem, Pairing, Suite, Task
+    from passhat.records import Pairing, Suite, Task
     from passhat.records.redaction import environment_redactor
 
     gates = list(arguments.names("require", require, arguments.DEMANDS))
@@ -741,9 +741,9 @@ def _lifts(
             other = trials.where(system=name)
         if other is None or other.systems != (name,):
             continue  # an earlier run of the same agent: `passhat compare` tells about it
-        added = getattr(systems.get(verdict.system), "add_files", ())
-        places = [Path(place).name for place in added]
-        lift = lift_of(verdict, trials.where(system=verdict.system), other, added=places)
+        system = systems.get(verdict.system)
+        added = system.added_names().values() if isinstance(system, CommandSystem) else ()
+        lift = lift_of(verdict, trials.where(system=verdict.system), other, added=tuple(added))
         yield lift if name in trials.systems else replace(lift, reused=other.sources[0].name)
 
 

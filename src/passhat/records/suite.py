@@ -127,6 +127,14 @@ class Resources:
         )
 
 
+# The words of a gate, in a suite and in a verdict.
+GateScope = Literal["this suite", "tasks like these"]
+EvidenceKind = Literal["bound", "point", "sequential"]
+Design = Literal["planned", "sprt", "truncated"]
+OnUndecided = Literal["fail", "pass", "exit4"]
+Severity = Literal["error", "warning"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
     """Everything a suite file says. `gates` are sentences or long forms, as they were written.
@@ -343,14 +351,14 @@ class Workspace:
 
     With a `commit`, `source` is a git repository, and the copy has neither past nor future. Without
     a source it is empty. `files` are put into it: names there, and where they are here. `image` is
-    what it is in place of a folder (a name, or the Dockerfile that it is built from), and `limits`
-    what it may take, if not what the suite says.
+    what it is in place of a folder (a name, or the path of the Dockerfile that it is built from),
+    and `limits` what it may take, if not what the suite says.
     """
 
     source: Path | None = None
     commit: str | None = None
     files: tuple[tuple[str, Path], ...] = ()
-    image: str | None = None
+    image: str | Path | None = None
     limits: Resources | None = None
 
 
@@ -669,6 +677,17 @@ class CommandSystem:
     sandbox: Literal["auto", "bubblewrap", "none"] = "auto"
     add_files: Mapping[str, Path] = field(default_factory=dict)
     show: tuple[Path, ...] = ()
+
+    def added_names(self) -> dict[str, str]:
+        """What each of `add_files` is called: the last part of its path, if no other ends so.
+
+        >>> CommandSystem(name="a", argv=("a",), add_files={
+        ...     "x/pdf": Path("1"), "y/pdf": Path("2"), "y/doc": Path("3")}).added_names()
+        {'x/pdf': 'x/pdf', 'y/pdf': 'y/pdf', 'y/doc': 'doc'}
+        """
+        last = {place: Path(place).name for place in self.add_files}
+        ends = list(last.values())
+        return {place: end if ends.count(end) == 1 else place for place, end in last.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

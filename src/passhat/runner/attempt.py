@@ -575,11 +575,12 @@ class Result:
             from passhat.runner.workspaces import added_file
 
             read = set().union(*(gateway.read for gateway in self.gateways))
-            added = (added_file(*one) for one in system.add_files.items())
+            names = system.added_names()
+            added = ((place, added_file(place, file)) for place, file in system.add_files.items())
             marks += [
-                f"{USED}{one.name}"
-                for one in added
-                if one.name in read or any(map(one.is_called_by, self.seen.tool_calls))
+                f"{USED}{names[place]}"
+                for place, one in added
+                if one.place in read or any(map(one.is_called_by, self.seen.tool_calls))
             ]
         return tuple(dict.fromkeys(marks))
 

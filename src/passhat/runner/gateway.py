@@ -123,7 +123,7 @@ class Gateway:
     An agent with a `model` is answered by the `cassette` where that knows the answer, else by the
     `upstream`; a replay has none. All attempts of a trial share the `steps` of its calls, how many
     of them were `alike`, and `charge`, which says when the budget of the trial is used up. Of the
-    files that were `added` for the agent, `read` has the names of those that its model was shown.
+    files that were `added` for the agent, `read` has the places of those that its model was shown.
     """
 
     def __init__(
@@ -350,9 +350,9 @@ class Gateway:
             await _send_error(writer, 429, "the budget of the trial is used up")
             return
         self.read |= {
-            one.name
+            one.place
             for one in self._added
-            if one.name not in self.read and one.is_in(asked.content)
+            if one.place not in self.read and one.is_in(asked.content)
         }
         model = str(body.get("model") or _model_in(asked.path))
         likeness = _likeness(form, model, body)

@@ -11,11 +11,12 @@ import subprocess
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from passhat.dataclass import dataclass
 from passhat.errors import RunError, SuiteError
@@ -31,8 +32,8 @@ from passhat.records import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MissingProgram:
-    """Something that a system or server of a suite needs and does not have, by its key."""
+class Obstacle:
+    """Why a suite should not be run: what is wrong with a part of it, and with which key."""
 
     section: Literal["systems", "servers", "users", "tasks"]
     name: str
@@ -43,7 +44,7 @@ class MissingProgram:
         return f"{self.section.removesuffix('s')} {self.name}: {self.reason}"
 
 
-def absent_programs(suite: Suite) -> Iterator[MissingProgram]:
+def absent_programs(suite: Suite) -> Iterator[Obstacle]:
     """Each program that the suite starts and that is not here.
 
     >>> from passhat.records import Pairing, Task
@@ -55,10 +56,10 @@ def absent_programs(suite: Suite) -> Iterator[MissingProgram]:
     """
     for system in _systems(suite):
         if reason := lacks_program(system, suite.directory):
-            yield MissingProgram(section="systems", name=system.name, key="command", reason=reason)
+            yield Obstacle(section="systems", name=system.name, key="command", reason=reason)
     for server in suite.used_servers:
         if reason := lacks_program(server, suite.directory):
-            yield MissingProgram(section="servers", name=server.name, key="command", reason=reason)
+            yield Obstacle(section="servers", name=server.name, key="command", reason=reason)
 
 
 def absent_graders(suite: Suite) -> Iterator[str]:
@@ -124,7 +125,7 @@ def lacks_sandbox(suite: Suite) -> str | None:
     return None
 
 
-def answers_in_sight(suite: Suite) -> Iterator[MissingProgram]:
+def answers_in_sight(suite: Suite) -> Iterator[Obstacle]:
     """Each task whose hidden tests, or suite, an agent finds in the git objects of its workspace.
 
     Tests of which some are new may come with the old ones: they are refused where all are there.
@@ -137,26 +138,32 @@ def answers_in_sight(suite: Suite) -> Iterator[MissingProgram]:
         tests = [
             [_blob(file) for file in _hidden_files(one, suite.directory)] for one in task.expect
         ]
-        there = _readable(work.source, work.commit, {*own, *chain.from_iterable(tests)})
+        try:
+            there = _readable(work.source, work.commit, {*own, *chain.from_iterable(tests)})
+        except RunError as error:
+            yield Obstacle(section="tasks", name=task.name, key="workspace", reason=str(error))
+            continue
         if any(hidden and there.issuperset(hidden) for hidden in tests):
             reason = (
                 "the hidden tests are in the repository, where the agent reads: keep them out of "
                 "its history"
             )
-            yield MissingProgram(section="tasks", name=task.name, key="workspace", reason=reason)
+            yield Obstacle(section="tasks", name=task.name, key="workspace", reason=reason)
         if own and there.issuperset(own):
             reason = (
                 "the repository contains the suite, and with it what decides: the agent could read "
                 "it; take a commit without it, or keep the suite elsewhere"
             )
-            yield MissingProgram(section="tasks", name=task.name, key="workspace", reason=reason)
+            yield Obstacle(section="tasks", name=task.name, key="workspace", reason=reason)
 
 
 def _hidden_files(expectation: Expectation, directory: Path) -> list[Path]:
+    from passhat.runner.workspaces import files_of
+
     if expectation.matcher != "tests":
         return []
     places = [directory / name for name in expectation.options.get("files", ())]
-    files = [file for p in places for file in ([p] if p.is_file() else sorted(p.rglob("*")))]
+    files = [file for place in places for file in files_of(place)]
     return [file for file in files if file.is_file() and file.stat().st_size]
 
 
@@ -167,26 +174,34 @@ def _blob(file: Path) -> str:
 
 
 def _readable(source: Path, commit: str | None, blobs: Collection[str]) -> set[str]:
-    """Which of these an agent can read in a repository: in one commit, or (a folder) in all."""
+    """Which of these an agent can read in a repository: in one commit, or (a folder) in all.
+
+    RunError for a commit that git does not find there. A folder whose repository git cannot read
+    shows nothing to an agent either.
+    """
+    from passhat.runner.processes import exit_sentence
+    from passhat.runner.workspaces import run_git
+
     if not blobs or (commit is None and not (source / ".git").exists()):
         return set()
-    found = ["cat-file", "--batch-check=%(objectname)"]
-    words = found if commit is None else ["ls-tree", "-r", "--object-only", commit]
-    env = {
-        "PATH": os.environ.get("PATH", ""), "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*",
-    }  # fmt: skip
     try:
-        done = subprocess.run(
-            ["git", *words], cwd=source, env=env, input="\n".join(blobs), capture_output=True,
-            text=True, check=False,
-        )  # fmt: skip
+        if commit is None:
+            asked = ("cat-file", "--batch-check=%(objectname)")
+            done = run_git(*asked, at=source, given="\n".join(blobs).encode())
+            there = set(done.stdout.decode().splitlines())  # of another: `<name> missing`
+        else:
+            done = run_git("ls-tree", "-r", "-z", commit, at=source)
+            entries = done.stdout.decode("utf-8", "replace").split("\0")
+            there = {entry.partition("\t")[0].rpartition(" ")[2] for entry in entries}
     except OSError:
         return set()  # without git, no trial can be made of it either
-    return set(done.stdout.splitlines()).intersection(blobs)  # else: `<name> missing`
+    if done.returncode and commit is not None:
+        said = exit_sentence(done.returncode, done.stderr.decode("utf-8", "replace"))
+        raise RunError(f"git cannot read the commit {commit} of {source}: {said}")
+    return there.intersection(blobs)
 
 
-def absent_functions(suite: Suite) -> Iterator[MissingProgram]:
+def absent_functions(suite: Suite) -> Iterator[Obstacle]:
     """Each function that the suite calls and that cannot be imported or called.
 
     Functions that run in worker processes are not imported here: they may hang or crash.
@@ -195,13 +210,13 @@ def absent_functions(suite: Suite) -> Iterator[MissingProgram]:
         if not isinstance(system, PythonSystem) or system.workers:
             continue
         if reason := lacks_function(system):
-            yield MissingProgram(section="systems", name=system.name, key="python", reason=reason)
+            yield Obstacle(section="systems", name=system.name, key="python", reason=reason)
     for user in suite.users:
         if user.function is not None and (reason := _lacks(user.function, suite.directory)):
-            yield MissingProgram(section="users", name=user.name, key="python", reason=reason)
+            yield Obstacle(section="users", name=user.name, key="python", reason=reason)
 
 
-def absent_modules(suite: Suite) -> Iterator[MissingProgram]:
+def absent_modules(suite: Suite) -> Iterator[Obstacle]:
     """Each module of a function that is not here; nothing is imported, so nothing of it runs."""
     named: list[tuple[Literal["systems", "users"], str, str, Path | None]] = [
         ("systems", system.name, system.function, system.search)
@@ -218,7 +233,7 @@ def absent_modules(suite: Suite) -> Iterator[MissingProgram]:
         if not _can_find(module, search):
             where = f"neither in {search or Path()} nor among the installed packages"
             reason = f'there is no module "{module}", {where}'
-            yield MissingProgram(section=section, name=name, key="python", reason=reason)
+            yield Obstacle(section=section, name=name, key="python", reason=reason)
 
 
 def _can_find(module: str, folder: Path | None) -> bool:
@@ -281,36 +296,43 @@ def lacks_program(what: System | Server, directory: Path) -> str | None:
 
 
 def arm_of(suite: Suite, name: str) -> dict[str, str]:
-    """What the trials of a system depend on: model, agent or program, tasks, and their fixtures.
+    """What the trials of a system depend on: model, agent or program, tasks, fixtures and limits.
 
     Trials of two runs are alike where all of it is the same. What consists of files is told by a
     hash of them, a coding agent by its version.
     """
     from passhat.runner.cassettes import file_digest, plain, setup_of
 
+    digest = cache(file_digest)
     pairings = [pairing for pairing in suite.pairings if pairing.system.name == name]
     system = pairings[0].system
-    tasks, files = {}, dict[str, str]()
+    tasks, fixtures = {}, dict[str, list[Any]]()
+    limits: dict[str, list[Any]] = {"": [suite.resources, suite.trial_budget, suite.network]}
     for pairing in pairings:
-        task = pairing.task
+        task, work = pairing.task, pairing.task.workspace
         expected = plain([*task.expectations(), task.pass_score])
         tasks[task.name] = [setup_of(pairing, suite), expected, task.setup]
-        if (given := task.workspace) is not None:
-            if given.source is not None and str(given.source) not in files:
-                files[str(given.source)] = given.commit or file_digest(given.source)
-            files |= {place: file_digest(source) for place, source in given.files}
-        for one in task.expectations():
-            for word in one.options.get("files", ()) if one.matcher == "tests" else ():
-                files[word] = files.get(word) or file_digest(suite.directory / word)
+        limits[task.name] = [task.budget, task.timeout, task.max_turns, work and work.limits]
+        tests = [one for one in task.expectations() if one.matcher == "tests"]
+        files = [suite.directory / word for one in tests for word in one.options.get("files", ())]
+        fixtures[task.name] = [list(map(digest, files))]
+        if work is not None:
+            image = digest(work.image) if isinstance(work.image, Path) else work.image
+            source = work.commit or (work.source and digest(work.source))
+            added = {place: digest(file) for place, file in work.files}
+            fixtures[task.name] += [image, source, added]
     if isinstance(system, CommandSystem):
-        files |= {place: file_digest(source) for place, source in system.add_files.items()}
+        fixtures[""] = [{place: digest(file) for place, file in system.add_files.items()}]
+        limits[""] += [system.sandbox]
+    limits[""] += [system.timeout]
     model = getattr(system, "model", None)
     return {
         "model": "" if model is None else str(model.name),
         "agent": _version(system),
         "program": _program_digest(system, suite.directory),
         "tasks": _hash(tasks),
-        "fixtures": _hash(sorted(files.values())),
+        "fixtures": _hash(fixtures),
+        "limits": _hash(plain(limits)),
     }
 
 

@@ -139,7 +139,6 @@ class Sandbox:
         self.user = OWN_USERS + os.getpid() if os.geteuid() == 0 else os.getuid()
         self._bubblewrap = require_bubblewrap()
         self.overlays = overlay_works(home)
-        remove_stale_cgroups()
 
     @property
     def limited_by(self) -> str:
@@ -436,14 +435,14 @@ def image_engine() -> str | None:
     return next(filter(None, map(shutil.which, ENGINES)), None)
 
 
-def unpack_image(name: str, to: Path) -> Image:
+def unpack_image(name: str | Path, to: Path) -> Image:
     """Put the files of an image into a folder; RunError with the way out where that fails.
 
     Only its files are taken: it runs in the same sandbox as all else, with the same limits, the
     same gateway and no other network.
     """
     engine = image_engine()
-    if Path(name).is_file():
+    if isinstance(name, Path):
         raise RunError(f"{name} is what an image is built from: build it, and name the image")
     if engine is None:
         raise RunError(
@@ -458,7 +457,7 @@ def unpack_image(name: str, to: Path) -> Image:
         return done.stdout.strip()
 
     packed = to.with_suffix(".tar")
-    made = ask("create", name, "true").splitlines()[-1]
+    made = ask("create", "--", name, "true").splitlines()[-1]
     try:
         ask("export", "-o", str(packed), made)
     finally:
@@ -470,7 +469,7 @@ def unpack_image(name: str, to: Path) -> Image:
     packed.unlink(missing_ok=True)
     if done.returncode:
         raise RunError(f"the image {name} cannot be unpacked: {done.stderr.strip()[-300:]}")
-    settings = json.loads(ask("image", "inspect", "--format", "{{json .Config}}", name)) or {}
+    settings = json.loads(ask("image", "inspect", "--format", "{{json .Config}}", "--", name)) or {}
     inside = os.path.normpath(settings.get("WorkingDir") or "/")
     given = (word.partition("=") for word in settings.get("Env") or ())
     return Image(
@@ -612,6 +611,7 @@ def _empty(folders: Sequence[Path], *, until: float) -> None:
     """Kill all processes of groups and remove these, if that can be done in time."""
     while time.monotonic() < until:
         pids = {int(p) for folder in folders for p in _lines(folder / "cgroup.procs")}
+        pids.discard(0)  # one of another namespace; to `kill` it is our own group
         if not pids:
             break
         for pid in pids:

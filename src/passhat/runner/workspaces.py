@@ -48,7 +48,16 @@ from passhat.runner.processes import (
     start_group,
     talk,
 )
-from passhat.runner.sandbox import Ending, Image, Limits, Sandbox, View, WayOut, unpack_image
+from passhat.runner.sandbox import (
+    Ending,
+    Image,
+    Limits,
+    Sandbox,
+    View,
+    WayOut,
+    remove_stale_cgroups,
+    unpack_image,
+)
 
 Stage = Literal["setup", "agent", "grader"]
 """How far a trial came."""
@@ -193,25 +202,34 @@ def _unpack(archive: Path, to: Path) -> None:
 
 def _check_out(repository: Path, commit: str, to: Path) -> None:
     """One commit of a repository, without its history and without its future."""
+
+    def ask(*words: str, at: Path) -> str:
+        done = run_git(*words, at=at)
+        done.check_returncode()
+        return done.stdout.decode().strip()
+
+    digest = ask("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}", at=repository)
+    to.mkdir()
+    ask("init", "-q", ".", at=to)
+    address = repository.resolve().as_uri()
+    ask("fetch", "-q", "--no-tags", "--depth=1", address, digest, at=to)
+    ask("checkout", "-q", "--detach", digest, at=to)
+    (to / ".git" / "FETCH_HEAD").unlink(missing_ok=True)
+
+
+def run_git(*words: str, at: Path, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    """Run git in a folder, with no settings but ours and no repository around that folder."""
     env = {
         "PATH": os.environ.get("PATH", ""), "HOME": "/nonexistent", "LC_ALL": "C",
         "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_COUNT": "3",
+        "GIT_CEILING_DIRECTORIES": str(at.absolute().parent),
         "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*",
         "GIT_CONFIG_KEY_1": "protocol.file.allow", "GIT_CONFIG_VALUE_1": "always",
         "GIT_CONFIG_KEY_2": "uploadpack.allowAnySHA1InWant", "GIT_CONFIG_VALUE_2": "true",
     }  # fmt: skip
-
-    def git(*words: str, at: Path) -> str:
-        done = subprocess.run(["git", *words], cwd=at, env=env, check=True, capture_output=True)
-        return done.stdout.decode().strip()
-
-    digest = git("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}", at=repository)
-    to.mkdir()
-    git("init", "-q", ".", at=to)
-    address = repository.resolve().as_uri()
-    git("fetch", "-q", "--no-tags", "--depth=1", address, digest, at=to)
-    git("checkout", "-q", "--detach", digest, at=to)
-    (to / ".git" / "FETCH_HEAD").unlink(missing_ok=True)
+    return subprocess.run(
+        ["git", *words], cwd=at, env=env, input=given, capture_output=True, check=False
+    )
 
 
 def add_files(files: Mapping[str, Path], to: Path) -> None:
@@ -246,11 +264,6 @@ class AddedFile:
     place: str
     names: frozenset[str]
     line: str
-
-    @property
-    def name(self) -> str:
-        """How it is called in reports: by the last part of its path."""
-        return Path(self.place).name
 
     def is_called_by(self, call: ToolCall) -> bool:
         """Whether a call names its path, or it is the skill that a call asks for by its name."""
@@ -496,11 +509,7 @@ def lay_patch(patch: str, view: View, template: Path, scratch: Path) -> None:
         if (template / name).is_file() and not (template / name).is_symlink():
             (scratch / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(template / name, scratch / name)
-    env = {"PATH": os.environ.get("PATH", ""), "GIT_CEILING_DIRECTORIES": str(scratch.parent)}
-    done = subprocess.run(
-        ["git", "apply", "-"], cwd=scratch, env=env, input=patch.encode(), capture_output=True,
-        check=False,
-    )  # fmt: skip
+    done = run_git("apply", "-", at=scratch, given=patch.encode())
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace")
         raise GraderError(f"the tests cannot be laid out: {exit_sentence(done.returncode, said)}")
@@ -591,7 +600,7 @@ class Workspaces:
         self._way_out = way_out
         self._sandboxes: dict[Limits, Sandbox] = {}
         self._templates: dict[object, asyncio.Task[Path]] = {}
-        self._images: dict[str, asyncio.Task[Image]] = {}
+        self._images: dict[str | Path, asyncio.Task[Image]] = {}
 
     def sandbox(self, system: CommandSystem, given: Workspace) -> Sandbox | None:
         """The sandbox of a system in a workspace; None for one that runs without."""
@@ -603,6 +612,8 @@ class Workspaces:
         limits = replace(self._limits, **own)
         if limits not in self._sandboxes:
             self._home.mkdir(exist_ok=True)
+            if not self._sandboxes:
+                remove_stale_cgroups()
             self._sandboxes[limits] = Sandbox(self._home, limits)
         return self._sandboxes[limits]
 
@@ -631,7 +642,7 @@ class Workspaces:
             keep=task.keep,
         )
 
-    async def _image(self, name: str, sandbox: Sandbox | None) -> Image:
+    async def _image(self, name: str | Path, sandbox: Sandbox | None) -> Image:
         """The files of an image, unpacked once."""
         if sandbox is None:
             raise RunError(f"the image {name} needs a sandbox: an agent without one works here")

@@ -346,11 +346,17 @@ def _tasks(
         task = _task(entry, around, judge)
         if isinstance(entry, TaskPart) and entry.source is not None:
             source = around.directory / entry.source
-            if source.is_dir():
-                return [_given_task(task, one) for one in read_task_folders(source)[: entry.limit]]
-            if is_swe_bench(source):
-                return [_given_task(task, one) for one in read_swe_bench(source, limit=entry.limit)]
-            return list(_evals_of_skill(task, source, judge))
+            if not source.is_dir() and not is_swe_bench(source):
+                return list(_evals_of_skill(task, source, judge))
+            given = (
+                read_task_folders(source)[: entry.limit]
+                if source.is_dir()
+                else read_swe_bench(source, limit=entry.limit)
+            )
+            names = [one.name for one in given]
+            if repeated := next((name for name in names if names.count(name) > 1), None):
+                raise SuiteError(f'{source.name}: two tasks are named "{repeated}": rename one')
+            return [_given_task(task, one) for one in given]
         if entry.dataset is None:
             return [task]
         tasks: dict[str, Task] = {}

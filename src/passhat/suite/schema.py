@@ -8,7 +8,14 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from passhat.records import FaultKind, Level, WireFormat
-from passhat.records.suite import OutputKind
+from passhat.records.suite import (
+    Design,
+    EvidenceKind,
+    GateScope,
+    OnUndecided,
+    OutputKind,
+    Severity,
+)
 from passhat.suite.task_schema import (
     Argv,
     BudgetPart,
@@ -332,13 +339,13 @@ class GatePart(Part):
     """Only tasks with one of these tags."""
     confidence: Chance | None = None
     """How sure the verdict must be."""
-    scope: Literal["this suite", "tasks like these"] | None = None
+    scope: GateScope | None = None
     """What the demand is about."""
-    evidence: Literal["bound", "point", "sequential"] | None = None
+    evidence: EvidenceKind | None = None
     """What decides."""
     indifference: Positive | None = None
     """How far beyond the threshold an agent should be to PASS (sequential evidence)."""
-    design: Literal["planned", "sprt", "truncated"] | None = None
+    design: Design | None = None
     """For one task: `planned` runs end early, `truncated` always decides, `sprt` has a late cap."""
     alpha: Chance | None = None
     """The chance of a wrong PASS."""
@@ -346,9 +353,9 @@ class GatePart(Part):
     """The chance of a wrong FAIL."""
     max_runs: Count | None = None
     """The most trials it may ask for."""
-    on_undecided: Literal["fail", "pass", "exit4"] | None = None
+    on_undecided: OnUndecided | None = None
     """What UNDECIDED means for the exit code."""
-    severity: Literal["error", "warning"] | None = None
+    severity: Severity | None = None
     """Whether a failure fails the run."""
 
     def broken_rule(self) -> str | None:

@@ -186,7 +186,8 @@ BYTES = {"k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
 """The power of 1000, or of 1024 before an i, that a unit of memory stands for."""
 
 
-def _bytes(value: str) -> int:
+def bytes_of(value: str) -> int:
+    """The bytes that a text such as 200MB says; ValueError if it says none."""
     match = SIZE.fullmatch(value)
     if match is None:
         raise ValueError("must be bytes, or a text such as 200MB, 1.5GB, 2GiB")
@@ -195,7 +196,7 @@ def _bytes(value: str) -> int:
     return round(min(float(match[1]) * unit ** BYTES[match[2][0]], 2.0**63))
 
 
-Bytes = Annotated[int, Meta(ge=1), Reads(_bytes, _text(f"^{SIZE.pattern}$"))]
+Bytes = Annotated[int, Meta(ge=1), Reads(bytes_of, _text(f"^{SIZE.pattern}$"))]
 """Bytes, or a text such as 200MB, 1.5GB, 2GiB."""
 
 

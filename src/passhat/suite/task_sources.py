@@ -21,6 +21,7 @@ from passhat.errors import SuiteError
 from passhat.messages import plural
 from passhat.records import Expectation, Resources, Solution, Task
 from passhat.records.suite import Scenario
+from passhat.suite.task_schema import bytes_of
 from passhat.suite.yaml_tree import did_you_mean, shown
 
 MAX_BYTES = 64 * 2**20
@@ -105,7 +106,7 @@ class GivenTask:
     """A task as another tool keeps it: what is asked, what decides, what solves it, what it takes.
 
     `tests` are options of the matcher `tests`, with the command under `run`. It needs an `image`,
-    or the `commit` of a `repository`.
+    or the `commit` of a `repository`; a path is that of the Dockerfile that it is built from.
     """
 
     name: str
@@ -115,7 +116,7 @@ class GivenTask:
     tags: tuple[str, ...] = ()
     timeout: float | None = None
     limits: Resources | None = None
-    image: str | None = None
+    image: str | Path | None = None
     repository: str | None = None
     commit: str | None = None
 
@@ -175,10 +176,10 @@ def _harbor_task(file: Path) -> GivenTask:
         timeout=_number(agent, "timeout_sec", file),
         limits=Resources(
             cpus=_number(around, "cpus", file),
-            memory=_megabytes(around, "memory", file),
-            disk=_megabytes(around, "storage", file),
+            memory=_size(around, "memory", file),
+            disk=_size(around, "storage", file),
         ),
-        image=str(named or recipe),
+        image=recipe if named is None else str(named),
     )
 
 
@@ -211,7 +212,7 @@ def _terminal_bench_task(file: Path) -> GivenTask:
         else None,
         tags=tuple(map(str, told.get("tags") or ())),
         timeout=_number(told, "max_agent_timeout_sec", file),
-        image=str(folder / "Dockerfile"),
+        image=folder / "Dockerfile",
     )
 
 
@@ -231,12 +232,18 @@ def _number(told: Mapping[str, Any], key: str, file: Path) -> float | None:
     return float(value)
 
 
-def _megabytes(told: Mapping[str, Any], key: str, file: Path) -> int | None:
+def _size(told: Mapping[str, Any], key: str, file: Path) -> int | None:
     """Bytes of `memory_mb = 2048`, or of `memory = "2G"`, which older tasks have."""
     if (given := _number(told, f"{key}_mb", file)) is not None:
         return round(given * MEGABYTE)
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([MG])B?", str(told.get(key, "")))
-    return round(float(match[1]) * MEGABYTE * (1000 if match[2] == "G" else 1)) if match else None
+    if (text := told.get(key)) is None:
+        return None
+    unit = str(text)[-1:].upper()
+    whole = f"{str(text)[:-1]}{'k' if unit == 'K' else unit}B" if unit in "KMGT" else str(text)
+    try:
+        return bytes_of(whole)
+    except ValueError as error:
+        raise SuiteError(f"{file}: {key} {error}; got {shown(text)}") from None
 
 
 # Rows of SWE-bench: a commit of a repository, an issue, and tests that must pass.

@@ -12,15 +12,10 @@ from passhat.arguments import CONFIDENCE, instance, whole_number
 from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import closest, metric_label, plural, quoted, rounded, short_repr
+from passhat.records.suite import Design, EvidenceKind, GateScope, OnUndecided, Severity
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Unavailable
 
 Sign = Literal[">=", ">", "<=", "<"]
-
-EvidenceKind = Literal["bound", "point", "sequential"]
-OnUndecided = Literal["fail", "pass", "exit4"]
-Severity = Literal["error", "warning"]
-GateScope = Literal["this suite", "tasks like these"]
-Design = Literal["planned", "sprt", "truncated"]
 
 DEFAULT_ERROR = 0.05
 
