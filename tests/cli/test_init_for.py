@@ -87,6 +87,31 @@ def test_a_module_that_is_there_is_left_as_it_is(tmp_path, call):
 
 
 @pytest.mark.parametrize(
+    ("body", "refused"),
+    [
+        ("class A:\n    'x'\n    def run(self, prompt): return '4'\n", ", such as mine:A.run"),
+        ("class A:\n    def _run(self, prompt): return '4'\n", "takes the prompt\n"),
+        ("class A:\n    async def __call__(self, prompt): return '4'\n", ""),
+        ("class A:\n    def run(self, prompt): return '4'\n    __call__ = run\n", ""),
+        ("class B:\n    def __call__(self, prompt): return '4'\nclass A(B): pass\n", ""),
+        ("def A(prompt): return '4'\n", ""),
+        ("class A:\n    def broken(\n", ""),
+    ],
+)
+def test_a_class_that_nobody_can_call_is_refused_with_the_way_out_and_never_run(
+    tmp_path, call, body, refused
+):
+    (tmp_path / "mine.py").write_text(
+        f"{body}\n" if "broken" in body else f"{body}raise SystemExit\n"
+    )
+    done = call("init", "--python", "mine:A")
+    assert done.exit_code == (2 if refused else 0), done.stderr
+    assert ("is a class, whose instances cannot be called" in done.stderr) is bool(refused)
+    assert refused in done.stderr
+    assert (tmp_path / "passhat.yml").exists() is not bool(refused)
+
+
+@pytest.mark.parametrize(
     ("words", "message"),
     [
         (["--python", "my_agent"], "must be module:function, such as my_agent:answer"),

@@ -463,8 +463,16 @@ def factory():
 def factory_of_runners():
     return Agent()
 
+class Result(dict):
+    run = 7
+
+def factory_of_odd_results():
+    return Result(passed=True)
+
 class Counter:
     made = 0
+    def __bool__(self):
+        raise TypeError("ask me for no truth")
     def __init__(self):
         self.asked = []
         Counter.made += 1
@@ -492,7 +500,8 @@ class Needy:
 def test_a_class_of_the_user_works_or_is_refused_before_anything_runs(tmp_path):
     (tmp_path / "agent_classes.py").write_text(AGENT_CLASSES)
     callables = ("Callable", "Agent.run", "Agent.later", "Agent.apart", "Agent.ours")
-    for name in (*callables, "factory", "late_factory", "factory_of_runners"):
+    factories = ("factory", "late_factory", "factory_of_runners", "factory_of_odd_results")
+    for name in (*callables, *factories):
         workers = int(name == "factory")
         system = PythonSystem(
             name="a", function=f"agent_classes:{name}", search=tmp_path, workers=workers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import random
@@ -180,6 +181,7 @@ def _python_agent(function: str, directory: Path) -> tuple[dict[str, Any], dict[
         raise ArgumentError("python", "must be module:function, such as my_agent:answer", function)
     agent = {"name": name, "python": function}
     there = (directory / Path(*module.split("."))).with_suffix(".py")
+    _refuse_uncallable_class(function, there)
     if (
         "." in module
         or "." in name
@@ -194,6 +196,31 @@ def _python_agent(function: str, directory: Path) -> tuple[dict[str, Any], dict[
             f"the folder {directory}, or move {here} there"
         )
     return agent, {f"{module}.py": EXAMPLE_AGENT.format(function=name)}
+
+
+def _refuse_uncallable_class(function: str, file: Path) -> None:
+    """Refuse a class in a file whose instances cannot be called; nothing of the file is run.
+
+    What a class inherits, or is given by an assignment, only `passhat check` can say.
+    """
+    try:
+        module = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return
+    name = function.partition(":")[2]
+    found = [one for one in module.body if isinstance(one, ast.ClassDef) and one.name == name]
+    plain = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Expr, ast.Pass)
+    for kind in found:
+        if kind.bases or kind.decorator_list or not all(isinstance(o, plain) for o in kind.body):
+            continue
+        methods = [getattr(one, "name", "_") for one in kind.body]
+        if "__call__" not in methods:
+            public = [one for one in methods if not one.startswith("_")]
+            example = f", such as {function}.{public[0]}" if public else ""
+            raise InputError(
+                f'"{function}" is a class, whose instances cannot be called: name its method that '
+                f"takes the prompt{example}"
+            )
 
 
 def _words(argument: str, command: str) -> list[str]:

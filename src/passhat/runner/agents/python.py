@@ -48,7 +48,7 @@ class WorkerAgent:
             worker = self._idle.pop() if self._idle else await _Worker.start(self._system)
             try:
                 async with asyncio.timeout(request.timeout):
-                    answer = await worker.ask(offered)
+                    answer = await worker.ask(offered, talks=request.said is not None)
             except BaseException:
                 await worker.end()  # it hangs, or it died
                 raise
@@ -78,10 +78,10 @@ def serve() -> None:
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     for line in sys.stdin.buffer:
-        offered = msgspec.json.decode(line)
+        offered, talks = msgspec.json.decode(line)
         offered["workdir"] = Path(offered["workdir"])
         try:
-            asking = asked(loaded, wanted, offered, about=function, search=folder)
+            asking = asked(loaded, wanted, offered, about=function, search=folder, talks=talks)
             value = loop.run_until_complete(asking)
             report = report_of(value)
             answer = msgspec.json.encode(
@@ -108,11 +108,12 @@ class _Worker:
         process = await start_group(argv, env=os.environ, cwd=None, limit=LONGEST_LINE)
         return cls(process, system.function)
 
-    async def ask(self, offered: Mapping[str, Any]) -> dict[str, Any]:
+    async def ask(self, offered: Mapping[str, Any], *, talks: bool) -> dict[str, Any]:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
-            self._process.stdin.write(msgspec.json.encode(offered, enc_hook=str) + b"\n")
+            line = msgspec.json.encode([offered, talks], enc_hook=str)
+            self._process.stdin.write(line + b"\n")
             await self._process.stdin.drain()
             line = await self._process.stdout.readline()
         except (ConnectionError, ValueError) as error:
@@ -147,8 +148,9 @@ class PythonAgent:
         if "workdir" in self._wanted.keys:
             request.make_workdir()
         asking = asked(
-            self._function, self._wanted, offered, about=about, search=self._system.search
-        )
+            self._function, self._wanted, offered, about=about, search=self._system.search,
+            talks=request.said is not None,
+        )  # fmt: skip
         async with asyncio.timeout(request.timeout):
             value = await user_loop().run(asking)
         return observe_value(value, about=about)
@@ -161,15 +163,20 @@ async def asked(
     *,
     about: str,
     search: Path | None = None,
+    talks: bool = False,
 ) -> Any:
-    """What a function returns; of one that takes nothing and makes an agent, what that returns."""
+    """What a function returns; of one that takes nothing and makes an agent, what that returns.
+
+    `talks` says that more may be said in the trial, so that an instance is kept for it.
+    """
     if isinstance(function, TrialInstances):
-        function = await made(partial(function.of, offered), about=about, search=search)
+        making = partial(function.of, offered, talks=talks)
+        function = await made(making, about=about, search=search)
     value = await made(wanted.call(function, offered), about=about, search=search)
     if wanted.keys:
         return value
     agent = agent_function(value) or (value if callable(value) else getattr(value, "run", None))
-    if agent is None:
+    if not callable(agent):
         return value
     inner = wanted_by(agent, about=f"what {about} returned")
     if "workdir" in inner.keys:
@@ -220,15 +227,16 @@ class TrialInstances:
         self._lock = threading.Lock()
         self.__signature__ = inspect.signature(first)
 
-    def of(self, offered: Mapping[str, Any]) -> Callable[..., Any]:
+    def of(self, offered: Mapping[str, Any], *, talks: bool) -> Callable[..., Any]:
         """The instance of a trial: the one that began its conversation, or a new one."""
         trial = str(offered["workdir"])
         with self._lock:
-            known = self._talking.pop(trial, None) if offered["history"] else None
-            if known is None and self._unused:
-                known = self._unused.pop()
-        instance = known or self._called(self._kind())
-        if offered[IN_CONVERSATION]:
+            instance = self._talking.pop(trial, None) if offered["history"] else None
+            if instance is None and self._unused:
+                instance = self._unused.pop()
+        if instance is None:  # not its truth, which is the user's to say
+            instance = self._called(self._kind())
+        if talks:
             with self._lock:
                 self._talking[trial] = instance
                 while len(self._talking) > _MOST_TALKING:
@@ -311,7 +319,6 @@ def offer(request: AttemptRequest) -> dict[str, Any]:
         "workdir": request.workdir,
         "values": request.task.values,
         "history": [dict(message) for message in request.history],
-        IN_CONVERSATION: request.said is not None,
     }
 
 
@@ -550,9 +557,6 @@ def _is_real_stdout() -> bool:
 
 
 # Which arguments a user's function gets, by the names of its parameters.
-
-IN_CONVERSATION = "in conversation"
-"""Told to instances of classes, and to no function: whether more may be said in the trial."""
 
 OFFERED = ("prompt", "task", "trial", "seed", "workdir", "values", "history")
 """What a function may ask for, by the names of its parameters."""
