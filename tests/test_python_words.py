@@ -31,7 +31,7 @@ PARTS_OF_COMMANDS = {
     "history/runs.py": {"--porcelain", "--branch", "--untracked-files"},
     "journeys/new_suite.py": {"--until-decided"},
     "runner/preflight.py": {
-        *("--batch-check", "--object-only", "--version"),
+        *("--batch-check", "--version"),
     },
     "records/providers.py": {
         *("--analytics-disable", "--approval-mode", "--dangerously-bypass-approvals-and-sandbox"),

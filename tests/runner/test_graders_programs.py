@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -116,6 +117,40 @@ def test_a_program_says_yes_with_0_and_no_with_1(tmp_path: Path, code: int, pass
     given = graded(tmp_path, expectation, Observation())
     assert given.passed == passed
     assert given.details[0].message == f"sh exited with {code}: seen"
+
+
+UNITTEST = """\
+import unittest
+class T(unittest.TestCase):
+    def test_it(self): self.assertEqual(0, 2)
+unittest.main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        (["{python}", "-c", UNITTEST], "AssertionError: 0 != 2"),
+        (["{python}", "-c", "x = = 1"], "SyntaxError: invalid syntax"),
+        (
+            ["{python}", "-m", "pytest", "-q", "test_it.py"],
+            "FAILED test_it.py::test - assert 0 == 2",
+        ),
+        (
+            ["sh", "-c", "echo begun; echo; echo 'the total is off by 3'; exit 1"],
+            "the total is off",
+        ),
+        (["sh", "-c", "exit 1"], ""),
+    ],
+    ids=["unittest", "syntax", "pytest", "words", "nothing"],
+)
+def test_what_went_wrong_is_the_first_thing_that_a_failed_program_says(tmp_path, argv, line):
+    """Times and traces would make every failure one of its own; all that was said follows."""
+    (tmp_path / "test_it.py").write_text("def test(): assert 0 == 2\n")
+    message = graded(tmp_path, command(*argv), Observation(files=tmp_path)).details[0].message
+    first, _, rest = message.partition("\n")
+    assert re.search(rf"exited with 1: {re.escape(line)}", first)
+    assert not rest or line in rest
 
 
 def test_a_program_reads_the_observation_and_stands_where_the_files_are(tmp_path: Path) -> None:

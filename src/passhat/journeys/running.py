@@ -943,14 +943,15 @@ def _trial_reasons(suite: Suite, result: RunResult, opened: OpenRun) -> Reasons:
 
 
 def _gather_failures(result: RunResult, reasons: Reasons) -> tuple[Failure, ...]:
-    """Every reason with the trials it stopped, the most frequent first."""
+    """The first line of every reason with the trials it stopped, the most frequent first."""
     from passhat.analysis.gates.run_answer import Failure
 
     counts: Counter[tuple[str, str, str, bool]] = Counter()
     for trial in result.trials:
         errored = trial.outcome is Outcome.ERRORED
         of_trial = reasons.get((trial.system, trial.task, trial.trial), ())
-        for reason in dict.fromkeys(_ADDRESS.sub("0x…", reason) for reason in of_trial):
+        heads = (reason.strip().partition("\n")[0] for reason in of_trial)
+        for reason in dict.fromkeys(_ADDRESS.sub("0x…", head) for head in heads):
             counts[trial.system, trial.task, reason, errored] += 1
     return tuple(
         Failure(system=system, task=task, reason=reason, trials=number, errored=errored)

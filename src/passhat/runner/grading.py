@@ -332,12 +332,30 @@ async def match_command(
     folder = observation.files or grading.directory
     async with grading.files.put_back(folder, expectation) as planted:
         code, said = await _run(argv, observation, expectation, cwd=folder, timeout=timeout)
+    told = telling_line(said)
     if planted:
         listed = ", ".join(planted[:3]) + (", ..." if len(planted) > 3 else "")
-        said += f" (without what the agent wrote to {listed}: see protect and trust)"
+        told += f" (without what the agent wrote to {listed}: see protect and trust)"
+    if "\n" in said:
+        told += f"\n{said}"
     if code not in (0, 1):
-        raise GraderError(f"{argv[0]} broke: exit code {code}: {said}")
-    return Match(float(code == 0), f"{argv[0]} exited with {code}: {said}")
+        raise GraderError(f"{argv[0]} broke: exit code {code}: {told}")
+    return Match(float(code == 0), f"{argv[0]} exited with {code}: {told}")
+
+
+TELLING = re.compile(r"FAILED \S+::|E {2,}|[\w.]*(?:Error|Exception)\b")
+"""How a line begins that says what went wrong: of pytest, or of any Python program."""
+
+
+def telling_line(said: str) -> str:
+    r"""The line of a program's output that says what went wrong: an exception, or the last line.
+
+    >>> telling_line("F\n===\nTraceback\nAssertionError: 0 != 2\n\nRan 1 test in 0.1s\n\nFAILED\n")
+    'AssertionError: 0 != 2'
+    """
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    last = lines[-1] if lines else ""
+    return next((line for line in reversed(lines) if TELLING.match(line)), last)
 
 
 def _load_module(name: str, directory: Path) -> Any:
