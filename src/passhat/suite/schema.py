@@ -201,7 +201,7 @@ class DefaultsPart(ModelFields):
     max_turns: Count | None = None
     """The most turns of a conversation."""
     timeout: Seconds | None = None
-    """The most seconds for one trial."""
+    """The most seconds for one trial; without it 120, and 1800 in a workspace."""
     pass_score: PassScore = 1.0
     """The score at which a trial passes."""
     bar: Share | None = None
@@ -469,7 +469,7 @@ class SystemPart(ModelFields):
     max_turns: Count | None = None
     """The most turns of the conversation."""
     timeout: Seconds | None = None
-    """The most seconds for one trial."""
+    """The most seconds for one trial; without it 120, and 1800 in a workspace."""
     cwd: str | None = None
     """Where a command runs; by default in a fresh directory for each trial."""
     env: Annotated[Mapping[str, Reference], Names] = {}

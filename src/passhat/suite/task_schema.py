@@ -603,7 +603,7 @@ class TaskFields(Part):
     tags: Texts = ()
     """Words to slice reports by."""
     timeout: Seconds | None = None
-    """The most seconds for one trial."""
+    """The most seconds for one trial; without it 120, and 1800 in a workspace."""
     max_turns: Count | None = None
     """The most turns of the conversation."""
     expected_tool: Name | None = None
