@@ -19,14 +19,22 @@ from passhat.records.tally import Categorical
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1)
 NUMBERS = st.none() | st.floats(0, 1e9)
-RECORDS = st.builds(
-    Trial,
-    system=WORDS, task=WORDS, trial=st.integers(0, 9), outcome=st.sampled_from(Outcome),
-    score=st.floats(0, 1), seed=st.none() | st.integers(0, 2**62), cost=NUMBERS, seconds=NUMBERS,
-    tools=st.lists(WORDS, max_size=2).map(tuple), tags=st.lists(WORDS, max_size=2).map(tuple),
-    error=st.none() | WORDS, family=st.none() | WORDS, started=st.none() | WORDS,
-    stated_confidence=st.none() | st.floats(0, 1),
-)  # fmt: skip
+DRAWN = {
+    **dict.fromkeys(("system", "task"), WORDS),
+    **dict.fromkeys(("error", "family", "started", "level", "base"), st.none() | WORDS),
+    **dict.fromkeys(("cost", "seconds", "turns", "tool_calls"), NUMBERS),
+    **dict.fromkeys(("tokens", "tokens_in", "tokens_out"), NUMBERS),
+    **dict.fromkeys(("tools", "tags"), st.lists(WORDS, max_size=2).map(tuple)),
+    "trial": st.integers(0, 9),
+    "outcome": st.sampled_from(Outcome),
+    "score": st.floats(0, 1),
+    "seed": st.none() | st.integers(0, 2**62),
+    "stated_confidence": st.none() | st.floats(0, 1),
+    "weight": st.none() | st.floats(0.01, 100),
+    "at": st.sampled_from([(), ("user=terse",), ("mood=é", "user=a=b")]),
+}
+assert DRAWN.keys() == {field.name for field in fields(Trial)}, "a new field is drawn as well"
+RECORDS = st.builds(Trial, **DRAWN)
 
 
 def same(one, other):
@@ -55,8 +63,7 @@ def test_columns_hold_every_trial_as_it_was(records):
 
 @pytest.fixture
 def few_are_many(monkeypatch):
-    for module in (stored_runs, "passhat.journeys.overview"):
-        monkeypatch.setattr(f"{getattr(module, '__name__', module)}.KEPT_IN_COLUMNS", 10)
+    monkeypatch.setattr(stored_runs, "KEPT_IN_COLUMNS", 10)
 
 
 def test_what_a_page_reads_is_what_the_rows_say_also_with_labels(address, few_are_many):

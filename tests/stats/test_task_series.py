@@ -11,7 +11,7 @@ from scipy import stats
 from passhat.errors import ArgumentError
 from passhat.stats.passk import pass_hat_k
 from passhat.stats.suite_mean import suite_estimate
-from passhat.stats.trend import TaskSeries, change_points, permutation_p
+from passhat.stats.trend import TaskSeries, change_points, permutation_p, runs_to_show
 
 sides = st.tuples(st.integers(2, 5), st.integers(2, 5)).flatmap(
     lambda n: st.tuples(st.just(n[0]), st.integers(0, n[0]), st.just(n[1]), st.integers(0, n[1]))
@@ -168,3 +168,19 @@ def test_calm_histories_of_few_tasks_and_a_large_k_seldom_raise_an_alarm():
         for _ in range(40)
     ]
     assert sum(bool(change_points(one).points) for one in histories) <= 2
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_runs_that_would_show_a_move_are_the_fewest_after_which_changes_have_one(seed):
+    rng = np.random.default_rng(seed)
+    n = np.full((5, 15), 4 + seed)
+    series = TaskSeries(n, rng.binomial(n, rng.beta(6, 1, 15)), k=1 + seed % 3)
+    rates = series.rate.c.sum(axis=0) / n.sum(axis=0)
+    fallen = rates * (1 - 0.25 / rates.mean())
+    day = np.diff(np.floor(np.cumsum(n[-1] * fallen) + 0.5).astype(int), prepend=0).clip(0, n[-1])
+    longer = [
+        TaskSeries(np.vstack((n, [n[-1]] * days)), np.vstack((series.rate.c, [day] * days)))
+        for days in range(1, 9)
+    ]
+    shown = [days for days, one in enumerate(longer, 1) if change_points(one).points]
+    assert runs_to_show(series, 0.25, most=8) == (shown[0] if shown else None)

@@ -67,6 +67,7 @@ from passhat.journeys.stored_runs import (
     StoredSide,
     beside_passing,
     compare_stored,
+    runs_of_trend,
     stored_gates,
     task_history,
 )
@@ -341,7 +342,7 @@ def _assignment(session: LabelSession, query: Mapping[str, str]) -> Assignment |
 
 FILTERS = ("suite", "branch", "status")
 
-RUNS_A_PAGE, TRIALS_A_PAGE, MOMENTS = 50, 100, 50
+RUNS_A_PAGE, TRIALS_A_PAGE = 50, 100
 MOST_LABELS = 10_000
 """The largest budget of labels that an address may ask for."""
 MOST_ROWS_SENT = 500
@@ -725,11 +726,10 @@ class Pages:
                 "trend_top.html", suites=suites, suite=suite, branch=branch,
                 store=self.reports.title,
             )  # fmt: skip
-            newest = history.runs(suite=suite, branch=branch, limit=MOMENTS) if suite else []
-            runs = [run for run in reversed(newest) if run.trials]
-            trends = self.reports.trends(history, runs) if runs else ()
-            ended = [run for run in newest if run.status == "finished" and run.trials]
-            verdict = self.reports.verdict(history, ended[0]) if ended else None
+            runs = runs_of_trend(history, suite, branch) if suite else []
+            trends = self.reports.trends(history, runs, branch) if runs else ()
+            ended = [run for run in runs if run.status == "finished"]
+            verdict = self.reports.verdict(history, ended[-1]) if ended else None
         values = page_values(answer_of(trends), DisplayOptions()) if trends else {"systems": []}
         yield render(
             "trend_end.html", suite=suite, branch=branch, store="", verdict=verdict, **values

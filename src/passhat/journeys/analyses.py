@@ -29,7 +29,7 @@ from passhat.journeys.results import (
     trials_of,
     trials_or_results,
 )
-from passhat.journeys.stored_runs import days_between, run_groupings, run_labels
+from passhat.journeys.stored_runs import counted_run, days_between, tallies_of
 from passhat.messages import listed, one_of_rule
 from passhat.records.trial import first_number
 
@@ -42,10 +42,8 @@ if TYPE_CHECKING:
     from passhat.analysis.gates.gate_plan import GatePlan
     from passhat.analysis.planning.label_plan import LabelPlan
     from passhat.analysis.planning.plan import Plan, Spending
-    from passhat.analysis.reports.judged import LabelEvidence
-    from passhat.analysis.reports.metrics import RunGroups
     from passhat.analysis.reports.report import Report
-    from passhat.history import History, Run
+    from passhat.history import History
     from passhat.records import Duplicates, ErrorPolicy, Tally, Transcripts, Trials
     from passhat.records.transcript import TranscriptKey
 
@@ -747,17 +745,12 @@ def _read_runs(
             _refuse_file(suite)
             asked = suite + (f" on branch {branch}" if branch else "")
             raise HistoryError(f"{history.name}: no stored run of {asked}; {_offered(history)}")
-        counted = [(run, history.tallies(run)) for run in reversed(runs)]
+        counted = [(run, tallies_of(history, run)) for run in reversed(runs)]
         systems = dict.fromkeys(tally.system for _, tallies in counted for tally in tallies)
         wanted = chosen_names(only, list(systems))
         return [
-            counted_run(
-                run,
-                [t for t in counts if t.system in wanted],
-                run_groupings(history, run),
-                run_labels(history, run),
-            )
-            for run, counts in counted
+            counted_run(history, run, [one for one in tallies if one.system in wanted])
+            for run, tallies in counted
         ]
 
 
@@ -803,23 +796,3 @@ def _offered(history: History) -> str:
 
 def _suites(history: History) -> list[str]:
     return sorted({run.suite for run in history.runs()})
-
-
-def counted_run(
-    run: Run,
-    tallies: Sequence[Tally],
-    groupings: Mapping[str, Sequence[RunGroups]],
-    labels: Mapping[str, LabelEvidence],
-) -> CountedRun:
-    """A stored run as a point of a trend."""
-    from passhat.analysis.comparing.trends import CountedRun
-    from passhat.history.queries import run_label
-
-    return CountedRun(
-        key=run.key,
-        label=run_label(run),
-        started=run.started,
-        tallies=tallies,
-        groupings=groupings,
-        labels=labels,
-    )

@@ -10,8 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from passhat.analysis.comparing.trends import SystemTrend, trends
-from passhat.analysis.reports.metrics import HeadlineNumber, groupings_by_system
+from passhat.analysis.reports.metrics import HeadlineNumber
 from passhat.analysis.reports.report import Report
 from passhat.dataclass import dataclass
 from passhat.drawing import Figure, sparkline
@@ -23,15 +22,15 @@ from passhat.history.queries import (
     marks_of_tasks,
     suite_spending,
 )
-from passhat.journeys.analyses import counted_run, report
-from passhat.journeys.results import COUNTED_IN_STORE, bars_of_run
+from passhat.journeys.analyses import report
+from passhat.journeys.results import bars_of_run
 from passhat.journeys.stored_runs import (
-    KEPT_IN_COLUMNS,
     explain_run,
     numbers_basis,
     numbers_of,
-    run_groupings,
-    run_labels,
+    tallies_of,
+    trend_basis,
+    trends_of,
     trials_in_columns,
     verdict_basis,
     verdict_on,
@@ -39,9 +38,8 @@ from passhat.journeys.stored_runs import (
 from passhat.records import Tally, Trials
 
 if TYPE_CHECKING:
-    from passhat.analysis.comparing.trends import AgentNumbers, AgentVerdict, RunVerdict
+    from passhat.analysis.comparing.trends import AgentNumbers, AgentVerdict, RunVerdict, Trends
     from passhat.analysis.explaining.explain import Explanation
-    from passhat.analysis.reports.metrics import RunGroups
 
 SPENDING_DAYS = 30
 SUITES_A_PAGE = 20
@@ -194,12 +192,11 @@ class ReportCache:
         self.writable = writable
         self._reports: _Cache[Report] = _Cache(MOST_REPORTS)
         self._trials: _Cache[Trials] = _Cache(MOST_TRIALS)
-        self._trends: _Cache[tuple[SystemTrend, ...]] = _Cache(MOST_REPORTS)
+        self._trends: _Cache[Trends] = _Cache(MOST_REPORTS)
         self._verdicts: _Cache[RunVerdict] = _Cache(MOST_TALLIES)
         self._numbers: _Cache[tuple[AgentNumbers, ...]] = _Cache(MOST_TALLIES)
         self._explanations: _Cache[Explanation] = _Cache(MOST_REPORTS)
         self._tallies: _Cache[list[Tally]] = _Cache(MOST_TALLIES)
-        self._groupings: _Cache[Mapping[str, Sequence[RunGroups]]] = _Cache(MOST_TALLIES)
 
     def open(self, *, moving: bool = False) -> History:
         """A new connection that can only read.
@@ -233,19 +230,10 @@ class ReportCache:
         """Why runs of a run fail."""
         return self._explanations.get(numbers_basis(run), lambda: explain_run(history, run))
 
-    def trends(self, history: History, runs: Sequence[Run]) -> tuple[SystemTrend, ...]:
+    def trends(self, history: History, runs: Sequence[Run], branch: str | None = None) -> Trends:
         """How the systems of some runs (oldest first) moved."""
-        marks = tuple(_with_labels(history, run) for run in runs)
-        counted = (
-            counted_run(
-                run,
-                self.tallies(history, run),
-                self.groupings(history, run),
-                run_labels(history, run),
-            )
-            for run in runs
-        )
-        return self._trends.get(marks, lambda: trends(list(counted)))
+        basis = trend_basis(history, runs)
+        return self._trends.get(basis, lambda: trends_of(history, runs, branch))
 
     def trials(self, history: History, run: Run) -> Trials:
         """The trials of a run with what people say of them."""
@@ -254,24 +242,7 @@ class ReportCache:
 
     def tallies(self, history: History, run: Run) -> list[Tally]:
         """The counts of a run."""
-
-        def counted() -> list[Tally]:
-            if not KEPT_IN_COLUMNS <= run.trials < COUNTED_IN_STORE:
-                return history.tallies(run)
-            trials = self.trials(history, run)
-            return [trials.tally(system) for system in trials.systems]
-
-        return self._tallies.get(numbers_basis(run), counted)
-
-    def groupings(self, history: History, run: Run) -> Mapping[str, Sequence[RunGroups]]:
-        """What moved the runs of each system together, as its report finds it."""
-
-        def grouped() -> Mapping[str, Sequence[RunGroups]]:
-            if not KEPT_IN_COLUMNS <= run.trials < COUNTED_IN_STORE:
-                return run_groupings(history, run)
-            return groupings_by_system(self.trials(history, run))
-
-        return self._groupings.get(numbers_basis(run), grouped)
+        return self._tallies.get(numbers_basis(run), lambda: tallies_of(history, run))
 
 
 class _Cache(Generic[Answer]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from passhat._version import __version__
@@ -15,7 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from passhat.analysis.comparing.comparison import Comparison, Days
-    from passhat.analysis.comparing.trends import AgentNumbers, RunDifference, RunVerdict
+    from passhat.analysis.comparing.trends import (
+        AgentNumbers,
+        CountedRun,
+        RunDifference,
+        RunVerdict,
+        Trends,
+    )
     from passhat.analysis.explaining.explain import Explanation
     from passhat.analysis.explaining.run_diff import RunDiff
     from passhat.analysis.gates.gate import Verdicts
@@ -65,8 +72,10 @@ def change_since(
 
     None if the run has several systems and none is named.
     """
-    now = {tally.system: tally for tally in history.tallies(run) if only in (None, tally.system)}
-    before = {tally.system: tally for tally in history.tallies(baseline)}
+    now = {
+        tally.system: tally for tally in tallies_of(history, run) if only in (None, tally.system)
+    }
+    before = {tally.system: tally for tally in tallies_of(history, baseline)}
     (system, *others) = now or ("",)
     if others or system not in before or not set(before[system].tasks) & set(now[system].tasks):
         return None
@@ -116,15 +125,69 @@ def numbers_of(history: History, run: Run) -> tuple[AgentNumbers, ...]:
     return _kept_or_made(history, run, "numbers", numbers_basis(run), _measured)
 
 
+RUNS_OF_TREND = 50
+
+
+def runs_of_trend(history: History, suite: str, branch: str | None = None) -> list[Run]:
+    """The newest runs of a suite that have trials, oldest first."""
+    newest = history.runs(suite=suite, branch=branch, limit=RUNS_OF_TREND)
+    return [run for run in reversed(newest) if run.trials]
+
+
+def trends_of(history: History, runs: Sequence[Run], branch: str | None = None) -> Trends:
+    """How each agent moved over the runs of a trend; the answer is kept with the newest of them."""
+    from passhat.analysis.comparing.trends import KeptTrend, Trends, trends
+
+    def made(history: History, newest: Run) -> tuple[KeptTrend, ...]:
+        counted = [counted_run(history, run, tallies_of(history, run)) for run in runs]
+        return tuple(map(KeptTrend.of, trends(counted)))
+
+    # A run is the newest of two trends at most: of its suite, and of its branch.
+    kind = "trend" if branch is None else "branch trend"
+    kept = _kept_or_made(history, runs[-1], kind, trend_basis(history, runs), made)
+    return Trends(one.trend for one in kept)
+
+
+def counted_run(history: History, run: Run, tallies: Sequence[Tally]) -> CountedRun:
+    """A stored run as a point of a trend; what moved its trials together is found on demand."""
+    from passhat.analysis.comparing.trends import CountedRun
+    from passhat.dataclass import LazyMapping
+    from passhat.history.queries import run_label
+
+    numbers = numbers_of(history, run) if run.status == "finished" else ()
+    grouped = cache(lambda: run_groupings(history, run))
+
+    def groups(system: str) -> Sequence[RunGroups]:
+        return grouped().get(system, ())
+
+    return CountedRun(
+        key=run.key,
+        label=run_label(run),
+        started=run.started,
+        tallies=tallies,
+        groupings=LazyMapping({one.system: partial(groups, one.system) for one in tallies}),
+        labels=run_labels(history, run),
+        numbers={one.system: one for one in numbers},
+    )
+
+
+def trend_basis(history: History, runs: Sequence[Run]) -> tuple[Hashable, ...]:
+    """What a trend rests on, the names of its runs and what people say of them included."""
+    from passhat.history.queries import run_label
+
+    return tuple((*numbers_basis(run), run_label(run), history.label_count(run)) for run in runs)
+
+
 def keep_answers(history: History, run: Run) -> RunVerdict:
     """The verdict on a run that has ended; what pages show of it is kept as well."""
-    numbers_of(history, run)
     trials_in_columns(history, run)
+    numbers_of(history, run)
+    trends_of(history, runs_of_trend(history, run.suite))
     return verdict_on(history, run)
 
 
-KEPT_IN_COLUMNS = 5_000
-"""Trials from which on a run is kept in columns too: fewer are read from rows at once."""
+KEPT_IN_COLUMNS = 200
+"""Trials from which on a run is kept in columns too: about 20 bytes a trial, quickly read."""
 
 
 def trials_in_columns(history: History, run: Run) -> Trials:
@@ -145,6 +208,14 @@ def trials_in_columns(history: History, run: Run) -> Trials:
     return trials
 
 
+def tallies_of(history: History, run: Run) -> list[Tally]:
+    """The counts of a run, from its columns if it is kept in such."""
+    if run.status != "finished" or not KEPT_IN_COLUMNS <= run.trials < COUNTED_IN_STORE:
+        return history.tallies(run)
+    trials = trials_in_columns(history, run)
+    return [trials.tally(system) for system in trials.systems]
+
+
 def verdict_basis(history: History, run: Run) -> Hashable:
     """What the verdict on a run rests on: it holds as long as this is the same."""
     from passhat.analysis.comparing.trends import HORIZON
@@ -153,7 +224,7 @@ def verdict_basis(history: History, run: Run) -> Hashable:
     return __version__, *state_until(history, run, limit=HORIZON)
 
 
-def numbers_basis(run: Run) -> Hashable:
+def numbers_basis(run: Run) -> tuple[Hashable, ...]:
     """What identifies one state of a run: a resumed run grows and ends again."""
     return __version__, run.key, run.status, run.finished, run.trials, run.passed, run.errored
 
@@ -167,9 +238,14 @@ def _kept_or_made(
     """
     import msgspec
 
-    from passhat.analysis.comparing.trends import AgentNumbers, RunVerdict
+    from passhat.analysis.comparing.trends import AgentNumbers, KeptTrend, RunVerdict
 
-    kinds: dict[str, Any] = {"verdict": RunVerdict, "numbers": tuple[AgentNumbers, ...]}
+    kinds: dict[str, Any] = {
+        "verdict": RunVerdict,
+        "numbers": tuple[AgentNumbers, ...],
+        "trend": tuple[KeptTrend, ...],
+        "branch trend": tuple[KeptTrend, ...],
+    }
     if (body := history.kept(run, kind, repr(basis))) is not None:
         kept: Answer = msgspec.json.decode(body, type=kinds[kind])
         return kept
@@ -184,7 +260,7 @@ def _measured(history: History, run: Run) -> tuple[AgentNumbers, ...]:
 
     groupings = run_groupings(history, run)
     return tuple(
-        agent_numbers(tally, groupings.get(tally.system, ())) for tally in history.tallies(run)
+        agent_numbers(tally, groupings.get(tally.system, ())) for tally in tallies_of(history, run)
     )
 
 
@@ -197,7 +273,7 @@ def _judged(history: History, run: Run) -> RunVerdict:
     past = runs_until(history, run, limit=HORIZON)
     counted = [
         CountedRun(
-            key=one.key, label=run_label(one), started=one.started, tallies=history.tallies(one)
+            key=one.key, label=run_label(one), started=one.started, tallies=tallies_of(history, one)
         )
         for one in past
     ]
@@ -222,7 +298,7 @@ def _alone(history: History, run: Run, baseline: Run) -> dict[str, RunDifference
     from passhat.stats.estimate import Unavailable
 
     differences = {}
-    for tally in history.tallies(run):
+    for tally in tallies_of(history, run):
         k = headline_number(tally).k
         change = change_since(history, run, baseline, k=k, only=tally.system)
         if change is None:
@@ -269,7 +345,7 @@ class StoredSide:
         if self.run.trials >= COUNTED_IN_STORE:
             tallies = history.tallies(self.run)
             return replace(next(t for t in tallies if t.system == self.system), system=name)
-        return renamed(history.trials(self.run).where(system=self.system), name)
+        return renamed(trials_in_columns(history, self.run).where(system=self.system), name)
 
 
 def compare_stored(
@@ -297,6 +373,8 @@ def run_groupings(history: History, run: Run) -> Mapping[str, Sequence[RunGroups
 
     if not 0 < run.trials < COUNTED_IN_STORE:
         return {}
+    if run.status == "finished" and run.trials >= KEPT_IN_COLUMNS:
+        return groupings_by_system(trials_in_columns(history, run))
     return groupings_by_system(history.trials(run, columns=ROUND_COLUMNS))
 
 
@@ -374,7 +452,7 @@ def days_around(
     past = [one for one in alike if one.trials and (judged is None or one.id != judged.id)]
     if system is None:
         system = next((tally.system for tally in history.tallies(run)), "")
-    counted = [tally for one in reversed(past) for tally in history.tallies(one)]
+    counted = [tally for one in reversed(past) for tally in tallies_of(history, one)]
     return days_of([tally for tally in counted if tally.system == system], errors)
 
 

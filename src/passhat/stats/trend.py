@@ -174,6 +174,14 @@ class TaskSeries:
         passes = self.n - self.c if self.metric == "pass@k" else self.c
         return self if self.k == 1 else TaskSeries(self.n, passes)
 
+    def by(self, metric: str) -> TaskSeries:
+        """The same history by another metric; what is found out of the pass rate serves both."""
+        passes = self.n - self.c if self.metric == "pass@k" else self.c
+        other = TaskSeries(self.n, passes, k=self.k, metric=metric)
+        if self.k > 1:
+            other.__dict__["rate"] = self.rate
+        return other
+
     def p_values(self, start: Counts, split: Counts, end: Counts) -> Floats:
         """Two-sided p of [start, split) against [split, end); 1 if no task ran in both.
 
@@ -185,9 +193,16 @@ class TaskSeries:
 
     def exact_p(self, start: int, split: int, end: int) -> float:
         """The permutation test of [start, split) against [split, end)."""
-        old, new, both = self._sides(start, split, end)
-        counts = (part[both] for part in (*old, *new))
-        return permutation_p(*counts, k=self.k)
+        window = start, split, end
+        if window not in self._tested:
+            old, new, both = self._sides(*window)
+            counts = (part[both] for part in (*old, *new))
+            self._tested[window] = permutation_p(*counts, k=self.k)
+        return self._tested[window]
+
+    @cached_property
+    def _tested(self) -> dict[tuple[int, int, int], float]:
+        return {}
 
     def near(
         self, start: Counts, split: Counts, end: Counts, *, below: float
@@ -451,7 +466,7 @@ def change_points(
         rule = f"must be at most {LONGEST_HORIZON}: state the rate of false alarms for fewer points"
         raise ArgumentError("horizon", rule, horizon)
     confidence = confidence_level(confidence)
-    threshold = alarm_threshold(rate, span) * (_OF_DAYS if _has_days(series) else 1.0)
+    threshold = _threshold(series, rate, span)
     located: list[ChangePoint] = []
     start, looked = 0, 0
     spread = BetweenDayVariance.unknown()
@@ -500,12 +515,23 @@ def runs_to_show(
         rates = 1 - (1 - rates) * (1 - move / (1 - rate))
     sums = np.floor(np.cumsum(newest * rates) + 0.5).astype(np.int64)
     moved = np.clip(np.diff(sums, prepend=0), 0, newest)
+    threshold, nothing = _threshold(series, false_alarm, horizon), BetweenDayVariance.unknown()
+    # An alarm depends on no later point: where there is none yet, the new points alone are tested.
+    calm = _first_alarm(series.rate, 0, 0, threshold, nothing) is None
     for more in range(1, most + 1):
         n = np.vstack((runs, np.tile(newest, (more, 1))))
         c = np.vstack((passes, np.tile(moved, (more, 1))))
-        if change_points(TaskSeries(n, c), false_alarm=false_alarm, horizon=horizon).points:
+        longer = TaskSeries(n, c)
+        if calm and _first_alarm(longer, 0, len(series), threshold, nothing) is None:
+            continue
+        if change_points(longer, false_alarm=false_alarm, horizon=horizon).points:
             return more
     return None
+
+
+def _threshold(series: Series, false_alarm: float, horizon: int) -> float:
+    """The p-value at which a series raises an alarm."""
+    return alarm_threshold(false_alarm, horizon) * (_OF_DAYS if _has_days(series) else 1.0)
 
 
 @lru_cache(maxsize=32)
@@ -765,17 +791,10 @@ _BLOCK = 1 << 16
 _WORTH_A_LOOK = 30
 # The distribution is kept on at least 2^13 points, over all that the difference can be.
 _LEAST_BITS = 13
+# Points of grids that are transformed together.
+_GRIDS = 1 << 17
 # The rounding error of a transform: smaller chances cannot be told from 0.
 _ROUNDING = 1e-14
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Division:
-    """The chance of each number of new passes from `fewest` on, and the difference it makes."""
-
-    chance: Floats
-    moved: Floats
-    fewest: int
 
 
 def permutation_p(
@@ -796,20 +815,27 @@ def permutation_p(
         return_inverse=True,
         return_counts=True,
     )
-    divisions = [_division(old, new, passes, k) for old, new, passes in kinds.tolist()]
-    reaches = [float(np.abs(division.moved).max()) for division in divisions]
-    furthest = sum(reach * times for reach, times in zip(reaches, tasks, strict=True))
+    # For each kind (rows) the possible passes of the new runs, what each changes, and its chance.
+    old, new, passed = kinds.T[:, :, None]
+    fewest, most = np.maximum(0, passed - old), np.minimum(new, passed)
+    beyond = fewest + np.arange(int((most - fewest).max(initial=0)) + 1)
+    x = np.minimum(beyond, most)
+    moved = _share(new, x, k) - _share(old, passed - x, k)
+    chance = np.where(beyond <= most, np.exp(log_probability(x, new, old, passed)), 0.0)
+    furthest = float(np.abs(moved).max(axis=1, initial=0) @ tasks)
     if furthest == 0:
         return 1.0
     points = 1 << max(_LEAST_BITS, (8 * len(n_old)).bit_length())
     # Rounding may add half a step per task, and what falls off one end would appear at the other.
     step = furthest / (points // 2 - 1 - len(n_old) / 2)
-    transform, observed = np.ones(points // 2 + 1, dtype=complex), 0
-    for i, (division, times) in enumerate(zip(divisions, tasks.tolist(), strict=True)):
-        steps = np.rint(division.moved / step).astype(np.int64)
-        grid = np.bincount(steps % points, weights=division.chance, minlength=points)
-        transform *= np.fft.rfft(grid) ** times
-        observed += int(steps[c_new[place == i] - division.fewest].sum())
+    steps = np.rint(moved / step).astype(np.int64)
+    place = place.ravel()
+    observed = int(steps[place, c_new - fewest[place, 0]].sum())
+    transform = np.ones(points // 2 + 1, dtype=complex)
+    block = max(1, _GRIDS // points)
+    for at in range(0, len(kinds), block):
+        rows = slice(at, at + block)
+        transform *= _transform_of_sum(steps[rows] % points, chance[rows], tasks[rows], points)
     reach = np.abs(np.fft.fftfreq(points, 1 / points))
     total = np.fft.irfft(transform, points)
     # Values that differ by rounding alone are a tie, and a tie counts as at least as extreme.
@@ -817,14 +843,22 @@ def permutation_p(
     return float(np.clip(total[reach >= abs(observed) - tie].sum(), _ROUNDING, 1.0))
 
 
-def _division(n_old: int, n_new: int, passes: int, k: int) -> _Division:
-    """The possible passes of the new runs if chance alone divides them, and what each changes."""
-    fewest = max(0, passes - n_old)
-    x = np.arange(fewest, min(n_new, passes) + 1)
-    new = share_of_passing_subsets(np.full(x.size, n_new), x, k)
-    old = share_of_passing_subsets(np.full(x.size, n_old), passes - x, k)
-    chance = np.exp(log_probability(x, n_new, n_old, passes))
-    return _Division(chance=chance, moved=new - old, fewest=fewest)
+def _share(n: Counts, c: Counts, k: int) -> Floats:
+    return share_of_passing_subsets(np.broadcast_to(n, c.shape), c, k)
+
+
+def _transform_of_sum(
+    steps: Counts, chance: Floats, times: Counts, points: int
+) -> NDArray[np.complex128]:
+    """The transform of a sum of independent values, row i of which `times[i]` have."""
+    rows = np.arange(len(steps))[:, None] * points
+    grids = np.bincount((rows + steps).ravel(), chance.ravel(), minlength=len(steps) * points)
+    powers = np.fft.rfft(grids.reshape(len(steps), points))
+    product = np.ones(powers.shape[1], dtype=complex)
+    while len(times):  # powers by repeated squaring
+        product *= powers[times % 2 == 1].prod(axis=0)
+        powers, times = np.square(powers[times > 1]), times[times > 1] // 2
+    return product
 
 
 # A fall that is in some of the tasks only, which the mean over all tasks hides.

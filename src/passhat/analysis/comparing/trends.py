@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
-from functools import partial
+from dataclasses import field, fields
+from functools import lru_cache, partial
 from statistics import fmean
 from typing import TYPE_CHECKING, Literal
 
@@ -15,7 +15,6 @@ from passhat.analysis.reports.judged import LabelEvidence
 from passhat.analysis.reports.metrics import (
     HeadlineNumber,
     RunGroups,
-    headline_number,
     mean_pass_hat,
     measure_metrics,
 )
@@ -36,7 +35,7 @@ from passhat.stats.arguments import Counts
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable
 from passhat.stats.passk import pass_hat_k
 from passhat.stats.proportions import proportion_interval
-from passhat.stats.task_labels import UNDECIDED, label_tasks
+from passhat.stats.task_labels import BROKEN, FLAKY, SOLID, UNDECIDED, label_tasks
 from passhat.stats.trend import (
     DEFAULT_HORIZON,
     ChangePoint,
@@ -61,6 +60,8 @@ Turn = Literal["became flaky", "got fixed", "broke"]
 _SCREENED = 0.05
 """The share of the named tasks that may be there by chance."""
 
+_LABELS = {label[0]: label for label in (SOLID, FLAKY, BROKEN, UNDECIDED)}
+
 _TURNS: dict[tuple[str, str], Turn] = {
     ("solid", "flaky"): "became flaky",
     ("solid", "broken"): "broke",
@@ -77,7 +78,8 @@ class CountedRun:
 
     `groupings` are, for each system, what moved its runs together (`groupings_by_system`): with
     them the intervals of a trend are those of the run's own report. `labels` are what people say of
-    the trials of each system, where they labelled any.
+    the trials of each system, where they labelled any. `numbers` are those of each system that are
+    known already, and need not be computed again.
     """
 
     key: str
@@ -86,6 +88,7 @@ class CountedRun:
     tallies: Sequence[Tally]
     groupings: Mapping[str, Sequence[RunGroups]] = field(default_factory=dict)
     labels: Mapping[str, LabelEvidence] = field(default_factory=dict)
+    numbers: Mapping[str, AgentNumbers] = field(default_factory=dict)
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +202,38 @@ class SystemTrend(Displayed):
         return self.points[change.position].started[:10]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptTrend:
+    """A trend as a store keeps it: nothing waits to be computed, and each field has one type."""
+
+    name: str
+    k: int
+    points: tuple[TrendPoint, ...]
+    changes: Mapping[str, Changes]
+    divergence: DivergingTrend | None
+    no_divergence: str
+    turns: tuple[LabelChange, ...]
+    moved: tuple[RateChange, ...]
+    runs_to_show: int | None
+
+    @classmethod
+    def of(cls, trend: SystemTrend) -> KeptTrend:
+        held = {each.name: getattr(trend, each.name) for each in fields(trend)}
+        reason = (
+            held["divergence"].reason if not isinstance(trend.divergence, DivergingTrend) else ""
+        )
+        return cls(
+            **held | {"no_divergence": reason, "divergence": None if reason else trend.divergence}
+        )
+
+    @property
+    def trend(self) -> SystemTrend:
+        held = {each.name: getattr(self, each.name) for each in fields(SystemTrend)}
+        return SystemTrend(
+            **held | {"divergence": self.divergence or Unavailable(self.no_divergence)}
+        )
+
+
 class Trends(Displayed, tuple[SystemTrend, ...]):  # as other results: no fields
     """The trend of each agent; prints as its screen."""
 
@@ -251,6 +286,11 @@ class _Snapshot:
         weights = None if weight is None else np.array(weight)
         return Evidence.of_passes(tuple(self.counts), *self.arrays(), weights)
 
+    def known(self, system: str, errors: ErrorPolicy) -> AgentNumbers | None:
+        """The numbers of the run alone, if they are those of this point of the history."""
+        alone = errors == "fail" and not self.weights and self.counts.keys() == self.fresh.keys()
+        return self.run.numbers.get(system) if alone else None
+
 
 def _system_trend(
     name: str,
@@ -264,10 +304,11 @@ def _system_trend(
     snapshots = _snapshots(name, history, errors)
     chosen = _usual_k(snapshots) if k is None else k
     names = ("pass^1",) if chosen == 1 else (f"pass^{chosen}", f"pass@{chosen}")
-    points = [_point(name, snapshot, names, chosen, confidence) for snapshot in snapshots]
-    series = {metric: _task_series(snapshots, metric, chosen) for metric in names}
+    points = [_point(name, snapshot, names, chosen, confidence, errors) for snapshot in snapshots]
+    first = _task_series(snapshots, chosen)
+    series = {metric: first if metric == names[0] else first.by("pass@k") for metric in names}
     changes = {
-        metric: change_points(one, false_alarm=false_alarm, horizon=horizon, confidence=confidence)
+        metric: _changes(one, false_alarm=false_alarm, horizon=horizon, confidence=confidence)
         for metric, one in series.items()
     }
     both = [series[metric] for metric in reversed(names)]
@@ -281,7 +322,7 @@ def _system_trend(
             if len(both) == 2
             else Unavailable("pass@k and pass^k are the same number with one trial of a task")
         ),
-        turns=_turns(snapshots),
+        turns=_turns(name, snapshots, errors),
         moved=_moved(snapshots, changes[names[0]].points),
         runs_to_show=None
         if changes[names[0]].points
@@ -328,7 +369,12 @@ def _snapshots(name: str, history: Sequence[CountedRun], errors: ErrorPolicy) ->
 
 
 def _point(
-    system: str, snapshot: _Snapshot, names: Sequence[str], k: int, confidence: float
+    system: str,
+    snapshot: _Snapshot,
+    names: Sequence[str],
+    k: int,
+    confidence: float,
+    errors: ErrorPolicy,
 ) -> TrendPoint:
     """The rates in one run.
 
@@ -336,20 +382,25 @@ def _point(
     are of another day, of which less is known.
     """
     run = snapshot.run
-    measured = measure_metrics(
-        snapshot.evidence,
-        (k,),
-        confidence=confidence,
-        groupings=run.groupings.get(system, ()),
-        this_suite_only=True,
-    )
+    known = snapshot.known(system, errors)
     metrics: dict[str, Estimate] = {}
-    for name in names:
-        estimate = measured[name].this_suite
-        if isinstance(estimate, Unavailable):
-            rule = f"must be possible at every run; at {run.label}: {estimate.reason}"
-            raise ArgumentError("k", rule, k)
-        metrics[name] = estimate
+    if known is not None and known.k == k and confidence == CONFIDENCE:
+        both = zip(names, (known.estimate, known.pass_at), strict=False)
+        metrics = {name: estimate for name, estimate in both if estimate is not None}
+    if len(metrics) < len(names):
+        measured = measure_metrics(
+            snapshot.evidence,
+            (k,),
+            confidence=confidence,
+            groupings=run.groupings.get(system, ()),
+            this_suite_only=True,
+        )
+        for name in names:
+            estimate = measured[name].this_suite
+            if isinstance(estimate, Unavailable):
+                rule = f"must be possible at every run; at {run.label}: {estimate.reason}"
+                raise ArgumentError("k", rule, k)
+            metrics[name] = estimate
     labels = run.labels.get(system)
     found = {
         f"pass^{one}": labels.number(one, THIS_SUITE, confidence)
@@ -369,14 +420,25 @@ def _point(
     )
 
 
-def _task_series(snapshots: Sequence[_Snapshot], metric: str, k: int) -> TaskSeries:
+_changes = lru_cache(maxsize=4)(change_points)
+"""The verdict on a run and its trend ask for the same changes."""
+
+
+@lru_cache(maxsize=2)
+def _one_series(shape: tuple[int, ...], runs: bytes, passes: bytes, k: int) -> TaskSeries:
+    """One object for equal counts, with what it found out already."""
+    n, c = (np.frombuffer(part, dtype=np.int64).reshape(shape) for part in (runs, passes))
+    return TaskSeries(n, c, k=k)
+
+
+def _task_series(snapshots: Sequence[_Snapshot], k: int) -> TaskSeries:
     """What was run each time, and only that: counts carried forward are no new evidence."""
     place = {task: i for i, task in enumerate(snapshots[-1].counts)}
     counts = np.zeros((2, len(snapshots), len(place)), dtype=np.int64)
     for row, snapshot in enumerate(snapshots):
         for task, pair in snapshot.fresh.items():
             counts[:, row, place[task]] = pair
-    return TaskSeries(counts[0], counts[1], k=k, metric="pass^k" if "^" in metric else "pass@k")
+    return _one_series(counts.shape[1:], counts[0].tobytes(), counts[1].tobytes(), k)
 
 
 def _moved(
@@ -422,13 +484,20 @@ def _pooled(snapshots: Sequence[_Snapshot]) -> dict[str, tuple[int, int]]:
     return pooled
 
 
-def _turns(snapshots: Sequence[_Snapshot]) -> tuple[LabelChange, ...]:
+def _turns(
+    system: str, snapshots: Sequence[_Snapshot], errors: ErrorPolicy
+) -> tuple[LabelChange, ...]:
     """Label changes, looking past runs in which a task was undecided."""
     last: dict[str, str] = {}
     turns = []
     for snapshot in snapshots:
-        n, c = snapshot.arrays()
-        for task, label in zip(snapshot.counts, label_tasks(n, c).labels.tolist(), strict=True):
+        known = snapshot.known(system, errors)
+        if known is not None and known.labels:
+            labels = dict(zip(snapshot.fresh, map(_LABELS.__getitem__, known.labels), strict=True))
+        else:
+            found = label_tasks(*snapshot.arrays()).labels.tolist()
+            labels = dict(zip(snapshot.counts, found, strict=True))
+        for task, label in labels.items():
             if label == UNDECIDED or task not in snapshot.fresh:
                 continue
             before = last.get(task, label)
@@ -619,7 +688,8 @@ class RunVerdict:
 class AgentNumbers:
     """One agent in one run: its counts, the number of its headline, and pass^1, pass^2, ....
 
-    Where that number cannot be known, `estimate` is None and `reason` says why.
+    Where that number cannot be known, `estimate` is None and `reason` says why. `pass_at` is pass@k
+    of the same k, and `labels` has the first letter of each task's label.
     """
 
     system: str
@@ -629,6 +699,8 @@ class AgentNumbers:
     estimate: Estimate | None
     reason: str = ""
     levels: tuple[float | None, ...] = ()
+    pass_at: Estimate | None = None
+    labels: str = ""
 
     @property
     def headline(self) -> HeadlineNumber:
@@ -638,16 +710,29 @@ class AgentNumbers:
 
 def agent_numbers(tally: Tally, groupings: Sequence[RunGroups] = ()) -> AgentNumbers:
     """The numbers of one agent in one run, from its counts."""
-    headline = headline_number(tally, groupings=groupings)
-    number = headline.number
-    return AgentNumbers(
+    evidence = count_evidence(tally, "fail")
+    k = int(evidence.runs.min(initial=HEADLINE_K)) if evidence.tasks else 1
+    numbers = AgentNumbers(
         system=tally.system,
         tasks=len(tally.tasks),
         trials=tally.trials,
-        k=headline.k,
+        k=k,
+        estimate=None,
+        levels=tuple(mean_pass_hat(tally, one) for one in range(1, HEADLINE_K + 1)),
+    )
+    if not evidence.tasks:
+        return replace(numbers, reason="no task has a trial")
+    metrics = measure_metrics(
+        evidence, (k,), confidence=CONFIDENCE, groupings=groupings, this_suite_only=True
+    )
+    number, pass_at = (metrics[f"pass{sign}{k}"].this_suite for sign in "^@")
+    found = label_tasks(evidence.runs, evidence.passes).labels.tolist()
+    return replace(
+        numbers,
         estimate=None if isinstance(number, Unavailable) else number,
         reason=number.reason if isinstance(number, Unavailable) else "",
-        levels=tuple(mean_pass_hat(tally, k) for k in range(1, HEADLINE_K + 1)),
+        pass_at=None if isinstance(pass_at, Unavailable) else pass_at,
+        labels="".join(label[0] for label in found),
     )
 
 
@@ -681,8 +766,10 @@ def _judged(
         return AgentVerdict(
             system=name, k=k, movement="first", runs_before=0, value=value, alone=alone
         )
-    series = _task_series(snapshots, f"pass^{k}", k)
-    changes = change_points(series, false_alarm=FALSE_ALARM, horizon=HORIZON).points
+    series = _task_series(snapshots, k)
+    changes = _changes(
+        series, false_alarm=FALSE_ALARM, horizon=HORIZON, confidence=CONFIDENCE
+    ).points
     start, newest = _stretch(changes), len(snapshots) - 1
     taken = [i for i, snapshot in enumerate(snapshots) if snapshot.run.key in accepted]
     steady = AgentVerdict(
