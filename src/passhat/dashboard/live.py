@@ -243,7 +243,8 @@ async def follow(reports: ReportCache, run: Run) -> AsyncIterator[str]:
 
 def ending(reports: ReportCache, history: History, run: Run) -> str:
     """The top of the page of a run that has ended: its verdict, as its own page says it."""
-    run = history.find_run(run.key)
+    if run.status == RUNNING:  # as it was when the page was opened
+        run = history.find_run(run.key)
     answer, said = f"{capitalised(run.status)} without a trial.", None
     chip: StatusLabel | None = None
     if run.trials:
@@ -271,8 +272,11 @@ def progress_of(history: History, run: Run) -> StoredProgress:
 def watching(history: History, run: Run) -> PageState:
     """A watch that knows how the rates of a run got where they are."""
     expected = PlannedRun.of(run)
-    numbers = watched_numbers(expected.gates, whole_scores=not has_partial_scores(history, run))
-    tags = tags_of_tasks(history, run)
+    # Both look at every trial: they are asked only for gates that need them.
+    on_scores = any("mean_score" in gate.require for gate in expected.gates)
+    partial = on_scores and has_partial_scores(history, run)
+    numbers = watched_numbers(expected.gates, whole_scores=not partial)
+    tags = tags_of_tasks(history, run) if any(number.tags for number in numbers) else {}
     watch = PageState(
         expected=expected,
         funnels=[Funnel(number, tags=tags) for number in numbers],

@@ -82,6 +82,7 @@ class TaskProgress:
     failed: int
     errored: int
     runs: str
+    cost: float | None = None
 
 
 class EndedTrial(NamedTuple):
@@ -305,24 +306,25 @@ def task_in_runs(
 
 def read_progress(history: History, run: Run) -> StoredProgress:
     """The progress of a run at this moment."""
-    status, launched, cost = history.database.execute(
-        "SELECT status, (SELECT count(*) FROM tickets WHERE run = runs.id), "
-        "(SELECT sum(cost) FROM trials WHERE run = runs.id) FROM runs WHERE id = ?",
+    status, launched = history.database.execute(
+        "SELECT status, (SELECT count(*) FROM tickets WHERE run = runs.id) FROM runs WHERE id = ?",
         (run.id,),
-    ).fetchone() or ("deleted", 0, None)
+    ).fetchone() or ("deleted", 0)
     rows = history.database.execute(
         f"""
-        SELECT s.text, t.text, passed, failed, errored, runs FROM (
+        SELECT s.text, t.text, passed, failed, errored, runs, cost FROM (
           SELECT system, task, count(*) FILTER (WHERE outcome = 1) AS passed,
             count(*) FILTER (WHERE outcome = 0) AS failed,
             count(*) FILTER (WHERE outcome = 2) AS errored,
-            {history.database.joined}(trial || ':' || outcome, ' ') AS runs
+            {history.database.joined}(trial || ':' || outcome, ' ') AS runs, sum(cost) AS cost
           FROM trials WHERE run = ? GROUP BY system, task) x
         JOIN names s ON s.id = x.system JOIN names t ON t.id = x.task
         """,  # noqa: S608  our own names
         (run.id,),
     )
     tasks = _records(TaskProgress, rows)
+    costs = [task.cost for task in tasks if task.cost is not None]
+    cost = sum(costs) if costs else None
     done = sum(task.passed + task.failed + task.errored for task in tasks)
     return StoredProgress(status=status, launched=max(launched, done), tasks=tasks, cost=cost)
 

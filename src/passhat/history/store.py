@@ -641,17 +641,26 @@ class History:
     def _select_runs(self, where: str, values: Mapping[str, Any]) -> list[Run]:
         cursor = self.database.execute(
             f"""
+            WITH chosen AS (
+              SELECT * FROM runs WHERE {where} ORDER BY started DESC, id DESC LIMIT :limit
+            ), of_tasks AS (
+              SELECT run, system, task, count(*) AS trials,
+                count(*) FILTER (WHERE outcome = 1) AS passed,
+                count(*) FILTER (WHERE outcome = 2) AS errored
+              FROM trials WHERE run IN (SELECT id FROM chosen) GROUP BY run, system, task
+            ), counted AS (
+              SELECT run, CAST(sum(trials) AS BIGINT) AS trials,
+                CAST(sum(passed) AS BIGINT) AS passed, CAST(sum(errored) AS BIGINT) AS errored,
+                count(DISTINCT system) AS systems, count(DISTINCT task) AS tasks,
+                avg(CAST(passed AS DOUBLE PRECISION) / trials) AS pass_rate
+              FROM of_tasks GROUP BY run
+            )
             SELECT r.*,
               (SELECT {self.database.joined}(name, :separator) FROM tags WHERE run = r.id) AS tags,
-              (SELECT count(*) FROM trials WHERE run = r.id) AS trials,
-              (SELECT count(*) FROM trials WHERE run = r.id AND outcome = 1) AS passed,
-              (SELECT count(*) FROM trials WHERE run = r.id AND outcome = 2) AS errored,
-              (SELECT count(DISTINCT system) FROM trials WHERE run = r.id) AS systems,
-              (SELECT count(DISTINCT task) FROM trials WHERE run = r.id) AS tasks,
-              (SELECT avg(rate) FROM (
-                SELECT avg(CAST(outcome = 1 AS INTEGER) * CAST(1 AS DOUBLE PRECISION)) AS rate
-                FROM trials WHERE run = r.id GROUP BY system, task) AS of_tasks) AS pass_rate
-            FROM (SELECT * FROM runs WHERE {where} ORDER BY started DESC, id DESC LIMIT :limit) r
+              coalesce(c.trials, 0) AS trials, coalesce(c.passed, 0) AS passed,
+              coalesce(c.errored, 0) AS errored, coalesce(c.systems, 0) AS systems,
+              coalesce(c.tasks, 0) AS tasks, c.pass_rate
+            FROM chosen r LEFT JOIN counted c ON c.run = r.id ORDER BY r.started DESC, r.id DESC
             """,  # noqa: S608  `where` is one of our own texts
             {**values, "separator": SEPARATOR},
         )
