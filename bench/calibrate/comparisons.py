@@ -277,14 +277,14 @@ _WORLDS: dict[str, tuple[Callable[[np.random.Generator, int], Rates], int, int, 
     "equal, Beta(0.3, 0.2)": (_alike(0.3, 0.2), 20, 8, 8),
     "equal, Beta(97, 3)": (_alike(97, 3), 45, 5, 5),
     "equal, Beta(3, 2), 4 against 16 runs": (_alike(3, 2), 12, 4, 16),
-    "equal means, 5 % broken": (_broken(0.05, made_up=True), 30, 8, 8),
-    "equal means, 10 % broken": (_broken(0.1, made_up=True), 60, 4, 4),
+    "equal means, 5% broken": (_broken(0.05, made_up=True), 30, 8, 8),
+    "equal means, 10% broken": (_broken(0.1, made_up=True), 60, 4, 4),
     "0.5 logits": (_shifted(0.5), 30, 8, 8),
     "0.5 logits, many tasks": (_shifted(0.5), 100, 4, 4),
     "0.8 logits, few tasks": (_shifted(0.8), 12, 8, 8),
-    "10 % broken": (_broken(0.1), 60, 4, 4),
-    "equal means, 10 % broken, few tasks": (_broken(0.1, made_up=True), 12, 8, 8),
-    "equal means, 20 % broken, few tasks": (_broken(0.2, made_up=True), 12, 8, 8),
+    "10% broken": (_broken(0.1), 60, 4, 4),
+    "equal means, 10% broken, few tasks": (_broken(0.1, made_up=True), 12, 8, 8),
+    "equal means, 20% broken, few tasks": (_broken(0.2, made_up=True), 12, 8, 8),
 }
 
 
@@ -312,10 +312,10 @@ def _beside_t(repetitions: int) -> Table:
         title="Two systems: beside paired t, for tasks like these",
         header=("b beside a", "tasks x runs", "called", "covers", "t calls", "t covers"),
         rows=rows,
-        finding="How often a difference is called at 95 %, and how often the interval holds the "
+        finding="How often a difference is called at 95%, and how often the interval holds the "
         "true one. Where t is valid the calls are within 0.03 of its own from 20 tasks on, and "
         "0.07 below with 12; where one side breaks rare tasks, t calls equal systems different, "
-        "and of 12 tasks of which one in five is broken neither method keeps 5 %.",
+        "and of 12 tasks of which one in five is broken neither method keeps 5%.",
         repetitions=repetitions,
         seed=SEED + 8,
     )

@@ -57,8 +57,8 @@ def alarms(repetitions: int) -> Table:
     calm = max(float(row[-1]) for row in rows if row[0].startswith("calm"))
     header = ("runs", "tasks x runs", "rounds", "drift", "burst", "any")
     finding = (
-        "How often Cochran's Q over rounds (level 0.4 %), a line over them (0.3 %) and "
-        "bursts of failures in start order (0.3 %) say that runs were not independent. Stated: 1 % "
+        "How often Cochran's Q over rounds (level 0.4%), a line over them (0.3%) and "
+        "bursts of failures in start order (0.3%) say that runs were not independent. Stated: 1% "
         f"over all three where they are; worst here {calm:.3f}."
     )
     return Table(
@@ -74,7 +74,7 @@ def coverage(repetitions: int) -> Table:
         ("calm", 45, 8, 0.0, 0.0),
         ("rounds move, sd 0.3 logit", 45, 8, 0.3, 0.0),
         ("rounds move, sd 0.3 logit", 150, 8, 0.3, 0.0),
-        ("10 % of rounds fail", 45, 8, 0.0, 0.1),
+        ("10% of rounds fail", 45, 8, 0.0, 0.1),
     ):
         held = np.array(
             [_covered(rng, size, runs, spread, outage) for _ in range(repetitions)]
@@ -82,7 +82,7 @@ def coverage(repetitions: int) -> Table:
         rows.append((name, f"{size} x {runs}", *(f"{share:.3f}" for share in held)))
     header = ("runs", "tasks x runs", "this suite", "included", "tasks like these", "included")
     finding = (
-        "Coverage of the long-run pass rate at 95 %, as if runs were independent, and as "
+        "Coverage of the long-run pass rate at 95%, as if runs were independent, and as "
         "printed: where a disturbance was seen, with the spread between rounds. An outage that no "
         "round shows cannot be found: no interval includes what is not in the data."
     )
@@ -94,9 +94,9 @@ def tasks(repetitions: int) -> Table:
     rng = np.random.default_rng(SEED)
     rows = []
     for name, size, runs, changed, old, new in (
-        ("20 % fall from 0.95 to 0.5", 45, 8, 9, 0.95, 0.5),
-        ("20 % fall from 0.95 to 0.5", 150, 8, 30, 0.95, 0.5),
-        ("20 % fall from 0.95 to 0.5", 150, 12, 30, 0.95, 0.5),
+        ("20% fall from 0.95 to 0.5", 45, 8, 9, 0.95, 0.5),
+        ("20% fall from 0.95 to 0.5", 150, 8, 30, 0.95, 0.5),
+        ("20% fall from 0.95 to 0.5", 150, 12, 30, 0.95, 0.5),
         ("one falls from 0.97 to 0.1", 45, 5, 1, 0.97, 0.1),
         ("one falls from 0.97 to 0.1", 150, 8, 1, 0.97, 0.1),
         ("none changes", 150, 8, 0, 0.7, 0.7),
@@ -142,7 +142,7 @@ def days(repetitions: int) -> Table:
         )
     header = ("sd between days, logit", "any alarm", "median delay", "found within 3")
     finding = (
-        "45 tasks, 4 runs each at every point. Any alarm over 100 calm points (stated: 5 %), and "
+        "45 tasks, 4 runs each at every point. Any alarm over 100 calm points (stated: 5%), and "
         "how many points after a drop of one logit at point 30 it is found, without the histories "
         "that had an alarm before. The p-values of the pass rate are from a normal law."
     )
@@ -227,10 +227,10 @@ def few_tasks(repetitions: int) -> Table:
         *("alone and in its place", "interval holds the fall"),
     )
     finding = (
-        "pass^5 of 3 tasks, 20 runs of each at every point. Calm at 0.84 (stated: 5 % over 100 "
+        "pass^5 of 3 tasks, 20 runs of each at every point. Calm at 0.84 (stated: 5% over 100 "
         "points); a fall from 0.84 to 0.28 at the fourth of seven points: how often the first one "
         "after it shows it, how often it is the only change named and in its place, and how often "
-        "its 95 % interval holds the true size (-41.6 points)."
+        "its 95% interval holds the true size (-41.6 points)."
     )
     return Table("Trends of few tasks", header, rows, finding, repetitions, SEED + 1)
 

@@ -48,7 +48,7 @@ def tables(*, quick: bool = False) -> list[Table]:
 
 
 def peeking_boundaries(p0: float, p1: float, runs: int) -> Boundaries:
-    """PASS once a 95 % Wilson interval lies above p0, FAIL once below p1: invalid, and popular."""
+    """PASS once a 95% Wilson interval lies above p0, FAIL once below p1: invalid, and popular."""
     fail_at, pass_at = [], []
     for n in range(1, runs + 1):
         low, high = proportion_bounds(np.arange(n + 1), n)
@@ -64,7 +64,7 @@ def _one_task(_repetitions: int) -> Table:
         "fixed, ended when arithmetic decides": TaskGate(p0=0.8, p1=0.9, design="fixed").boundaries,
         "sprt, Ville": TaskGate(p0=0.8, p1=0.9).boundaries,
         "truncated, exactly calibrated": TaskGate(p0=0.8, p1=0.9, design="truncated").boundaries,
-        "peeking at a 95 % interval (invalid)": peeking_boundaries(0.8, 0.9, fixed.runs),
+        "peeking at a 95% interval (invalid)": peeking_boundaries(0.8, 0.9, fixed.runs),
     }
     errors = (f"{fixed.wrong_pass:.3f}", f"{fixed.wrong_fail:.3f}")
     rows: list[tuple[str, ...]] = [("fixed", *errors, "0.000", *(str(fixed.runs),) * 6)]
@@ -177,7 +177,7 @@ def _designs_blind_to_tasks(means: tuple[float, ...]) -> list[tuple[str, ...]]:
     fixed = fixed_design(0.80, 0.85)
     designs = {
         "SPRT on random tasks": TaskGate(p0=0.80, p1=0.85).boundaries,
-        "peeking at a 95 % interval (invalid)": peeking_boundaries(0.80, 0.85, fixed.runs),
+        "peeking at a 95% interval (invalid)": peeking_boundaries(0.80, 0.85, fixed.runs),
     }
     errors = f"{fixed.wrong_pass:.3f}", f"{fixed.wrong_fail:.3f}"
     rows: list[tuple[str, ...]] = [("fixed", *errors, *(str(fixed.runs),) * len(means), "", "")]

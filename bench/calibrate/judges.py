@@ -36,7 +36,7 @@ SPREADS = (0.0, 0.3)
 """How much the judge's errors go with the task, as an intraclass correlation."""
 RATES = (
     Difficulty("Beta(2, 1)", beta=(2.0, 1.0)),
-    Difficulty("70 % at 0.93, 30 % at 0.2", rates=(0.93, 0.2), shares=(0.7, 0.3)),
+    Difficulty("70% at 0.93, 30% at 0.2", rates=(0.93, 0.2), shares=(0.7, 0.3)),
     Difficulty("Beta(12, 1)", beta=(12.0, 1.0)),
 )
 WHOLE = 5
@@ -83,7 +83,7 @@ def tables(*, quick: bool = False) -> list[Table]:
     worst = min(float(value.split(" / ")[0]) for value in stated)
     common = (
         "Coverage / mean width at a nominal 0.95, over three laws of pass rates alike (Beta(2, 1), "
-        "70 % at 0.93 and 30 % at 0.2, Beta(12, 1)); of judges whose errors are alike on all "
+        "70% at 0.93 and 30% at 0.2, Beta(12, 1)); of judges whose errors are alike on all "
         "tasks, or go with the task (intraclass correlation 0.3), the one that is covered less."
     )
     corrected = Table(

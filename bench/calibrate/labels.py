@@ -48,11 +48,11 @@ WORLDS: dict[str, Callable[[np.random.Generator, int], Floats]] = {
     "Beta(8, 1)": _hopeless(0, 8, 1),
     "Beta(19, 1)": _hopeless(0, 19, 1),
     "Beta(1, 9)": _hopeless(0, 1, 9),
-    "10 % never pass, Beta(30, 1)": _hopeless(0.1, 30, 1),
-    "20 % never pass, Beta(8, 1)": _hopeless(0.2, 8, 1),
-    "30 % at 0.02, 70 % at 0.98": _two(0.3, 0.02, 0.98),
-    "10 % at 0.02, 90 % at 0.94": _two(0.1, 0.02, 0.94),
-    "70 % at 1, 30 % at 0.9": _two(0.3, 0.9, 1),
+    "10% never pass, Beta(30, 1)": _hopeless(0.1, 30, 1),
+    "20% never pass, Beta(8, 1)": _hopeless(0.2, 8, 1),
+    "30% at 0.02, 70% at 0.98": _two(0.3, 0.02, 0.98),
+    "10% at 0.02, 90% at 0.94": _two(0.1, 0.02, 0.94),
+    "70% at 1, 30% at 0.9": _two(0.3, 0.9, 1),
     "half at 1, half at 0.945": _two(0.5, 0.945, 1),
     "half at 0.2, half at 0.94": _two(0.5, 0.2, 0.94),
     "all at 0.97": _two(0, 0, 0.97),
@@ -148,9 +148,9 @@ def _promises(repetitions: int) -> Table:
         finding=(
             f"{len(every):,} suites of {TASKS[0]} to {TASKS[-1]} tasks with {RUNS[0]} to "
             f"{RUNS[-1]} runs each, of every difficulty above. After the promised runs, a label "
-            f"was given to {100 * even:.0f} % of the tasks that continued just as before, to "
-            f"{100 * chance:.0f} % of those that passed by chance at the rate they had shown, and "
-            f"to {100 * true:.0f} % of those that continued at their true rate: a task that looks "
+            f"was given to {100 * even:.0f}% of the tasks that continued just as before, to "
+            f"{100 * chance:.0f}% of those that passed by chance at the rate they had shown, and "
+            f"to {100 * true:.0f}% of those that continued at their true rate: a task that looks "
             "clean after a few runs often is not. The tasks without a promise lie so near a border "
             "that 10,000 further runs would not be enough."
         ),

@@ -37,10 +37,10 @@ class SimulationModel:
 
 WORLDS = (
     SimulationModel("no outage", 0.0, 8),
-    SimulationModel("5 % of minutes of 8 runs", 0.05, 8),
-    SimulationModel("10 % of minutes of 8 runs", 0.10, 8),
-    SimulationModel("10 % of spells of 30 runs", 0.10, 30),
-    SimulationModel("10 % of minutes of 8 runs, 80 % of the runs in them", 0.10, 8, 0.8),
+    SimulationModel("5% of minutes of 8 runs", 0.05, 8),
+    SimulationModel("10% of minutes of 8 runs", 0.10, 8),
+    SimulationModel("10% of spells of 30 runs", 0.10, 30),
+    SimulationModel("10% of minutes of 8 runs, 80% of the runs in them", 0.10, 8, 0.8),
 )
 
 

@@ -87,7 +87,7 @@ def _gates(repetitions: int) -> Table:
         "power (for equivalence: two one-sided tests of equal systems), and with the power that "
         "the gate itself has where it is planned to PASS. By Wald's bound no test "
         f"can need less at the planned difference than {wald} power. One Monte Carlo standard "
-        "error of a mean is 2 %.",
+        "error of a mean is 2%.",
         repetitions=repetitions,
         seed=SEED,
     )
@@ -95,7 +95,7 @@ def _gates(repetitions: int) -> Table:
 
 _GATE_HEADER = (
     *("demand", "true difference", "PASS / FAIL", "pairs"),
-    *("over fixed, 90 %", "95 %", "equal power"),
+    *("over fixed, 90%", "95%", "equal power"),
 )
 
 
@@ -159,19 +159,19 @@ def _two_sided(repetitions: int) -> Table:
         header=(
             "true difference",
             "better / worse / equivalent",
-            "pairs over fixed, 90 %",
-            "95 %",
+            "pairs over fixed, 90%",
+            "95%",
             "over fixed of equal power",
-            "O'Brien-Fleming, 5 looks, 90 %",
-            "95 %",
+            "O'Brien-Fleming, 5 looks, 90%",
+            "95%",
         ),
         rows=rows,
         finding="ComparisonGate, alpha 0.05 two-sided, planned difference and margin 0.1, 50 "
         "tasks, looked at after every pair. Mean pairs over the fixed paired design that has this "
         "power at the planned difference; at 0.1 also over the one with the power that the gate "
         "has there, at 0 over two one-sided tests with its share of equivalent. Wald's bound at "
-        f"the planned difference is {wald} power: 0.55 is out of reach at 90 %. One Monte Carlo "
-        f"standard error of a mean is {60 / np.sqrt(repetitions):.0f} %.",
+        f"the planned difference is {wald} power: 0.55 is out of reach at 90%. One Monte Carlo "
+        f"standard error of a mean is {60 / np.sqrt(repetitions):.0f}%.",
         repetitions=repetitions,
         seed=SEED,
     )
@@ -218,7 +218,7 @@ def _best(repetitions: int) -> Table:
         finding="BestOf, difference 0.1, alpha 0.05, 50 tasks. A best one is one that no other "
         "beats by the difference; another may be called best 1 time in 20, by dropping the best "
         "and by the call together. Runs of all systems together, over those of a fixed design that "
-        "runs all four until the best of them is chosen with 95 % (Bechhofer 1954).",
+        "runs all four until the best of them is chosen with 95% (Bechhofer 1954).",
         repetitions=repetitions,
         seed=SEED,
     )

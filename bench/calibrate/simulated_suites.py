@@ -48,13 +48,13 @@ DIFFICULTIES = (
     Difficulty("Beta(8, 1)", beta=(8.0, 1.0)),
     Difficulty("Beta(0.5, 0.5)", beta=(0.5, 0.5)),
     Difficulty("Beta(4, 4)", beta=(4.0, 4.0)),
-    Difficulty("70 % at 0.95, 30 % at 0.3", rates=(0.95, 0.3), shares=(0.7, 0.3)),
+    Difficulty("70% at 0.95, 30% at 0.3", rates=(0.95, 0.3), shares=(0.7, 0.3)),
 )
 # Difficulties that no beta describes, or that a few tasks do not show.
 HARSH = (
-    Difficulty("60 % at 0.98, 40 % at 0.02", rates=(0.98, 0.02), shares=(0.6, 0.4)),
-    Difficulty("90 % at 0.99, 10 % at 0.5", rates=(0.99, 0.5), shares=(0.9, 0.1)),
-    Difficulty("85 % at 0.95, 15 % at 0.2", rates=(0.95, 0.2), shares=(0.85, 0.15)),
+    Difficulty("60% at 0.98, 40% at 0.02", rates=(0.98, 0.02), shares=(0.6, 0.4)),
+    Difficulty("90% at 0.99, 10% at 0.5", rates=(0.99, 0.5), shares=(0.9, 0.1)),
+    Difficulty("85% at 0.95, 15% at 0.2", rates=(0.95, 0.2), shares=(0.85, 0.15)),
     Difficulty("all at 0.9", rates=(0.9,), shares=(1.0,)),
 )
 

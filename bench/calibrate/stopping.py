@@ -149,7 +149,7 @@ def _pairs(repetitions: int) -> Table:
 
 
 def spread_rates(tasks: int, kind: str, k: int, truth: float) -> Floats:
-    """Rates of tasks whose mean pass^k is the truth; `sparse` has 60 % that always pass."""
+    """Rates of tasks whose mean pass^k is the truth; `sparse` has 60% that always pass."""
     z = np.array([NormalDist().inv_cdf((i + 0.5) / tasks) for i in range(tasks)])
 
     def shifted(mean: float) -> Floats:

@@ -199,7 +199,7 @@ def _in_rounds(repetitions: int) -> Table:
             "`run --until-decided` with eight trials at once, one run in five interrupted and "
             "resumed. Tasks differ (logit-normal, sd 2.5). At the threshold PASS and FAIL are "
             f"wrong, promised 0.05 each: the largest is {largest:.3f}, allowed with Monte Carlo "
-            f"error {allowed(0.05, repetitions):.3f}. In full: all N trials judged at 5 %, "
+            f"error {allowed(0.05, repetitions):.3f}. In full: all N trials judged at 5%, "
             f"{FULL_SUITES:,} suites. Trials under way at the verdict are paid for."
         ),
         repetitions=repetitions,
@@ -246,7 +246,7 @@ def _pairs_in_rounds(repetitions: int) -> Table:
         header=("suite, N", "demand, difference", *_WORDS_HEADER, "repetitions"),
         rows=rows,
         finding=(
-            "The same for pairs; the second system passes 70 % of the time. Equal systems are "
+            "The same for pairs; the second system passes 70% of the time. Equal systems are "
             "neither better nor worse, so there both verdicts of `better_than` are wrong; at "
             "-0.05 both of `no_worse_than by 0.05` are. Promised 0.05 each, allowed with Monte "
             f"Carlo error {allowed(0.05, repetitions):.3f} ({allowed(0.05, repetitions // 2):.3f} "
@@ -415,7 +415,7 @@ def _share(outcomes: Sequence[Outcome], word: str) -> float:
 
 
 def _peeking(low: float, high: float) -> tuple[str, ...]:
-    """The popular way, for comparison: stop as soon as a 95 % interval looks settled."""
+    """The popular way, for comparison: stop as soon as a 95% interval looks settled."""
     from bench.calibrate.gates import peeking_boundaries
     from passhat.stats.sequential import fixed_design
 
@@ -423,4 +423,4 @@ def _peeking(low: float, high: float) -> tuple[str, ...]:
     exact = operating_characteristics(boundaries, (low, high))
     runs = " / ".join(f"{count:.0f}" for count in exact.expected_runs)
     errors = f"{exact.pass_probability[0]:.3f}", f"{exact.fail_probability[1]:.3f}"
-    return ("peeking at a 95 % interval (invalid, exact)", *errors, runs, runs)
+    return ("peeking at a 95% interval (invalid, exact)", *errors, runs, runs)

@@ -61,7 +61,7 @@ def _false_names(repetitions: int) -> Table:
         header=("runs", "repetitions", "named anything", "share"),
         rows=rows,
         finding=(
-            f"Outcomes are luck inside each task; at most {100 * ALPHA:.0f} % may be given a "
+            f"Outcomes are luck inside each task; at most {100 * ALPHA:.0f}% may be given a "
             "cause. The real calls are the 104 runs of tau-bench airline (gpt-4o) whose tasks "
             "both passed and failed, with outcomes shuffled inside the tasks."
         ),
@@ -122,7 +122,7 @@ def _shared_causes(repetitions: int) -> Table:
             "Six kinds of cause in turn: a call left out, a wrong value, a call too many, an error "
             "that is not handled, a call made twice, running out of turns. Half of the runs have "
             "it; a run fails with chance 0.95 with it and 0.05 without (strong), or 0.8 and 0.2 "
-            f"(medium). Right: the first property named divides {100 * RIGHT:.0f} % of the runs as "
+            f"(medium). Right: the first property named divides {100 * RIGHT:.0f}% of the runs as "
             "the cause does. Five runs of one task can never name a cause."
         ),
         repetitions=repetitions * len(SHARED_CAUSES),
@@ -170,7 +170,7 @@ def _wrong_values(repetitions: int) -> Table:
         featured = np.mean([_by_features(world, rng)[1] for world in worlds])
         rows.append((f"{tasks} x {runs}", f"{agreed:.2f}", f"{featured:.2f}"))
     return Table(
-        title="Why runs fail: each task has its own right value, wrong in 60 % of runs",
+        title="Why runs fail: each task has its own right value, wrong in 60% of runs",
         header=("tasks x runs", "agreement names the tool", "a property is right"),
         rows=rows,
         finding=(
