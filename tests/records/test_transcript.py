@@ -208,3 +208,12 @@ def test_parts_of_the_wrong_kind_are_left_out_or_written_as_json():
 def test_two_turns_that_differ_in_an_id_alone_are_equal():
     assert Call(name="add", id="1") == Call(name="add", id="2")
     assert Turn(role="tool", text="3", call_id="1") == Turn(role="tool", text="3", call_id="2")
+
+
+@given(wanted=st.text(), found=st.text(), between=st.sampled_from(["", ", got ", "', got '"]))
+def test_what_was_expected_and_what_was_found_are_told_apart_whatever_they_say(
+    wanted, found, between
+):
+    wanted, found = f"{wanted}{between}{found}", f"{found}{between}{wanted}"
+    check = Check(target="answer", message=f"expected to be {wanted!r}, got {found!r}")
+    assert check.compared == (f"to be {wanted!r}", repr(found))

@@ -441,6 +441,8 @@ def test_exit_codes_decide_where_nothing_is_expected_too(trial_of):
 
 
 AGENT_CLASSES = """\
+import os, random, time
+
 class Callable:
     def __call__(self, prompt):
         return prompt == "2 + 2?"
@@ -477,6 +479,7 @@ class Counter:
         self.asked = []
         Counter.made += 1
     def run(self, prompt, history):
+        time.sleep(0.03 * random.random())  # so that workers take turns
         self.asked.append(prompt)
         return {"passed": len(self.asked) == len(history) // 2 + 1, "answer": str(Counter.made)}
     __call__ = run
@@ -519,7 +522,7 @@ def test_a_class_of_the_user_works_or_is_refused_before_anything_runs(tmp_path):
         assert re.search(why, lacks_function(system) or ""), name
 
 
-@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("workers", [0, 1, 3])
 @pytest.mark.parametrize("steps", [0, 3])
 @pytest.mark.parametrize("name", ["Counter", "Counter.run"])
 def test_an_instance_of_a_class_lasts_for_one_trial_and_its_conversation(
@@ -535,6 +538,23 @@ def test_an_instance_of_a_class_lasts_for_one_trial_and_its_conversation(
     assert [trial.outcome for trial in trials] == [Outcome.PASSED] * 5
     if not workers:
         assert sys.modules[module].Counter.made == 1 + 5  # one of them is `shared`
+
+
+def test_a_conversation_whose_worker_died_is_an_error_and_never_begins_again_in_silence(tmp_path):
+    (tmp_path / "mortal.py").write_text(
+        AGENT_CLASSES + "class Mortal(Counter):\n"
+        "    def __call__(self, prompt, history, trial):\n"
+        "        if trial == 1 and prompt == 'say 1':\n            os._exit(3)\n"
+        "        return self.run(prompt, history)\n"
+    )
+    system = PythonSystem(name="a", function="mortal:Mortal", search=tmp_path, workers=1)
+    said = tuple(Step(name=f"s{i}", prompt=f"say {i}") for i in range(3))
+    task = Task(name="t", prompt="", steps=said)
+    pairing = Pairing(system=system, task=task, runs=2, label="t")
+    suite = Suite(name="s", pairings=(pairing,), concurrency=2, retries=0)
+    outcomes = {trial.outcome for trial in run_trials(suite).trials}
+    assert Outcome.FAILED not in outcomes  # one that lost its memory would have failed
+    assert Outcome.ERRORED in outcomes
 
 
 def test_an_instance_that_is_named_is_shared_by_all_trials(tmp_path):

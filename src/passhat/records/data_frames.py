@@ -342,6 +342,7 @@ def pooled_notes(
     if len(sizes) < _FEWEST_CROSSED or len(sizes) == len(group):
         return {}
     notes: dict[str, str] = {}
+    rounds: NDArray[np.int64] | None = None
     for column, texts in levels.items():
         values = list(dict.fromkeys(texts.values()))
         place = {cell: values.index(text) for cell, text in texts.items()}
@@ -349,7 +350,8 @@ def pooled_notes(
         cells = np.bincount(group * len(values) + level, minlength=len(sizes) * len(values))
         if not _is_crossed(values, cells.reshape(-1, len(values))):
             continue
-        rounds = _rounds(group, repeats)
+        if rounds is None:  # they are the same for every column, and seldom asked for
+            rounds = _rounds(group, repeats)
         by_round = np.bincount(rounds * len(values) + level, minlength=sizes.max() * len(values))
         of_one = by_round.reshape(-1, len(values)).max(axis=1).sum()
         head = POOLED_ROUNDS if of_one >= _CROSSED * len(group) else POOLED

@@ -68,6 +68,12 @@ class Turn:
     images: tuple[str, ...] = ()
 
 
+_EXPECTED_AND_FOUND = re.compile(
+    r"""expected ((?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^'"])*?), got (.*)""", re.DOTALL
+)
+"""What is in quotes may say `, got ` itself."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """The result of one grader; `matcher` is how it compared, if that is known.
@@ -91,6 +97,8 @@ class Check:
         """
         if self.expected or self.found or not self.message.startswith("expected "):
             return self.expected, self.found
+        if both := _EXPECTED_AND_FOUND.fullmatch(self.message):
+            return both[1], both[2]
         wanted, got, found = self.message.removeprefix("expected ").partition(", got ")
         return (wanted, found) if got else ("", "")
 

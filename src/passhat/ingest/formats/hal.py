@@ -173,11 +173,11 @@ def _ending(said: Any) -> Ending | None:
     if not isinstance(said, Mapping):
         return None
     stated = _number(said.get("confidence"))
-    sure: dict[str, Any] = {}
+    details: dict[str, Any] = {}
     if stated is not None and 0 <= stated <= 1:
-        sure["stated_confidence"] = stated
+        details["stated_confidence"] = stated
     if isinstance(actions := said.get("action_names"), list) and actions:
-        sure |= {"tools": path_of([str(one) for one in actions]), "tool_calls": len(actions)}
+        details |= {"tools": path_of([str(one) for one in actions]), "tool_calls": len(actions)}
     if isinstance(safety := said.get("llm_safety"), Mapping) and safety.get("analyzed"):
         broken = safety.get("compliance_violations")
         words = (
@@ -187,13 +187,13 @@ def _ending(said: Any) -> Ending | None:
         )
         # As HAL does: a word that it does not know counts as medium.
         graves = [word if word in SEVERITIES else "medium" for word in words]
-        sure["tags"] = (constraint_tag(graves),)
+        details["tags"] = (constraint_tag(graves),)
     for name in _VERDICTS:
         if isinstance(said.get(name), bool):
-            return {"outcome": Outcome(said[name]), **sure}
+            return {"outcome": Outcome(said[name]), **details}
     for name in _SCORES:
         if (score := _number(said.get(name))) is not None:
-            return {"outcome": Outcome(score >= 1), "score": score, **sure}
+            return {"outcome": Outcome(score >= 1), "score": score, **details}
     return None
 
 

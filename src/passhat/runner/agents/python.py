@@ -35,27 +35,70 @@ SERVE = "from passhat.runner.agents.python import serve; serve()"
 
 
 class WorkerAgent:
-    """Gives requests to at most `workers` processes; each works on one at a time."""
+    """Gives requests to at most `workers` processes; each works on one at a time.
+
+    A process that keeps an instance for the conversation of a trial gets all that is said in it.
+    """
 
     def __init__(self, system: PythonSystem) -> None:
         self._system = system
-        self._slots = asyncio.Semaphore(system.workers)
+        self._started = 0
         self._idle: list[_Worker] = []
+        self._talking: OrderedDict[str, _Worker] = OrderedDict()
+        self._freed = asyncio.Event()
 
     async def attempt(self, request: AttemptRequest, /) -> Observation:
         offered = {**offer(request), "workdir": str(request.make_workdir())}
-        async with self._slots:
-            worker = self._idle.pop() if self._idle else await _Worker.start(self._system)
+        keeper = self._talking.pop(offered["workdir"], None) if request.history else None
+        worker = await self._take(keeper)
+        try:
+            async with asyncio.timeout(request.timeout):
+                answer = await worker.ask(offered, talks=request.said is not None)
+        except BaseException:
             try:
-                async with asyncio.timeout(request.timeout):
-                    answer = await worker.ask(offered, talks=request.said is not None)
-            except BaseException:
                 await worker.end()  # it hangs, or it died
-                raise
-            self._idle.append(worker)
+            finally:
+                self._give_back(worker)
+            raise
+        if answer.get("keeps"):
+            self._talking[offered["workdir"]] = worker
+            while len(self._talking) > _MOST_TALKING:
+                self._talking.popitem(last=False)
+        self._give_back(worker)
         if "error" in answer:
             raise RunError(answer["error"])
         return observe_value(answer["value"], about=self._system.function)
+
+    async def _take(self, keeper: _Worker | None) -> _Worker:
+        """The worker that has the conversation, or else any, once it has nothing to do."""
+        while True:
+            if keeper is not None and keeper.has_ended:
+                raise RunError(
+                    f"the worker that had this conversation with {self._system.function} ended "
+                    "with another trial"
+                )
+            if self._idle and (keeper is None or keeper in self._idle):
+                worker = keeper or self._idle[-1]
+                self._idle.remove(worker)
+                return worker
+            if keeper is None and self._started < self._system.workers:
+                break
+            self._freed.clear()
+            await self._freed.wait()
+        self._started += 1
+        try:
+            return await _Worker.start(self._system)
+        except BaseException:
+            self._started -= 1
+            self._freed.set()
+            raise
+
+    def _give_back(self, worker: _Worker) -> None:
+        if worker.has_ended:
+            self._started -= 1
+        else:
+            self._idle.append(worker)
+        self._freed.set()
 
     async def close(self) -> None:
         """End the workers."""
@@ -84,9 +127,9 @@ def serve() -> None:
             asking = asked(loaded, wanted, offered, about=function, search=folder, talks=talks)
             value = loop.run_until_complete(asking)
             report = report_of(value)
-            answer = msgspec.json.encode(
-                {"value": value if report is None else report}, enc_hook=encodable
-            )
+            keeps = talks and isinstance(loaded, TrialInstances)
+            told = {"value": value if report is None else report, "keeps": keeps}
+            answer = msgspec.json.encode(told, enc_hook=encodable)
         except PasshatError as error:
             answer = msgspec.json.encode({"error": str(error)})
         answers.write(answer + b"\n")
@@ -98,6 +141,7 @@ class _Worker:
         self._process = process
         self._about = about
         self._stderr = Tail()
+        self.has_ended = False
         assert process.stderr is not None
         self._following = asyncio.create_task(self._stderr.follow(process.stderr))
 
@@ -125,6 +169,7 @@ class _Worker:
         return msgspec.json.decode(line, type=dict[str, Any])
 
     async def end(self) -> None:
+        self.has_ended = True
         await end_group(self._process, grace=0.0)
         self._following.cancel()
         await asyncio.gather(self._following, return_exceptions=True)
