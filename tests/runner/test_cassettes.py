@@ -275,6 +275,17 @@ def test_a_damaged_cassette_is_refused(recorded, kind, message):
         replay(suite_for(suite.directory))
 
 
+@pytest.mark.parametrize("byte", [b"\xbf", b"\xff", b"\xc3", b"\xed\xa0\x80", b"\0"])
+def test_bytes_that_are_no_text_are_refused_with_their_line_wherever_they_are(recorded, byte):
+    suite, *_ = recorded
+    (path,) = (suite.directory / "cassettes").iterdir()
+    whole = path.read_bytes()
+    for place in range(1, len(whole), len(whole) // 20):
+        path.write_bytes(whole[:place] + byte + whole[place + 1 :])
+        with pytest.raises(CassetteError, match=r"agent\.jsonl"):
+            replay(suite_for(suite.directory))
+
+
 def test_no_broken_cassette_gives_other_numbers_or_an_error_that_is_not_ours(tmp_path):
     """`make mutations` breaks twenty thousand."""
     cassettes = BrokenCassettes(tmp_path)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from passhat.errors import GraderError
 from passhat.records import Expectation, Grade, Observation, TokenUsage, ToolCall
+from passhat.runner import grading
 from passhat.runner.grading import MISSING, Grading, find, grade
 from passhat.runner.matchers import number_in, same
 
@@ -324,3 +325,20 @@ def test_a_negated_check_is_named_by_what_it_demands() -> None:
     ]
     details = asyncio.run(grade(expected, SEEN)).details
     assert [detail.matcher for detail in details] == ["regex", "not regex"]
+
+
+def test_more_files_than_can_be_listed_are_an_error_and_one_of_them_is_found_by_its_name(
+    tmp_path, monkeypatch
+):
+    """A list that was cut in silence would lack what the agent did write."""
+    monkeypatch.setattr(grading, "MAX_FILES", 5)
+    for number in range(5):
+        (tmp_path / f"f{number}").write_text("done")
+    seen = Observation(files=tmp_path)
+    listed = Expectation(target="files", matcher="contains", value="f1")
+    named = Expectation(target="files.f1", matcher="contains", value="done")
+    assert asyncio.run(grade([listed, named], seen)).passed
+    (tmp_path / "f5").write_text("")
+    with pytest.raises(GraderError, match=r"left more than 5 files, .*: ask for one by its name"):
+        asyncio.run(grade([listed], seen))
+    assert asyncio.run(grade([named], seen)).passed

@@ -174,6 +174,7 @@ def test_a_program_reads_the_observation_and_stands_where_the_files_are(tmp_path
         (["sh", "-c", "echo oops >&2; exit 2"], "sh broke: exit code 2: oops"),
         (["sh", "-c", "kill -9 $$"], "sh broke: exit code -9"),
         (["no-such-program-here"], "no-such-program-here cannot be started: No such file"),
+        (["{python}", "-m", "no_such_runner"], "has no no_such_runner: install it there"),
     ],
 )
 def test_a_program_that_breaks_is_an_error(tmp_path: Path, argv: list[str], said: str) -> None:

@@ -26,6 +26,7 @@ from passhat.records import CheckResult, Expectation, Grade, Model, Observation,
 from passhat.records.suite import TARGETS
 from passhat.runner import matchers
 from passhat.runner.guarding import DecidingFiles, grader_environment, snapshot_file
+from passhat.runner.hidden_tests import missing_module
 from passhat.runner.matchers import (
     MISSING,
     VALUE_MATCHERS,
@@ -333,6 +334,8 @@ async def match_command(
     async with grading.files.put_back(folder, expectation) as planted:
         code, said = await _run(argv, observation, expectation, cwd=folder, timeout=timeout)
     told = telling_line(said)
+    if (module := missing_module(argv, code, told)) is not None:
+        raise GraderError(f"{argv[0]} has no {module}: install it there, or name one that has it")
     if planted:
         listed = ", ".join(planted[:3]) + (", ..." if len(planted) > 3 else "")
         told += f" (without what the agent wrote to {listed}: see protect and trust)"

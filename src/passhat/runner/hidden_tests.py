@@ -84,7 +84,7 @@ async def match_tests(
         )
     if "pytest" in words[:3] and ended.code in PYTEST_BROKE:
         raise GraderError(f"pytest broke: {PYTEST_BROKE[ended.code]}: {_last_line(ended)}")
-    if ended.report is None and (module := _missing_module(words, ended)):
+    if ended.report is None and (module := missing_module(words, ended.code, _last_line(ended))):
         raise GraderError(
             f"the tests could not run: {program} has no {module}: name an interpreter that has it, "
             "and let the sandbox see it with `show:`"
@@ -132,17 +132,16 @@ def _verdict(
     return 1.0, f"{plural(len(ran), 'test')} passed"
 
 
-def _missing_module(words: Sequence[str], ended: TestRun) -> str | None:
+def missing_module(words: Sequence[str], code: int, last_line: str) -> str | None:
     """The module that `python -m` was to run and did not find; None if it ran.
 
-    >>> _missing_module(["python3", "-m", "pytest"],
-    ...     TestRun(code=1, stderr="/usr/bin/python3: No module named pytest"))
+    >>> missing_module(["python3", "-m", "pytest"], 1, "/usr/bin/python3: No module named pytest")
     'pytest'
     """
-    if ended.code != 1 or "-m" not in words[:-1]:
+    if code != 1 or "-m" not in words[:-1]:
         return None
     module = words[words.index("-m") + 1]
-    said = re.fullmatch(r"\S+: No module named (\S+)", _last_line(ended))
+    said = re.fullmatch(r"\S+: No module named (\S+)", last_line)
     return module if said and said[1] == module.partition(".")[0] else None
 
 
