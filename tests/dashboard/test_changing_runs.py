@@ -13,7 +13,7 @@ from passhat.analysis.planning.simulate import simulate
 from passhat.cli import main
 from passhat.dashboard import server
 from passhat.dashboard.responses import Access, Address
-from passhat.errors import HistoryError
+from passhat.errors import HistoryError, InputError
 from passhat.history import History
 from passhat.history.runs import this_person
 from passhat.ingest import read_trials
@@ -202,6 +202,20 @@ def test_a_run_in_progress_is_neither_deleted_nor_renamed(serve_site, tmp_path):
     assert send(site, run.key, {"do": "rename", "text": "x", "was": "support"})[0] == 400
     assert send(site, run.key, {"do": "note", "text": "slow today"})[0] == 303
     assert newest(path).suite == "support"
+
+
+@pytest.mark.parametrize("change", ["delete", "rename"])
+def test_a_run_that_is_resumed_while_somebody_types_is_neither_deleted_nor_renamed(
+    tmp_path, change
+):
+    path = tmp_path / "history.db"
+    with History.open(path) as seen, History.open(path) as other:
+        run = seen.finish_run(seen.start_run("support"))
+        other.reopen_run(run)
+        with pytest.raises(InputError, match="in progress"):
+            seen.delete(run, by="ann") if change == "delete" else seen.rename(run, "x", by="ann")
+    assert newest(path).suite == "support"
+    assert log_of(path) == []
 
 
 def test_the_person_whom_a_proxy_names_is_kept_and_nobody_without_a_name_changes_anything(

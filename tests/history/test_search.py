@@ -131,6 +131,20 @@ def test_without_an_index_the_newest_transcripts_are_read(tmp_path, monkeypatch)
         assert (len(found.hits), found.left) == (2, 1)
 
 
+@pytest.mark.parametrize("asked", ["money back", "back money", "the money", "refund", "back", "!?"])
+def test_with_and_without_an_index_the_same_trials_are_found(tmp_path, monkeypatch, asked):
+    texts = [said("money back, please"), said("back to the money"), said("no refund"), said("the")]
+    with History.open(tmp_path / "history.db") as history:
+        fill(history, texts)
+        indexed = search_said(history, asked).hits
+    monkeypatch.setattr(SqliteDatabase, "_has_fts5", lambda self: False)
+    with History.open(tmp_path / "history.db") as history:
+        assert not history.database.full_text
+        assert {hit.task: hit.excerpt for hit in search_said(history, asked).hits} == {
+            hit.task: hit.excerpt for hit in indexed
+        }
+
+
 def test_the_search_box_shows_where_it_was_said_and_leads_there(address, serve_site):
     with History.open(address) as history:
         run = fill(history, [said("<b>refund</b> \x1b[31m please"), json.dumps("no")])

@@ -804,18 +804,22 @@ def _judged_values(
     """What the page of a comparison shows of its answer."""
     if isinstance(answer, Unavailable):
         return {"headline": "", "judged_parts": [], "moves": []}
-    values = page_values(answer_of(answer), DisplayOptions(every_task_follows=True))
+    values = page_values(
+        answer_of(answer), DisplayOptions(every_task_follows=True, wording=_to_type)
+    )
     if isinstance(answer, Comparison):
         links = _trial_links(history, [side for side in sides if side.chosen], answer)
         moves = task_moves(as_people_compare(answer), links)
-        # What names an argument or an option is of no use here.
-        texts = [text for text in values["decide"]["texts"] if "`" not in text]
-        values["decide"] = {**values["decide"], "texts": texts}
         return {**values, "moves": moves, "linked": True, "judged_parts": []}
     parts = values.pop("parts")
     for part in parts:
         part.right = part.words  # the steps are commands for a shell
     return {**values, "judged_parts": parts, "moves": []}
+
+
+def _to_type(text: str) -> str:
+    """A sentence that asks for an argument, which a page has none of, with the command for it."""
+    return text.replace("`margin=0.05`", "`passhat compare --margin 0.05`")
 
 
 MOST_DAYS, LONGEST_REASON = 32, 160

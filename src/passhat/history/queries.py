@@ -6,14 +6,14 @@ The full-text index of what was said is filled when a run ends.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import fields
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from passhat.dataclass import dataclass
-from passhat.errors import ArgumentError, StoreError
+from passhat.errors import StoreError
 from passhat.history.database import ALL, Row
 from passhat.history.store import TRIAL_COLUMNS, History, split_texts, trial_of_row, unpack
 from passhat.messages import short_commit
@@ -611,7 +611,7 @@ def search_said(history: History, text: str, *, limit: int = HITS) -> SaidHits:
     if not words:
         return SaidHits(hits=())
     if not history.database.full_text:
-        return _read_newest(history, text, limit)
+        return _read_newest(history, text, words, limit)
     left = _index_older(history)
     rows = history.database.find_words(words, CANDIDATES)
     return SaidHits(hits=tuple(_verified(history, rows, text, words, limit)), left=left)
@@ -621,15 +621,10 @@ def _verified(
     history: History, rows: Sequence[Row], text: str, words: Sequence[str], limit: int
 ) -> Iterator[SaidHit]:
     """Of the trials that the index names, those in which it can be shown: it may be out of date."""
-    searches = [TextSearch(text), *map(TextSearch, words)]
+    find = _finder(text, words)
     runs: dict[int, tuple[Run, int]] = {}
     for run_id, system, task, trial, outcome, body in rows:
-        kept = unpack(body)
-        found = searches[0].find(kept)
-        if found is None:
-            single = [one.find(kept) for one in searches[1:]]
-            found = single[0] if all(single) else None
-        if found is None:
+        if (found := find(unpack(body))) is None:
             continue
         if run_id not in runs:
             run = history.run_by_id(run_id)
@@ -643,6 +638,19 @@ def _verified(
         limit -= 1
         if not limit:
             return
+
+
+def _finder(text: str, words: Sequence[str]) -> Callable[[str], Excerpt | None]:
+    """Finds a text in a kept transcript: as it stands, or all of its words in any place."""
+    whole, *single = TextSearch(text), *map(TextSearch, words)
+
+    def find(kept: str) -> Excerpt | None:
+        if (found := whole.find(kept)) is not None:
+            return found
+        places = [one.find(kept) for one in single]
+        return places[0] if all(places) else None
+
+    return find
 
 
 _NOT_INDEXED = """
@@ -670,24 +678,24 @@ def _index_older(history: History) -> int:
     return left
 
 
-def _read_newest(history: History, text: str, limit: int) -> SaidHits:
+def _read_newest(history: History, text: str, words: Sequence[str], limit: int) -> SaidHits:
     """Without an index: one transcript after another, the newest first, up to a number."""
-    with suppress(ArgumentError):
-        search, hits, read = TextSearch(text), [], 0
-        for run in each_run(history):
-            first = first_trial(history, run)
-            for kept in each_transcript(history, run):
-                read += 1
-                if found := search.find(kept.text):
-                    system, task, trial = kept.key
-                    hits.append(
-                        SaidHit(
-                            run=run.key, suite=run.suite, system=system, task=task, trial=trial,
-                            place=trial - first + 1, outcome=kept.outcome, excerpt=found,
-                        )
-                    )  # fmt: skip
-                if len(hits) == limit or read == READ_WITHOUT_INDEX:
-                    row = history.database.execute("SELECT count(*) FROM transcripts").fetchone()
-                    return SaidHits(hits=tuple(hits), left=(row[0] if row else 0) - read)
-        return SaidHits(hits=tuple(hits))
-    return SaidHits(hits=())
+    find = _finder(text, words)
+    hits: list[SaidHit] = []
+    read = 0
+    for run in each_run(history):
+        first = first_trial(history, run)
+        for kept in each_transcript(history, run):
+            read += 1
+            if found := find(kept.text):
+                system, task, trial = kept.key
+                hits.append(
+                    SaidHit(
+                        run=run.key, suite=run.suite, system=system, task=task, trial=trial,
+                        place=trial - first + 1, outcome=kept.outcome, excerpt=found,
+                    )
+                )  # fmt: skip
+            if len(hits) == limit or read == READ_WITHOUT_INDEX:
+                row = history.database.execute("SELECT count(*) FROM transcripts").fetchone()
+                return SaidHits(hits=tuple(hits), left=(row[0] if row else 0) - read)
+    return SaidHits(hits=tuple(hits))

@@ -18,7 +18,7 @@ import msgspec
 from passhat import arguments
 from passhat.arguments import STORE
 from passhat.dataclass import dataclass
-from passhat.errors import ArgumentError, HistoryError, StoreError
+from passhat.errors import ArgumentError, HistoryError, InputError, StoreError
 from passhat.history.artefacts import check_artefacts, forget_contents, sealed_rows
 from passhat.history.database import ALL, Database, Duplicate, StaleStore, damaged, is_postgres
 from passhat.history.leases import with_owner
@@ -436,12 +436,22 @@ class History:
 
     @contextmanager
     def _changing(self, run: Run, by: str, action: RunAction, text: str) -> Iterator[None]:
-        """One transaction that changes a run that is still there, and says who did it."""
+        """One transaction that changes a run that is still there, and says who did it.
+
+        Nobody renames or deletes a run in progress; what is not asked `by` anybody tidies up.
+        """
         with self.writing():
             # An update that changes nothing locks the row, in both databases.
             there = self.database.execute("UPDATE runs SET key = key WHERE id = ?", (run.id,))
             if not there.rowcount:
                 raise HistoryError(f"{self.name}: run {run.key} was deleted meanwhile")
+            if by and action in ("rename", "delete"):
+                now_there = self.run_by_id(run.id)  # it may have been resumed meanwhile
+                if now_there.status == "running":
+                    raise InputError(
+                        f"run {run.key} is in progress ({now_there.owner or 'just begun'}): stop "
+                        "it first, or wait until it has ended"
+                    )
             yield
             if by:
                 self.database.execute(

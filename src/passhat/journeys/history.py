@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from passhat import arguments
 from passhat.arguments import STORE, whole_number
 from passhat.dataclass import dataclass
-from passhat.errors import ArgumentError, InputError, PasshatError, ReadError
+from passhat.errors import ArgumentError, PasshatError, ReadError
 from passhat.history import History
 from passhat.history.runs import RunAction
 from passhat.ingest.remote import (
@@ -491,11 +491,6 @@ def change_run(
 
 
 def _change(history: History, run: Run, action: RunAction, text: str, by: str) -> str:
-    if action in ("rename", "delete") and run.status == "running":
-        raise InputError(
-            f"run {run.key} is in progress ({run.owner or 'just begun'}): stop it first, or wait "
-            "until it has ended"
-        )
     match action:
         case "tag":
             history.tag(run, text, by=by)
