@@ -293,8 +293,8 @@ class Observation:
     `stop_reason` is `done`, `max_turns`, `max_tokens`, `budget`, `exit` (a command) or the model's
     own. `files` is the directory the attempt worked in; `reported` is what the system reported (the
     JSON line of a command, the body of an HTTP answer, the value of a function). `messages` is the
-    conversation as the system reported it; `error` is what went wrong by its own account, so that
-    the attempt is neither a pass nor a failure.
+    conversation, of a program as far as it reported it; `error` is what went wrong by its own
+    account, so that the attempt is neither a pass nor a failure.
     """
 
     answer: str = ""

@@ -42,12 +42,12 @@ class AnswerKind:
 
 FORMATS: Mapping[str, Format] = {
     "text": Format("text:render", "blocks", (".txt",)),
-    "json": Format("data:render_json", "data", (".json",)),
+    "json": Format("markup:render_json", "data", (".json",)),
     "markdown": Format("markup:render_markdown", "blocks", (".md", ".markdown")),
     "html": Format("html:render_html", "blocks", (".html", ".htm")),
     "fragment": Format("html:render_fragment", "blocks", (".fragment.html",)),
-    "csv": Format("data:render_csv", "rows", (".csv",)),
-    "ndjson": Format("data:render_ndjson", "rows", (".ndjson",)),
+    "csv": Format("markup:render_csv", "rows", (".csv",)),
+    "ndjson": Format("markup:render_ndjson", "rows", (".ndjson",)),
     "tex": Format("markup:render_tex", "blocks", (".tex",)),
     "junit": Format("ci:render_junit", "cases", (".xml",)),
     "ctrf": Format("ci:render_ctrf", "cases", (".ctrf.json",)),

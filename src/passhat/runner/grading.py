@@ -343,7 +343,7 @@ async def match_command(
         told += f"\n{said}"
     if code not in (0, 1):
         raise GraderError(f"{argv[0]} broke: exit code {code}: {told}")
-    return Match(float(code == 0), f"{argv[0]} exited with {code}: {told}")
+    return Match(float(code == 0), f"{Path(argv[0]).name} exited with {code}: {told}")
 
 
 TELLING = re.compile(r"FAILED \S+::|E {2,}|[\w.]*(?:Error|Exception)\b")

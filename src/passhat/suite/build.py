@@ -90,10 +90,14 @@ from passhat.suite.task_sources import (
     fill_task,
     find_clone,
     is_swe_bench,
+    is_tau2_domain,
     read_rows,
     read_skill_evals,
     read_swe_bench,
     read_task_folders,
+    read_tau2,
+    tau2_policy,
+    tau2_program,
 )
 from passhat.suite.yaml_tree import KeyPath, did_you_mean, secret
 
@@ -139,7 +143,7 @@ def build_suite(
     built = Suite(
         name=suite.name or path.stem,
         pairings=pairings,
-        servers={name: _build_server(name, s, around) for name, s in suite.servers.items()},
+        servers=_servers(suite, around),
         gates=tuple(gates),
         seed=suite.seed,
         seeds=tuple(suite.seeds),
@@ -195,6 +199,7 @@ def _pairings(suite: SuitePart, around: _Surroundings, judge: Judge | None) -> I
             raise BuildError(("systems", place, "model"), message)
     unhurried = [around.choose(entry, "timeout") is None for entry in suite.systems]
     for index, entry in enumerate(suite.tasks):
+        world = _tau2_server(entry, around)
         for task in _under_conditions(
             _tasks(("tasks", index), entry, around, judge), users, suite.factors, around
         ):
@@ -204,7 +209,8 @@ def _pairings(suite: SuitePart, around: _Surroundings, judge: Judge | None) -> I
                         _refuse_outside_workspace(("systems", place), system)
                     slow = task.workspace is not None and task.timeout is None and unhurried[place]
                     timed = replace(task, timeout=WORKSPACE_TIMEOUT) if slow else task
-                    yield _pairing(system, timed, entry, suite, several=len(systems) > 1)
+                    able = system if world is None else _given_tools(system, world, index)
+                    yield _pairing(able, timed, entry, suite, several=len(systems) > 1)
 
 
 def _under_conditions(
@@ -214,6 +220,9 @@ def _under_conditions(
     for task in tasks:
         levels: list[list[tuple[str, str, dict[str, Any]]]] = []
         if task.scenario is not None:
+            if not users:
+                message = f'nobody plays the user of "{task.name}": add users: with a model, say '
+                raise BuildError(("users",), f"{message}or python")
             levels.append([("user", user.name, {"user": user}) for user in users])
         if factors.wording and task.prompt:
             found = {
@@ -346,6 +355,8 @@ def _tasks(
         task = _task(entry, around, judge)
         if isinstance(entry, TaskPart) and entry.source is not None:
             source = around.directory / entry.source
+            if is_tau2_domain(source):
+                return _tau2_tasks(task, source, judge)[: entry.limit]
             if not source.is_dir() and not is_swe_bench(source):
                 return list(_evals_of_skill(task, source, judge))
             given = (
@@ -384,9 +395,7 @@ def _evals_of_skill(task: Task, file: Path, judge: Judge | None) -> Iterator[Tas
     if judge is None:
         raise SuiteError("evals are read by a judge: add judge: {model: ...} to the suite")
     work = task.workspace or Workspace()
-    options: dict[str, Any] = {"model": judge.model, "repeats": judge.repeats, "transcript": True}
-    if judge.panel:
-        options["panel"] = judge.panel
+    options = _judged_whole(judge)
     for one in read_skill_evals(file):
         rubrics = (Expectation(matcher="judge", value=r, options=options) for r in one.rubrics)
         yield replace(
@@ -427,6 +436,73 @@ def _given_task(task: Task, given: GivenTask) -> Task:
         solution=task.solution or given.solution,
         workspace=replace(work, limits=given.limits),
     )
+
+
+TAU2_TURNS = 100
+"""As many messages of each side as tau2-bench's limit of 200 steps."""
+
+TAU2_AGENT = """Help the user as the policy below says, and only as it says. In each turn either
+write to the user or call tools."""
+
+
+def _tau2_tasks(task: Task, folder: Path, judge: Judge | None) -> list[Task]:
+    """The tasks of a domain of tau2-bench: its own checks decide, and a judge what it asks one."""
+    policy, told, tasks = tau2_policy(folder), task.system_prompt or TAU2_AGENT, []
+    for one in read_tau2(folder):
+        if one.rubrics and judge is None:
+            raise SuiteError(
+                f"task {one.name} is also judged by a model: add judge: {{model: ...}} to the suite"
+            )
+        rubrics = [
+            Expectation(matcher="judge", value=rubric, options=_judged_whole(judge))
+            for rubric in one.rubrics
+            if judge is not None
+        ]
+        checks = Expectation(matcher="command", value=list(one.argv), options={"timeout": 120.0})
+        tasks.append(
+            replace(
+                task,
+                name=f"{task.name} {one.name}",
+                scenario=Scenario(goal=one.goal, max_turns=TAU2_TURNS),
+                system_prompt=f"{told}\n\n<policy>\n{policy}\n</policy>",
+                expect=(*task.expect, checks, *rubrics),
+                family=task.family or task.name,
+                max_turns=task.max_turns or TAU2_TURNS,
+                timeout=task.timeout or WORKSPACE_TIMEOUT,
+            )
+        )
+    return tasks
+
+
+def _tau2_server(entry: TaskPart, around: _Surroundings) -> StdioServer | None:
+    """The tools of the domain of tau2-bench that tasks are from, with a new database a trial."""
+    folder = around.directory / (entry.source or "")
+    if entry.source is None or not is_tau2_domain(folder):
+        return None
+    return StdioServer(name=f"tau2-{folder.name}", argv=tau2_program(folder, "serve"))
+
+
+def _given_tools(system: System, server: Server, index: int) -> System:
+    if isinstance(system, ModelSystem):
+        return replace(system, servers=tuple(dict.fromkeys((*system.servers, server.name))))
+    message = (
+        f"tasks of tau2-bench are for agents with model:, which are given the tools of its domain; "
+        f"{system.name} is a program. Name the agents of these tasks under systems:"
+    )
+    raise BuildError(("tasks", index, "from"), message)
+
+
+def _servers(suite: SuitePart, around: _Surroundings) -> dict[str, Server]:
+    """The servers that the suite names, and those that its tasks bring."""
+    named = {name: _build_server(name, entry, around) for name, entry in suite.servers.items()}
+    brought = (_tau2_server(entry, around) for entry in suite.tasks)
+    return named | {one.name: one for one in brought if one is not None}
+
+
+def _judged_whole(judge: Judge) -> dict[str, Any]:
+    """How a judge is asked about a whole trial: what was said, done and changed."""
+    options: dict[str, Any] = {"model": judge.model, "repeats": judge.repeats, "transcript": True}
+    return options | ({"panel": judge.panel} if judge.panel else {})
 
 
 USUAL_TESTS = "python3 -m pytest -q --junitxml={report} {tests}"

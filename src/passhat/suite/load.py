@@ -280,8 +280,8 @@ def _unknown_names(tree: Tree) -> Iterator[Problem]:
     for path, entry in entries(tree, "tasks"):
         yield from _unknown(tree, path, entry, "systems", known)
     tasks = [*entries(tree, "agents"), *entries(tree, "tasks")]
-    if any("dataset" in entry for _, entry in tasks):
-        return  # the names are known only when the rows are read
+    if any("dataset" in entry or "from" in entry for _, entry in tasks):
+        return  # the names are known only when the tasks are read
     known = [str(entry.get("name")) for _, entry in tasks]
     others = [path[1] for path, _ in users(tree)][1:]
     known += [f"{e.get('name')} [user={name}]" for _, e in tasks if "user" in e for name in others]
@@ -344,7 +344,8 @@ def _conversations(tree: Tree) -> Iterator[Problem]:
         if is_map(done) and "workspace" in entry and WORKSPACE_CHECKS & done.keys():
             message = "looks at a workspace, which is graded only when the conversation is over"
             yield tree.problem((*path, "user", "done"), message)
-    if not scenarios:
+    # Tasks of another tool may have users; what they are is known when they are read.
+    if not scenarios and not any("from" in entry for _, entry in entries(tree, "tasks")):
         for path, _ in users(tree):
             yield tree.problem(path, "talks to nobody: no task has user:")
 

@@ -637,7 +637,8 @@ class TaskPart(TaskFields):
     """Only these systems; by default all of them."""
     source: Annotated[str | None, Spelled("from")] = None
     """Tasks as other tools keep them: the evals.json of a skill (a judge reads each eval by its
-    expectations), a folder of Harbor or Terminal-Bench tasks, or SWE-bench rows as JSON Lines."""
+    expectations), a folder of Harbor or Terminal-Bench tasks, SWE-bench rows as JSON Lines, or the
+    folder of a domain of tau2-bench (its own tools, policy and checks)."""
 
     def broken_rule(self) -> str | None:
         if self.source is None:

@@ -1,4 +1,4 @@
-"""Tasks from files: evals of a skill, tasks of Harbor, Terminal-Bench and SWE-bench, and tables."""
+"""Tasks from files: evals of a skill, tasks of Harbor, SWE-bench and tau2-bench, and tables."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import itertools
 import json
 import re
 import shlex
+import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -304,6 +305,101 @@ def find_clone(repository: str, folder: Path) -> Path:
         if (place / ".git").exists() or (place / "HEAD").is_file():
             return place
     raise SuiteError(f"there is no clone of {repository} in {folder}: git clone it to {places[0]}")
+
+
+# Tasks of tau2-bench: a user with a scenario, the policy of a shop, tools and a database.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenConversation:
+    """A task of tau2-bench: what its user is told, and what a judge must find besides its checks.
+
+    The program `argv` asks tau2-bench's own checks.
+    """
+
+    name: str
+    goal: str
+    rubrics: tuple[str, ...]
+    argv: tuple[str, ...]
+
+
+def is_tau2_domain(path: Path) -> bool:
+    """Whether a folder is a domain of tau2-bench: .../data/tau2/domains/retail."""
+    return path.parent.name == "domains" and (path / "tasks.json").is_file()
+
+
+def tau2_program(folder: Path, *words: str) -> tuple[str, ...]:
+    """The command that serves or grades a domain, with the Python that tau2-bench is in."""
+    own = folder.resolve().parents[3] / ".venv" / "bin" / "python"
+    python = str(own) if own.exists() else sys.executable
+    script = Path(__file__).parents[1] / "bridges" / "tau2_bench.py"
+    # By itself: modules beside the script are called as some of Python's own.
+    return (python, "-I", str(script), words[0], str(folder.resolve()), *words[1:])
+
+
+def tau2_policy(folder: Path) -> str:
+    """What the agent must keep to in a domain of tau2-bench."""
+    if not (folder / "policy.md").is_file():
+        raise SuiteError(
+            f"{folder} has no policy.md, so {folder.name} is no domain that can be read: airline "
+            "and retail can; users of telecom have tools of their own, which users here have not, "
+            "and banking needs a search of its own. Run those with tau2-bench, and give its "
+            "results to `passhat report`"
+        )
+    return _text(folder / "policy.md", "the policy of the domain")
+
+
+def read_tau2(folder: Path) -> list[GivenConversation]:
+    """The tasks of a domain of tau2-bench; of its split `base`, where it has splits."""
+    file = folder / "tasks.json"
+    rows, splits = _json(file), folder / "split_tasks.json"
+    base = _json(splits).get("base") if splits.is_file() else None
+    if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
+        raise SuiteError(f"{file} should be a list of tasks")
+    tasks = [
+        _tau2_task(row, folder, f"{file}: task {number}")
+        for number, row in enumerate(rows, 1)
+        if base is None or row.get("id") in base
+    ]
+    if not tasks:
+        raise SuiteError(f"{file} has no tasks, or none of those that {splits.name} names as base")
+    return tasks
+
+
+def _tau2_task(row: Row, folder: Path, where: str) -> GivenConversation:
+    scenario, judged = row.get("user_scenario"), row.get("evaluation_criteria")
+    if not isinstance(scenario, Mapping) or not scenario.get("instructions") or "id" not in row:
+        raise SuiteError(
+            f"{where} has no user_scenario with instructions: what does the user want?"
+        )
+    if row.get("initial_state"):
+        raise SuiteError(
+            f"{where} begins in a state of its own, which cannot be read: run it with tau2-bench"
+        )
+    criteria: Row = judged if isinstance(judged, Mapping) else {}
+    told, persona = scenario["instructions"], scenario.get("persona")
+    parts = {"Who you are": persona} if persona else {}
+    if isinstance(told, Mapping):
+        words = {"reason_for_call": "Why you call", "known_info": "What you know"}
+        words |= {"unknown_info": "What you do not know", "task_instructions": "What to do"}
+        parts |= {words[key]: told[key] for key in words if told.get(key)}
+    else:
+        parts |= {"What to do": told}
+    name, by = str(row["id"]), criteria.get("reward_basis") or ()
+    rubrics = criteria.get("nl_assertions") or () if "NL_ASSERTION" in by else ()
+    return GivenConversation(
+        name=name,
+        goal="\n".join(f"{what}: {text}" for what, text in parts.items()),
+        rubrics=tuple(map(str, rubrics)),
+        argv=tau2_program(folder, "grade", name),
+    )
+
+
+def _json(file: Path) -> Any:
+    try:
+        return msgspec.json.decode(_text(file, "this file of tasks"))
+    except msgspec.DecodeError as error:
+        raise SuiteError(f"{file} is no JSON: {error}") from None
 
 
 # Tasks from a table: rows of a CSV, TSV or JSONL file, filled into a task.

@@ -132,6 +132,7 @@ class Conversation:
             seconds=self.seconds,
             turns=self.turns,
             stop_reason=self.stop_reason,
+            messages=tuple(transcript(self.messages)),
         )
 
     async def _own_request(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
