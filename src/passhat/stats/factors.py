@@ -7,7 +7,7 @@ two trials end differently: everybody understands it, and it is the same scale f
 
 from __future__ import annotations
 
-from math import comb, sqrt
+from math import comb, inf, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,7 @@ from passhat.arguments import CONFIDENCE, whole_number
 from passhat.dataclass import result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural
+from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, RandomSource, confidence_level, random_generator
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Number, Unavailable
 from passhat.stats.exact_tests import stratified_distribution
@@ -29,6 +30,9 @@ FEWEST_TASKS = 8
 FEWEST_LEVELS = 5
 """Levels from which on they may stand for others like them, as for seeds: below, t(levels - 1) is
 so wide that it says nothing."""
+
+SIGNIFICANT = 0.05
+"""The p-value up to which levels are said to matter."""
 
 DRAWS = 999
 """Allotments of passes to levels that the exact test draws."""
@@ -173,6 +177,28 @@ class LevelComponents:
     def error(self, *, tasks: int, levels: int, runs: int) -> float:
         """The standard error of the mean on these tasks, for levels like these (Cochran 1977)."""
         return sqrt(self.level / levels + (self.crossed + self.luck / runs) / (levels * tasks))
+
+    def best_runs(self, *, tasks: int, price: float) -> float:
+        """Trials of a task at each level that make the error least for what they cost.
+
+        `price` is what a task at one more level costs, in trials. (Cochran 1977, two stages.)
+        """
+        between = self.crossed + tasks * self.level
+        return sqrt(self.luck * price / between) if between > 0 else inf
+
+    def power(self, difference: float, *, tasks: int, levels: int, runs: int) -> float:
+        """The chance that `level_test` sees one level that is worse by `difference`, all alike.
+
+        Its first statistic has a chi-squared law of levels - 1 degrees, whose noncentrality is the
+        squared excess of the level over the variance; half of the 5% is spent on it. The spread
+        between the levels there are counts as luck: it is what the others may hide behind.
+        """
+        variance = self.luck + self.crossed + self.level
+        if variance <= 0:
+            return 1.0
+        shift = runs * tasks * difference**2 * (1 - 1 / levels) / variance
+        beyond = special.chdtri(levels - 1, SIGNIFICANT / 2)
+        return float(1 - special.chndtr(beyond, levels - 1, shift))
 
 
 def level_components(runs: ArrayLike, passes: ArrayLike) -> LevelComponents | Unavailable:

@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -262,3 +264,15 @@ def test_a_plan_says_whether_more_levels_or_more_trials_tell_more(apart, said):
     (note,) = [note for note in plan(table).notes if "levels of user" in note]
     assert said in note
     assert ("with 1 x 20 and" in note and "with 10 x 2" in note) == (apart > 0)
+    priced = " ".join(plan(table, cost_ratio=5, difference=0.1).notes)
+    best = "where a task at one more level costs as much as 5 trials, 1 at each are best"
+    assert (best in priced) == (apart > 0)
+    chances = re.search(
+        r"one level of user that is 10 points worse than the others is found with a chance of "
+        r"(\S+) with 2 levels x 10 trials, (\S+) with 4 levels x 5 trials, "
+        r"(\S+) with 10 levels x 2 trials: to find a bad level buy trials",
+        priced,
+    )
+    assert sorted(chances.groups(), reverse=True) == list(chances.groups())
+    # Nobody samples more levels of a fault, but one that is worse may be looked for.
+    assert "levels of fault" not in priced

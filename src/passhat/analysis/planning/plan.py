@@ -17,7 +17,7 @@ from passhat.analysis.reports.evidence import (
     count_evidence,
     error_policy,
 )
-from passhat.analysis.reports.factors import SIGNIFICANT, level_tables
+from passhat.analysis.reports.factors import level_tables
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.unsettled import seen_design
 from passhat.arguments import CONFIDENCE, instance, probability, whole_number
@@ -43,7 +43,13 @@ from passhat.stats.assurance import (
     with_tasks,
 )
 from passhat.stats.estimate import Estimate, Interval, Unavailable
-from passhat.stats.factors import LevelTest, level_components, level_test
+from passhat.stats.factors import (
+    SIGNIFICANT,
+    LevelComponents,
+    LevelTest,
+    level_components,
+    level_test,
+)
 from passhat.stats.multiple_testing import holm
 from passhat.stats.population_bounds import grouping
 from passhat.stats.sample_size import (
@@ -203,7 +209,7 @@ def plan(
         notes=(
             *_all_errored(tally, evidence),
             *target.notes(tasks, runs),
-            *_levels_or_trials(trials, errors),
+            *_levels_or_trials(trials, errors, difference, cost_ratio),
         ),
         assured=partial(
             assure,
@@ -228,7 +234,12 @@ _GIVEN = ("fault", "environment", "judge")
 """Factors whose levels are what they are: nobody samples more of them."""
 
 
-def _levels_or_trials(trials: Trials | Tally | None, errors: ErrorPolicy) -> Iterator[str]:
+def _levels_or_trials(
+    trials: Trials | Tally | None,
+    errors: ErrorPolicy,
+    difference: float | None,
+    price: float | None,
+) -> Iterator[str]:
     """For each factor of the trials: do more levels tell more, or more trials?"""
     if not isinstance(trials, Trials) or trials.at is None:
         return
@@ -238,24 +249,53 @@ def _levels_or_trials(trials: Trials | Tally | None, errors: ErrorPolicy) -> Ite
     known = {name: one.p_value for name, one in tests.items() if isinstance(one, LevelTest)}
     corrected = dict(zip(known, holm(list(known.values())).tolist() if known else (), strict=True))
     for name, table in tables.items():
-        if name in _GIVEN:
-            continue
         found = level_components(table.runs, table.passes)
         if isinstance(found, Unavailable):
             continue
-        if corrected.get(name, 1.0) > SIGNIFICANT:
-            yield f"levels of {short(name)} are not shown to matter: trials tell as much as levels"
-            continue
         tasks, total = len(table.runs), int(table.runs.sum(axis=1).max())
-        many = max(2, total // 2)
-        one, most = (
-            f"{100 * found.error(tasks=tasks, levels=n, runs=total // n):.1f}" for n in (1, many)
-        )
-        yield (
-            f"more levels of {short(name)} tell more than more trials: at {plural(total, 'trial')} "
-            f"of each task the error for levels like these is {one} points with 1 x {total:,} and "
-            f"{most} with {many:,} x {total // many:,}"
-        )
+        if name not in _GIVEN and corrected.get(name, 1.0) > SIGNIFICANT:
+            yield f"levels of {short(name)} are not shown to matter: trials tell as much as levels"
+        elif name not in _GIVEN:
+            yield _more_levels(name, found, tasks, total, price)
+        if difference is not None:
+            yield _power_of_levels(name, found, tasks, total, difference)
+
+
+def _more_levels(
+    name: str, found: LevelComponents, tasks: int, total: int, price: float | None
+) -> str:
+    """What more levels do for the mean over levels like these, at so many trials of each task."""
+    many = max(2, total // 2)
+    one, most = (
+        f"{100 * found.error(tasks=tasks, levels=n, runs=total // n):.1f}" for n in (1, many)
+    )
+    said = (
+        f"more levels of {short(name)} tell more than more trials: at {plural(total, 'trial')} "
+        f"of each task the error for levels like these is {one} points with 1 x {total:,} and "
+        f"{most} with {many:,} x {total // many:,}"
+    )
+    if price is None:
+        return said
+    best = max(1, round(min(found.best_runs(tasks=tasks, price=price), total)))
+    worth = f"as much as {price:g} trials"
+    return f"{said}; where a task at one more level costs {worth}, {best:,} at each are best"
+
+
+def _power_of_levels(
+    name: str, found: LevelComponents, tasks: int, total: int, difference: float
+) -> str:
+    """What finds one level that is worse: trials, at as many levels as must be looked at."""
+    sizes = sorted({n for n in (2, 4, total // 2) if 2 <= n <= total})
+    shown = [
+        f"{found.power(difference, tasks=tasks, levels=n, runs=total // n):.2f} with {n:,} levels "
+        f"x {plural(total // n, 'trial')}"
+        for n in sizes
+    ]
+    points = f"{100 * difference:g} points"
+    return (
+        f"one level of {short(name)} that is {points} worse than the others is found with a chance "
+        f"of {', '.join(shown)}: to find a bad level buy trials, not levels"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

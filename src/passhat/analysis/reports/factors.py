@@ -34,6 +34,7 @@ from passhat.stats.estimate import (
 )
 from passhat.stats.factors import (
     FEWEST_LEVELS,
+    SIGNIFICANT,
     FactorEffect,
     LevelTest,
     factor_effect,
@@ -70,8 +71,6 @@ MOST_LEVELS = 100
 
 SAMPLED = ("seed", "day", "date", "week", "hour")
 """Factors whose levels stand for others like them; those of all others are what matters."""
-
-SIGNIFICANT = 0.05
 
 # Rates nearer than this are equal but for rounding.
 _SAME_RATE = 1e-9
@@ -258,7 +257,7 @@ def _measured(name: str, table: LevelTable, options: ReportOptions) -> Factor:
         k=k,
         with_one=pass_hat_of_levels(runs, passes, k, other=False, confidence=level),
         with_others=pass_hat_of_levels(runs, passes, k, other=True, confidence=level),
-        like_these=_like_these(table, k, level),
+        like_these=levels_like_these(table, k, level),
         sampled=name.lower() in SAMPLED,
         apart=_apart(table),
     )
@@ -368,7 +367,7 @@ def worst_level(table: LevelTable, confidence: float) -> tuple[tuple[str, ...], 
     )
 
 
-def _like_these(table: LevelTable, k: int, confidence: float) -> Number:
+def levels_like_these(table: LevelTable, k: int, confidence: float) -> Number:
     """pass^k on these tasks for levels like these: the spread between levels counts."""
     whole = (table.runs >= max(k, 1)).all(axis=1)
     runs, passes = table.runs[whole], table.passes[whole]
@@ -449,14 +448,25 @@ def _suspect_wordings(trials: Trials, options: ReportOptions) -> list[str]:
                     )
                     if cells[0] and cells[2]:
                         counted.setdefault((task, table.levels[place]), []).append(cells)
-    found = {key: np.array(rows).T for key, rows in counted.items() if len(rows) > 1}
-    if not found:
-        return []
-    tests = holm([stratified_exact_test(*rows) for rows in found.values()]).tolist()
+    several = {key: np.array(rows) for key, rows in counted.items() if len(rows) > 1}
+    flags = failed_by_all(list(several.values()))
     return [
         f"{short(task)} [{_WORDING}={short(level)}]"
-        for ((task, level), (n, c, m, d)), p in zip(found.items(), tests, strict=True)
-        if p <= SIGNIFICANT and (2 * c < n).all() and (2 * d > m).all()
+        for (task, level), flagged in zip(several, flags, strict=True)
+        if flagged
+    ]
+
+
+def failed_by_all(cells: Sequence[Counts]) -> list[bool]:
+    """Of each wording whether every agent mostly fails it and mostly passes the task as it is.
+
+    A wording has a row an agent: its trials and passes so worded, and of the task as it is. By more
+    than chance, at 5% for all wordings together (exact, Holm).
+    """
+    tests = holm([stratified_exact_test(*rows.T) for rows in cells]).tolist() if cells else []
+    return [
+        bool(p <= SIGNIFICANT and (2 * c < n).all() and (2 * d > m).all())
+        for (n, c, m, d), p in zip((rows.T for rows in cells), tests, strict=True)
     ]
 
 
