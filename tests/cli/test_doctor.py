@@ -42,9 +42,9 @@ def test_every_part_gets_a_line_and_problems_say_what_to_do(suite, call):
     assert line("model gpt-5").startswith("problem")
     assert "get_weather, get_time, send_email" in line("server good")
     assert line("server bad").startswith("problem")
-    assert line("system shell").startswith("ok")
-    assert line("system gone").startswith("problem")
-    assert line("system function").startswith("problem")
+    assert line("agent shell").startswith("ok")
+    assert line("agent gone").startswith("problem")
+    assert line("agent function").startswith("problem")
     assert done.stderr == "`doctor` is now `check`\n4 problems\n"
 
 

@@ -86,6 +86,13 @@ def test_every_screen_has_the_same_sentence(store, verdict, tmp_path):
     assert verdict.sentence in words(badge.read_text())
 
 
+def test_a_trend_of_another_k_says_nothing_of_the_k_of_the_run(store, verdict):
+    asked = said(store, "trend", "suite", "--k", "2")
+    assert f"pass^{verdict.agents[0].k}" not in asked
+    assert "pass^2" in asked
+    assert "Against the" not in asked
+
+
 def test_every_page_of_the_dashboard_has_the_same_sentence(store, verdict, serve_site):
     site = serve_site(store)
     with History.open(store, read_only=True) as history:

@@ -409,6 +409,15 @@ def test_what_is_said_of_earlier_runs_and_of_columns_finds_room_on_a_screen(answ
     assert told or (moved == "steady" and re.search(r"\d notes? more: -v\n", text)), text
 
 
+@pytest.mark.parametrize("name", [name for name in HISTORY if name.startswith("trend")])
+def test_a_trend_has_room_for_what_is_said_of_its_newest_run(answers, name):
+    agents = tuple(replace(EARLIER["fell"], system=f"agent-{i}") for i in range(3))
+    verdict = RunVerdict(run="73897a73", agents=agents)
+    text = render_terminal(answers[name], TerminalStyle(width=WIDTH), verdict=verdict)
+    assert "Run 73897a73. agent-0: Against" in text
+    assert len(text.splitlines()) <= MOST_LINES, text
+
+
 @pytest.mark.parametrize("name", [name for name in BOOK if name.startswith(("run", "gate"))])
 def test_the_first_word_of_a_run_and_of_a_gate_is_the_verdict(screens, name):
     first = screens[name].split(maxsplit=1)[0]

@@ -592,6 +592,8 @@ def trend(
     Change points have a stated false-alarm rate. The trend says where pass@k rises while pass^k
     falls. With --tasks: a task is flaky if it passed and failed over the runs.
     """
+    from dataclasses import replace
+
     from passhat import journeys
     from passhat.history.database import store_words
     from passhat.journeys import Results, flaky_tasks
@@ -608,9 +610,14 @@ def trend(
         raise click.BadParameter("must be at least 2, got 1", param_hint="'--last'")
     trends = journeys.trend(suite, last=last, k=k, **chosen)
     newest = Results(paths=(trends[0].points[-1].key,), store=chosen["store"])
+    verdict = verdict_of_results(newest)
+    if verdict is not None:  # on the agents of the trend, and if it is about the same pass^k
+        ks = {one.name: one.k for one in trends}
+        agents = tuple(one for one in verdict.agents if one.k == ks.get(one.system))
+        verdict = replace(verdict, agents=agents)
     output.write(
         trends,
         store=store_words(chosen["store"]),
         narrowed=bool(chosen["only"]),
-        verdict=verdict_of_results(newest),
+        verdict=verdict,
     )

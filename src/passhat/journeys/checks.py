@@ -214,7 +214,7 @@ def _system(system: System, directory: Path) -> Iterator[Finding]:
     """Check an agent that is not a model, without running it."""
     from passhat.records import CommandSystem, HttpSystem, PythonSystem
 
-    what = f"system {system.name}"
+    what = f"agent {system.name}"
     if isinstance(system, CommandSystem):
         from passhat.runner.preflight import lacks_program
 

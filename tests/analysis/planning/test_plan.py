@@ -10,6 +10,7 @@ from passhat.analysis.planning.simulate import SimulationModel, simulate
 from passhat.analysis.reports.measure import measure
 from passhat.errors import ArgumentError
 from passhat.records import Trials
+from passhat.stats.assurance import PossibleSuites
 from passhat.stats.estimate import Interval, Unavailable
 
 
@@ -49,6 +50,18 @@ def test_the_tasks_asked_for_reach_the_target(tasks, runs):
     found = plan(tasks=tasks, runs=runs, half_width=0.04)
     enough = plan(tasks=found.chosen.tasks_needed, runs=runs, half_width=0.04)
     assert enough.chosen.tasks_like_these <= 0.04 + 1e-9
+
+
+def test_no_design_of_a_plan_is_drawn_twice(monkeypatch):
+    made, drawn = PossibleSuites.reports, []
+
+    def counted(suites, runs, **options):
+        drawn.append((suites, runs))
+        return made(suites, runs, **options)
+
+    monkeypatch.setattr(PossibleSuites, "reports", counted)
+    assert plan(tasks=40).assured.runs
+    assert len({(id(suites), runs) for suites, runs in drawn}) == len(drawn) > 2
 
 
 def test_a_budget_buys_whole_runs_of_every_task():

@@ -724,7 +724,11 @@ def assure(
                 tasks=some.tasks,
                 families=some.group.families if some.by_family and some.group else None,
                 runs_of_each=times,
-                tasks_like_these=min(now.tasks_like_these, reports(some, times).tasks_like_these),
+                # What more runs of these tasks show is a row of the table.
+                tasks_like_these=min(
+                    now.tasks_like_these,
+                    (at(times) if some is suites else reports(some, times)).tasks_like_these,
+                ),
             )
             for buys, some, times in _purchases(suites, often)
         ),

@@ -18,6 +18,7 @@ from passhat.dataclass import dataclass, replace
 from passhat.messages import listed, plural, short_day
 from passhat.records.trial import natural_key
 from passhat.reporters.answer import (
+    SCREEN_LINES,
     Answer,
     Bar,
     Block,
@@ -32,6 +33,7 @@ from passhat.reporters.answer import (
     Section,
     StatusLabel,
     Table,
+    added_remarks,
     paragraphs,
 )
 from passhat.reporters.data import JsonShape, to_json
@@ -44,7 +46,6 @@ from passhat.reporters.formatting import (
     short,
     signed_points,
     span,
-    wrap,
 )
 from passhat.reporters.next_steps import advise, only
 from passhat.stats.estimate import Estimate
@@ -132,7 +133,10 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
             command = f"passhat compare {after} {before}{agent}{options.store}"
             blocks.append(Hints((advise("What changed", command),)))
         said = headline(trends)
-        room = MOST_LINES - len(wrap(said, WIDTH)) - len(blocks) - 2  # a blank line, the header
+        earlier, _ = added_remarks(None, options)
+        around = [Headline(said), *blocks, *(replace(one, apart=False) for one in earlier)]
+        room = SCREEN_LINES - options.line_count(around) - 2  # a blank line, the header
+        room = max(room, FEWEST_RUNS + 1)
         most = len(trend.points) if len(trend.points) <= room else room - 1
         return [Headline(said), *_rows_screen(trend, min(most, MOST_RUNS)), *blocks]
 
@@ -193,8 +197,7 @@ class TrendView:
     keys: tuple[str, ...]
 
 
-MOST_LINES, WIDTH = 15, 80
-MOST_RUNS = 10
+MOST_RUNS, FEWEST_RUNS = 10, 2
 """Runs on the first screen, the newest."""
 
 _CELL = 0.05
