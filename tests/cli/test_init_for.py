@@ -174,7 +174,7 @@ def test_any_text_of_a_log_is_a_suite_that_asks_just_that(tmp_path_factory, prom
         name="log",
         agent={"name": "mine", "command": ["cat"]},
         tasks=[FirstTask(name="t" + name, prompt=secret, expect=({"contains": answer},))],
-        gate="pass^1 >= 0.5",
+        gate="pass@1 >= 0.5",
         runs=2,
     )
     file = tmp_path_factory.mktemp("suite") / "passhat.yml"

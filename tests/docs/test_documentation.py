@@ -1,6 +1,8 @@
 """What the documents say can be run: code runs, commands and their options exist, links lead on."""
 
+import ast
 import itertools
+import json
 import re
 import shlex
 import tomllib
@@ -13,6 +15,7 @@ from ruamel.yaml import YAML
 
 import passhat
 from passhat.cli import FORMERLY, main
+from passhat.reporters.wording import GLOSSARY
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
@@ -139,6 +142,64 @@ def test_pages_and_help_have_one_name_for_one_thing(page):
     """The page of commands holds the help of every one."""
     text = re.sub(r"^```.*?^```|`[^`\n]*`|\]\([^)]*\)", "", page.read_text(), flags=re.M | re.S)
     assert RETIRED.findall(text) == []
+
+
+KEPT_NAMES = {
+    "this suite",
+    "tasks like these",
+    "mean_score, this suite",
+    "mean_score, tasks like these",
+}
+"""What scopes and numbers are called in files."""
+
+BESIDE = re.compile(
+    r"\"(this suite|tasks like these)\" in files|pass\^1 is pass@1|`[^`]*`|\bsystems:"
+    r"|\b\w+_(systems|settled)\b"
+)
+"""The former word told beside today's; what is written in files."""
+
+
+NO_PROSE = re.compile(
+    r"\b(SELECT|INSERT|WHERE|FROM|JOIN|CREATE|ORDER|VALUES|CONFLICT)\b"
+    r"|^\.\w+, \.|^schema |\w=\w+\.\w|\bfeatures tools \w+"
+)
+"""Queries, and the keys of JSON objects."""
+
+
+def messages(module):
+    """The texts with several words in a module, but for docstrings, queries and lists of keys."""
+    tree = ast.parse(module.read_text(encoding="utf-8"))
+    about = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Constant) or id(node) in about:
+            continue
+        text = node.value if isinstance(node.value, str) else ""
+        if " " in text.strip() and text not in KEPT_NAMES and not NO_PROSE.search(text):
+            yield node.lineno, text
+
+
+PACKAGES = sorted(path for path in (ROOT / "src/passhat").iterdir() if path.name != "__pycache__")
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=name)
+def test_messages_have_the_words_of_the_pages(package):
+    modules = package.rglob("*.py") if package.is_dir() else [package]
+    said = {
+        f"{module.relative_to(ROOT)}:{line}": found
+        for module in modules
+        if module.suffix == ".py"
+        for line, text in messages(module)
+        if (found := RETIRED.findall(BESIDE.sub("", text)))
+    }
+    assert said == {}
+
+
+def test_meanings_in_the_glossary_and_cells_of_the_notebook_have_todays_words():
+    for word, meaning in GLOSSARY.items():
+        assert RETIRED.findall(BESIDE.sub("", meaning)) == [], word
+    cells = json.loads((ROOT / "docs/how-to/notebook.ipynb").read_text())["cells"]
+    for cell in cells:
+        assert RETIRED.findall("".join(cell["source"])) == []
 
 
 def test_the_citation_is_complete_and_of_this_version():

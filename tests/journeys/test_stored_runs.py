@@ -1,9 +1,11 @@
 """A stored run against its baseline, and by its own gates."""
 
 import pytest
+from click.testing import CliRunner
 
 import passhat
 from passhat.analysis.planning.simulate import simulate
+from passhat.cli import main
 from passhat.errors import ArgumentError, InputError
 from passhat.history import History
 from passhat.journeys import Results
@@ -130,3 +132,19 @@ def test_a_stored_gate_on_a_tag_is_judged_on_the_tasks_that_have_it(tmp_path):
         (verdict,) = judge_run(history, run)
     assert (gate.require, gate.tags) == ("pass^1 >= 0.3", ("hard",))
     assert verdict.runs == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["report latest", "why latest", "gate latest -r pass@1>=0.5", "compare latest latest",
+     "trend", "trend --tasks", "convert latest -o -.csv", "plan latest", "judge latest"],
+)  # fmt: skip
+def test_a_run_that_died_before_its_first_trial_is_named_and_has_no_answer(words, tmp_path):
+    store = tmp_path / "history.db"
+    with History.open(store) as history:
+        run = history.start_run("s")
+    done = CliRunner().invoke(main, [*words.split(), "--store", str(store)])
+    assert done.exit_code == 2, done.output
+    assert done.stdout == ""
+    way = f"no trials: none had ended when it stopped; `passhat run --resume {run.key} --store "
+    assert way in done.stderr or "no run of s has trials yet" in done.stderr, done.stderr

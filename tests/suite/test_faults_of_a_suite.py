@@ -80,7 +80,7 @@ SCENARIO = "users: {ana: {say: hi}}\nagents: [{name: a, model: o3, user: {goal: 
     [
         ("", "a suite is a mapping of keys to values, got nothing"),
         ("- a", "a suite is a mapping of keys to values, got ['a']"),
-        ("name: x", "has nothing to run: add agents, or systems and tasks"),
+        ("name: x", "has nothing to run: add agents:, or systems: and tasks:"),
         ("systems: [{name: s, model: o3}]", "needs both systems: and tasks:, or agents: alone"),
         ("agents: [{name: a, prompt: hi}]", "needs a model: write model, models or defaults.model"),
         ("agents: [{name: a, model: o3}]", "needs either prompt, steps or user"),

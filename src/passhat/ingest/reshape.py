@@ -505,7 +505,7 @@ def _from_map(value: Any) -> tuple[list[Row], str] | None:
         if any(runs is None for runs in inner.values()):
             return None
         rows = [{"system": key, **row} for key, runs in inner.items() for row in runs or ()]
-        return rows, f"{few(value)} as systems, with their tasks as keys"
+        return rows, f"{few(value)} as agents, with their tasks as keys"
     runs = _runs_by_task(value)
     return None if runs is None else (runs, "tasks as keys")
 

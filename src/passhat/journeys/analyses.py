@@ -744,6 +744,8 @@ def _read_runs(
         if not runs:
             _refuse_file(suite)
             asked = suite + (f" on branch {branch}" if branch else "")
+            if history.runs(suite=suite, branch=branch, limit=1):
+                raise HistoryError(f"{history.name}: no run of {asked} has trials yet")
             raise HistoryError(f"{history.name}: no stored run of {asked}; {_offered(history)}")
         counted = [(run, tallies_of(history, run)) for run in reversed(runs)]
         systems = dict.fromkeys(tally.system for _, tallies in counted for tally in tallies)

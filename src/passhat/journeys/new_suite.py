@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from passhat.runner.models.factory import ModelFactory
 
 AGENT_GATE = "pass^3 >= 0.8"
-GATE = "pass^1 >= 0.5"
+GATE = "pass@1 >= 0.5"
 RUNS = 10
 TOOL_RUNS = 5
 MOST_TASKS = 20

@@ -312,7 +312,13 @@ class Results:
         return None if named is None else more_runs(named.run, self.paths[0], str(self.store))
 
     def noted(self, named: NamedRun) -> NamedRun:
-        """The run that was found, after a note on why it was taken."""
+        """The run that was found, if it has trials, after a note on why it was taken."""
+        if not named.run.trials:
+            from passhat.history.database import store_words
+
+            key, store = named.run.key, store_words(self.place_of_run()[0])
+            rerun = f"`passhat run --resume {key}{store}` goes on with it"
+            raise HistoryError(f"run {key} has no trials: none had ended when it stopped; {rerun}")
         if named.note and self.on_note is not None:
             self.on_note(named.note)
         return named

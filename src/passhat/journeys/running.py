@@ -488,7 +488,7 @@ def _notes(job: RunJob, rule: StoppingRule | None, *, added: int) -> list[str]:
     late = [rule.late_sentence] if rule.late_sentence else []
     if job.extended and not added:
         runs = f"passhat run --trials {job.request.runs}"
-        late.append(f"{NOTHING_ADDED}; `{runs}` runs every task as often, settled or not")
+        late.append(f"{NOTHING_ADDED}; `{runs}` runs every task as often, decided or not")
     return late
 
 

@@ -518,13 +518,13 @@ def one_tally(argument: str, value: Trials | Tally, *, purpose: str = "") -> Tal
     >>> table = Trials.from_columns(system=["x", "y"], task=["a", "a"], passed=[True, False])
     >>> one_tally("trials", table, purpose="to profile")
     Traceback (most recent call last):
-    passhat.errors.ArgumentError: trials must hold exactly one system to profile, got ('x', 'y')
+    passhat.errors.ArgumentError: trials must hold exactly one agent to profile, got ('x', 'y')
     """
     check_trials_argument(argument, value)
     if isinstance(value, Tally):
         return value
     if len(value.systems) != 1:
-        rule = f"must hold exactly one system {purpose}".rstrip()
+        rule = f"must hold exactly one agent {purpose}".rstrip()
         raise ArgumentError(argument, rule, value.systems)
     return value.tally()
 

@@ -493,8 +493,7 @@ def noise_shape(sentence: Callable[[NoiseSources], str]) -> JsonShape:
     return JsonShape(
         "noise",
         NoiseSources,
-        "How much of the variance of the mean over tasks like these comes from runs, and from "
-        "tasks.",
+        "How much of the variance of the mean over similar tasks comes from runs, and from tasks.",
         "from_runs from_tasks from_runs_interval=interval unit twice_the_runs twice_the_tasks "
         "break_even buy sentence",
         sentence=sentence,

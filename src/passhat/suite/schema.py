@@ -558,7 +558,7 @@ class SuitePart(Part):
         if bool(self.systems) != bool(self.tasks):
             return "needs both systems: and tasks:, or agents: alone"
         if not self.agents and not self.tasks:
-            return "has nothing to run: add agents, or systems and tasks"
+            return "has nothing to run: add agents:, or systems: and tasks:"
         return None
 
 

@@ -246,9 +246,9 @@ def test_a_task_that_passes_exactly_half_of_its_runs_does_not_mostly_pass():
 
 def test_a_side_that_holds_two_systems_is_refused_by_its_name():
     both = Trials.concat([FIRST, SECOND])
-    with pytest.raises(ArgumentError, match="second must hold exactly one system, got"):
+    with pytest.raises(ArgumentError, match="second must hold exactly one agent, got"):
         compare(FIRST, both)
-    with pytest.raises(ArgumentError, match="first must hold exactly one system, got"):
+    with pytest.raises(ArgumentError, match="first must hold exactly one agent, got"):
         compare(both, FIRST)
 
 

@@ -103,5 +103,5 @@ def test_fewer_than_ten_reference_agents_are_noted(agents, notes):
 
 
 def test_only_one_system_is_profiled_at_a_time():
-    with pytest.raises(ArgumentError, match="trials must hold exactly one system to profile"):
+    with pytest.raises(ArgumentError, match="trials must hold exactly one agent to profile"):
         profile(simulate(tasks=3, runs=3, rate={"a": 0.5, "b": 0.6}), FIELD)

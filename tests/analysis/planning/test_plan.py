@@ -105,7 +105,7 @@ def test_a_limit_without_the_price_of_a_run_is_refused():
 
 
 def test_two_systems_are_no_basis_for_one_plan():
-    with pytest.raises(ArgumentError, match="must hold exactly one system to plan from"):
+    with pytest.raises(ArgumentError, match="must hold exactly one agent to plan from"):
         plan(simulate(tasks=3, runs=3, rate=[0.5, 0.6]))
 
 

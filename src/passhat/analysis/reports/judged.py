@@ -88,7 +88,7 @@ class LabelEvidence:
         shared = plural(len(self.twice), "trial")
         return Unavailable(
             f"people agree too little on the {shared} that two of them labelled (kappa "
-            f"{kappa:.2f}): settle what passes, and label these again"
+            f"{kappa:.2f}): agree on what passes, and label these again"
         )
 
     @property

@@ -20,7 +20,7 @@ from passhat.records.trial import STOPPED_BY_GATES, stopped_by_gates
 READING = Reading(
     format="passhat report",
     versions="JSON of passhat report and passhat run; events of passhat run (NDJSON)",
-    system="name of the system",
+    system="name of the agent",
     task="name of the task",
     run="order of the letters in sequence",
     outcome="P, F or E in sequence; counts if there is none",

@@ -691,7 +691,7 @@ def _scoped(
 COMPARISON = JsonShape(
     "comparison",
     Comparison,
-    "Two systems on the tasks that both ran.",
+    "Two agents on the tasks that both ran.",
     "schema verdict first second margin differences leniency seeded noise tasks only_first "
     "only_second provenance notes",
     verdict=_corrected_verdict,

@@ -441,7 +441,7 @@ _STEPS = JsonShape(
 SYSTEM = JsonShape(
     "system",
     SystemReport,
-    "Everything measured about one system; reliability@k is the suite's mean pass^k.",
+    "Everything measured about one agent; reliability@k is the suite's mean pass^k.",
     "name verdict tasks=design.tasks trials=design.trials errors=design.errors runs=design metrics "
     "variance noise seeds rounds disturbances decay task_table labels bars error_policy=errors "
     "features tools unsettled excluded factors hal levels tags steps notes",
@@ -468,7 +468,7 @@ SYSTEM = JsonShape(
 _LEADERS = JsonShape(
     "leaders",
     Leaders,
-    "The systems that may truly be first: one apart from all others, or several that are tied.",
+    "The agents that may truly be first: one apart from all others, or several that are tied.",
     "metric names values compared tasks left_out scope method confidence",
     metric=_metric,
 )

@@ -660,7 +660,7 @@ _TURN = JsonShape(
 _SYSTEM_TREND = JsonShape(
     "system_trend",
     SystemTrend,
-    "One system over history, its oldest run first.",
+    "One agent over its runs, the oldest first.",
     "name k sentences points changes diverging turns",
     sentences=sentences,
     diverging=_diverging,

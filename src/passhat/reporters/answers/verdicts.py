@@ -606,7 +606,7 @@ def _number(verdict: Verdict) -> EstimateObject | LimitsObject | UnavailableObje
 VERDICT = JsonShape(
     "verdict",
     Verdict,
-    "One gate's word on one system: the demand, the evidence, and the log.",
+    "One gate's word on one agent: the demand, the evidence, and the log.",
     "require=gate.require terms=gate system verdict=word exit_code sentence estimate evidence "
     "method alpha beta runs fixed_runs runs_saved max_runs more_runs seed errors notes tasks steps",
     estimate=_number,
