@@ -107,3 +107,17 @@ def test_check_tries_the_store_that_the_variable_names(call, suite, monkeypatch)
     assert "new.db: is made by the first run" in call("check").output
     call("run")
     assert "new.db: can be reached" in call("check").output
+
+
+def test_an_empty_database_is_ready_and_has_no_history_yet(call, suite, new_database, monkeypatch):
+    suite(SUITE)
+    monkeypatch.setenv("PASSHAT_STORE", new_database())
+    checked = call("check")
+    assert checked.exit_code == 0, checked.output
+    assert "is made by the first run" in checked.output
+    for words in (["report", "latest"], ["history"], ["trend"]):
+        refused = call(*words)
+        assert refused.exit_code == 2
+        assert "no history here yet; `passhat run` or" in refused.stderr
+    assert call("run", "-q").exit_code in (0, 1)
+    assert "can be reached" in call("check").output

@@ -225,7 +225,7 @@ def test_hidden_results_of_deepeval_are_read_once(samples, tmp_path):
 @pytest.mark.parametrize(
     ("table", "told"),
     [
-        (b"agent,case,passed,cost\nx,a,1,2\n", 'system = column "agent", task = column "case"'),
+        (b"agent,case,passed,cost\nx,a,1,2\n", 'agent = column "agent", task = column "case"'),
         (b"task,score\na,1\n", 'outcome = a "score" of 1 passes'),
         (b"task,passed,colour\na,1,red\n", "; left out: column colour"),
     ],

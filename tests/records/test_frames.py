@@ -185,9 +185,7 @@ def test_frames_records_and_files_know_the_same_names_and_words(make, tmp_path):
 
 def test_a_frame_says_which_column_it_was_read_by():
     told = how_read(Trials.from_frame(pandas.DataFrame(FRAME)).sources[0])
-    assert told.startswith(
-        'read as: data frame, system = column "agent", task = column "sample_id"'
-    )
+    assert told.startswith('read as: data frame, agent = column "agent", task = column "sample_id"')
 
 
 def test_the_id_of_a_record_is_its_task_where_nothing_better_is():

@@ -524,19 +524,21 @@ def damaged(name: str, what: object) -> HistoryError:
     )
 
 
+class NoHistoryYet(HistoryError):
+    """A store that is not there, or a database without tables: the first run makes them."""
+
+    def __init__(self, name: object) -> None:
+        start = "`passhat run` or `passhat history add` starts one"
+        super().__init__(f"{name}: no history here yet; {start}")
+
+
 class StaleStore(HistoryError):
     """A store of an older version, which has to be updated before it can be read."""
 
 
-def stale(name: str, kind: str, *, has_runs: bool) -> HistoryError:
+def stale(name: str) -> StaleStore:
     """The error for a store that has to be updated before it can be read."""
-    start = f"{name}: not a passhat history store of this version"
-    if not has_runs:
-        return HistoryError(
-            f"{name}: is {kind}, but no history of passhat (it has no trials); export "
-            "the results of another tool as CSV or JSON, and give that"
-        )
     return StaleStore(
-        f"{start} (an older store, which cannot be written from here; update it with `passhat "
-        "history vacuum` where it can be written)"
+        f"{name}: not a passhat history store of this version (an older store, which cannot be "
+        "written from here; update it with `passhat history vacuum` where it can be written)"
     )

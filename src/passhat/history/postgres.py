@@ -13,6 +13,7 @@ from passhat.history.database import (
     FOUND,
     MIGRATIONS,
     Duplicate,
+    NoHistoryYet,
     Row,
     Rows,
     Values,
@@ -201,7 +202,7 @@ class PostgresDatabase:
         version = self._version()
         refuse_newer(self.name, version)
         if version < len(MIGRATIONS):
-            raise stale(self.name, "a PostgreSQL database", has_runs=version > 0)
+            raise stale(self.name) if version else NoHistoryYet(self.name)
 
     def _version(self) -> int:
         # Not to_regclass: inside a transaction that waited for the lock it answers from a cache

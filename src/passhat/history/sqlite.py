@@ -14,6 +14,7 @@ from passhat.history.database import (
     FOUND,
     MIGRATIONS,
     Duplicate,
+    NoHistoryYet,
     Row,
     Values,
     damaged,
@@ -42,9 +43,7 @@ class SqliteDatabase:
     def open(cls, path: Path, *, read_only: bool) -> Self:
         """The file at `path`; created, or updated to the current version, unless `read_only`."""
         if read_only and not path.exists():
-            raise HistoryError(
-                f"{path}: no history here yet; `passhat run` or `passhat history add` starts one"
-            )
+            raise NoHistoryYet(path)
         try:
             if not read_only:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -218,7 +217,12 @@ class SqliteDatabase:
             row = self._connection.execute(
                 "SELECT 1 FROM sqlite_master WHERE name = 'runs'"
             ).fetchone()
-            raise stale(self.name, "an SQLite database", has_runs=row is not None)
+            if row is None:
+                raise HistoryError(
+                    f"{self.name}: is an SQLite database, but no history of passhat (it has no "
+                    "trials); export the results of another tool as CSV or JSON, and give that"
+                )
+            raise stale(self.name)
 
     def _version(self) -> int:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])

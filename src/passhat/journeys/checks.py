@@ -137,16 +137,14 @@ def _store(store: str | Path | None) -> Iterator[Finding]:
     if not named:
         return
     from passhat.history import History
-    from passhat.history.database import shown_address
-    from passhat.journeys.run_store import is_absent
+    from passhat.history.database import NoHistoryYet, shown_address
 
     shown = shown_address(named)
     what = f"store {shown}"
-    if is_absent(named):
-        yield Finding(what=what, text="is made by the first run")
-        return
     try:
         History.open(named, read_only=True).close()
+    except NoHistoryYet:
+        yield Finding(what=what, text="is made by the first run")
     except PasshatError as error:
         yield Finding(what=what, text=str(error).removeprefix(f"{shown}: "), problem=True)
     else:

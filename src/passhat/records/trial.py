@@ -193,7 +193,7 @@ def how_read(source: Source) -> str:
     named = [name for name, value in facts.items() if value == f'column "{name}"']
     if len(named) == 1:
         named = []
-    parts += [f"{name} = {value}" for name, value in facts.items() if name not in named]
+    parts += [f"{_SHOWN.get(n, n)} = {value}" for n, value in facts.items() if n not in named]
     if named:
         parts.append(
             f"with {', '.join(named[:-1])} and {named[-1]} from the columns of these names"
@@ -211,7 +211,7 @@ def how_chosen(source: Source) -> str:
     facts = dict(source.read_as)
     left_out = facts.get(LEFT_OUT, "")
     chosen = [
-        f"{name} = {value}"
+        f"{_SHOWN.get(name, name)} = {value}"
         for name, value in facts.items()
         if name == "scorer" or (value.startswith('column "') and value not in _own_columns(name))
     ]
@@ -226,7 +226,8 @@ def _own_columns(name: str) -> tuple[str, ...]:
     return (f'column "{name}"', f'column "{_OTHER_NAMES.get(name, name)}"')
 
 
-_OTHER_NAMES = {"run": "trial", "outcome": "passed"}
+_SHOWN = {"run": "trial", "system": "agent"}
+_OTHER_NAMES = {**_SHOWN, "outcome": "passed"}
 
 
 _DIGITS = re.compile("([0-9]+)")
