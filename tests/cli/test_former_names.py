@@ -194,6 +194,63 @@ def test_every_command_and_option_that_was_renamed_is_tried():
     assert options <= used
 
 
+def all_commands(group=main, before=()):
+    """Every command, former ones and those of groups too, with its words."""
+    context = click.Context(group)
+    for name in dict.fromkeys([*group.list_commands(context), *getattr(group, "formerly", ())]):
+        command = group.get_command(context, name)
+        yield (*before, name), command
+        if isinstance(command, click.Group):
+            yield from all_commands(command, (*before, name))
+
+
+EVERY = {
+    **dict(all_commands()),
+    **{(n,): main.get_command(click.Context(main), n) for n in FORMERLY},
+}
+RENAMED = {
+    f"{' '.join(words)} {former}": (command, option, former)
+    for words, command in EVERY.items()
+    for option in command.params
+    if isinstance(option, Option)
+    for former in option.formerly
+}
+
+
+@pytest.mark.parametrize("typed", RENAMED)
+def test_every_option_of_every_command_is_read_by_its_former_name(typed, capsys):
+    command, option, former = RENAMED[typed]
+    value = [] if option.is_flag else ["0.5"]
+    parser = command.make_parser(click.Context(command))
+    old, new = (parser.parse_args([name, *value])[0] for name in (former, option.flag))
+    assert old == new
+    assert option.name in old
+    command._say_new_names(click.Context(command), [former, *value])
+    assert capsys.readouterr().err == f"`{former}` is now `{option.flag}`\n"
+
+
+BECAME = {(name,): now for name, (_, now) in FORMERLY.items()} | {
+    (*words, name): now
+    for words, command in EVERY.items()
+    if isinstance(command, SectionedGroup)
+    for name, now in command.formerly.items()
+}
+
+
+@pytest.mark.parametrize("words", BECAME, ids=" ".join)
+def test_every_former_command_is_there_and_what_to_type_instead_is_too(words):
+    assert CliRunner().invoke(main, [*words, "--help"]).exit_code == 0
+    for instead in BECAME[words].split("` or `"):
+        name, *rest = instead.split()
+        command = main if name.startswith("-") else EVERY[(name,)]
+        for word in [name, *rest] if command is main else rest:
+            known = {flag for param in command.params for flag in param.opts}
+            if word.startswith("-"):
+                assert word in known, instead
+            elif word.islower():
+                command = EVERY[(name, word)]
+
+
 @pytest.mark.parametrize("name", [name for name in COLUMNS if name not in NOT_COLUMNS])
 def test_every_column_can_be_named_with_columns_as_with_its_option(name):
     report = main.get_command(click.Context(main), "report")
