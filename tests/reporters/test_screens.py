@@ -39,6 +39,7 @@ from passhat.history import History
 from passhat.journeys.checks import CostRange, RunPlan
 from passhat.records import Trials
 from passhat.records.labels import Label
+from passhat.records.ledger import Row, RunChange, RunList, RunLog
 from passhat.records.suite import ToolSelection
 from passhat.records.transcript import Call, Check, Transcript, Turn
 from passhat.records.trial import Source
@@ -215,6 +216,24 @@ def stopped(trials, *gates, begun=0, floors=0):
     return replace(answer, verdicts=seen, floors=(floor(),) * floors)
 
 
+def kept_runs(*names):
+    """Thirty runs of a history, some unfinished, with tags, commits and branches."""
+    rates = {name: 0.5 + i / 10 for i, name in enumerate(names)}
+    return RunList(
+        tuple(
+            Row(
+                run=f"{i:08x}", suite="customer-support-refunds", owner=None, dirty=bool(i % 2),
+                status="finished" if i % 3 else "stopped", started="2026-11-17T14:06:48",
+                commit="1f2e3d4c5b6a", branch="main", tags=["baseline"] * (i == 4),
+                systems=len(names), tasks=20, trials=200, passed=120, errored=0, pass_rate=0.6,
+                pass_rates=rates,
+            )
+            for i in range(30)
+        ),
+        resume="passhat run --resume 00000000",
+    )  # fmt: skip
+
+
 EARLIER = {
     "steady": AgentVerdict(system="agent", k=3, movement="steady", runs_before=9, value=0.5),
     "fell": AgentVerdict(
@@ -298,6 +317,16 @@ BOOK = {
         gates=("pass^3 >= 0.8",),
         budget={"max_cost": 5.0},
         cost=CostRange(low=0.0, high=None, how="passhat cannot see what this agent spends"),
+    ),
+    "history, 30 runs": lambda: kept_runs("agent"),
+    "history, 30 runs of 3 agents": lambda: kept_runs("agent", *LONG),
+    "history log": lambda: RunLog(
+        changes=tuple(
+            RunChange(
+                run=f"{i:08x}", at="2026-11-17T14:06:48", person="ann", action="tag", text="x"
+            )
+            for i in range(9)
+        )
     ),
     "demo": demonstrate,
     "why, calls recorded": lambda: explain(*told("calls"), shuffles=199),

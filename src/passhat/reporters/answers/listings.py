@@ -132,7 +132,7 @@ WIDE = 100
 """Columns of a terminal from which on dates have their year."""
 
 MOST_ROWS = 10
-"""Runs on the first screen."""
+"""Rows on the first screen: one a run, and one for its agents if they are several."""
 
 MOST_SYSTEMS = 5
 """Systems that are listed below a run."""
@@ -172,8 +172,10 @@ class RunListAnswer(Answer[RunList]):
         found = self.result
         if not found.runs:
             return self.blocks(options)
-        shown = found.runs[:MOST_ROWS]
-        rows = [cells for row in shown for cells in (_screen_cells(row), *_agent_cells(row))]
+        every = [[_screen_cells(row), *_agent_cells(row)] for row in found.runs[:MOST_ROWS]]
+        while sum(map(len, every)) > MOST_ROWS:  # several agents have a row of their own
+            every.pop()
+        shown, rows = found.runs[: len(every)], [cells for run in every for cells in run]
         header = ("run", "started", "suite", "commit", "branch", "trials", "pass@1", "")
         said = [i for i in range(len(header)) if i != SUITE and any(row[i] for row in rows)]
         columns = sorted({*said, SUITE})
