@@ -45,8 +45,10 @@ from passhat.runner.sandbox import Limits, View, overlay_works, require_bubblewr
 from passhat.runner.workspaces import (
     Changes,
     TrialWorkspace,
+    _import_folders,
     _pytest_settings,
     _runner_files,
+    _standard_modules,
     changes_of,
     diff,
     kept_files,
@@ -803,6 +805,46 @@ def test_a_pattern_means_what_it_means_in_a_gitignore(tmp_path):
 def test_only_what_python_starts_as_a_module_is_kept_out_of_its_place(tmp_path, command, modules):
     protected = list(_runner_files(shlex.split(command), tmp_path))
     assert protected == [f"/{name}{end}" for name in modules for end in (".py", "/")]
+
+
+FORGED = "".join(
+    f"test_{name} (hidden_tests.Hidden.test_{name}) ... ok\\n" for name in ("small", "negative")
+)
+SHADOW = (
+    "cat > subprocess.py <<'P'\nimport os, sys\n"
+    f"sys.stderr.write('{FORGED}'); sys.stderr.flush(); os._exit(0)\nP"
+)
+
+
+@isolated
+@pytest.mark.parametrize("protected", [True, False], ids=["protected", "control"])
+def test_no_module_of_the_agent_takes_the_place_of_one_of_python(folder, monkeypatch, protected):
+    """The tests import nothing of the workspace but what takes the place of `subprocess`."""
+    if not protected:
+        monkeypatch.setattr(workspaces, "_standard_modules", lambda *_: ())
+    task = Task(name="t", prompt="?", workspace=Workspace(source=folder / "calc"),
+                expect=(hidden("apart/"),))  # fmt: skip
+    came = run(folder, [agent("forges", SHADOW), agent("mends", MEND)], task=task)
+    assert came["forges"][0].outcome is (FAILED if protected else PASSED)
+    assert came["mends"][0].outcome is PASSED
+    flags = came["forges"][1]["workspace"]["flags"]
+    assert ("touched protected subprocess.py" in flags) is protected
+
+
+def test_only_what_would_be_imported_in_place_of_the_library_is_left_behind(tmp_path):
+    (tmp_path / "queue.py").write_text("")
+    left = ["json.py", "json.pyc", "random.cpython-311-x86_64-linux-gnu.so", "email/__init__.py",
+            "graders/shlex.py"]  # fmt: skip
+    cross = ["queue.py", "html/index.html", "email/parser.py", "src/json.py", "calc.py",
+             "json.md", "calendar.py", "code"]  # fmt: skip
+    changes = Changes(files=dict.fromkeys([*left, *cross], tmp_path / "queue.py"))
+    options = {"patch": "diff --git a/graders/a.py b/graders/a.py\n"}
+    folders = _import_folders(options, tmp_path)
+    asked = "Write calendar.py with a function that ..."
+    found = [
+        name.removeprefix("/") for name in _standard_modules(changes, tmp_path, folders, asked)
+    ]
+    assert found == left
 
 
 def test_no_change_is_written_through_a_link(tmp_path):

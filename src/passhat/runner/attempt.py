@@ -196,6 +196,8 @@ class Attempts:
         result.seen = seen
         result.error = result.error or seen.error
         if result.error is None:
+            if workspace is not None:
+                workspace.stage = "grader"
             try:
                 result.grade = await judge(
                     pairing, seen, grader, steps=result.steps, timeout=request.timeout
@@ -595,7 +597,9 @@ async def judge(
 ) -> Grade:
     """How an attempt did: by its steps, its expectations, its own score, or its choice of tool."""
     grade = _after_crash(await _grade(pairing, seen, grader, steps), pairing, seen)
-    if seen.stop_reason not in CUT_SHORT:
+    tests = (one.options for one in pairing.task.expect if one.matcher == "tests")
+    late = seen.stop_reason == "timeout" and any(one.get("grade_on_timeout") for one in tests)
+    if seen.stop_reason not in CUT_SHORT or late:
         return grade
     limit = f" of {timeout:g} s" if seen.stop_reason == "timeout" and timeout else ""
     reason = _failed_check("stop_reason", f"stopped by its {seen.stop_reason}{limit}")

@@ -169,10 +169,11 @@ class Sandbox:
     ) -> Ending:
         """Run a program until it ends or reaches a limit; a cancelled one is killed.
 
+        Raises OSError if there is no such program, and RunError if the sandbox cannot be started.
         `shown` and `writable` are further places in the sandbox, and what is there. A `gateway`
         serves a socket on its loopback: no process of ours is in there.
         """
-        cgroup = Cgroup(self._limits)
+        cgroup, killed = Cgroup(self._limits), _killed_for_want_of_memory()
         stage = self._home / f"stage-{secrets.token_hex(6)}"
         stage.mkdir()
         told = self._told(argv, view, env, stage, cgroup, {**(shown or {})}, {**(writable or {})})
@@ -210,7 +211,16 @@ class Sandbox:
         limit = watcher.result() if watcher.done() and not watcher.cancelled() else None
         limit = limit or ("memory" if cgroup.out_of_memory else None)
         if code and not has_run and limit is None:
+            # Nothing ran, so these are bubblewrap's own words.
+            if missing := re.search(r"^bwrap: execvp (.*): (.*)$", stderr.text, re.MULTILINE):
+                raise OSError(f"{missing[1]}: {missing[2]}")
             raise RunError(f"the sandbox cannot be started: {stderr.text[:300].strip()}")
+        by_kernel = _killed_for_want_of_memory() > killed
+        if limit is None and by_kernel and code in (128 + signal.SIGKILL, -signal.SIGKILL):
+            raise RunError(
+                "the machine ran out of memory and killed it, below the limit that it has: run "
+                "fewer trials at a time (`concurrency:`), or lower `memory:` of `resources:`"
+            )
         return Ending(code=code, limit=limit)
 
     def _told(
@@ -329,6 +339,12 @@ class Sandbox:
             # A folder of many files takes long to measure; then it is measured less often.
             pause = max(WATCH_SECONDS, 10 * (time.monotonic() - began))
         return None
+
+
+def _killed_for_want_of_memory() -> int:
+    """How many processes the kernel has killed since it started because memory was short."""
+    counts = (line.split() for line in _lines(Path("/proc/vmstat")))
+    return next((int(words[1]) for words in counts if words[0] == "oom_kill"), 0)
 
 
 def _received(pair: socket.socket) -> list[socket.socket]:

@@ -15,9 +15,11 @@ import itertools
 import json
 import os
 import re
+import secrets
 import shutil
 import stat
 import subprocess
+import sys
 import tarfile
 import zipfile
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
@@ -601,6 +603,7 @@ class Workspaces:
         self._sandboxes: dict[Limits, Sandbox] = {}
         self._templates: dict[object, asyncio.Task[Path]] = {}
         self._images: dict[str | Path, asyncio.Task[Image]] = {}
+        self._untouched: dict[tuple[Path, int], asyncio.Task[bool]] = {}
 
     def sandbox(self, system: CommandSystem, given: Workspace) -> Sandbox | None:
         """The sandbox of a system in a workspace; None for one that runs without."""
@@ -640,6 +643,8 @@ class Workspaces:
             folder=folder,
             view=view,
             keep=task.keep,
+            asked="\n".join((task.prompt, *(step.prompt for step in task.steps))),
+            untouched=self._untouched,
         )
 
     async def _image(self, name: str | Path, sandbox: Sandbox | None) -> Image:
@@ -741,9 +746,12 @@ class TrialWorkspace:
         folder: Path,
         view: View,
         keep: Sequence[str] = (),
+        asked: str = "",
+        untouched: dict[tuple[Path, int], asyncio.Task[bool]] | None = None,
     ) -> None:
         self._system, self._sandbox = system, sandbox
-        self._keep = keep
+        self._keep, self._asked = keep, asked
+        self._untouched = {} if untouched is None else untouched
         self._template, self._folder, self._view = template, folder, view
         self.changes = Changes(files={})
         self.stage: Stage = "agent"
@@ -794,7 +802,6 @@ class TrialWorkspace:
         """Read back what the agent changed: it has ended."""
         self.changes = await asyncio.to_thread(changes_of, self._view, self._template)
         self._diff = None
-        self.stage = "grader"
 
     async def merged(self) -> Path:
         """The workspace as the agent left it, in a folder of its own."""
@@ -807,15 +814,59 @@ class TrialWorkspace:
         return folder
 
     async def grade(self, expectation: Expectation, directory: Path, files: DecidingFiles) -> Match:
-        """Let hidden tests decide; `directory` is the suite's, and `files` guards what is there."""
+        """Let hidden tests decide; `directory` is the suite's, and `files` guards what is there.
 
-        async def run(argv: list[str], report: str) -> TestRun:
-            return await self._run_tests(argv, expectation, report, directory, files)
+        Tests that cannot run are an error of the grader; but if they do run where nothing was
+        changed, the change is what broke them, and that is a failure of the agent.
+        """
 
         def note(results: Sequence[TestResult]) -> None:
             self.tests = (*self.tests, *results)
 
+        try:
+            return await self._match(expectation, directory, files, note)
+        except GraderError as error:
+            if not self.changes.files or await self._breaks_untouched(
+                expectation, directory, files
+            ):
+                raise
+            return Match(0.0, f"{error}; without its changes they run")
+
+    async def _match(
+        self,
+        expectation: Expectation,
+        directory: Path,
+        files: DecidingFiles,
+        note: Callable[[Sequence[TestResult]], None],
+    ) -> Match:
+        async def run(argv: list[str], report: str) -> TestRun:
+            return await self._run_tests(argv, expectation, report, directory, files)
+
         return await match_tests(expectation, run, note)
+
+    async def _breaks_untouched(
+        self, expectation: Expectation, directory: Path, files: DecidingFiles
+    ) -> bool:
+        """Whether tests cannot run on the workspace as it was either; tried once in a run."""
+
+        async def attempt() -> bool:
+            folder = self._template.parent / f"untouched-{secrets.token_hex(6)}"
+            untouched = TrialWorkspace(
+                system=self._system, sandbox=self._sandbox, template=self._template,
+                folder=folder, view=self._view,
+            )  # fmt: skip
+            try:
+                await untouched._match(expectation, directory, files, lambda results: None)
+            except RunError:
+                return True
+            finally:
+                await asyncio.to_thread(untouched.close)
+            return False
+
+        key = (self._template, id(expectation))
+        if key not in self._untouched:
+            self._untouched[key] = asyncio.create_task(attempt())
+        return await asyncio.shield(self._untouched[key])
 
     async def _run_tests(
         self,
@@ -831,6 +882,9 @@ class TrialWorkspace:
             *(*PROTECTED, *options.get("protect", ())),
             *_runner_files(argv, self._template),
             *_pytest_settings(self.changes, self._template),
+            *_standard_modules(
+                self.changes, self._template, _import_folders(options, directory), self._asked
+            ),
         )
         self._graders += 1
         folder = self._folder / f"grader-{self._graders}"
@@ -848,20 +902,13 @@ class TrialWorkspace:
                 raise GraderError(f"tests that lie at {at} need a sandbox, and this agent has none")
             beside.mkdir()
 
-        def prepare() -> None:
-            lay(crossing, view, self._template)
-            if (patch := options.get("patch")) is not None:
-                lay_patch(patch, view, self._template, folder / "patched")
-            for source in (directory / name for name in options.get("files", ())):
-                for file in files_of(source):
-                    deciding.check(file)
-                lay_files(source, view if beside is None else View(top=beside))
-            if self._sandbox is not None:
-                self._sandbox.own(view.top)
-                self._sandbox.own(reports)
-
         try:
-            await asyncio.to_thread(prepare)
+            tests = View(top=beside) if beside is not None else view
+            await asyncio.to_thread(
+                self._lay_out, crossing, view, tests, options, directory, deciding
+            )
+            if self._sandbox is not None:
+                await asyncio.to_thread(self._sandbox.own, reports)
         except OSError as error:
             raise GraderError(f"the tests cannot be laid out: {error}") from None
         stdout, stderr = Tail(MOST_PRINTED), Tail(MOST_PRINTED)
@@ -889,6 +936,8 @@ class TrialWorkspace:
                     )  # fmt: skip
         except TimeoutError:
             raise GraderError(f"the tests took longer than {timeout:g} s") from None
+        except OSError as error:
+            raise GraderError(f"the tests could not run: {error}") from None
         return TestRun(
             code=ended.code,
             report=_report(reports / name),
@@ -897,6 +946,29 @@ class TrialWorkspace:
             limit=ended.limit,
             reward=None if beside is None else _reward(reports),
         )
+
+    def _lay_out(
+        self,
+        crossing: Changes,
+        view: View,
+        tests: View,
+        options: Mapping[str, Any],
+        directory: Path,
+        deciding: DecidingFiles,
+    ) -> None:
+        """Lay the agent's changes and the hidden tests on a fresh copy; the tests perhaps apart."""
+        lay(crossing, view, self._template)
+        if (patch := options.get("patch")) is not None:
+            lay_patch(patch, view, self._template, view.top.parent / "patched")
+        for source in (directory / name for name in options.get("files", ())):
+            known = (file for file in deciding.names if file.is_relative_to(source.absolute()))
+            for file in {*files_of(source), *known}:  # one that is gone was changed too
+                deciding.check(file)
+            if not source.exists():
+                raise GraderError(f"there are no hidden tests at {source}")
+            lay_files(source, tests)
+        if self._sandbox is not None:
+            self._sandbox.own(view.top)
 
     def diff(self) -> str:
         """What the agent changed, as a unified diff."""
@@ -993,6 +1065,37 @@ def _runner_files(argv: Sequence[str], template: Path) -> Iterator[str]:
     for module in dict.fromkeys([*started, *(("pytest", "unittest") if started else ())]):
         if not any((template / name).exists() for name in (module, f"{module}.py")):
             yield from (f"/{module}.py", f"/{module}/")
+
+
+def _standard_modules(
+    changes: Changes, template: Path, folders: Container[str], asked: str
+) -> Iterator[str]:
+    """What the agent added to these folders that Python would import in place of its own library.
+
+    A package needs its `__init__`: a folder alone takes no module's place. What the task asks for
+    by name may be there.
+    """
+    for name in changes.files:
+        folder, _, file = name.rpartition("/")
+        if file.startswith("__init__."):
+            folder, _, file = f"/{folder}".rpartition("/")
+            folder, file = folder[1:], f"{file}.py"
+        module, _, kind = file.partition(".")
+        if folder not in folders or module not in sys.stdlib_module_names:
+            continue
+        known = (template / folder / each for each in (module, f"{module}.py"))
+        wanted = f"{module}.py" in asked or any(map(os.path.lexists, known))
+        if kind.endswith(("py", "pyc", "so")) and not wanted:
+            yield f"/{glob.escape(name)}"
+
+
+def _import_folders(options: Mapping[str, Any], directory: Path) -> set[str]:
+    """The folders of a workspace that Python imports from: its root, and those of hidden tests."""
+    laid = [Path(name) for pair in PATCHED.findall(options.get("patch") or "") for name in pair]
+    for source in (directory / name for name in options.get("files", ())):
+        root = source.parent if source.is_file() else source
+        laid += [file.relative_to(root) for file in files_of(source)]
+    return {"", *(path.parent.as_posix().removeprefix(".") for path in laid)}
 
 
 def _pytest_settings(changes: Changes, template: Path) -> Iterator[str]:

@@ -317,6 +317,8 @@ class TestsPart(Part):
     """Further paths that are as the workspace has them, besides tests and their settings."""
     timeout: Seconds = 300.0
     """How long they may take."""
+    grade_on_timeout: bool = False
+    """Whether they decide about an agent that ran out of time too, which fails otherwise."""
 
 
 class JudgeCheckPart(Part):

@@ -169,6 +169,7 @@ def _harbor_task(file: Path) -> GivenTask:
             "files": (script.parent,),
             "at": TESTS_INSIDE,
             "timeout": _number(verifier, "timeout_sec", file),
+            "grade_on_timeout": True,
         },
         solution=Solution(files=solve.parent, run="bash $SOLUTION/solve.sh")
         if solve.is_file()
@@ -207,6 +208,7 @@ def _terminal_bench_task(file: Path) -> GivenTask:
             "files": (script, *([tests] if tests.is_dir() else ())),
             "at": TESTS_INSIDE,
             "timeout": _number(told, "max_test_timeout_sec", file),
+            "grade_on_timeout": True,
         },
         solution=Solution(files=solve, run="bash $SOLUTION/solution.sh")
         if solve.is_file()
