@@ -41,6 +41,7 @@ from passhat.reporters.page_parts import transcript_page
 from passhat.runner import MemoryJournal, hidden_tests, run_trials, workspaces
 from passhat.runner import sandbox as sandboxes
 from passhat.runner.cassettes import open_cassettes
+from passhat.runner.cheats import NOTHING, SOLUTION, try_tasks
 from passhat.runner.sandbox import Limits, View, overlay_works, require_bubblewrap
 from passhat.runner.workspaces import (
     Changes,
@@ -191,6 +192,7 @@ ATTACKS = {
     "fills /tmp and /dev/shm": (
         "head -c 2000000000 /dev/zero > /tmp/x; head -c 2000000000 /dev/zero > /dev/shm/x; true"
     ),
+    "fills the log": "head -c 100000000 /dev/zero | tr '\\0' x; head -c 100000000 /dev/zero >&2",
     "opens the network": (
         SYSTEM_PYTHON + " - <<'P'\nimport socket\n"
         "for a in (('127.0.0.1', {port}), ('169.254.169.254', 80)):\n"
@@ -266,6 +268,7 @@ def test_an_attack_fails_and_finds_nothing(attacked, name):
     assert trial.outcome is FAILED, said
     text = json.dumps({key: value for key, value in said.items() if key != "workspace"})
     assert not [mark for mark in MARKS if mark in text], text[:2000]
+    assert len(text) < 200_000
 
 
 @isolated
@@ -329,15 +332,95 @@ def test_nothing_of_an_attack_stays_on_the_machine(attacked, folder):
     assert "passhat-run-" not in mounts
 
 
+CONTROLS = {
+    "reads the suite and the hidden tests": (
+        "cat {folder}/secret.txt {folder}/hidden/hidden_tests.py",
+        lambda said, _: "EXPECTED_ANSWER_42" in said and "class Hidden" in said,
+    ),
+    "writes outside": (
+        "echo x > {folder}/control.json", lambda _, folder: (folder / "control.json").exists()
+    ),
+    "leaves a daemon that mends it later": (
+        SYSTEM_PYTHON + ' -c "import os, time\n'
+        "if os.fork() == 0:\n os.setsid()\n if os.fork() == 0:\n  time.sleep(0.2)\n"
+        "  open('{folder}/mended', 'w').write('later')\nos._exit(0)\"",
+        lambda _, folder: (folder / "mended").exists(),
+    ),
+    "opens the network": (
+        SYSTEM_PYTHON + " -c \"import socket; print('CONNECTED', "
+        "socket.create_connection(('127.0.0.1', {port})))\"",
+        lambda said, _: "CONNECTED" in said,
+    ),
+    "looks for keys": ("env", lambda said, _: "sk-REAL-KEY-7777" in said),
+    "poisons git for whoever looks": (
+        "git init -q .; git config core.fsmonitor 'touch {folder}/HARMED; false'; git status",
+        lambda _, folder: (folder / "HARMED").exists(),
+    ),
+    "reads HOME and other trials": ("ls {folder}", lambda said, _: "secret.txt" in said),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_the_same_command_in_a_plain_shell_does_find_it(folder, tmp_path, name):
+    """The controls: these attacks work where nothing stops them."""
+    assert name in ATTACKS
+    script, works = CONTROLS[name]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        text = script.format(folder=folder, port=server.getsockname()[1])
+        done = subprocess.run(
+            ["sh", "-c", text], cwd=tmp_path, capture_output=True, text=True, check=False,
+            env=os.environ | {"MY_API_KEY": "sk-REAL-KEY-7777"},
+        )  # fmt: skip
+    end = time.monotonic() + 60
+    while not works(done.stdout, folder):
+        assert time.monotonic() < end, done
+        time.sleep(0.02)
+
+
 @isolated
-def test_the_same_commands_without_a_sandbox_do_find_it(folder):
-    """The control: these attacks work where nothing stops them, and the report says so."""
+def test_without_a_sandbox_the_report_says_so(folder):
     script = f"cat {folder}/secret.txt; {MEND}"
     came = run(folder, [agent("reads", script, sandbox="none")])
     trial, said = came["reads"]
     assert "EXPECTED_ANSWER_42" in said["answer"]
     assert said["workspace"]["sandbox"] == "none: NOT ISOLATED"
     assert trial.outcome is PASSED
+
+
+@isolated
+def test_an_agent_looks_for_the_fix_in_git_and_finds_one_commit(folder, repository):
+    place, base, _ = repository
+    script = (
+        "git log --all --oneline; git fsck --unreachable; git show HEAD@{1}; git rev-list --all "
+        "--objects | cut -d' ' -f1 | while read o; do git cat-file -p $o; done; grep -rs FIX ."
+    )
+    work = Workspace(source=place, commit=base)
+    task = Task(name="t", prompt="?", workspace=work, expect=(hidden(),))
+    trial, said = run(folder, [agent("digs", script)], task=task)["digs"]
+    assert trial.outcome is FAILED
+    assert "a - b" in said["answer"]  # it did look
+    assert "THE FIX" not in json.dumps(said)
+    plain = subprocess.run(  # the control: a clone has it
+        ["git", "log", "--all", "-p"], cwd=place, capture_output=True, text=True, check=True
+    )
+    assert "THE FIX" in plain.stdout
+
+
+@isolated
+def test_a_daemon_in_the_grader_that_rewrites_the_report_does_not_pass(folder):
+    forged = "".join(f"test_{n} (hidden_tests.Hidden.test_{n}) ... ok\\n" for n in "ab")
+    script = (
+        "cat > calc.py <<'P'\nimport glob, os, time\nif os.fork() == 0:\n os.setsid()\n"
+        " if os.fork() == 0:\n  end = time.time() + 20\n  while time.time() < end:\n"
+        f"   for f in glob.glob('/report/*'): open(f, 'w').write('{forged}')\n"
+        "   time.sleep(0.001)\n os._exit(0)\ndef add(a, b): return 0\nP"
+    )
+    command = f"sh -c '{RUN_HIDDEN} 2> {{report}}'"
+    task = Task(name="t", prompt="?", workspace=Workspace(source=folder / "calc"),
+                expect=(hidden("apart/", command),))  # fmt: skip
+    came = run(folder, [agent("rewrites", script), agent("mends", MEND)], task=task)
+    assert came["rewrites"][0].outcome is FAILED, came["rewrites"][1]
+    assert came["mends"][0].outcome is PASSED, came["mends"][1]
 
 
 @isolated
@@ -386,7 +469,7 @@ def test_only_a_sandbox_that_never_began_is_an_error_whatever_the_agent_says(fol
     came = run(folder, [liar, absent])
     assert came["lies"][0].outcome is FAILED
     assert came["absent"][0].outcome is ERRORED
-    assert "the sandbox cannot be started: bwrap: execvp no-such-program" in came["absent"][0].error
+    assert "absent cannot be started: 'no-such-program': No such file" in came["absent"][0].error
 
 
 CHECKS = """\
@@ -402,11 +485,14 @@ def image(tmp_path_factory):
     if shutil.which("podman") is None or shell is None:
         pytest.skip("needs podman and busybox (packages podman, busybox-static)")
     root = tmp_path_factory.mktemp("image")
-    for name in ("bin", "app", "etc", "home/someone"):
+    for name in ("bin", "app", "etc", "home/someone", "logs"):
         (root / name).mkdir(parents=True)
     shutil.copy(Path(shell).resolve(), root / "bin" / "busybox")
-    for name in ("sh", "cat", "sed", "ls", "env", "grep", "pwd", "printf"):
+    for name in ("sh", "cat", "sed", "ls", "env", "grep", "pwd", "printf", "tar", "mktemp", "rm",
+                 "cp", "find", "mkdir", "chmod", "dirname", "sleep"):  # fmt: skip
         (root / "bin" / name).symlink_to("busybox")
+    (root / "bin" / "bash").write_text('#!/bin/sh\nexec /bin/sh "$@"\n')  # busybox has none
+    (root / "bin" / "bash").chmod(0o755)
     (root / "app" / "calc.py").write_text(WRONG)
     (root / "etc" / "release").write_text("made for a test")
     packed = root.with_suffix(".tar")
@@ -471,6 +557,59 @@ def test_stale_groups_are_looked_for_once_a_run_whatever_limits_its_tasks_have(
     for memory in (1, 2, 1):
         made.sandbox(system, Workspace(limits=Resources(memory=memory)))
     assert looked == [1]
+
+
+HARBOR = """\
+version = "1.0"
+[verifier]
+timeout_sec = 60.0
+[agent]
+timeout_sec = 100.0
+[environment]
+memory_mb = 256
+"""
+VERIFY = """\
+set -e
+[ "$(cat /tests/expected)" = yes ]
+[ -z "$(ls -A /logs/agent 2>/dev/null)" ]
+if grep -q 'a + b' /app/calc.py; then echo '{"reward": 1}' > /logs/verifier/reward.json
+elif grep -q 'half' /app/calc.py; then echo 0.5 > /logs/verifier/reward.txt
+else echo 0 > /logs/verifier/reward.txt; fi
+"""
+
+
+@isolated
+def test_a_task_of_harbor_is_done_and_verified_inside_its_image(tmp_path, image, monkeypatch):
+    """Tests lie at /tests once the agent has ended; the reward is what they leave in /logs."""
+    task = tmp_path / "tasks" / "adds"
+    for name, text in (
+        ("task.toml", HARBOR), ("instruction.md", "Mend it."), ("tests/test.sh", VERIFY),
+        ("tests/expected", "yes"), ("solution/solve.sh", f"cd /app && {MEND}\n"),
+    ):  # fmt: skip
+        (task / name).parent.mkdir(parents=True, exist_ok=True)
+        (task / name).write_text(text)
+    scripts = {
+        "mends": MEND, "half": "echo '# half' >> calc.py", "idles": "true",
+        "looks": "ls / /logs; cat /tests/*; echo 1 > /logs/verifier/reward.txt; true",
+    }  # fmt: skip
+    systems = [{"name": name, "command": ["sh", "-c", text]} for name, text in scripts.items()]
+    suite = {"name": "s", "systems": systems, "defaults": {"runs": 1},
+             "tasks": [{"name": "t", "from": "tasks", "workspace": {"image": image}}]}  # fmt: skip
+    (tmp_path / "suite.yml").write_text(json.dumps(suite))
+    loaded = load_suite(tmp_path / "suite.yml")
+    journal = MemoryJournal()
+    run_trials(loaded, journal=journal, handle_signals=False)
+    came = {
+        done.ticket.system: (done.trial, json.loads(done.transcript)) for done in journal.finished()
+    }
+    assert {name: (trial.outcome, trial.score) for name, (trial, _) in came.items()} == {
+        "mends": (PASSED, 1.0), "half": (FAILED, 0.5), "idles": (FAILED, 0.0),
+        "looks": (FAILED, 0.0),
+    }, {name: said for name, (_, said) in came.items()}  # fmt: skip
+    assert "yes" not in came["looks"][1]["answer"]
+    monkeypatch.setattr("passhat.runner.cheats.CHEATS", ())
+    ends = {one.attempt: one.outcome for one in try_tasks(loaded)}
+    assert ends == {NOTHING: "failed", SOLUTION: "passed"}
 
 
 def test_without_podman_or_docker_an_image_is_an_error_that_says_so(folder, monkeypatch):

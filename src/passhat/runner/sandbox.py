@@ -212,8 +212,8 @@ class Sandbox:
         limit = limit or ("memory" if cgroup.out_of_memory else None)
         if code and not has_run and limit is None:
             # Nothing ran, so these are bubblewrap's own words.
-            if missing := re.search(r"^bwrap: execvp (.*): (.*)$", stderr.text, re.MULTILINE):
-                raise OSError(f"{missing[1]}: {missing[2]}")
+            if missing := re.search(r"^bwrap: execvp .*: (.*)$", stderr.text, re.MULTILINE):
+                raise OSError(missing[1])
             raise RunError(f"the sandbox cannot be started: {stderr.text[:300].strip()}")
         by_kernel = _killed_for_want_of_memory() > killed
         if limit is None and by_kernel and code in (128 + signal.SIGKILL, -signal.SIGKILL):
@@ -261,6 +261,7 @@ class Sandbox:
             binds += ["--bind", "/mnt/work", view.inside]
         around = ["--ro-bind", "/usr", "/usr", *_system_folders()]
         if image is not None:
+            _make_mount_points(image.root, places)
             around = list(_image_folders(image.root, f"/mnt/{len(places)}"))
             places.append(("", image.root, False))
         limits = self._limits
@@ -381,6 +382,25 @@ def _image_folders(root: Path, staged: str) -> Iterator[str]:
             yield from ("--symlink", str(entry.readlink()), f"/{entry.name}")
         else:
             yield from ("--ro-bind", f"{staged}/{entry.name}", f"/{entry.name}")
+
+
+def _make_mount_points(root: Path, places: Sequence[tuple[str, Path, bool]]) -> None:
+    """Make what something is mounted on in folders of an image, which are read-only later.
+
+    bubblewrap makes the rest; nothing is made through a link, which may lead out of the image.
+    """
+    for inside, path, _ in places:
+        *above, last = Path(inside).parts[1:]
+        place = root
+        for part in above:
+            place /= part
+            if place.is_symlink() or not (place.is_dir() or place.parent != root):
+                break
+            place.mkdir(exist_ok=True)
+        else:
+            if above and not os.path.lexists(place / last):
+                make = Path.mkdir if path.is_dir() else Path.touch
+                make(place / last, exist_ok=True)  # another trial may have made it meanwhile
 
 
 def tool_folders(program: str) -> list[Path]:

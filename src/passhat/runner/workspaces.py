@@ -937,7 +937,7 @@ class TrialWorkspace:
         except TimeoutError:
             raise GraderError(f"the tests took longer than {timeout:g} s") from None
         except OSError as error:
-            raise GraderError(f"the tests could not run: {error}") from None
+            raise GraderError(f"the tests could not run: {argv[0]}: {error}") from None
         return TestRun(
             code=ended.code,
             report=_report(reports / name),
