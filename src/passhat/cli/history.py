@@ -523,18 +523,18 @@ def _change(path: Path | str, run: str, action: RunAction, text: str = "") -> No
     from passhat.journeys import change_run
     from passhat.reporters.formatting import safe_text
 
-    said = change_run(run, action, text, store=path, on_note=say_note)
-    click.echo(safe_text(said), err=True)
+    sentence = change_run(run, action, text, store=path, on_note=say_note)
+    click.echo(safe_text(sentence), err=True)
 
 
 def _run_named(history: History, reference: str) -> Run:
     """The run of that name; a note says which one was taken of several."""
     from passhat.history.runs import look_up
 
-    found = look_up(history, reference)
-    if found.note:
-        say_note(found.note)
-    return found.run
+    named = look_up(history, reference)
+    if named.note:
+        say_note(named.note)
+    return named.run
 
 
 @click.command(cls=SectionedCommand, brief=["It is now: passhat trend [SUITE] --tasks"])

@@ -306,7 +306,7 @@ def run(
             max_tokens=terms["max_tokens"], max_minutes=terms["max_minutes"],
             max_calls=terms["max_calls"],
         )  # fmt: skip
-        context.exit(_told(code, informational=informational))
+        context.exit(_exit_code(code, informational=informational))
     if retry_errors or changed:
         raise click.UsageError("--retry-errors and --changed need the run: --resume RUN")
     from passhat import journeys
@@ -337,10 +337,10 @@ def run(
         store=kept,
         tell_reviewers=tell if wanted(github) else None,
     )
-    context.exit(_told(code, informational=informational))
+    context.exit(_exit_code(code, informational=informational))
 
 
-def _told(code: ExitCode, *, informational: bool) -> ExitCode:
+def _exit_code(code: ExitCode, *, informational: bool) -> ExitCode:
     """The exit code, which is 0 for any verdict if reviewers are only to be told."""
     verdict = code in (ExitCode.FAIL, ExitCode.UNDECIDED)
     return ExitCode.PASS if informational and verdict else code

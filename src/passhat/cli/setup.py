@@ -168,13 +168,13 @@ def _checked_suites(
             yield Finding(what="suite", text=checked.line(fault), problem=True, invalid=True)
         if not checked.valid:
             continue
-        _, *found = diagnose(checked.file, ask=ask, store=store)  # first, the installation
-        told = {finding.text for finding in found}
-        yield from found
+        _, *findings = diagnose(checked.file, ask=ask, store=store)  # first, the installation
+        texts = {finding.text for finding in findings}
+        yield from findings
         for unsound in cassette_faults(load_suite(checked.file)):
             yield Finding(what="cassette", text=unsound, problem=True, invalid=True)
         for note in checked.notes:
-            if note not in told:
+            if note not in texts:
                 yield Finding(what=checked.file, text=note, note=True)
 
 

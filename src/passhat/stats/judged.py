@@ -173,20 +173,20 @@ def corrected_pass_hat(
     (0.85, 0.61, 0.97)
     """
     level = confidence_level(confidence)
-    found = _WholeTasks.of(verdicts, labels, k)
-    if isinstance(found, Unavailable):
-        return found
-    count = int(np.count_nonzero(found.seen))
+    whole = _WholeTasks.of(verdicts, labels, k)
+    if isinstance(whole, Unavailable):
+        return whole
+    count = int(np.count_nonzero(whole.seen))
     weight = _HALF if count >= VERDICTS_HELP_FROM else 0.0
-    values = found.corrected(weight)[found.seen]
-    size = found.size[found.seen]
+    values = whole.corrected(weight)[whole.seen]
+    size = whole.size[whole.seen]
     family = verdicts.family
-    families = None if family is None else np.asarray(family, object)[found.seen]
+    families = None if family is None else np.asarray(family, object)[whole.seen]
     group = grouping(families, size, count)
-    worst, best = -weight * (1 - found.mean), 1 + weight * found.mean
+    worst, best = -weight * (1 - whole.mean), 1 + weight * whole.mean
     low, high = _population_ends(values, group, (1 - level) / 2, worst, best)
     value = float(np.average(values, weights=size))
-    low, value, high = (found.able * float(np.clip(one, 0.0, 1.0)) for one in (low, value, high))
+    low, value, high = (whole.able * float(np.clip(one, 0.0, 1.0)) for one in (low, value, high))
     return Estimate(
         value=value,
         interval=Interval(min(low, value), max(high, value)),
@@ -242,8 +242,8 @@ class _WholeTasks:
 
     def corrected(self, weight: float) -> Floats:
         """The values, less so much of what their verdicts differ from those of all tasks."""
-        found: Floats = self.values - weight * (self.judged - self.mean)
-        return found
+        corrected: Floats = self.values - weight * (self.judged - self.mean)
+        return corrected
 
 
 def limits_of_pass_hat(rate: Estimate, k: int) -> Interval | None:
@@ -385,8 +385,8 @@ class Strata:
         passes = np.maximum(self.runs * mean, 1e-300)[:, None]
         points = special.betaincinv(passes, self.runs * (1 - mean)[:, None] + UNSEEN, at).ravel()
         points.sort()
-        found: Floats = points.reshape(_POINTS, -1).mean(axis=1)
-        return found
+        quantiles: Floats = points.reshape(_POINTS, -1).mean(axis=1)
+        return quantiles
 
 
 def draws_of_tasks(*sides: Strata) -> list[Floats]:
@@ -408,7 +408,7 @@ def draws_of_tasks(*sides: Strata) -> list[Floats]:
     largest = float(sums[0] @ (sums[0] / counted) / sums[0].sum())
     rng, _ = random_generator(None)
     count = max(_FEWEST_DRAWS, min(_DRAWS, _MOST_DRAWN // counted.size))
-    found: list[list[Floats]] = [[] for _ in sides]
+    means: list[list[Floats]] = [[] for _ in sides]
     for start in range(0, count, block := max(1, _BLOCK // counted.size)):
         rows = min(block, count - start)
         weights = rng.gamma(counted, size=(rows, counted.size))
@@ -418,8 +418,8 @@ def draws_of_tasks(*sides: Strata) -> list[Floats]:
             size, known, open_1, open_0, read_1, read_0, pass_1, pass_0 = side
             right = known + open_1 * (pass_1 / (read_1 + unseen[1 + 2 * place]))
             right += open_0 * (pass_0 / (read_0 + unseen[2 + 2 * place]))
-            found[place].append(right / (size + largest * unseen[0]))
-    return [np.concatenate(blocks) for blocks in found]
+            means[place].append(right / (size + largest * unseen[0]))
+    return [np.concatenate(blocks) for blocks in means]
 
 
 def _joined(sums: Floats) -> tuple[Floats, Floats]:

@@ -313,8 +313,8 @@ class _DirichletMean:
 
         rough = of_log(self._coarse()) if self.points.shape[-1] > 2 * _FEW_POINTS else None
         shape = self.reach.shape
-        found = find_root_within(of_log(self), shape, _USUAL_NU, _NU_RANGE, roughly=rough)
-        return np.exp(found)
+        log_nu = find_root_within(of_log(self), shape, _USUAL_NU, _NU_RANGE, roughly=rough)
+        return np.exp(log_nu)
 
     def _coarse(self) -> _DirichletMean:
         """Nearly the same on fewer points, neighbours joined; the unseen one stays alone."""
@@ -509,8 +509,8 @@ def _signed_root(weights: Floats, apart: Floats) -> Floats:
 
 def _quantile(dist: _DirichletMean | _DirichletRatio, tail: float) -> Floats:
     target = float(special.ndtri(1 - tail))
-    found = dist.solve(lambda dist, x: dist.signed_root(x) - target)
-    return np.asarray(dist.least + dist.reach * dist.mean(found))
+    nu = dist.solve(lambda dist, x: dist.signed_root(x) - target)
+    return np.asarray(dist.least + dist.reach * dist.mean(nu))
 
 
 def _chance_below(dist: _DirichletMean | _DirichletRatio, at: float) -> Floats:

@@ -275,11 +275,11 @@ def _bounds_of_short_tasks(cells: Cells, ks: Sequence[int], tail: Floats | float
     weight = (runs / (2 * np.array(ks)[:, None] - runs)).min(axis=-1)
     # Both ends at once: the upper end is 1 minus the lower end of what is missing to 1.
     sides = np.stack((values, 1 - values)).reshape(2, *(1,) * (cells.tasks.ndim - 1), *values.shape)
-    found = _few_runs_quantile(sides, tasks, weight, tail)
+    quantiles = _few_runs_quantile(sides, tasks, weight, tail)
     fewer, more = _unseen_groups(cells, ks)
     with np.errstate(divide="ignore"):
-        low = np.minimum(found[0], mean * tail ** (1 / fewer))
-        high = np.maximum(1 - found[1], 1 - (1 - mean) * tail ** (1 / more))
+        low = np.minimum(quantiles[0], mean * tail ** (1 / fewer))
+        high = np.maximum(1 - quantiles[1], 1 - (1 - mean) * tail ** (1 / more))
     return low, high
 
 
@@ -438,12 +438,12 @@ def sums_of_tasks(cells: Cells, ks: Sequence[int], steps: int) -> list[SumDistri
     # A power of two, so that the tables of one report serve all its questions.
     window = np.maximum(np.minimum(longest, _WINDOW * np.sqrt(variance)), _POINTS)
     periods = (2 ** np.ceil(np.log2(window))).astype(np.int64)
-    found = list[SumDistribution]()
+    sums = list[SumDistribution]()
     for period in set(periods.ravel().tolist()):
         k, suite = np.nonzero(periods == period)
         asked = _Sums(cells=cells, rows=rows, bulk=bulk, ks=ks, steps=steps, k=k, suite=suite)
-        found += _sums_over(asked, period, centre[k, suite], longest[suite])
-    return found
+        sums += _sums_over(asked, period, centre[k, suite], longest[suite])
+    return sums
 
 
 def sums_of_long_tasks(cells: Cells, ks: Sequence[int]) -> tuple[list[SumDistribution], list[int]]:
@@ -660,10 +660,10 @@ def _lattice_cumulants(pmfs: Floats) -> tuple[Floats, ...]:
     steps = pmfs.shape[-1] - 1
     # About the middle, so that powers of the distance stay small.
     powers = np.linspace(-0.5, 0.5, steps + 1)[:, None] ** np.arange(_ORDER + 1)
-    found = _cumulants_of_moments((pmfs @ powers).T / _FACTORIALS[:, None])
-    found[1] += 0.5
+    cumulants = _cumulants_of_moments((pmfs @ powers).T / _FACTORIALS[:, None])
+    cumulants[1] += 0.5
     unit = float(steps) ** np.arange(_ORDER + 1)
-    return tuple(found * (_FACTORIALS[[0, *range(_ORDER)]] * unit)[:, None])
+    return tuple(cumulants * (_FACTORIALS[[0, *range(_ORDER)]] * unit)[:, None])
 
 
 def _cumulants_of_moments(moments: Floats) -> Floats:
@@ -671,18 +671,20 @@ def _cumulants_of_moments(moments: Floats) -> Floats:
 
     Divided so, each cumulant is a moment less a sum of products of those before, without binomials.
     """
-    found = np.zeros(moments.shape)
+    cumulants = np.zeros(moments.shape)
     for r in range(1, len(moments)):
-        found[r] = r * moments[r] - np.einsum("jc,jc->c", found[1:r], moments[r - 1 : 0 : -1])
-    return found
+        cumulants[r] = r * moments[r] - np.einsum(
+            "jc,jc->c", cumulants[1:r], moments[r - 1 : 0 : -1]
+        )
+    return cumulants
 
 
 def _log_spectrum(pmfs: Floats, period: int, points: int) -> tuple[Floats, Floats]:
     """Ln of the characteristic functions: its real part and its imaginary part."""
-    found = np.fft.rfft(pmfs, period, axis=-1)[:, : points // 2 + 1]
+    spectrum = np.fft.rfft(pmfs, period, axis=-1)[:, : points // 2 + 1]
     # Separately: numpy's logarithm of complex numbers takes ten times as long.
-    square = found.real**2 + found.imag**2
-    return np.log(np.maximum(square, _NOTHING)) / 2, np.arctan2(found.imag, found.real)
+    square = spectrum.real**2 + spectrum.imag**2
+    return np.log(np.maximum(square, _NOTHING)) / 2, np.arctan2(spectrum.imag, spectrum.real)
 
 
 def _from_spectrum(terms: Floats, centre: Floats, deviation: Floats) -> tuple[Floats, Floats]:
@@ -704,15 +706,15 @@ def _cumulants(cells: Cells, ks: Sequence[int]) -> tuple[Floats, Floats]:
     """The mean of each cell's distribution for each k, and its cumulants from the second on."""
     betas = scaled_betas(cells.n, cells.c, ks)
     shapes = betas.a.ravel(), betas.b.ravel(), betas.scale.ravel()
-    found = np.zeros((_ORDER + 1, betas.value.size))
+    cumulants = np.zeros((_ORDER + 1, betas.value.size))
     for start in range(0, betas.value.size, _AT_ONCE):
         some = slice(start, start + _AT_ONCE)
-        _cumulants_of_betas(found[:, some], *(part[some] for part in shapes))
-    found *= _FACTORIALS[[0, *range(_ORDER)], None]
-    return betas.value, found.reshape(_ORDER + 1, *betas.value.shape)
+        _cumulants_of_betas(cumulants[:, some], *(part[some] for part in shapes))
+    cumulants *= _FACTORIALS[[0, *range(_ORDER)], None]
+    return betas.value, cumulants.reshape(_ORDER + 1, *betas.value.shape)
 
 
-def _cumulants_of_betas(found: Floats, a: Floats, b: Floats, scale: Floats) -> None:
+def _cumulants_of_betas(cumulants: Floats, a: Floats, b: Floats, scale: Floats) -> None:
     """Fill in the cumulants of scale * Beta(a, b) from the second on, each over (order - 1)!."""
     size = a + b
     mean = a / size
@@ -723,7 +725,7 @@ def _cumulants_of_betas(found: Floats, a: Floats, b: Floats, scale: Floats) -> N
         # Integrating (x - mean)^r x (1 - x) f by parts gives each central moment from two before.
         inner = product * moments[r - 1] + r * lean * moments[r]
         moments[r + 1] = inner / ((r + 1) * (size + r))
-    found[:] = _cumulants_of_moments(moments)
+    cumulants[:] = _cumulants_of_moments(moments)
 
 
 # The distribution of each task's pass^k given its runs; it moves to the right with every pass.
@@ -893,9 +895,9 @@ def _scaled(pmf: Floats, share: float) -> Floats:
     places = np.arange(pmf.size) * share
     left = np.minimum(places.astype(np.intp), pmf.size - 2)
     right = (places - left) * pmf
-    found = np.bincount(left, pmf - right, pmf.size)
-    found[1:] += np.bincount(left, right, pmf.size)[:-1]
-    return np.asarray(found)
+    scaled = np.bincount(left, pmf - right, pmf.size)
+    scaled[1:] += np.bincount(left, right, pmf.size)[:-1]
+    return np.asarray(scaled)
 
 
 def _expected_shortfall(shapes: tuple[Floats, Floats], scale: Floats, points: Floats) -> Floats:

@@ -453,16 +453,17 @@ def _judges_own(comparison: Comparison) -> list[str]:
         name = "pass@1" if lead.name in ("mean_score", "pass^1") else lead.name
         notes.append(f"by the judge's verdicts the difference in {name} is {100 * value:+.1f} "
                      "points; single tasks are compared by its verdicts")  # fmt: skip
-    found = comparison.leniency
-    if isinstance(found, Estimate) and found.interval is not None:
-        low, high = (f"{100 * end:+.0f}" for end in (found.interval.low, found.interval.high))
-        more = f"{100 * abs(found.value):.0f} points {'less' if found.value < 0 else 'more'} often"
-        said = f"passes {comparison.first} {more} than {comparison.second} where people grade alike"
-        alike = 0 in found.interval
+    leniency = comparison.leniency
+    if isinstance(leniency, Estimate) and leniency.interval is not None:
+        value, interval = leniency.value, leniency.interval
+        low, high = (f"{100 * end:+.0f}" for end in (interval.low, interval.high))
+        more = f"{100 * abs(value):.0f} points {'less' if value < 0 else 'more'} often"
+        pair = f"{comparison.first} {more} than {comparison.second}"
+        alike = 0 in interval
         start = (
             "no sign that the judge favours one" if alike else "the judge does not treat them alike"
         )
-        notes.append(f"{start}: it {said} [{low}, {high}]")
+        notes.append(f"{start}: it passes {pair} where people grade alike [{low}, {high}]")
     return notes
 
 

@@ -450,24 +450,27 @@ def _difference(
 
 
 def _difference_by_labels(
-    found: PairedDifference | Estimate, corrected: CorrectedDifference | None, scope: Scope
+    judged: PairedDifference | Estimate, corrected: CorrectedDifference | None, scope: Scope
 ) -> PairedDifference | Estimate:
     """The difference as people would have graded both, where they labelled enough of them."""
     if corrected is None:
-        return found
+        return judged
     count = plural(sum(corrected.labels), "label")
     number = corrected.within(scope)
     if isinstance(number, Unavailable):
         note = f"by the judge's verdicts: {count} of people do not correct them ({number.reason})"
-        return replace(found, notes=(*found.notes, note))
-    own = f"corrected with {count} of people; by the judge it is {100 * found.value:+.1f} points"
+        return replace(judged, notes=(*judged.notes, note))
+    own = f"corrected with {count} of people; by the judge it is {100 * judged.value:+.1f} points"
     method = f"{BY_LABELS}: {number.method}"
     return replace(number, method=method, notes=(own, *number.notes))
 
 
-def _unshared(found: Comparison) -> tuple[str, ...]:
+def _unshared(comparison: Comparison) -> tuple[str, ...]:
     notes = []
-    for names, where in ((found.only_first, "the baseline"), (found.only_second, "these trials")):
+    for names, where in (
+        (comparison.only_first, "the baseline"),
+        (comparison.only_second, "these trials"),
+    ):
         if names:
             notes.append(f"{plural(len(names), 'task')} not in {where}: {listed(names, _NAMED)}")
     return tuple(notes)

@@ -157,25 +157,30 @@ def plan_gate(
         rates = [truth ** (1 / parsed.demand.k) for truth in truths]
         each = [every.operating_characteristics([rate] * len(every.gates)) for rate in rates]
         rows = [_rows([truth], one)[0] for truth, one in zip(truths, each, strict=True)]
-        found, fixed = each[0], every.result(every.start()).fixed_runs
+        characteristics, fixed = each[0], every.result(every.start()).fixed_runs
     elif decides_in_rounds(parsed, tasks):
-        found = _in_rounds(parsed, truths, tasks, icc=icc, repetitions=repetitions, seed=seed)
-        rows, fixed = _rows([_as_demanded(parsed.demand, truth) for truth in truths], found), None
+        characteristics = _in_rounds(
+            parsed, truths, tasks, icc=icc, repetitions=repetitions, seed=seed
+        )
+        rows = _rows([_as_demanded(parsed.demand, truth) for truth in truths], characteristics)
+        fixed = None
     else:
         design = draw_gate(parsed, tasks=tasks, seed=seed)
-        found = _characteristics(design, truths, icc=icc, repetitions=repetitions, seed=seed)
-        rows = _rows([_as_demanded(parsed.demand, truth) for truth in truths], found)
+        characteristics = _characteristics(
+            design, truths, icc=icc, repetitions=repetitions, seed=seed
+        )
+        rows = _rows([_as_demanded(parsed.demand, truth) for truth in truths], characteristics)
         fixed = design.result(design.start()).fixed_runs
-    exact = found.repetitions is None
+    exact = characteristics.repetitions is None
     return GatePlan(
         gate=parsed,
         tasks=tasks,
         icc=None if exact else icc,
         rows=tuple(rows),
-        max_runs=found.max_runs,
+        max_runs=characteristics.max_runs,
         fixed_runs=fixed,
         exact=exact,
-        repetitions=found.repetitions,
+        repetitions=characteristics.repetitions,
         seed=seed,
     )
 
@@ -273,14 +278,14 @@ def _as_demanded(demand: Requirement, share: float) -> float:
     return share
 
 
-def _rows(truths: Sequence[float], found: OperatingCharacteristics) -> list[GatePlanRow]:
+def _rows(truths: Sequence[float], characteristics: OperatingCharacteristics) -> list[GatePlanRow]:
     columns = (
         truths,
-        found.pass_probability,
-        found.fail_probability,
-        found.undecided_probability,
-        found.expected_runs,
-        found.runs_95,
+        characteristics.pass_probability,
+        characteristics.fail_probability,
+        characteristics.undecided_probability,
+        characteristics.expected_runs,
+        characteristics.runs_95,
     )
     return [
         GatePlanRow(

@@ -300,18 +300,18 @@ def _baseline(
 ) -> Trials:
     """What the system is compared with: the only system of the baseline, or its namesake there."""
     name = demand.baseline
-    found = around.baselines.get(around.name_of(name))
-    if found is None:
+    baseline = around.baselines.get(around.name_of(name))
+    if baseline is None:
         known = ", ".join(filter(None, around.baselines)) or "none"
         rule = f"must name an agent of these trials or a baseline handed in (known: {known})"
         raise ArgumentError("no_worse_than", rule, name)
-    if len(found.systems) == 1:
-        return found
-    if system not in found.systems:
+    if len(baseline.systems) == 1:
+        return baseline
+    if system not in baseline.systems:
         way = "`trials.where(system=SYSTEM)` takes one out"
         rule = f"must hold {system}, or one agent only ({way})"
-        raise ArgumentError(f"baseline {name}".strip(), rule, found.systems)
-    return found.where(system=system)
+        raise ArgumentError(f"baseline {name}".strip(), rule, baseline.systems)
+    return baseline.where(system=system)
 
 
 def _with_quarantine(verdict: Verdict, around: _JudgeContext) -> Verdict:

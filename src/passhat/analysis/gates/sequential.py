@@ -435,8 +435,8 @@ def earned_something(trial: Trial) -> bool:
 
 def outage_words(watch: OutageFilter, draws: int, unit: str) -> tuple[str, ...]:
     """What a verdict on its first draws says about stretches of failures; often nothing."""
-    found = _set_aside_sentence(watch.outages, draws, unit=unit)
-    words = [] if found is None else [found]
+    sentence = _set_aside_sentence(watch.outages, draws, unit=unit)
+    words = [] if sentence is None else [sentence]
     if watch.is_hopeless:
         words.append(_HOPELESS_SENTENCE)
     elif watch.waiting:
@@ -450,10 +450,10 @@ def drift_words(runs: Sequence[Trial]) -> tuple[str, ...]:
     """What a verdict says where the pass rate moved along its runs; mostly nothing."""
     places = {name: place for place, name in enumerate(dict.fromkeys(run.task for run in runs))}
     passed = [run.outcome is Outcome.PASSED for run in runs]
-    found = find_drift([places[run.task] for run in runs], passed)
-    if found is None:
+    drift = find_drift([places[run.task] for run in runs], passed)
+    if drift is None:
         return ()
-    halves = f"{100 * found.first_half:.0f}% in their first half to {100 * found.second_half:.0f}"
+    halves = f"{100 * drift.first_half:.0f}% in their first half to {100 * drift.second_half:.0f}"
     words = (
         f"The pass rate changed during these trials, from {halves}% in the second, by more than "
         "chance: the verdict is on their mean, not on the agent as it is now."

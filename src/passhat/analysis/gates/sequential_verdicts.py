@@ -177,10 +177,10 @@ def _lowest(result: GateResult) -> Estimate | Unavailable:
     )
 
 
-def _seen(gate: DrawGate, found: Estimate | Unavailable) -> str:
-    if isinstance(found, Unavailable):
-        return found.reason
-    demand, value = gate.demand, found.value
+def _seen(gate: DrawGate, estimate: Estimate | Unavailable) -> str:
+    if isinstance(estimate, Unavailable):
+        return estimate.reason
+    demand, value = gate.demand, estimate.value
     if demand.target.quantile is not None:  # a share of runs within the limit is watched
         limit = f"{demand.sign} {demand.threshold:g}"
         feature = demand.target.places["feature"]
@@ -189,9 +189,9 @@ def _seen(gate: DrawGate, found: Estimate | Unavailable) -> str:
     return f"{metric_label(str(demand.target))} is {number}"
 
 
-def _over(stream: SharedDraws, draws: int, found: Estimate | Unavailable) -> str:
+def _over(stream: SharedDraws, draws: int, estimate: Estimate | Unavailable) -> str:
     """Says that the number is over draws: a report gives every task the same weight."""
-    if len(stream.tasks) < 2 or isinstance(found, Unavailable):
+    if len(stream.tasks) < 2 or isinstance(estimate, Unavailable):
         return ""
     return f" over {plural(draws, 'task')} chosen at random"
 

@@ -386,12 +386,16 @@ def _where(trials: Trials, row: NDArray[np.intp], labels: Labels) -> Iterator[st
 def _more_lenient(
     labels: Labels, group: NDArray[np.bool_], words: str, others: str
 ) -> Iterator[str]:
-    found = leniency(labels, group)
-    if isinstance(found, Estimate) and found.interval is not None and 0 not in found.interval:
-        more = "more" if found.value > 0 else "less"
-        low, high = (f"{100 * end:+.0f}" for end in (found.interval.low, found.interval.high))
+    lenience = leniency(labels, group)
+    if (
+        isinstance(lenience, Estimate)
+        and lenience.interval is not None
+        and 0 not in lenience.interval
+    ):
+        more = "more" if lenience.value > 0 else "less"
+        low, high = (f"{100 * end:+.0f}" for end in (lenience.interval.low, lenience.interval.high))
         yield (
-            f"it passes {words} {100 * abs(found.value):.0f} points {more} often than {others} "
+            f"it passes {words} {100 * abs(lenience.value):.0f} points {more} often than {others} "
             f"that people grade alike [{low}, {high}]"
         )
 

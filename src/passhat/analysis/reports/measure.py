@@ -287,12 +287,12 @@ def _noise(
     """Runs and tasks are the only two sources where runs are independent."""
     if groupings:
         return Unavailable(f"the interval also {groupings[0].note}")
-    found = noise_sources(
+    noise = noise_sources(
         evidence.scores, family=evidence.family, weight=evidence.weight, confidence=confidence
     )
-    if evidence.crossed and isinstance(found, NoiseSources):
-        return replace(found, unit="tasks")
-    return found
+    if evidence.crossed and isinstance(noise, NoiseSources):
+        return replace(noise, unit="tasks")
+    return noise
 
 
 def _seeds(trials: Trials | None, options: ReportOptions) -> SeedSpread | Unavailable:

@@ -252,8 +252,8 @@ def truncated_boundaries(p0: float, p1: float, alpha: float, beta: float) -> Bou
     runs, needed = _longest_design(p0, p1, alpha, beta)
     candidates = [_calibrated(p0, p1, alpha, beta, runs, passes) for passes in needed]
 
-    def expected_runs(found: Boundaries) -> float:
-        return float(sum(operating_characteristics(found, (p0, p1)).expected_runs))
+    def expected_runs(boundaries: Boundaries) -> float:
+        return float(sum(operating_characteristics(boundaries, (p0, p1)).expected_runs))
 
     return min(candidates, key=expected_runs)
 
@@ -290,8 +290,8 @@ def _calibrated(
         )
 
     def keeps(log_pass: float, log_fail: float) -> bool:
-        found = operating_characteristics(design(log_pass, log_fail), (p0, p1))
-        return bool(found.pass_probability[0] <= alpha and found.fail_probability[1] <= beta)
+        errors = operating_characteristics(design(log_pass, log_fail), (p0, p1))
+        return bool(errors.pass_probability[0] <= alpha and errors.fail_probability[1] <= beta)
 
     most = 2 * max(-log(alpha), -log(beta))
     both = _lowest(lambda level: keeps(level, level), most)
@@ -361,11 +361,11 @@ class PassList:
 
 def first_runs(allowed: Sequence[int]) -> tuple[tuple[int, int], ...]:
     """Each number of failures, with the first run after which so many are allowed."""
-    found: list[tuple[int, int]] = []
+    firsts: list[tuple[int, int]] = []
     for run, most in enumerate(allowed, start=1):
-        if most >= 0 and (not found or most > found[-1][0]):
-            found.append((most, run))
-    return tuple(found)
+        if most >= 0 and (not firsts or most > firsts[-1][0]):
+            firsts.append((most, run))
+    return tuple(firsts)
 
 
 def last_runs(most_passes: Sequence[int]) -> tuple[tuple[int, int], ...]:
