@@ -64,7 +64,7 @@ def test_every_format_says_how_it_was_read(name):
     for source in read_trials(SAMPLES / COUNTED[name][0]).sources:
         line = how_read(source)
         assert line.startswith("read as: ")
-        assert all(f"{part} = " in line for part in ("system", "task", "run", "outcome"))
+        assert all(f"{part} = " in line for part in ("agent", "task", "trial", "outcome"))
 
 
 @pytest.mark.parametrize("name", COUNTED)
