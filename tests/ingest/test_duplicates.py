@@ -155,6 +155,21 @@ def test_trials_of_one_number_are_told_by_the_column_in_which_they_differ(column
     assert told.tally("m/x").passed.tolist() == [3, 3]
 
 
+def test_what_was_measured_of_a_trial_is_never_offered_to_tell_trials_apart():
+    rows = [
+        {
+            "task": task,
+            "trial": trial,
+            "passed": True,
+            "panic": (3 * n % 7) / 10,
+            "calls": n % 5 > 3,
+        }
+        for n, (task, trial, _) in enumerate(product("abcd", (1, 2, 3), ("first", "again")))
+    ]
+    with pytest.raises(ReadError, match=r"12 trials occur more than once: [^.]*\. Pass `dup"):
+        read_trials(json.dumps(rows).encode())
+
+
 @pytest.mark.parametrize("duplicates", ["keep", "last"])
 def test_trials_that_are_pooled_say_in_what_they_differ(duplicates):
     rows = [

@@ -87,6 +87,18 @@ def test_means_are_never_read_as_trials_that_failed(content):
         read_trials(content.encode())
 
 
+def test_sums_over_all_tasks_are_said_to_be_that():
+    summary = {"gpt": {"passed": 73, "total": 172}, "claude": {"passed": 12, "total": 172}}
+    with pytest.raises(ReadError, match=r"holds sums over all tasks \(total\), not trials"):
+        read_trials(json.dumps(summary).encode())
+
+
+def test_a_message_offers_the_verdict_that_is_called_so_and_no_constant_as_the_task():
+    table = b"judge,fixture,untouched,tests_passed\nj,a,yes,no\nj,b,yes,yes\n"
+    with pytest.raises(ReadError, match=r"`task='fixture'` and `passed='tests_passed'`"):
+        read_trials(table)
+
+
 def test_scores_that_are_no_means_stay_scores():
     means = b"task,score\na,0.2\nb,0.4\n"
     assert len(read_trials(means, pass_if="score>=0.3")) == 2

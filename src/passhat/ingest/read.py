@@ -35,7 +35,7 @@ from passhat.ingest.readers import (
     readers_of,
 )
 from passhat.ingest.remote import called_by_address, sources_by_address
-from passhat.ingest.reshape import may_reshape, two_levels
+from passhat.ingest.reshape import PASSES, RUNS, may_reshape, two_levels
 from passhat.ingest.rows import (
     SEPARATORS,
     TOTALS,
@@ -69,6 +69,7 @@ from passhat.records import Duplicates, Source, Trials
 from passhat.records.columns import (
     CONFIGURATIONS,
     LETTER_GRADES,
+    RATES,
     TASK_IDS,
     USUAL,
     VERDICTS,
@@ -932,6 +933,11 @@ def _unknown_file(document: Document) -> ReadError:
         fault = tables.lacking(document.name, names, USUAL, sheet)
         if fault is not None:
             return fault
+    if document.kind == "json" and (counted := _counts_of_agents(document)):
+        return ReadError(
+            f"{document.name}: holds sums over all tasks ({few(counted, 3)}), not trials; give the "
+            "table or log with a row for each trial, or the passes and trials of each task"
+        )
     if document.kind == "json" and (levels := two_levels(document.decode(dict[str, Any]))):
         return ReadError(
             f"{document.name}: maps {few(levels[0], 3)} to {few(levels[1], 3)}, and those to "
@@ -962,6 +968,17 @@ def _unknown_file(document: Document) -> ReadError:
             f"`system`, or the tool with `format` (passhat knows {len(READERS)})"
         )
     return UnknownFile(f"{document.name}: not a file that passhat can read. {way_out}")
+
+
+def _counts_of_agents(document: Document) -> list[str]:
+    """The counts and rates that every object under the keys of a document has; none of others."""
+    entries = document.decode(dict[str, Any])
+    objects = [one for one in entries.values() if isinstance(one, dict)]
+    if len(objects) < 2 or len(objects) < len(entries):
+        return []
+    summing = RUNS | RATES | PASSES
+    shared = set(objects[0]).intersection(*objects)
+    return [name for name in objects[0] if name in shared and usual_name(name) in summing]
 
 
 def _nature(document: Document, names: list[str]) -> str | None:

@@ -163,10 +163,11 @@ def likely_columns(names: Iterable[str], mapping: ColumnMap, cells: Cells) -> di
     failures = [name for name in free if usual_name(name) in FAILURES]
     free = [name for name in free if name not in failures]
     verdicts = [name for name in free if says_outcomes(cells(name))]
+    verdicts.sort(key=lambda name: usual_name(name) not in GUESSED_VERDICTS)
     full = [name for name in verdicts if not any(map(is_missing, cells(name)))]
     names_of = [name for name in free if name not in verdicts and not are_rates(cells(name))]
     texts = [name for name in names_of if _grouping(cells(name))]
-    texts.sort(key=lambda name: usual_name(name) not in GUESSED_TASKS)
+    texts.sort(key=lambda name: (usual_name(name) not in GUESSED_TASKS, _constant(cells(name))))
     good = [(name, cell) for name in failures for cell in cells(name) if _says_none(cell)]
     tests = [f"{name}=={str(cell).lower()}" for name, cell in good[:1]]
     fit = {"passed": [*full, *verdicts], "task": texts, "pass_if": tests}

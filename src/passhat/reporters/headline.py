@@ -183,7 +183,8 @@ def judgement_of_all(judged: Sequence[SystemReport], *, of: int, k: int) -> str:
     can = sum(is_dependable(one.pass_hat(k)) for one in judged)
     cannot = sum(is_refuted(one.pass_hat(k)) for one in judged)
     open_ = count - can - cannot
-    those = "agents" if count == of else f"agents with a pass^{k}"
+    rate = "pass@1" if k == 1 else f"pass^{k}"
+    those = "agents" if count == of else f"agents with a {rate}"
     if can:
         rest = f" (too early to tell of {open_})" if open_ else ""
         return f"{can} of {count} {those} {'is' if can == 1 else 'are'} reliable{rest}"
