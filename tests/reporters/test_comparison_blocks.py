@@ -3,7 +3,9 @@
 import json
 import re
 
+import numpy as np
 import pytest
+import scipy.stats
 
 from passhat import journeys, render_html, render_json, render_markdown, render_terminal
 from passhat.analysis.comparing.comparison import compare
@@ -252,3 +254,17 @@ def test_a_page_of_partial_scores_and_pass_hat_k_shows_both():
     page = render_html(compare(Trials.from_columns(**column, score=scores), ks=[1, 2]))
     assert "mean score" in page
     assert "pass^2" in page
+
+
+def test_the_tests_that_tables_ask_for_by_name_are_those_of_scipy():
+    found = compare(simulate(tasks=30, runs=8, rate={"new": 0.8, "old": 0.5}, seed=4))
+    rates = [[task.first[0] / 8, task.second[0] / 8] for task in found.tasks]
+    t = scipy.stats.ttest_rel(*np.transpose(rates))
+    gaps = np.round(np.subtract(*np.transpose(rates)), 9)
+    ranks = scipy.stats.rankdata(np.abs(gaps[gaps != 0]))
+    said = " ".join(render_terminal(found, verbose=True).split())
+    assert f"paired t, t = {t.statistic:.4g}, " in said
+    assert f"Wilcoxon signed-rank, W = {ranks[gaps[gaps != 0] > 0].sum():.4g}, " in said
+    student, signed = found.named_tests
+    assert student.p_value == pytest.approx(t.pvalue)
+    assert 0 < signed.p_value < 0.05

@@ -76,6 +76,9 @@ def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @for_option
 @renamed("--tasks", "all_tasks", formerly="--all-tasks", is_flag=True, help="List every task.")
 @click.option(
+    "--wider-than", type=Share(), help="List the tasks whose interval is wider, such as 0.4."
+)
+@click.option(
     "--schema",
     is_flag=True,
     is_eager=True,
@@ -96,6 +99,7 @@ def report(
     bars: tuple[str, ...],
     scope: Scope | None,
     all_tasks: bool,
+    wider_than: float | None,
     transcripts: bool,
     matrix: bool,
     targets: bool,
@@ -161,6 +165,7 @@ def report(
         command=typed_command(),
         more_runs=None if again is None else results.more_runs(),
         all_tasks=all_tasks,
+        wider_than=wider_than,
         scope=scope,
         narrowed=len(only) > 1,
         verdict=verdict,

@@ -54,9 +54,10 @@ class DisplayOptions:
     report, `explanation` says why its runs fail. `verdict` is what is said of the stored run that
     the answer is about: the same sentence on every screen and page.
     `more_runs` adds runs to the stored run that is reported. `scope` is what the first sentence
-    judges, these tasks (the default) or similar ones. `wording` rewrites notes on arguments
-    (`family`) for the caller (--family). `line_count` counts the lines of blocks on a terminal of
-    80 columns: a format that shows one screen lays it out.
+    judges, these tasks (the default) or similar ones. `all_tasks` lists every task, `wider_than`
+    those whose interval is wider. `wording` rewrites notes on arguments (`family`) for the caller
+    (--family). `line_count` counts the lines of blocks on a terminal of 80 columns: a format that
+    shows one screen lays it out.
     """
 
     ink: TerminalStyle | None = None
@@ -66,6 +67,7 @@ class DisplayOptions:
     more_runs: MoreRuns | None = None
     verbose: bool | None = None
     all_tasks: bool = False
+    wider_than: float | None = None
     narrowed: bool = False
     explain: bool = False
     scope: Scope | None = None
@@ -166,7 +168,8 @@ class Answer(ABC, Generic[Result]):
             at = len(blocks) - isinstance(blocks[-1] if blocks else None, Hints)
             around = added_remarks(self.provenance(), options)
             whole: list[Block] = [*blocks[:at], *around[0], *blocks[at:], *around[1]]
-            return whole if options.all_tasks else fitted(whole, options.line_count)
+            listed = options.all_tasks or options.wider_than is not None
+            return whole if listed else fitted(whole, options.line_count)
         lines = reading_lines(self.provenance())
         read_as = [Paragraph("Read as", f"{options.wording(line)}.") for line in lines]
         return [*blocks, *paragraphs("Earlier runs", said), *read_as]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
@@ -202,7 +203,7 @@ def signed_rank_test(
     return PairedTest(
         statistic=float(ranks[ranks > 0].sum()),
         p_value=float(tested.p_values[0]),
-        method=tested.method.replace("sign-flip p", "Wilcoxon signed-rank"),
+        method=re.sub("sign-flip(?: p)?", "Wilcoxon signed-rank", tested.method),
         tasks=ranks.size,
     )
 

@@ -1,5 +1,6 @@
 import pytest
 
+from passhat import render_terminal
 from passhat.analysis.reports.measure import measure
 from passhat.errors import ArgumentError
 from passhat.records import Trials
@@ -53,3 +54,15 @@ def test_tasks_whose_interval_is_wider_than_a_width_are_listed_widest_first():
         assert [widths[name] for name in listed] == sorted(map(widths.get, listed), reverse=True)
     with pytest.raises(ArgumentError, match=r"width must lie .*got 40"):
         table.wider_than(40)
+
+
+def test_the_screen_lists_the_tasks_that_are_wider_than_asked_for():
+    report = measure(TRIALS)
+    wide = [row.name for row in report.system().tasks.wider_than(0.3)]
+    for verbose in (False, True):
+        said = render_terminal(report, wider_than=0.3, verbose=verbose)
+        assert f"{len(wide)} of {len(report.system().tasks)} tasks" in said
+        assert [
+            line.split()[0] for line in said.splitlines() if "/" in line and "[" in line
+        ] == wide
+    assert "No task has an interval wider than 100 points." in render_terminal(report, wider_than=1)

@@ -52,9 +52,12 @@ from passhat.stats.multiple_testing import TaskAnswer, minimum_runs, score_task_
 from passhat.stats.paired import (
     Answer,
     PairedDifference,
+    PairedTest,
     in_agreement,
     paired_difference,
+    paired_t_test,
     pass_hat_differences,
+    signed_rank_test,
 )
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.special import ndtr, ndtri
@@ -110,6 +113,14 @@ class Comparison(Displayed):
     def mean_score(self) -> Difference:
         """The difference between the mean scores."""
         return self.differences["mean_score"]
+
+    @property
+    def named_tests(self) -> tuple[PairedTest | Unavailable, PairedTest | Unavailable]:
+        """Student's paired t and Wilcoxon's signed-rank test of the mean scores of shared tasks."""
+        differences = np.array([task.difference for task in self.tasks])
+        ahead, behind = differences.clip(0), -differences.clip(None, 0)
+        ranked = signed_rank_test(ahead, behind, rng=self.provenance.options.seed)
+        return paired_t_test(ahead, behind), ranked
 
     @property
     def flipped(self) -> tuple[TaskDifference, ...]:

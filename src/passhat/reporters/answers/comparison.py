@@ -77,7 +77,7 @@ from passhat.stats.estimate import (
     Unavailable,
 )
 from passhat.stats.paired import Answer as PairedAnswer
-from passhat.stats.paired import Needed, PairedDifference
+from passhat.stats.paired import Needed, PairedDifference, PairedTest
 from passhat.stats.variance import NoiseSources
 
 if TYPE_CHECKING:
@@ -169,6 +169,7 @@ class ComparisonAnswer(Answer[Comparison]):
             blocks.append(Paragraph("Re-runs", _seeds_sentence(comparison, comparison.seeded)))
         if not isinstance(comparison.noise, Unavailable):
             blocks.append(Paragraph("Width", noise_sentence(comparison.noise, systems=2)))
+        blocks += paragraphs("By name", _named_tests(comparison))
         blocks.append(Paragraph("Tasks", _tasks_sentence(comparison, options.every_task_follows)))
         if rows := differing_tasks(comparison)[:MOST_TASKS]:
             blocks.append(differing_table(comparison, rows))
@@ -259,6 +260,22 @@ def _left_out(comparison: Comparison) -> str | None:
     alone = zip(called(comparison), (comparison.only_first, comparison.only_second), strict=True)
     texts = [f"{plural(len(tasks), 'task')} that only {who} ran" for who, tasks in alone if tasks]
     return f"Left out: {' and '.join(texts)}." if texts else None
+
+
+def _named_tests(comparison: Comparison) -> str | None:
+    """The tests that tables ask for by name, and why the interval beside them may say otherwise."""
+    tests = [one for one in comparison.named_tests if isinstance(one, PairedTest)]
+    if not tests:
+        return None
+    signs = {"paired t": "t", "Wilcoxon signed-rank": "W"}
+    told = [
+        f"{one.method}, {signs.get(one.method, 'W')} = {one.statistic:.4g}, {p_value(one.p_value)}"
+        for one in tests
+    ]
+    return (
+        f"{'; '.join(told)} ({plural(len(comparison.tasks), 'shared task')}, each by its mean "
+        "score). With few tasks they err more often than they say; the intervals above do not."
+    )
 
 
 def _flips_sentence(comparison: Comparison) -> str:

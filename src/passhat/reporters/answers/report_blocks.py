@@ -131,7 +131,11 @@ def _system_screen(system: SystemReport, options: DisplayOptions) -> list[Block]
         *_screen_remarks(system, known),
     ]
     tasks = Remark(f"Tasks: {task_counts(system)}", apart=not _is_calm(system))
-    every = [task_table(list(system.tasks), labelled=False)] if options.all_tasks else []
+    every: list[Block] = []
+    if options.wider_than is not None:
+        every = wide_tasks(system, options.wider_than)
+    elif options.all_tasks:
+        every = [task_table(list(system.tasks), labelled=False)]
     return [*blocks, tasks, *every, *_screen_hints(system, options)]
 
 
@@ -453,6 +457,8 @@ def _task_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
         return blocks
     counted = tuple((label, table.count(label)) for label in LABELS)
     blocks += [Shares(counts=counted), Paragraph("Labels", LABEL_RULE)]
+    if options.wider_than is not None:
+        return [*blocks, *wide_tasks(system, options.wider_than)]
     every = options.all_tasks or 1 < len(table) <= FEW_TASKS
     shown = list(table) if every else worst_tasks(table, MORE_TASKS)
     if shown:
@@ -463,6 +469,18 @@ def _task_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
     if unlisted > 0 and len(table) > 1 and not options.all_tasks:
         blocks += _unlisted(unlisted, bool(shown), options)
     return blocks
+
+
+def wide_tasks(system: SystemReport, width: float) -> list[Block]:
+    """The tasks whose interval is wider than asked for, widest first: those to run more often."""
+    rows = system.tasks.wider_than(width)
+    wide = f"{points(width)} points"
+    if not rows:
+        return [Remark(f"No task has an interval wider than {wide}.")]
+    of = plural(len(system.tasks), "task")
+    have = f"{'has' if len(rows) == 1 else 'have'} an interval wider than {wide}"
+    said = f"{len(rows):,} of {of} {have}, widest first: more trials would narrow them."
+    return [Remark(said), task_table(rows, labelled=False)]
 
 
 def task_table(rows: Sequence[TaskRow], *, labelled: bool = True) -> Table:
