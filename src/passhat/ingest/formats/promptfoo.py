@@ -11,7 +11,7 @@ import msgspec
 
 from passhat.dataclass import dataclass
 from passhat.errors import ReadError
-from passhat.ingest.document import Document
+from passhat.ingest.document import Document, decode
 from passhat.ingest.readers import Reading, TrialTable, first_line
 from passhat.ingest.rows import column_names, csv_lines
 from passhat.ingest.transcripts import as_text, asked_and_answered, mappings
@@ -186,7 +186,9 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     facts = {"format": f"promptfoo results (format {number})"} if number else {}
     if number in (1, 2):
         facts["system"] = "prompt (this format names no provider)"
-    return TrialTable.of_rows(_rows(results), notes=notes, entry="result", read_as=facts)
+    return TrialTable.of_rows(
+        _rows(document.name, results), notes=notes, entry="result", read_as=facts
+    )
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -330,12 +332,12 @@ def _check(grade: Mapping[str, Any]) -> Check:
     return Check(target=kind or "assertion", score=score, message=reason, expected=value)
 
 
-def _rows(results: Sequence[_Result]) -> Iterator[dict[str, Any]]:
+def _rows(name: str, results: Sequence[_Result]) -> Iterator[dict[str, Any]]:
     systems = _systems(results)
     names = _task_names([_identity(result) for result in results])
     for result in results:
         usage = result.token_usage or _TokenUsage()
-        success, score, label = _verdict_and_rating(result)
+        success, score, label = _verdict_and_rating(name, result)
         yield {
             "system": systems[_provider(result), _prompt_id(result)],
             "task": names[_identity(result)],
@@ -350,7 +352,7 @@ def _rows(results: Sequence[_Result]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _verdict_and_rating(result: _Result) -> tuple[bool, float | None, Label | None]:
+def _verdict_and_rating(name: str, result: _Result) -> tuple[bool, float | None, Label | None]:
     """Whether a result passed, its score, and what somebody who rated it by hand says.
 
     A rating takes the place of the verdict in promptfoo; what its assertions said is still there.
@@ -358,7 +360,7 @@ def _verdict_and_rating(result: _Result) -> tuple[bool, float | None, Label | No
     """
     if b'"human"' not in bytes(result.grading_result):
         return result.success, result.score, None
-    said = msgspec.json.decode(result.grading_result, type=_Grading).component_results or []
+    said = decode(name, result.grading_result, _Grading).component_results or []
     rating = next((one for one in said if one.assertion and one.assertion.type == "human"), None)
     if rating is None or len(said) == 1:
         return result.success, result.score, None
