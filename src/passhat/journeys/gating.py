@@ -574,7 +574,7 @@ def verdicts_on(
     from passhat.analysis.gates.judge import judge
 
     return judge(
-        trials.at_reference(),
+        trials,
         gates,
         bars=bars_beside(None, suite.bars, trials),
         baseline=baselines or None,

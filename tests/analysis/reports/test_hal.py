@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
 
 from passhat import measure, render_terminal
+from passhat.analysis.gates.judge import judge
 from passhat.analysis.reports.targets import targets
 from passhat.ingest import read_trials
 from passhat.journeys import run
@@ -164,6 +165,30 @@ def test_paths_resources_and_safety_are_what_the_formulas_of_hal_give(tmp_path):
     assert found["safety_harm_severity"].number.value == pytest.approx(1 - np.mean(harm))
     shown = render_terminal(measure(read_trials(tmp_path)), verbose=True)
     assert all(name in shown for name in expected)
+
+
+@pytest.mark.parametrize(
+    ("metric", "factor"),
+    [
+        ("robustness_fault_injection", "fault"),
+        ("robustness_structural", "environment"),
+        ("robustness_prompt_variation", "wording"),
+    ],
+)
+def test_a_gate_on_robustness_sees_every_condition_and_other_gates_the_first(metric, factor):
+    rng = np.random.default_rng(5)
+    rows = [(t, other) for t in range(20) for other in (False, True) for _ in range(6)]
+    trials = Trials.from_columns(
+        task=[f"t{t} [{factor}=other]" if other else f"t{t}" for t, other in rows],
+        base=[f"t{t}" for t, _ in rows],
+        at=[(f"{factor}={'other' if other else 'usual'}",) for _, other in rows],
+        passed=[bool(rng.random() < (0.4 if other else 0.95)) for _, other in rows],
+    )
+    kept = measure(trials).system().hal[metric].number
+    (verdict,) = judge(trials, [f"{metric} >= 0.8"])
+    assert (verdict.word, verdict.estimate.value) == ("FAIL", pytest.approx(kept.value))
+    (headline,) = judge(trials, ["pass@1 >= 0.8"])
+    assert (headline.word, headline.runs) == ("PASS", 120)
 
 
 def edits(one, other):

@@ -784,9 +784,13 @@ def _quantile(quantile: tuple[str, float], subject: SystemTrials, confidence: fl
 
 
 def _any_target(gate: Gate, target: Target, subject: SystemTrials, confidence: float) -> Number:
-    """Any other number, as the report has it; a bare one has no interval."""
+    """Any other number, as the report has it; a bare one has no interval.
+
+    The report is about the first level of each factor, and says what is kept at the others.
+    """
+    trials = subject.trials if subject.every is None else subject.every
     report = measure(
-        [subject.tally] if subject.trials is None else subject.trials,
+        [subject.tally] if trials is None else trials,
         ks=None if target.k is None else (target.k,),
         confidence=confidence,
         errors=subject.errors,

@@ -168,7 +168,8 @@ def _named_baselines(baseline: Trials | Mapping[str, Trials] | None) -> dict[str
 def _judged(gate: Gate, trials: Trials, around: _JudgeContext) -> Iterator[Verdict]:
     tables = gated_tables(trials, gate, around.quarantined)
     if isinstance(gate.demand, BestOfRequirement):
-        yield _with_quarantine(_judge_best(gate, tables, seed=around.seed), around)
+        plain = (table.at_reference() for table in tables)
+        yield _with_quarantine(_judge_best(gate, plain, seed=around.seed), around)
     else:
         yield from (_judge_one(gate, table, around) for table in tables)
 
@@ -177,6 +178,7 @@ def _judge_one(gate: Gate, trials: Trials, around: _JudgeContext) -> Verdict:
     """The verdict of one gate on the trials of one system."""
     demand = gate.demand
     subject = SystemTrials.of(trials, errors=around.errors, bars=around.bars)
+    every, trials = trials, trials.at_reference()  # gates judge the first level of each factor
     if gate.evidence == "sequential":
         verdict = _judge_sequentially(gate, trials, around)
     elif isinstance(demand, EveryTaskRequirement):
@@ -186,7 +188,7 @@ def _judge_one(gate: Gate, trials: Trials, around: _JudgeContext) -> Verdict:
         verdict = judge_no_worse(gate, subject, _baseline(demand, subject.name, around), days)
     elif isinstance(demand, NoTaskWorseRequirement):
         other = _baseline(demand, subject.name, around)
-        verdict = judge_no_task_worse(gate, subject, other.tally())
+        verdict = judge_no_task_worse(gate, subject, other.at_reference().tally())
     else:
         verdict = judge_number(gate, subject, around.planned)
     bounded = verdict.evidence == "bound"
@@ -194,7 +196,7 @@ def _judge_one(gate: Gate, trials: Trials, around: _JudgeContext) -> Verdict:
         verdict = _without_error_rates(verdict)
     included = bounded and isinstance(demand, ThresholdRequirement) and demand.target.is_metric
     verdict = _with_disturbances(verdict, trials, subject.disturbances, included=included)
-    return _with_quarantine(_beside_users(verdict, trials, around), around)
+    return _with_quarantine(_beside_users(verdict, every, around), around)
 
 
 def _beside_users(verdict: Verdict, trials: Trials, around: _JudgeContext) -> Verdict:
@@ -202,10 +204,10 @@ def _beside_users(verdict: Verdict, trials: Trials, around: _JudgeContext) -> Ve
 
     Sequential evidence is left as it was run: what came later was chosen by what came before.
     """
-    flagged = trials.flagged()
+    flagged = trials.at_reference().flagged()
     if not flagged.any() or flagged.all() or verdict.evidence == "sequential":
         return verdict
-    kept = trials.take(~flagged)
+    kept = trials.take(~trials.flagged())
     without = _judge_one(verdict.gate, kept, replace(around, planned={}, quarantined=()))
     if without.word == verdict.word or verdict.word == "UNDECIDED":
         return verdict
