@@ -669,7 +669,7 @@ def completion(context: click.Context, shell: str) -> None:
     """Print the script that completes passhat's commands and options in your shell.
 
     \b
-      passhat --completion bash > ~/.local/share/bash-completion/completions/passhat
+      passhat --completion bash >> ~/.bash_completion
       passhat --completion zsh > "${fpath[1]}/_passhat"
       passhat --completion fish > ~/.config/fish/completions/passhat.fish
     """
