@@ -168,6 +168,20 @@ def test_a_solution_that_does_not_work_is_a_problem_with_its_reason(folder, monk
 
 
 @isolated
+def test_what_is_locked_in_a_workspace_stops_no_cheat(folder, monkeypatch):
+    """It is the agent's own: an agent would open it."""
+    monkeypatch.setattr("passhat.runner.cheats.CHEATS", CHEATS[:2])
+    (folder / "calc" / "locked").mkdir()
+    (folder / "calc" / "locked" / "test_old.py").write_text("")
+    (folder / "calc" / "locked" / "test_old.py").chmod(0o444)
+    (folder / "calc" / "locked").chmod(0o555)
+    said, code = tried(folder, "holds")
+    (folder / "calc" / "locked").chmod(0o755)
+    assert {one["outcome"] for one in said["attempts"]} == {"passed", "failed"}, said
+    assert (code, said["holds"]) == (0, True)
+
+
+@isolated
 def test_a_cheat_whose_own_script_fails_is_not_caught_but_untried(folder, monkeypatch):
     cheats = (
         Cheat(name="works", script="true", remedy=""),

@@ -147,6 +147,7 @@ def _attempts(pairing: Pairing, folder: Path) -> Iterator[Pairing]:
     cheat_files, solution = folder / "cheat.tar", task.solution
     _pack({name: text.encode() for name, text in _planted(task).items()}, cheat_files)
     begin = f'C=$(mktemp -d); trap \'rm -rf "$C"\' EXIT; tar -xf {_quoted(cheat_files)} -C "$C"\n'
+    begin += "find . ! -type l ! -perm -u+w -exec chmod u+w {} +\n"  # as an agent would
     scripts = {NOTHING: "true"}
     named = ""
     if solution is not None:
