@@ -898,9 +898,12 @@ def test_only_a_pyproject_toml_that_says_something_new_to_pytest_is_left_behind(
                 (place / name / "pyproject.toml").write_text(text)
     changes = changes_of(View(top=now), template)
     allowed = {"dependencies", "new but silent", "deleted but silent"}
-    assert set(_pytest_settings(changes, template)) == {
-        f"/{name}/pyproject.toml" for name in pairs.keys() - allowed
-    }
+    expected = {f"{name}/pyproject.toml" for name in pairs.keys() - allowed}
+    assert _pytest_settings(changes, template) == expected
+    crossing = changes.without((), expected)
+    assert crossing.files.keys() == {f"{name}/pyproject.toml" for name in allowed}
+    many = Changes(files=dict.fromkeys(f"{n}/pyproject.toml" for n in range(1000)))
+    assert len(_pytest_settings(many, template)) == 900  # none of them said anything to pytest
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is the oracle")

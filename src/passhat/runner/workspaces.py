@@ -10,8 +10,6 @@ from __future__ import annotations
 import asyncio
 import fnmatch
 import functools
-import glob
-import itertools
 import json
 import os
 import re
@@ -117,9 +115,13 @@ class Changes:
     files: Mapping[str, Path | None]
     flags: tuple[str, ...] = ()
 
-    def without(self, patterns: Sequence[str]) -> Changes:
+    def without(self, patterns: Sequence[str], names: Container[str] = ()) -> Changes:
         """The changes at other paths than these; each that is left out is flagged."""
-        kept = {name: file for name, file in self.files.items() if not matches(name, patterns)}
+        kept = {
+            name: file
+            for name, file in self.files.items()
+            if name not in names and not matches(name, patterns)
+        }
         touched = [name for name in self.files if name not in kept]
         flags = tuple(f"touched protected {name}" for name in touched)
         return Changes(files=kept, flags=(*self.flags, *flags))
@@ -138,25 +140,36 @@ def matches(name: str, patterns: Sequence[str]) -> bool:
     >>> matches("src/vendor/lib/a.py", ["/src/vendor/"]), matches("src/a/b.py", ["**/a/"])
     (True, True)
     """
-    parts = name.split("/")
-    paths = list(itertools.accumulate(parts, "{}/{}".format))
+    return _fits(name, tuple(patterns), is_folder=False)
+
+
+def _fits(path: str, patterns: tuple[str, ...], *, is_folder: bool) -> bool:
+    above, _, last = path.rpartition("/")
+    if above and _folder_fits(above, patterns):
+        return True
     for pattern in patterns:
+        if pattern.endswith("/") and not is_folder:
+            continue
         wanted = pattern.removesuffix("/")
-        candidates = paths if "/" in wanted else parts
-        if pattern.endswith("/"):
-            candidates = candidates[:-1]
-        forms = _without_stars(wanted.removeprefix("/"))
-        if any(fnmatch.fnmatchcase(one, form) for form in forms for one in candidates):
+        one = path if "/" in wanted else last
+        if any(fnmatch.fnmatchcase(one, form) for form in _forms(wanted.removeprefix("/"))):
             return True
     return False
 
 
-def _without_stars(pattern: str) -> list[str]:
+@functools.lru_cache(maxsize=4096)
+def _folder_fits(path: str, patterns: tuple[str, ...]) -> bool:
+    """Remembered for the many files of a folder."""
+    return _fits(path, patterns, is_folder=True)
+
+
+@functools.lru_cache(maxsize=1024)
+def _forms(pattern: str) -> list[str]:
     """A pattern with each of its `**/`, and without: it stands for any folders, also for none."""
     first, stars, rest = pattern.partition("**/")
     if not stars:
         return [pattern]
-    return [first + begun + end for end in _without_stars(rest) for begun in (stars, "")]
+    return [first + begun + end for end in _forms(rest) for begun in (stars, "")]
 
 
 # Making a workspace.
@@ -881,14 +894,14 @@ class TrialWorkspace:
         protect = (
             *(*PROTECTED, *options.get("protect", ())),
             *_runner_files(argv, self._template),
-            *_pytest_settings(self.changes, self._template),
             *_standard_modules(
                 self.changes, self._template, _import_folders(options, directory), self._asked
             ),
         )
+        settings = await asyncio.to_thread(_pytest_settings, self.changes, self._template)
         self._graders += 1
         folder = self._folder / f"grader-{self._graders}"
-        crossing = self.changes.without(protect)
+        crossing = self.changes.without(protect, settings)
         self.changes = replace(self.changes, flags=crossing.flags)
         view = await asyncio.to_thread(
             fresh_copy, self._template, folder, self._sandbox, self._view.image
@@ -1091,21 +1104,30 @@ def _standard_modules(
 
 def _import_folders(options: Mapping[str, Any], directory: Path) -> set[str]:
     """The folders of a workspace that Python imports from: its root, and those of hidden tests."""
-    laid = [Path(name) for pair in PATCHED.findall(options.get("patch") or "") for name in pair]
+    laid = [Path(name) for name in _patched(options.get("patch") or "")]
     for source in (directory / name for name in options.get("files", ())):
         root = source.parent if source.is_file() else source
         laid += [file.relative_to(root) for file in files_of(source)]
     return {"", *(path.parent.as_posix().removeprefix(".") for path in laid)}
 
 
-def _pytest_settings(changes: Changes, template: Path) -> Iterator[str]:
+def _pytest_settings(changes: Changes, template: Path) -> frozenset[str]:
     """The pyproject.toml files whose settings of pytest are not as they were; others may change."""
-    for name, file in changes.files.items():
-        if Path(name).name == "pyproject.toml":
-            before, now = _of_pytest(template / name), {} if file is None else _of_pytest(file)
-            if now is None or now != before:
-                yield f"/{glob.escape(name)}"
+    names = [name for name in changes.files if Path(name).name == "pyproject.toml"]
+    return frozenset(
+        name
+        for number, name in enumerate(names)
+        if number >= MOST_SETTINGS or not _says_the_same(template / name, changes.files[name])
+    )
 
+
+def _says_the_same(before: Path, now: Path | None) -> bool:
+    says = {} if now is None else _of_pytest(now)
+    return says is not None and says == _of_pytest(before)
+
+
+MOST_SETTINGS = 100
+"""Files of settings that are read; who changes more of them changes none."""
 
 LONGEST_SETTINGS = 200_000
 """Characters of a pyproject.toml that is read; a longer one is as unreadable as a broken one."""
