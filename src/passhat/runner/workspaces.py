@@ -894,14 +894,15 @@ class TrialWorkspace:
         protect = (
             *(*PROTECTED, *options.get("protect", ())),
             *_runner_files(argv, self._template),
-            *_standard_modules(
-                self.changes, self._template, _import_folders(options, directory), self._asked
-            ),
         )
-        settings = await asyncio.to_thread(_pytest_settings, self.changes, self._template)
+        folders = _import_folders(options, directory)
+        names = {
+            *await asyncio.to_thread(_pytest_settings, self.changes, self._template),
+            *_standard_modules(self.changes, self._template, folders, self._asked),
+        }
         self._graders += 1
         folder = self._folder / f"grader-{self._graders}"
-        crossing = self.changes.without(protect, settings)
+        crossing = self.changes.without(protect, names)
         self.changes = replace(self.changes, flags=crossing.flags)
         view = await asyncio.to_thread(
             fresh_copy, self._template, folder, self._sandbox, self._view.image
@@ -1099,7 +1100,7 @@ def _standard_modules(
         known = (template / folder / each for each in (module, f"{module}.py"))
         wanted = f"{module}.py" in asked or any(map(os.path.lexists, known))
         if kind.endswith(("py", "pyc", "so")) and not wanted:
-            yield f"/{glob.escape(name)}"
+            yield name
 
 
 def _import_folders(options: Mapping[str, Any], directory: Path) -> set[str]:
