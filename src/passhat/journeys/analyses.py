@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -704,12 +705,12 @@ def trend(
     """How did the reliability of each agent change over the newest `last` runs of a suite?"""
     from passhat.analysis.comparing.trends import trends
 
-    runs = _read_runs("passhat trend", suite, store, branch, last, only)
-    if k is None:  # what the gates of the newest run ask about, as its report does
-        asked = Results(paths=(runs[-1].key,), store=store).asked_k()
-        fewest = min(int(tally.runs().min()) for run in runs for tally in run.tallies)
-        k = asked if asked is not None and 1 < asked <= fewest else None
-    return trends(runs, k=k, confidence=confidence)
+    with _read_runs("passhat trend", suite, store, branch, last, only) as runs:
+        if k is None:  # what the gates of the newest run ask about, as its report does
+            asked = Results(paths=(runs[-1].key,), store=store).asked_k()
+            fewest = min(int(tally.runs().min()) for run in runs for tally in run.tallies)
+            k = asked if asked is not None and 1 < asked <= fewest else None
+        return trends(runs, k=k, confidence=confidence)
 
 
 def flaky_tasks(
@@ -724,14 +725,18 @@ def flaky_tasks(
     """Which tasks passed and failed over the newest `last` runs of a suite?"""
     from passhat.analysis.comparing.trends import find_flaky
 
-    runs = _read_runs("passhat trend --tasks", suite, store, branch, last, only)
-    return find_flaky(runs, confidence=confidence)
+    with _read_runs("passhat trend --tasks", suite, store, branch, last, only) as runs:
+        return find_flaky(runs, confidence=confidence)
 
 
+@contextmanager
 def _read_runs(
     command: str, suite: str | None, store: str | Path, branch: str | None, last: int, only: Names
-) -> list[CountedRun]:
-    """The newest `last` runs of one suite that have trials, oldest first."""
+) -> Iterator[list[CountedRun]]:
+    """The newest `last` runs of one suite that have trials, oldest first.
+
+    The store stays open meanwhile: what moved the trials of a run together is read on demand.
+    """
     try:
         opened = open_store(store)
     except HistoryError:
@@ -750,7 +755,7 @@ def _read_runs(
         counted = [(run, tallies_of(history, run)) for run in reversed(runs)]
         systems = dict.fromkeys(tally.system for _, tallies in counted for tally in tallies)
         wanted = chosen_names(only, list(systems))
-        return [
+        yield [
             counted_run(history, run, [one for one in tallies if one.system in wanted])
             for run, tallies in counted
         ]
