@@ -324,3 +324,18 @@ def test_what_cannot_be_drawn_is_said_in_words(tmp_path):
     assert "$0.5 a trial on average so far" in cost
     assert "main passed 75% of its trials" in compared
     assert "cannot be watched" in other
+
+
+def test_the_newest_failing_trials_stand_beside_the_progress_until_the_verdict_does():
+    watch, known, ended = PageState(), {}, []
+    for i in range(40):
+        key = ("s", f"t{i % 4}", i // 4)
+        known[key] = (Outcome.PASSED, Outcome.FAILED, Outcome.PASSED, Outcome.ERRORED)[i % 4]
+        if known[key] is not Outcome.PASSED:
+            ended.append([*key, known[key].name[0]])
+        news = watch.news(progress_of(known))
+        assert news["failing"] == ended[:-6:-1]
+    assert news["so_far"] == "50% of trials passed so far, 10 failed, 10 errored."
+    opened_later = PageState().news(progress_of(known))["failing"]
+    assert len(opened_later) == 5
+    assert all(one in ended and one[2] >= 7 for one in opened_later)

@@ -13,6 +13,8 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
+from passhat.cli import serve
+
 ROWS = "task,passed\n" + "\n".join(f"t{i % 4},{i % 3 > 0}" for i in range(24)) + "\n"
 
 
@@ -167,3 +169,14 @@ def test_without_the_extra_it_is_named(shell):
     )
     assert done.returncode == 2
     assert "pip install 'passhat[web]'" in done.stderr
+
+
+def test_the_log_of_a_site_behind_a_proxy_holds_no_token(capsys):
+    serve._show_address(
+        "h.db", "https://evals.example/passhat", "http://127.0.0.1:80/enter?token=abc", None,
+        browser=False,
+    )  # fmt: skip
+    said = capsys.readouterr().err
+    assert "https://evals.example/passhat" in said
+    assert "http://127.0.0.1:80\n" in said
+    assert "abc" not in said

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -142,7 +143,7 @@ def view(
             token=token,
             person_header=person_header,
             public_url=public_url,
-            started=partial(_show_address, title, browser=not no_browser),
+            started=partial(_show_address, title, public_url, browser=not no_browser),
         )
 
 
@@ -183,12 +184,31 @@ def _time_written(file: Path) -> str | None:
 
 
 def _show_address(
-    title: str, address: str, renew: Callable[[], str] | None, *, browser: bool
+    title: str,
+    public_url: str | None,
+    address: str,
+    renew: Callable[[], str] | None,
+    *,
+    browser: bool,
 ) -> None:
-    """Print the address to open, open it in the browser, and offer another one at Enter."""
+    """Print the address to open, open it in the browser, and offer another one at Enter.
+
+    Through a proxy people need no token, and the log of a service is no place for one.
+    """
+    if public_url is not None:
+        where = urlsplit(address)
+        click.echo(
+            f"Looking at {title}, for the proxy at {public_url} (Ctrl-C ends it):\n"
+            f"  {where.scheme}://{where.netloc}",
+            err=True,
+        )
+        if browser:
+            click.launch(public_url)
+        return
     renewable = renew is not None and sys.stdin.isatty() and hasattr(os, "tcgetpgrp")
     keys = "Enter prints a new address, Ctrl-C ends it" if renewable else "Ctrl-C ends it"
-    click.echo(f"Looking at {title}. Open this once ({keys}):\n  {address}", err=True)
+    once = "" if renew is None else " once"
+    click.echo(f"Looking at {title}. Open this{once} ({keys}):\n  {address}", err=True)
     if renewable:
         Thread(target=_renew_at_enter, args=(renew,), daemon=True).start()
     if browser:

@@ -14,6 +14,7 @@ from operator import itemgetter
 from typing import Any, Literal
 
 import anyio
+import numpy as np
 from starlette.concurrency import run_in_threadpool
 
 from passhat.analysis.gates.gate import (
@@ -52,7 +53,7 @@ from passhat.reporters.formatting import percent, span
 POLL_SECONDS = 0.5
 # Proxies close a connection that sends nothing for long.
 BEAT_SECONDS = 15.0
-MOST_TASKS, MOST_RECENT = 500, 20
+MOST_TASKS, MOST_RECENT, MOST_FAILING = 500, 20, 5
 MOST_MARKS_LINKED = 1_000
 """Marks that lead to their trials: a link weighs as much as a hundred marks, and the page of a task
 has all of its trials."""
@@ -103,6 +104,7 @@ class PageState:
     tags: dict[str, frozenset[str]] = field(default_factory=dict)
     baselines: Mapping[str, float] = field(default_factory=dict)
     first_look: tuple[float, int] | None = None
+    failing: list[list[Any]] = field(default_factory=list)
 
     def news(self, progress: StoredProgress) -> dict[str, Any]:
         """The state now: all counts, and only the tasks and trials that are new.
@@ -144,7 +146,24 @@ class PageState:
             "intervals": {name: _interval(*counts) for name, counts in systems.items()},
             "tasks": list(_task_rows(changed)),
             "recent": fresh[-MOST_RECENT:],
+            "failing": self._failing(progress, fresh),
+            "so_far": so_far(systems.values()),
         }
+
+    def _failing(self, progress: StoredProgress, fresh: Sequence[list[Any]]) -> list[list[Any]]:
+        """The newest trials that did not pass; of those before the page was opened, the last."""
+        if not self.failing:
+            self.failing = [
+                [task.system, task.task, int(trial), _LETTERS[outcome]]
+                for task in progress.tasks
+                if task.failed or task.errored
+                for trial, _, outcome in (run.partition(":") for run in task.runs.split())
+            ]
+            self.failing.sort(key=itemgetter(2))
+        else:
+            self.failing += fresh
+        self.failing = [one for one in self.failing if one[3] != "P"][-MOST_FAILING:]
+        return self.failing[::-1]
 
     def _gate_text(self, gate: StoredGate, progress: StoredProgress, done: int) -> str:
         """What is known of a gate while the run lasts: no verdict, but where it is heading."""
@@ -309,6 +328,19 @@ def _baseline_rates(
                 rate = look_up_baseline(history, demand.baseline, judged=run).run.pass_rate
                 if rate is not None:
                     yield demand.baseline, rate
+
+
+def so_far(counts: Iterable[Sequence[int]]) -> str:
+    """How many trials passed, failed and errored until now, in words.
+
+    >>> so_far([[79, 20, 1]]), so_far([])
+    ('79% of trials passed so far, 20 failed, 1 errored.', 'No trial has ended yet.')
+    """
+    passed, failed, errored = np.sum([[0, 0, 0], *counts], axis=0).tolist()
+    if not (done := passed + failed + errored):
+        return "No trial has ended yet."
+    also = f", {errored:,} errored" if errored else ""
+    return f"{percent(passed / done)} of trials passed so far, {failed:,} failed{also}."
 
 
 def trials_in_all(fewest: int | None, most: int | None) -> str:

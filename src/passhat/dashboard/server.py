@@ -758,7 +758,11 @@ class Pages:
         """What changes in a run in progress."""
         with self.reports.open() as history:
             run = history.find_run(request.path_params["run"])
-        return StreamingResponse(follow(self.reports, run), media_type="text/event-stream")
+        return StreamingResponse(
+            follow(self.reports, run),
+            media_type="text/event-stream",
+            headers={"x-accel-buffering": "no"},  # nginx would hold events back
+        )
 
     def search(self, request: Request) -> Response:
         """Suites, runs, systems and tasks that hold a text, and trials in which it was said."""

@@ -44,6 +44,7 @@ if (live) {
   const tell = (news) => {
     at("status").textContent = news.status;
     at("done").textContent = news.done.toLocaleString("en");
+    at("sofar").textContent = news.so_far;
     at("left").textContent = news.left ?? "–";
     at("spent").textContent = news.spent ?? "–";
     at("all").textContent = news.in_all;
@@ -82,13 +83,15 @@ if (live) {
         return mark;
       }));
     }
-    for (const [system, task, trial, letter] of news.recent) {
-      const item = document.createElement("li");
+    const item = ([system, task, trial, letter]) => {
+      const made = document.createElement("li");
       const link = address("trial", { system, task, trial });
       link.textContent = `${marks[letter]} ${task} #${trial + 1} ${words[letter]} (${system})`;
-      item.append(link);
-      at("recent").prepend(item);
-    }
+      made.append(link);
+      return made;
+    };
+    for (const one of news.recent) at("recent").prepend(item(one));
+    at("failing").replaceChildren(...news.failing.map(item));
     while (at("recent").children.length > 20) at("recent").lastChild.remove();
   };
   const source = new EventSource(live.dataset.live);
