@@ -99,3 +99,10 @@ def test_what_a_trend_rests_on_makes_it_anew(tmp_path):
         assert trend_basis(history, runs_of_trend(history, "suite")) != basis
         history.delete(runs[0])
         assert len(trends_of(history, runs_of_trend(history, "suite"))[0].points) == 5
+
+
+@pytest.mark.parametrize("status", ["finished", "interrupted"])
+def test_a_run_without_trials_has_no_trend_and_ends_all_the_same(tmp_path, status):
+    with History.open(tmp_path / "h.db") as history:
+        run = history.finish_run(history.start_run("suite"), status)
+        assert keep_answers(history, run).agents == ()

@@ -182,7 +182,8 @@ def keep_answers(history: History, run: Run) -> RunVerdict:
     """The verdict on a run that has ended; what pages show of it is kept as well."""
     trials_in_columns(history, run)
     numbers_of(history, run)
-    trends_of(history, runs_of_trend(history, run.suite))
+    if run.status == "finished" and run.trials:
+        trends_of(history, runs_of_trend(history, run.suite))
     return verdict_on(history, run)
 
 
