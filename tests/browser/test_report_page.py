@@ -49,9 +49,9 @@ def test_several_systems_begin_with_a_table_of_all_that_leads_to_each(several, o
     page = open_page(several.as_uri(), viewport={"width": 1280, "height": 800})
     table = page.locator("table").first
     heads = table.locator("thead th").all_inner_texts()
-    assert heads == ["in %", "pass@1", "pass^5", "these tasks", "similar tasks"]
+    assert heads == ["in %", "rank", "pass@1", "pass^5", "these tasks", "similar tasks"]
     assert table.locator("tbody th").all_inner_texts() == ["careful", "middling", "hasty"]
-    values = [float(text) for text in table.locator("tbody td:nth-child(3)").all_inner_texts()]
+    values = [float(text) for text in table.locator("tbody td:nth-child(4)").all_inner_texts()]
     assert values == sorted(values, reverse=True)
     for name in ("hasty", "middling"):
         table.get_by_role("link", name=name).click()
@@ -200,6 +200,46 @@ def test_the_slider_ranks_several_systems_anew(tmp_path, open_page):
     assert page.locator("h1:visible, .h1:visible").inner_text() != before
     assert page.locator("[data-at-k]:visible figure").count() == 1
     assert page.locator("[data-figure=curves] svg > path:last-child").get_attribute("d")
+
+
+def test_an_agent_is_followed_through_tables_and_pictures_and_stands_in_the_address(
+    several, open_page, axe_violations
+):
+    page = open_page(several.as_uri(), viewport={"width": 1280, "height": 900})
+    page.get_by_label("Follow one agent").select_option("middling")
+    assert page.url.endswith("?follow=middling")
+    for place in ("[data-at-k]:visible tr", "[data-figure=systems]:visible g",
+                  "[data-figure=curves] g", "[data-figure=matrix] g"):  # fmt: skip
+        names = page.locator(f"{place}.on").evaluate_all("all => all.map(e => e.dataset.of)")
+        assert set(names) == {"middling"}, place
+    page.reload()
+    assert page.get_by_label("Follow one agent").input_value() == "middling"
+    assert axe_violations(page) == []
+    page.locator("[data-figure=matrix] text", has_text="hasty").first.click()
+    assert page.url.endswith("?follow=hasty")
+    page.get_by_role("slider").fill("0")
+    assert "k=1" in page.url
+    assert page.locator("[data-at-k]:visible tr.on").get_attribute("data-of") == "hasty"
+
+
+def test_arrow_keys_read_out_the_cells_of_the_matrix(several, open_page):
+    page = open_page(several.as_uri(), viewport={"width": 1280, "height": 900})
+    grid = page.locator("[data-figure=matrix]")
+    heads, *tasks = json.loads(grid.get_attribute("data-rows"))
+    grid.focus()
+    said = {}
+    for key, at in (("ArrowRight", (0, 0)), ("ArrowRight", (1, 0)), ("ArrowDown", (1, 1)),
+                    ("ArrowLeft", (0, 1)), ("ArrowLeft", (0, 1)), ("ArrowUp", (0, 0))):  # fmt: skip
+        page.keyboard.press(key)
+        said[at] = grid.locator("output").inner_text()
+        share = tasks[at[0]][at[1] + 1]
+        words = f"{heads[at[1] + 1]}, {tasks[at[0]][0]}: passed {round(100 * share)}% of its trials"
+        assert said[at] == words
+    # What is pointed at is read out too: the cell that the mark is drawn around.
+    page.keyboard.press("ArrowDown")
+    box = box_of(grid.locator("[data-columns]"))
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert grid.locator("output").inner_text() == said[0, 1]
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

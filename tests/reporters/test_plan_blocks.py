@@ -1,15 +1,17 @@
 """A plan says where its numbers come from, and prices in units that can be read."""
 
+import html
 import re
 
 import pytest
 
+from passhat import render_html
 from passhat import render_markdown as render_plan_markdown
 from passhat import render_terminal as render_plan
 from passhat.analysis.planning.plan import Spending, plan
 from passhat.analysis.planning.simulate import simulate
 from passhat.records import Trials
-from passhat.reporters.answers.plan import verdict
+from passhat.reporters.answers.plan import PlanAnswer, verdict
 from passhat.reporters.formatting import TerminalStyle
 from passhat.stats.estimate import Unavailable
 
@@ -74,6 +76,24 @@ def test_where_the_numbers_come_from_is_said(made, origin):
 )
 def test_what_a_run_takes_is_told_in_a_unit_that_can_be_read(spending, told):
     assert told in " ".join(render_plan(plan(tasks=20, spending=spending)).split())
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"difference": 0.1},
+        {"half_width": 0.03},
+        {"spending": Spending(max_cost=20, cost_per_run=0.05)},
+    ],
+)
+def test_the_facts_of_the_page_are_those_of_the_question_that_its_headline_answers(asked):
+    made = plan(simulate(tasks=20, runs=6, rate=0.7, seed=2), **asked)
+    answer = PlanAnswer(made)
+    numbers = {re.sub(r"[^0-9.]", "", value) for value, _ in answer.facts()}
+    said = {found.rstrip(".").replace(",", "") for found in re.findall(r"[\d.,]+", verdict(made))}
+    assert numbers & said, (answer.facts(), verdict(made))
+    assert "<-" not in html.unescape(re.sub(r"<[^>]+>", "", render_html(made)))
 
 
 def test_the_headline_answers_what_was_asked():

@@ -2,11 +2,14 @@
 
 import csv
 import io
+import re
 
 import pytest
 
-from passhat import Trials, measure, simulate
+from passhat import Trials, measure, rank, simulate
+from passhat.records import Outcome
 from passhat.reporters import render
+from passhat.reporters.answers.report_blocks import rank_words
 from passhat.reporters.formatting import TerminalStyle, display_width
 
 UNEQUAL = Trials.from_columns(
@@ -50,3 +53,30 @@ def test_more_systems_than_a_terminal_has_room_for_continue_below(width):
     assert len(set(heads)) == len(names)
     cells = [cell for line in lines if line.startswith("  task-") for cell in line.split()[1:]]
     assert len(cells) == 3 * len(names)
+
+
+def test_a_page_ranks_several_agents_as_rank_does_at_every_k():
+    trials = simulate(tasks=20, runs=5, rate={"a": 0.9, "b": 0.85, "c": 0.4}, seed=4)
+    report = measure(trials)
+    for k in (1, 5):
+        ranked = rank(trials, by=f"pass^{k}")
+        assert report.leaders_at(k).ranks == {one.name: one.ranks for one in ranked.systems}
+    header, *rows = [
+        re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)
+        for row in re.findall(r"<tr.*?</tr>", render(report, "html"))
+        if "data-of" in row or ">rank<" in row
+    ][:4]
+    assert header[1] == "rank"
+    ranks = {one.name: rank_words(one.ranks) for one in rank(trials, by="pass^5").systems}
+    assert {re.sub(r"<[^>]+>", "", row[0]): row[1] for row in rows} == ranks
+
+
+def test_cells_of_which_every_trial_errored_are_grey_and_in_the_legend():
+    outcomes = [Outcome.ERRORED, Outcome.ERRORED, Outcome.PASSED, Outcome.ERRORED] * 2
+    trials = Trials.from_columns(
+        system=["a"] * 4 + ["b"] * 4, task=["x", "x", "y", "y"] * 2, outcome=outcomes
+    )
+    body = measure(trials).plots.matrix().body
+    assert body.count('class="n faded"') == 3  # a row each, and the legend
+    assert "all errored" in body
+    assert "all errored" not in measure(UNEQUAL).plots.matrix().body

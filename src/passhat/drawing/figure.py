@@ -34,7 +34,7 @@ svg.ph{font:12px system-ui,-apple-system,"Segoe UI",sans-serif}
 .ph .strong{font-weight:650;paint-order:stroke;stroke:var(--ground,#fff);stroke-width:4}
 .ph .halo{paint-order:stroke;stroke:var(--ground,#fff);stroke-width:4}
 .ph .on3{fill:#14181f}.ph .on4{fill:var(--ground,#fff)}
-.ph .on text{font-weight:700}.ph .on .thin{stroke-width:4}
+.ph .faded{fill:var(--s);fill-opacity:.5}.ph .on text{font-weight:700}.ph .on .thin{stroke-width:4}
 """
 
 # Blue for good and vermilion for bad, which people with red-green blindness tell apart, with ochre

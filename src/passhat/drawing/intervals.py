@@ -35,7 +35,8 @@ _NOTE_LETTERS, _NOTE_LETTER, _CAPITAL, _FEWEST_NOTE = 15, 7.5, 10, 6
 class IntervalRow:
     """One row: a name, a value with its interval; `other` draws a dumbbell, `bar` a demand.
 
-    `inner` is a narrower interval, drawn thick: this suite, inside tasks like these.
+    `inner` is a narrower interval, drawn thick: this suite, inside tasks like these. `others` are
+    named values to see it among.
     """
 
     name: str
@@ -47,6 +48,7 @@ class IntervalRow:
     other: float | None = None
     colour: str = "a"
     note: str = ""
+    others: Sequence[tuple[str, float]] = ()
 
 
 def interval_rows(
@@ -134,6 +136,9 @@ def _row(row: IntervalRow, y: float, x: Scale, names: Names) -> str:
     if row.inner is not None:
         left, right = map(x, row.inner)
         parts += [across(left, right, y, kind) for kind in ("thick", "inner")]
+    for name, value in row.others:
+        tip = element("title", escape(f"{name}: {x.show(value)}"))
+        parts.append(element("circle", tip, cx=x(value), cy=y, r=3.5, class_="hollow"))
     if row.other is not None:
         parts.append(across(x(row.other), x(row.value), y, "thin dot"))
         parts.append(element("circle", cx=x(row.other), cy=y, r=3.5, class_="open"))
@@ -142,7 +147,8 @@ def _row(row: IntervalRow, y: float, x: Scale, names: Names) -> str:
     parts.append(element("circle", cx=x(row.value), cy=y, r=4.5, class_="ring"))
     at = x.stop + 10
     note = label(row.note, at, y + 4, "soft", most=_NOTE_LETTERS) if row.note else ""
-    return element("g", "".join(parts), class_=row.colour) + names.label(row.name, y) + note
+    drawn = element("g", "".join(parts), class_=row.colour)
+    return element("g", drawn + names.label(row.name, y) + note, data_of=row.name)
 
 
 def _tie(group: Sequence[int], x: float, tall: int, middles: Sequence[float]) -> str:

@@ -282,7 +282,7 @@ def _line(series: Series, index: int, x: Scale, y: Scale) -> str:
             element("circle", cx=x(a), cy=y(b), r=3.5, class_=kind, data_x=f"{a:g}")
             for a, b in solid
         ]
-    return element("g", "".join(parts), class_=colour)
+    return element("g", "".join(parts), class_=colour, data_of=series.name)
 
 
 def _colour(series: Series, index: int) -> str:
@@ -312,7 +312,8 @@ def _names(series: Sequence[Series], x: Scale, y: Scale) -> str:
         if left - x.stop > 10:
             line = f"M{number(x.stop + 5)} {number(at)}L{number(left - 4)} {number(place)}"
             text = element("path", d=line, class_="rule") + text
-        parts.append(element("g", text, class_=_colour(series[i], i)))
+        kind = _colour(series[i], i)
+        parts.append(element("g", text, class_=kind, data_of=series[i].name))
     return "".join(parts)
 
 

@@ -47,10 +47,12 @@ def matrix(
     width: int = WIDTH,
     columns_named: Sequence[str] = (),
     groups: Sequence[ColumnGroup] = (),
+    errored: Sequence[Sequence[bool]] = (),
 ) -> Figure:
     """Rows of shares from 0 to 1 as cells; None leaves a dash. Columns get narrower as they grow.
 
-    `groups` are set apart under a letter each, and what they have in common is written below.
+    Cells that are `errored` are grey: no trial of theirs got as far as failing. `groups` are set
+    apart under a letter each, and what they have in common is written below.
 
     >>> matrix(["a"], [[0.0, 1.0]], title="t", finding="f", x_label="task").text.splitlines()[1]
     'a                         █'
@@ -64,12 +66,18 @@ def matrix(
         element(
             "g",
             label(name, room.width - 10, TOP + ROW * i + 15, "end", shown=room.shown[name])
-            + _cells(shares[i], places, TOP + ROW * i, cell),
+            + _cells(shares[i], places, TOP + ROW * i, cell, errored[i] if errored else ()),
+            data_of=name,
         )
         for i, name in enumerate(names)
     )
     body += _letters(groups, places, cell)
-    body += _legend(room.width, TOP + ROW * len(names) + 20)
+    body += _legend(room.width, TOP + ROW * len(names) + 20, errored=any(map(any, errored)))
+    if columns_named:
+        # Where the cells are, for keys that walk through them.
+        sizes = [group.columns for group in groups] or [len(columns_named)]
+        at = [*map(number, (room.width, cell, _GROUP_GAP, TOP, ROW)), *map(str, sizes)]
+        body += element("path", d="M0 0", class_="level", data_columns=" ".join(at))
     body += _written_notes(notes, TOP + ROW * len(names) + 30)
     rows = zip(text_names(names), shares, strict=True)
     text = [title, *(_text_row(name, row) for name, row in rows)]
@@ -192,7 +200,13 @@ def _data(
     return (("", *names), *rows) if columns else ()
 
 
-def _cells(row: Sequence[float | None], lefts: Sequence[float], top: float, cell: float) -> str:
+def _cells(
+    row: Sequence[float | None],
+    lefts: Sequence[float],
+    top: float,
+    cell: float,
+    errored: Sequence[bool] = (),
+) -> str:
     """The cells of a row, one path for each level, so that many stay small."""
     ground = "".join(
         _box(start, top, stop - start + cell) for start, stop in _stretches(lefts, cell)
@@ -203,6 +217,9 @@ def _cells(row: Sequence[float | None], lefts: Sequence[float], top: float, cell
         if places:
             drawn = "".join(_box(lefts[i], top, cell) for i in places)
             parts.append(element("path", d=drawn, class_=name))
+    if any(errored):
+        drawn = "".join(_box(lefts[i], top, cell) for i, one in enumerate(errored) if one)
+        parts.append(element("path", d=drawn, class_="n faded"))
     missing = "".join(
         f"M{number(lefts[i] + cell / 4)} {number(top + ROW / 2)}h{number(cell / 2)}"
         for i, share in enumerate(row)
@@ -234,10 +251,13 @@ def _level(share: float) -> int:
     return 1 + (share >= 1 / 3) + (share >= 2 / 3)
 
 
-def _legend(left: float, y: float) -> str:
-    names = ("no trial passed", "some", "", "", "all")
+def _legend(left: float, y: float, *, errored: bool = False) -> str:
+    names = ["no trial passed", "some", "", "", "all"]
+    levels = ["l0", *LEVELS]
+    if errored:
+        names, levels = [*names, "all errored"], [*levels, "n faded"]
     parts, x = [], left
-    for level, name in zip(("l0", *LEVELS), names, strict=True):
+    for level, name in zip(levels, names, strict=True):
         parts.append(element("path", d=f"M{number(x)} {number(y - 10)}h12v11h-12z", class_=level))
         parts.append(label(name, x + 16, y, "soft"))
         x += (26 if name else 14) + 6.8 * len(name)

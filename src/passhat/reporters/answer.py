@@ -179,6 +179,10 @@ class Answer(ABC, Generic[Result]):
         blocks = self.screen(options) if options.brief else self.blocks(options)
         return [_worded(block, options.wording) for block in blocks]
 
+    def on_page(self, options: DisplayOptions) -> list[Block]:
+        """What a page says that has no template of its own, beside its figures."""
+        return self.worded_blocks(options)
+
     def test_suites(self) -> list[TestSuite]:
         """The test cases, in text that every format can write."""
         from passhat.reporters.test_cases import encodable_suites

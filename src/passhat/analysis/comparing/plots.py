@@ -10,9 +10,10 @@ from math import fsum
 from typing import TYPE_CHECKING
 
 from passhat.analysis.comparing.comparison import Comparison, TaskDifference
-from passhat.analysis.comparing.ranking import RankReport
+from passhat.analysis.comparing.ranking import RankedSystem, RankReport
+from passhat.analysis.reports.plots import metric_row, next_fifth
 from passhat.drawing import Figure, IntervalRow, Level, Marker, Series, interval_rows, line_chart
-from passhat.messages import plural, shorten_apart
+from passhat.messages import metric_label, plural, shorten_apart
 from passhat.records.trial import natural_key
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 
@@ -61,7 +62,7 @@ def plot_differences(comparison: Comparison, *, most: int = MOST_ROWS) -> Figure
 
 
 def plot_ranks(report: RankReport) -> Figure:
-    """The ranks each system may truly have; a line joins those that cannot be told apart.
+    """Each system's value with both intervals and the ranks it may hold; a line joins ties.
 
     >>> from passhat import rank, simulate
     >>> found = rank(simulate(tasks=40, runs=8, rate={"a": 0.9, "b": 0.88, "c": 0.4}, seed=1))
@@ -70,27 +71,25 @@ def plot_ranks(report: RankReport) -> Figure:
     """
     places = {system.name: i for i, system in enumerate(report.systems)}
     ties = [[places[name] for name in band] for band in report.tie_bands if len(band) > 1]
-    count = len(report.systems)
+    rows = [_ranked_row(system) for system in report.systems]
     return interval_rows(
-        [
-            IntervalRow(
-                name=system.name,
-                value=place + 1,
-                low=system.ranks[0],
-                high=system.ranks[1],
-                colour="a" if system.ranks[0] == 1 else "n",
-                note=f"{100 * system.value:.1f}%",
-            )
-            for place, system in enumerate(report.systems)
-        ],
+        rows,
         title=_rank_title(report),
-        finding=f"Ranks by {report.metric.replace('_', ' ')}: a dot is the place by the estimate, "
-        "a line every rank that may be true. Agents on one vertical line are tied.",
-        x_label="rank",
-        x_range=(0.5, count + 0.5),
-        x_kind="whole",
+        finding="Thick: these tasks; thin: similar tasks; then the value and the ranks that may be "
+        "true. Agents on one vertical line are tied.",
+        x_label=metric_label(report.metric),
+        x_range=(0, next_fifth([max(row.value, row.high or 0.0) for row in rows])),
+        x_kind="percent",
         ties=ties,
     )
+
+
+def _ranked_row(system: RankedSystem) -> IntervalRow:
+    first, last = system.ranks
+    ranks = f"{first}" if first == last else f"{first} to {last}"
+    row = metric_row(system.name, system.metric)
+    colour = "a" if first == 1 else "n"
+    return replace(row, value=system.value, colour=colour, note=f"{row.note}, {ranks}")
 
 
 def plot_trend(

@@ -833,6 +833,7 @@ def _who_leads(
 ) -> Leaders:
     ranking, tasks = ranked.ranking, len(ranked.shared)
     ties: Sequence[Sequence[int]]
+    ranks: Sequence[tuple[int, int]] = ()
     left_out = int((~np.isnan(ranked.values)).any(axis=1).sum()) - tasks
     if isinstance(ranking, Unavailable):  # a single task cannot show how others would differ
         means = ranked.values[~np.isnan(ranked.values).any(axis=1)][0].tolist()
@@ -841,7 +842,7 @@ def _who_leads(
     else:
         first, ahead = ranking.first, ranked.ahead_here(ranking)
         ties, scope, method = ranking.tie_bands, TASKS_LIKE_THESE, ranking.method
-        means = ranking.means
+        means, ranks = ranking.means, ranking.rank_sets
     names = [system.name for system in judged]
     return Leaders(
         k=ranked.k,
@@ -859,4 +860,5 @@ def _who_leads(
         method=method,
         confidence=confidence,
         here=None if ahead is None else names[ahead],
+        ranks=dict(zip(names, ranks, strict=False)),
     )

@@ -272,7 +272,8 @@ class Leaders:
     A single one is ahead of all others that were `compared`; several are tied with one another.
     `ties` are all groups of tied systems. `left_out` counts the tasks of which some system compared
     has no pass^k. `here` is the system that is ahead of all others in `names` on these very
-    tasks, where the runs show that but the tasks do not show it for similar tasks.
+    tasks, where the runs show that but the tasks do not show it for similar tasks. `ranks` are the
+    first and the last place that each may truly hold.
     """
 
     k: int
@@ -286,6 +287,7 @@ class Leaders:
     confidence: float
     ties: tuple[tuple[str, ...], ...] = ()
     here: str | None = None
+    ranks: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 # One system: all of its parts, and the k at which it is judged.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import compress, groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -186,13 +186,13 @@ class Plots:
         place = {system.name: i for i, (system, _) in enumerate(rows)}
         ties = leaders.ties if isinstance(leaders, Leaders) else ()
         return interval_rows(
-            [_system_row(system, metric) for system, metric in rows],
+            [metric_row(system.name, metric) for system, metric in rows],
             title=compared_title(rows, leaders, k),
             finding=compared_finding(
                 k, ties=bool(ties), left_out=[s.name for s in self.systems if s.name not in place]
             ),
             x_label=metric_label(f"pass^{k}"),
-            x_range=(0, _next_fifth([_upper_end(metric) for _, metric in rows])),
+            x_range=(0, next_fifth([_upper_end(metric) for _, metric in rows])),
             x_kind="percent",
             ties=[[place[name] for name in group] for group in ties],
         )
@@ -216,7 +216,7 @@ class Plots:
             finding=curves_finding(series, first, len(known) - len(series)),
             x_label="attempts in a row (k)",
             y_label="pass^k",
-            y_range=(0, _next_fifth([value for line in series for value in line.y])),
+            y_range=(0, next_fifth([value for line in series for value in line.y])),
             y_kind="percent",
         )
 
@@ -232,9 +232,17 @@ class Plots:
         order = clusters.tasks
         shares = [[rates[name].get(task) for task in order] for name in clusters.systems]
         columns = list(zip(*shares, strict=True))
+        errored = {
+            (system.name, task)
+            for system in self.systems
+            for task in compress(system.tasks.names, system.tasks.errored == system.tasks.runs)
+        }
         return matrix(
             clusters.systems,
             shares,
+            errored=[[(name, task) in errored for task in order] for name in clusters.systems]
+            if errored
+            else (),
             title=matrix_title(
                 clusters,
                 always=sum(all(x == 1 for x in column) for column in columns),
@@ -265,7 +273,7 @@ class Plots:
             ),
             x_label=f"{unit} per success",
             y_label=metric_label(f"pass^{k}"),
-            y_range=(0, _next_fifth([p.y_interval[1] if p.y_interval else p.y for p in points])),
+            y_range=(0, next_fifth([p.y_interval[1] if p.y_interval else p.y for p in points])),
             y_kind="percent",
         )
 
@@ -277,10 +285,10 @@ def _pass_bin(passed: int, runs: int) -> int:
     return 1 if 2 * passed < runs else 2
 
 
-def _next_fifth(values: Sequence[float]) -> float:
+def next_fifth(values: Sequence[float]) -> float:
     """Where an axis that begins at 0 may stop: the next 20% above all values.
 
-    >>> _next_fifth([0.12, 0.41]), _next_fifth([1.0])
+    >>> next_fifth([0.12, 0.41]), next_fifth([1.0])
     (0.6, 1.0)
     """
     return min(1.0, max(1, math.ceil(5 * max(values, default=1.0) - 1e-9)) / 5)
@@ -336,12 +344,13 @@ def _labels_finding(tasks: Sequence[TaskRow]) -> str:
     return f"{plural(len(labels), 'task')}: {', '.join(counts)}."
 
 
-def _system_row(system: SystemReport, metric: Metric) -> IntervalRow:
+def metric_row(name: str, metric: Metric) -> IntervalRow:
+    """A number with both of its intervals, as a row of a picture."""
     inner, outer = metric.this_suite, metric.tasks_like_these
     suite = _ends(inner.interval if isinstance(inner, Estimate) else None)
     low, high = _ends(outer.interval if isinstance(outer, Estimate) else None) or (None, None)
     return IntervalRow(
-        name=system.name,
+        name=name,
         value=metric.value or 0.0,
         low=low,
         high=high,

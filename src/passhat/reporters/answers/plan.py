@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from passhat.analysis.gates.gate import (
@@ -66,7 +67,11 @@ class PlanAnswer(Answer[Plan]):
         return f"Plan: {runs} of {plural(chosen.tasks, 'task')}"
 
     def facts(self) -> Facts:
-        """Runs and tasks for the goal, in this suite and beyond: those that the headline names."""
+        """What the question takes that the headline answers."""
+        if self.result.difference is not None:
+            return _facts_of_difference(self.result)
+        if self.result.budgets:
+            return _facts_of_budget(self.result.budgets[0])
         chosen, promise = self.result.chosen, self.result.assured
         runs, tasks, each = chosen.runs_this_suite, chosen.tasks_needed, chosen.runs
         if isinstance(promise, Assured):
@@ -148,6 +153,18 @@ class PlanAnswer(Answer[Plan]):
         head: PlanHead = {"schema": "passhat.plan/1", "verdict": verdict(plan)}
         return {**head, **to_json(plan)}
 
+    def on_page(self, options: DisplayOptions) -> list[Block]:
+        """As in a terminal, without the arrows of a table that has no room for lines."""
+        return [
+            replace(
+                block,
+                rows=tuple((*row[:-1], str(row[-1]).removeprefix("<- ")) for row in block.cells),
+            )
+            if isinstance(block, Table)
+            else block
+            for block in self.worded_blocks(options)
+        ]
+
     def figures(self) -> Mapping[str, Figure]:
         """How precise the number becomes with more runs of each task."""
         from passhat.drawing import Series, line_chart
@@ -160,8 +177,8 @@ class PlanAnswer(Answer[Plan]):
         there = Series(name="similar tasks", x=runs, y=like)
         figure = line_chart(
             [here, there],
-            title="More trials narrow these tasks; for similar tasks they stop at about "
-            f"{_points(like[-1])}",
+            title="More trials narrow these tasks; for similar tasks "
+            f"{designs[-1].runs:,} of each still leave {_points(like[-1])}",
             finding=f"Half the width of the {percent(plan.confidence)} interval of "
             f"{_metric(plan)}, by the trials of each of {plural(plan.chosen.tasks, 'task')}.",
             x_label="trials of each task",
@@ -170,6 +187,36 @@ class PlanAnswer(Answer[Plan]):
             y_kind="percent",
         )
         return {"precision": figure}
+
+
+def _facts_of_difference(plan: Plan) -> Facts:
+    """Tasks and trials that tell two agents apart, and what the design there is can tell."""
+    drawn, chosen, found = plan.assured_comparison, plan.chosen, plan.detectable
+    count = plan.tasks_for_difference
+    seen = None if isinstance(found, Unavailable) else found.value
+    if isinstance(drawn, AssuredComparison):
+        count, seen = drawn.tasks if isinstance(drawn.tasks, int) else None, drawn.detectable
+    facts = []
+    if count is not None:
+        each = plural(chosen.runs, "trial")
+        facts.append((plural(count, "task"), f"at {each} each, for each of the two agents"))
+        facts.append((f"{2 * count * chosen.runs:,} trials", "in all, of both agents"))
+    if seen is not None and seen < 1:
+        size = f"{plural(chosen.tasks, 'task')} at {plural(chosen.runs, 'trial')}"
+        facts.append((f"{100 * seen:.1f} points", f"is what {size} tell apart"))
+    return facts
+
+
+def _facts_of_budget(budget: BudgetPlan) -> Facts:
+    """The trials that a budget buys, and what they show."""
+    limit, _ = _price(budget)
+    if isinstance(budget.design, Unavailable):
+        return []
+    return [
+        (plural(budget.runs_in_all, "trial"), f"for {limit}"),
+        (_points(budget.design.this_suite), "for these tasks"),
+        (_points(budget.design.tasks_like_these), "for similar tasks"),
+    ]
 
 
 MOST_DESIGNS = 5

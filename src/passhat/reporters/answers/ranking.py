@@ -15,6 +15,7 @@ from passhat.analysis.comparing.ranking import (
     RankReport,
 )
 from passhat.messages import listed, plural
+from passhat.records.trial import natural_key
 from passhat.reporters.answer import (
     SHORTEST_HEADING,
     Answer,
@@ -28,10 +29,12 @@ from passhat.reporters.answer import (
     Paragraph,
     Records,
     Remark,
+    Section,
     StatusLabel,
     Steps,
     Table,
 )
+from passhat.reporters.answers.report_blocks import rank_words
 from passhat.reporters.data import IntervalObject, JsonShape, interval_object
 from passhat.reporters.formatting import (
     LONGEST_NAME,
@@ -152,7 +155,7 @@ class RankingAnswer(Answer[RankReport]):
             header=("rank", "agent", _word(report), "these tasks", "similar tasks"),
             rows=tuple(
                 (
-                    _ranks(system.ranks),
+                    rank_words(system.ranks),
                     called[system.name],
                     percent(system.value, digits=1),
                     *(span(interval) or "-" for interval in both_intervals(system.metric)),
@@ -196,6 +199,11 @@ class RankingAnswer(Answer[RankReport]):
         from passhat.analysis.comparing.plots import plot_ranks
 
         return {"ranks": plot_ranks(self.result)}
+
+    def on_page(self, options: DisplayOptions) -> list[Block]:
+        """What the picture does not show: it joins those that are tied."""
+        blocks = self.worded_blocks(options)
+        return [one for one in blocks if not (isinstance(one, Paragraph) and one.label == "Tied")]
 
 
 MOST_ROWS, WIDTH = 10, 80
@@ -280,17 +288,13 @@ def _table(report: RankReport) -> Table:
                 system.name,
                 points(system.value, digits=1),
                 *map(span, both_intervals(system.metric)),
-                _ranks(system.ranks),
+                rank_words(system.ranks),
                 Bar.of(system.metric),
             )
             for system in report.systems
         ),
         left=(0, 2, 3),
     )
-
-
-def _ranks(ranks: tuple[int, int]) -> str:
-    return str(ranks[0]) if ranks[0] == ranks[1] else f"{ranks[0]} to {ranks[1]}"
 
 
 def _called(report: RankReport) -> dict[str, str]:
@@ -366,8 +370,11 @@ class ProfileAnswer(Answer[Profile]):
     def data(self) -> dict[str, Any]:
         return PROFILE(self.result)
 
+    def on_page(self, options: DisplayOptions) -> list[Block]:
+        return [*self.worded_blocks(options), *_field_table(self.result)]
+
     def figures(self) -> Mapping[str, Figure]:
-        """The agent's numbers between the quartiles of the field."""
+        """The agent's numbers among those of the field, and between its quartiles."""
         from passhat.drawing import IntervalRow, interval_rows
 
         profile = self.result
@@ -377,6 +384,7 @@ class ProfileAnswer(Answer[Profile]):
                 value=value,
                 low=norm.quartiles[0],
                 high=norm.quartiles[2],
+                others=tuple(dict(norm.field).items()),
             )
             for norm in profile.norms
             if norm.quartiles and (value := value_of(norm.value)) is not None
@@ -384,8 +392,9 @@ class ProfileAnswer(Answer[Profile]):
         figure = interval_rows(
             rows,
             title=f"{short(profile.system)} among {plural(len(profile.agents), 'reference agent')}",
-            finding=profile_verdict(profile),
-            x_label="● this agent, on the middle half of the field",
+            finding="A ring is a reference agent, which says its name when pointed at; the line is "
+            "the middle half of them.",
+            x_label="● this agent ○ the others",
             x_range=(0, 1),
             x_kind="percent",
         )
@@ -403,8 +412,29 @@ def profile_verdict(profile: Profile) -> str:
     if not known:
         return f"{name} cannot be placed among {field}."
     ends = (known[0], known[-1])
-    parts = [f"{percent(value_of(norm.percentile))} at {metric_label(norm.name)}" for norm in ends]
-    return f"Of {field}, {name} is above {' and '.join(dict.fromkeys(parts))}."
+    shares = [
+        f"{percent(value_of(norm.percentile))} {span(interval_of(norm.percentile), digits=0)}"
+        for norm in ends
+    ]
+    first, last = (
+        f"{share} of {{}} at {metric_label(norm.name)}"
+        for share, norm in zip(shares, ends, strict=True)
+    )
+    more = "" if first == last else f" and above {last.format('them')}"
+    return f"{name} is above {first.format(field)}{more}."
+
+
+def _field_table(profile: Profile) -> list[Block]:
+    """The agent, then every reference agent with its numbers, the highest first."""
+    norms = [norm for norm in profile.norms if norm.field]
+    if not norms:
+        return []
+    values = [dict(norm.field) for norm in norms]
+    order = sorted(profile.agents, key=lambda name: (-values[0].get(name, -1.0), natural_key(name)))
+    rows = [(name, *(points(found.get(name), digits=1) for found in values)) for name in order]
+    own = (profile.system, *(points(value_of(norm.value), digits=1) for norm in norms))
+    header = ("in %", *(metric_label(norm.name) for norm in norms))
+    return [Section("Each agent"), Table(header=header, rows=(own, *rows))]
 
 
 def _row(norm: Norm) -> tuple[str | Bar, ...]:

@@ -771,12 +771,17 @@ def most_reliable_first(
 
 
 def systems_table(
-    systems: Mapping[str, SystemReport], title: str, *, asked: Sequence[int] | None = None
+    systems: Mapping[str, SystemReport],
+    title: str,
+    *,
+    asked: Sequence[int] | None = None,
+    ranks: Mapping[str, tuple[int, int]] | None = None,
 ) -> Table:
     """pass^k of each, and both intervals at the last k; what errors do to it, if there are any.
 
     The k are 1 and that of the headline, or every one that was `asked` for. Tasks and runs have
-    columns only if they differ.
+    columns only if they differ. With `ranks`, the places that each may hold, columns stand in the
+    order of a page.
     """
     ks = shown_ks(systems.values(), asked)
     errors = any(system.errors.count for system in systems.values())
@@ -792,7 +797,27 @@ def systems_table(
         _row(name, system, ks, differ=differ, errors=errors) for name, system in systems.items()
     )
     spare = (len(header) - 1, scopes[1]) if errors else (scopes[1],)
+    if ranks:
+        # What a reader of a page asks first stands first; how many trials there are, last.
+        late = 3 if differ else 1
+        header = [title, "rank", *header[late:], *header[1:late]]
+        rows = tuple(
+            (name, rank_words(ranks.get(str(name))), *cells[late - 1 :], *cells[: late - 1], bar)
+            for name, *cells, bar in rows
+        )
+        scopes = header.index("these tasks"), header.index("similar tasks")
     return Table(header=(*header, ""), rows=rows, left=(0, *scopes), spare=spare)
+
+
+def rank_words(ranks: tuple[int, int] | None) -> str:
+    """The places that an agent may hold.
+
+    >>> rank_words((1, 2)), rank_words((3, 3)), rank_words(None)
+    ('1 to 2', '3', '-')
+    """
+    if ranks is None:
+        return "-"
+    return str(ranks[0]) if ranks[0] == ranks[1] else f"{ranks[0]} to {ranks[1]}"
 
 
 def numbers_table(systems: Sequence[SystemReport], ks: Sequence[int]) -> Table:

@@ -840,7 +840,8 @@ def _offered(report: Report, headline: int) -> list[int]:
 
 
 def _several_at(report: Report, k: int) -> SeveralAtK | None:
-    figure = report.plots.compared(report.leaders_at(k), k=k)
+    leaders = report.leaders_at(k)
+    figure = report.plots.compared(leaders, k=k)
     if isinstance(figure, Unavailable):
         return None
     page_order = [system.name for system in most_reliable_first(report.systems)]
@@ -850,7 +851,12 @@ def _several_at(report: Report, k: int) -> SeveralAtK | None:
         chip=headline.overview_chip(report, k=k),
         answer=headline.overview(report, k=k),
         figure=figure,
-        table=systems_table({one.name: one for one in ranked}, "in %", asked=(k,)),
+        table=systems_table(
+            {one.name: one for one in ranked},
+            "in %",
+            asked=(k,),
+            ranks=None if isinstance(leaders, Unavailable) else leaders.ranks,
+        ),
         links=tuple(f"#system-{page_order.index(one.name) + 1}" for one in ranked),
     )
 

@@ -101,7 +101,7 @@ def page_values(answer: Answer[Any], options: DisplayOptions) -> dict[str, Any]:
 
 def _laid_out(answer: Answer[Any], options: DisplayOptions) -> dict[str, Any]:
     """What a page without a template of its own shows: the headline, then blocks and figures."""
-    blocks = [one for one in answer.worded_blocks(options) if not isinstance(one, Picture)]
+    blocks = [one for one in answer.on_page(options) if not isinstance(one, Picture)]
     match blocks:
         case [Headline(text=headline), *rest]:
             return {"headline": headline, "parts": lay_out(rest, answer.figures())}

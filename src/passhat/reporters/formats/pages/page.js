@@ -152,6 +152,58 @@ if (slider) {
   show();
 }
 
+// One agent is followed through the tables and pictures of several; its name is in the address.
+const followed = document.querySelector("[data-follow]");
+if (followed) {
+  const follow = () => {
+    document.body.classList.toggle("following", !!followed.value);
+    for (const part of document.querySelectorAll("[data-of]")) part.classList.toggle("on", part.dataset.of === followed.value);
+  };
+  const choose = (name) => {
+    followed.value = name;
+    if (followed.selectedIndex < 0) followed.value = "";
+    follow();
+  };
+  followed.addEventListener("change", () => (follow(), remember("follow", followed.value)));
+  document.addEventListener("click", (event) => {
+    const part = event.target.closest("svg [data-of]");
+    if (!part) return;
+    choose(part.dataset.of === followed.value ? "" : part.dataset.of);
+    remember("follow", followed.value);
+  });
+  if (state.get("follow")) choose(state.get("follow"));
+}
+
+// Arrow keys walk through the cells of a matrix, which are read out; so is the one pointed at.
+const cells = document.querySelector("[data-figure=matrix] [data-columns]");
+if (cells) {
+  const grid = cells.closest("figure"), svg = cells.closest("svg");
+  const [heads, ...tasks] = JSON.parse(grid.dataset.rows);
+  const [left, wide, gap, top, tall, ...sizes] = cells.dataset.columns.split(" ").map(Number);
+  const lefts = sizes.flatMap((size, i) => Array(size).fill(gap * i)).map((apart, i) => left + wide * i + apart);
+  const said = grid.appendChild(document.createElement("output"));
+  let at = null;
+  const show = (column, row) => {
+    at = [Math.min(Math.max(column, 0), tasks.length - 1), Math.min(Math.max(row, 0), heads.length - 2)];
+    const share = tasks[at[0]][at[1] + 1];
+    cells.setAttribute("d", `M${lefts[at[0]]} ${top + tall * at[1] + 1}h${wide}v${tall - 2}h${-wide}z`);
+    said.value = `${heads[at[1] + 1]}, ${tasks[at[0]][0]}: ${share === null ? "no trial" : `passed ${Math.round(100 * share)}% of its trials`}`;
+  };
+  const steps = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
+  grid.addEventListener("keydown", (event) => {
+    const step = steps[event.key];
+    if (!step || event.target !== grid) return;
+    event.preventDefault();
+    if (at) show(at[0] + step[0], at[1] + step[1]);
+    else show(0, 0);
+  });
+  svg.addEventListener("pointermove", (event) => {
+    const { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+    const [column, row] = [lefts.findLastIndex((edge) => edge <= x), Math.floor((y - top) / tall)];
+    if (column >= 0 && x <= lefts[column] + wide && row >= 0 && row < heads.length - 1) show(column, row);
+  });
+}
+
 const copyText = async (text, button) => {
   try {
     await navigator.clipboard.writeText(text);
