@@ -208,10 +208,11 @@ def test_an_agent_is_followed_through_tables_and_pictures_and_stands_in_the_addr
     page = open_page(several.as_uri(), viewport={"width": 1280, "height": 900})
     page.get_by_label("Follow one agent").select_option("middling")
     assert page.url.endswith("?follow=middling")
-    for place in ("[data-at-k]:visible tr", "[data-figure=systems]:visible g",
-                  "[data-figure=curves] g", "[data-figure=matrix] g"):  # fmt: skip
-        names = page.locator(f"{place}.on").evaluate_all("all => all.map(e => e.dataset.of)")
-        assert set(names) == {"middling"}, place
+    for place in ("systems", "curves", "matrix"):
+        on = page.locator(f"[data-figure={place}]:visible g.on")
+        assert set(on.evaluate_all("all => all.map(e => e.dataset.of)")) == {"middling"}, place
+    row = page.locator("[data-at-k]:visible tr.on th")
+    assert row.all_inner_texts() == ["middling"]
     page.reload()
     assert page.get_by_label("Follow one agent").input_value() == "middling"
     assert axe_violations(page) == []
@@ -219,7 +220,7 @@ def test_an_agent_is_followed_through_tables_and_pictures_and_stands_in_the_addr
     assert page.url.endswith("?follow=hasty")
     page.get_by_role("slider").fill("0")
     assert "k=1" in page.url
-    assert page.locator("[data-at-k]:visible tr.on").get_attribute("data-of") == "hasty"
+    assert row.all_inner_texts() == ["hasty"]
 
 
 def test_arrow_keys_read_out_the_cells_of_the_matrix(several, open_page):
@@ -510,6 +511,45 @@ def test_the_mark_of_a_trial_opens_it_by_its_address_and_keys_walk_through(
     page.locator(".trial:visible").wait_for(state="detached")
     assert page.evaluate("document.activeElement.getAttribute('href')") == "#task-1-trial-1"
     assert "#" not in page.url
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("dark", 1280), ("light", 400)])
+def test_no_accessibility_rule_is_broken_by_an_open_trial(
+    chats, open_page, axe_violations, scheme, width
+):
+    page = open_page(
+        chats.as_uri() + "#task-1-trial-1",
+        color_scheme=scheme,
+        viewport={"width": width, "height": 800},
+    )
+    assert page.locator(".trial:visible").count() == 1
+    assert axe_violations(page) == []
+
+
+def test_a_sheet_lists_the_keys_of_a_page_and_turns_them_off(chats, open_page, axe_violations):
+    page = open_page(chats.as_uri(), viewport={"width": 1280, "height": 800})
+    focused = "document.activeElement"
+    page.keyboard.press("j")
+    assert page.evaluate(f"{focused}.closest('li').dataset.row") is not None
+    page.keyboard.press("/")
+    assert page.evaluate(f"{focused}.type") == "search"
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    sheet = page.get_by_role("dialog", name="Keys")
+    assert "next row or message" in sheet.inner_text()
+    assert axe_violations(page) == []
+    sheet.get_by_role("checkbox").uncheck()
+    page.keyboard.press("Escape")
+    assert not sheet.is_visible()
+    page.goto(chats.as_uri() + "#task-1-trial-1")
+    page.keyboard.press("]")
+    assert page.url.endswith("#task-1-trial-1")  # letters are off
+    page.keyboard.press("Escape")
+    assert "#" not in page.url  # Escape is no letter
+    page.keyboard.press("?")
+    assert not sheet.is_visible()
+    page.get_by_role("button", name="Keys").click()  # the button is always there
+    assert sheet.is_visible()
 
 
 def box_of(place):

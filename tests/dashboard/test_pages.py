@@ -9,6 +9,7 @@ from passhat.analysis.comparing.comparison import compare
 from passhat.analysis.planning.simulate import simulate
 from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.metrics import headline_number
+from passhat.dashboard import server
 from passhat.history import Checkout, History
 from passhat.history.queries import all_transcripts, page_of_trials, search_tasks
 from passhat.messages import short_day
@@ -35,6 +36,43 @@ def test_the_overview_states_the_number_that_the_report_opens_with(site, store, 
         number = f"{points(metric.value, digits=1)} {span(metric.this_suite.interval)}"
         assert f"{metric.name} {number}" in said
     assert "2 suites, 4 runs" in said
+
+
+MARK = re.compile("[●○×]")
+
+
+def unlinked(text):
+    """Marks of trials that lead nowhere; those of pictures and legends are not of one trial."""
+    body = re.sub(r"<(script|style|svg|a)\b.*?</\1>", "", text, flags=re.DOTALL)
+    cells = re.findall(r'<(?:td|div|span)[^>]*class="(?:runs|marks)[^"]*"[^>]*>.*?</', body)
+    return [cell for cell in cells if MARK.search(cell)]
+
+
+def test_every_mark_of_a_trial_is_a_link_to_it_on_every_page(site, runs):
+    pair = f"/compare?side={runs[1].key}.0&side={runs[2].key}.0"
+    addresses = [f"/run/{runs[0].key}", f"/run/{runs[0].key}/live", pair, "/"]
+    for address in addresses:
+        text = site.get(address)[2]
+        assert unlinked(text) == [], address
+        marks = re.findall(r'<a class="(?:passed|failed|errored)" href="([^"]+)"', text)
+        for link in {html.unescape(link) for link in marks[:3] + marks[-3:]}:
+            assert site.get(link)[0] == 200, link
+        assert bool(marks) == (address != "/"), address
+
+
+def test_of_a_long_list_the_marks_of_a_window_are_links_until_they_are_too_many(
+    serve_site, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(server, "MOST_ROWS_SENT", 5)
+    monkeypatch.setattr(server, "MOST_MARKS_LINKED", 20)
+    path = tmp_path / "h.db"
+    with History.open(path) as history:
+        run = history.start_run("long", started="2026-11-01T09:00:00.000+00:00")
+        history.add_trials(run, simulate(tasks=12, runs=6, rate=0.5, seed=1))
+        history.finish_run(run)
+    text = serve_site(path).get(f"/run/{run.key}")[2]
+    assert text.count('<a class="passed" href=') + text.count('<a class="failed" href=') == 18
+    assert len(unlinked(text)) == 9  # further tasks: their names lead to their trials
 
 
 def test_the_list_of_runs_has_the_rate_of_the_report_under_its_name(site, store, runs):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passhat import Trials, measure, render_html, simulate
+from passhat import Trials, compare, measure, render_html, simulate
 from passhat.errors import ArgumentError
 from passhat.records import Outcome
 from passhat.records.transcript import cut_text
@@ -213,3 +213,20 @@ def test_the_most_wanted_transcripts_can_be_read_without_javascript(report, tria
 def test_limits_of_a_page_are_whole_numbers_of_at_least_one():
     with pytest.raises(ArgumentError, match="max_bytes must be a whole number >= 1"):
         PageLimits(max_bytes=0)
+
+
+@pytest.mark.parametrize("agents", [1, 2, 12])
+def test_every_mark_of_a_trial_that_the_page_holds_is_a_link_to_it(agents):
+    rates = {f"agent {i}": 0.5 for i in range(agents)}
+    trials = simulate(tasks=15, runs=4, rate=rates, seed=2)
+    said = {(one.system, one.task, one.trial): "Hello" for one in trials}
+    pages = [render_html(measure(trials), transcripts=said, trials=trials)]
+    if agents == 2:
+        pages.append(render_html(compare(trials), transcripts=said, trials=trials))
+    for text in pages:
+        body = re.sub(r"<(script|style|svg|a)\b.*?</\1>", "", text, flags=re.DOTALL)
+        assert not re.search("[●○×]", re.sub(r'<p class="soft.*?</p>', "", body))
+        linked = re.findall(r'<a class="(?:passed|failed)" href="#([^"]+)"', text)
+        held = set(re.findall(r'<article class="trial" id="([^"]+)"', text))
+        assert set(linked) == held
+        assert len(held) == len(said)

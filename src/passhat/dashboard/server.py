@@ -27,7 +27,14 @@ from passhat.analysis.comparing.comparison import Comparison, as_people_compare
 from passhat.analysis.comparing.ranking import RankReport
 from passhat.analysis.reports.parts import LABELS, TaskRow, TaskTable
 from passhat.analysis.reports.report import Report
-from passhat.dashboard.live import RUNNING, ending, follow, progress_of, watching
+from passhat.dashboard.live import (
+    MOST_MARKS_LINKED,
+    RUNNING,
+    ending,
+    follow,
+    progress_of,
+    watching,
+)
 from passhat.dashboard.responses import (
     ENTRANCE,
     LONGEST_PERSON,
@@ -88,6 +95,7 @@ from passhat.reporters.page_parts import (
     check_cards,
     ending_text,
     fit_transcripts,
+    page_rows,
     transcript_cards,
 )
 from passhat.reporters.rendering import answer_of
@@ -430,9 +438,11 @@ class Pages:
                 raise HistoryError("No trial has ended yet.")
             report = self.reports.report(history, run)
             options = DisplayOptions(results=None, verdict=self.reports.verdict(history, run))
-            yield self._run_body(request, run, report, options)
+            yield self._run_body(request, history, run, report, options)
 
-    def _run_body(self, request: Request, run: Run, report: Report, options: DisplayOptions) -> str:
+    def _run_body(
+        self, request: Request, history: History, run: Run, report: Report, options: DisplayOptions
+    ) -> str:
         """The report; of a long table of tasks only the page that was asked for."""
         choice = Choice.read(request.query_params)
         windows = {
@@ -446,6 +456,7 @@ class Pages:
             no_verdict=_no_verdict(run),
             running=run.status == RUNNING,
             windows=windows,
+            trial_links=_listed_trials(history, run, report, windows),
             **page_of(ReportAnswer(report).shown, options),
             choice=choice,
             sorts=SORTS,
@@ -838,21 +849,53 @@ def _trial_links(
 ) -> dict[tuple[str, str], TaskRuns]:
     """The trials of both sides, each with the address of its own page."""
     tasks = [task.name for task in by_movement(answer.tasks)[:MOST_TASKS_LINKED]]
-    found = {}
+    found: dict[tuple[str, str], TaskRuns] = {}
     for side, name in zip(sides, (answer.first, answer.second), strict=True):
-        system, place = side.tally.system, f"/run/{side.run.key}"
-        for task, marks in queries.marks_of_tasks(history, side.run, system, tasks).items():
-            runs = tuple(
+        linked = _linked_trials(history, side.run, side.tally.system, tasks)
+        found |= {(name, task): runs for task, runs in linked.items()}
+    return found
+
+
+def _listed_trials(
+    history: History, run: Run, report: Report, windows: Mapping[str, Window]
+) -> dict[tuple[str, str], TaskRuns]:
+    """The trials of the tasks on the page of a run; of very many, those of the lowest tasks."""
+    found: dict[tuple[str, str], TaskRuns] = {}
+    room = MOST_MARKS_LINKED
+    for system in report.systems:
+        window = windows.get(system.name)
+        tasks = []
+        for row in page_rows(system.tasks) if window is None else window.rows:
+            room -= row.runs
+            if room < 0:
+                break
+            tasks.append(row.name)
+        linked = _linked_trials(history, run, system.name, tasks)
+        found |= {(system.name, task): runs for task, runs in linked.items()}
+    return found
+
+
+def _linked_trials(
+    history: History, run: Run, system: str, tasks: Sequence[str]
+) -> dict[str, TaskRuns]:
+    """The trials of tasks, each with the address of its own page."""
+    place = f"/run/{run.key}"
+    return {
+        task: TaskRuns(
+            address=url(f"{place}/task", system=system, task=task),
+            request="",
+            runs=tuple(
                 RunLink(
                     number=f"#{mark.place}",
                     outcome=mark.outcome.name.lower(),
                     address=url(f"{place}/trial", system=system, task=task, trial=mark.trial),
                 )
                 for mark in marks
-            )
-            address = url(f"{place}/task", system=system, task=task)
-            found[name, task] = TaskRuns(address=address, request="", runs=runs)
-    return found
+            ),
+        )
+        for task, marks in queries.marks_of_tasks(history, run, system, tasks).items()
+        if marks
+    }
 
 
 def _no_verdict(run: Run) -> str:

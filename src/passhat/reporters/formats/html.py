@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from passhat.analysis.reports.parts import LABELS, common_k
 from passhat.dataclass import dataclass
-from passhat.drawing.figure import DARK, LIGHT, STYLE, variables
+from passhat.drawing.figure import DARK, LIGHT, RULES, variables
 from passhat.reporters import answer as part
 from passhat.reporters import headline, wording
 from passhat.reporters.answer import (
@@ -76,12 +76,14 @@ _MARK_TAGS = {"P": "b", "F": "i", "E": "u"}
 
 _SHORT_NAME, _LONGEST_PIECE = 16, 24
 _OPTIONS = re.compile(r"((?<!\S)--[a-z][a-z-]*)")
+_PATH_SEAMS = re.compile(r"(?<=[/_])(?=[^/_\s])")
 _SEAMS = re.compile(r"([ _/.:-]+)(?=[^ _/.:-])")
 
 
 def render_html(answer: Answer[Any], options: DisplayOptions) -> str:
     """The page of an answer; the verdict is in its title and its icon."""
-    script, style = page_script(), page_style(report=answer.template == "report.html")
+    report = answer.template == "report.html"
+    script, style = page_script(report=report), page_style(report=report)
     frame = {
         "title": f"{safe_text(answer.title())} · passhat",
         "provenance": answer.provenance(),
@@ -127,6 +129,7 @@ def templates() -> Environment:
         "coloured_marks": coloured_marks,
         "design": wording.design,
         "errors_note": wording.errors_note,
+        "command": _command,
         "compact": _compact,
         "correlation": correlation,
         "figure_id": _figure_id,
@@ -232,6 +235,17 @@ def _prose(text: str) -> Markup:
     )
 
 
+def _command(text: str) -> Markup:
+    """A command, escaped; a long path in it may be broken at its seams rather than in a word.
+
+    >>> str(_command("passhat why a/<b>.csv"))
+    'passhat why a/<wbr>&lt;b&gt;.csv'
+    """
+    from markupsafe import Markup
+
+    return Markup("<wbr>").join(_PATH_SEAMS.split(safe_text(text)))
+
+
 def _icon(chip: StatusLabel | None) -> str:
     """The verdict as the icon of a page: its sign in its colour, inside the page itself."""
     colours = {"good": "a", "bad": "b", "open": "e", "none": "soft"}
@@ -267,21 +281,18 @@ def page_style(*, report: bool = False) -> str:
 
     A `report` is the page that people send, and has no more than it needs.
     """
-    themes = "".join(
-        f":root[data-theme={name}] .ph{{{variables(colours)}}}"
-        for name, colours in (("light", LIGHT), ("dark", DARK))
-    )
+    both = {name: f"light-dark({LIGHT[name]},{DARK[name]})" for name in LIGHT}
     # Paper is white, whatever the reader prefers on a screen.
     paper = "color-scheme:light;--page:#fff;--ground:#fff;--raised:#f6f8fa"
-    printed = f":root,:root[data-theme]{{{paper}}}.ph,:root[data-theme] .ph{{{variables(LIGHT)}}}"
+    printed = f":root,:root[data-theme]{{{paper}}}"
     own = _asset("style.css") + _asset("cards.css") + (_asset("other_pages.css") * (not report))
-    return STYLE + themes + own + f"@media print{{{printed}}}"
+    return f".ph{{{variables(both)}}}\n{RULES}{own}@media print{{{printed}}}"
 
 
 @cache
-def page_script() -> str:
+def page_script(*, report: bool = False) -> str:
     """What makes tables sort and filter, and runs open by their address; without comments."""
-    lines = (_asset("page.js") + _asset("cards.js")).splitlines()
+    lines = (_asset("page.js") + _asset("cards.js") * (not report)).splitlines()
     bare = (line.strip() for line in lines)
     return "\n".join(line for line in bare if line and not line.startswith("//")) + "\n"
 

@@ -79,7 +79,7 @@ for (const [place, section] of document.querySelectorAll("[data-tasks]").entries
       const down = head.getAttribute("aria-sort") === "ascending";
       heads.forEach((other) => other.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
-      const texts = rows.map((row) => row.cells[column].dataset.v ?? row.cells[column].textContent);
+      const texts = rows.map((row) => row.cells[column].textContent);
       const numbers = texts.every((text) => text !== "" && !isNaN(text));
       const keys = new Map(rows.map((row, i) => [row, numbers ? +texts[i] : texts[i]]));
       const compare = numbers
@@ -155,9 +155,11 @@ if (slider) {
 // One agent is followed through the tables and pictures of several; its name is in the address.
 const followed = document.querySelector("[data-follow]");
 if (followed) {
+  const drawn = [...document.querySelectorAll("[data-of]")].map((part) => [part, part.dataset.of]);
+  const rows = [...document.querySelectorAll(".agents tbody tr")].map((row) => [row, row.cells[0].textContent]);
   const follow = () => {
     document.body.classList.toggle("following", !!followed.value);
-    for (const part of document.querySelectorAll("[data-of]")) part.classList.toggle("on", part.dataset.of === followed.value);
+    for (const [part, name] of [...drawn, ...rows]) part.classList.toggle("on", name === followed.value);
   };
   const choose = (name) => {
     followed.value = name;
@@ -329,6 +331,59 @@ const filled = async (trial) => {
   return said;
 };
 
+// Keys for those who want them. Single letters can be turned off, as speech input and screen readers
+// may send them; focus moves only to what it could be moved to by Tab, or by reading on.
+const sheet = document.getElementById("keys");
+const keysButton = document.querySelector("[data-keys]");
+const keysOn = () => !sheet?.open && (sheet?.querySelector("input").checked ?? true);
+if (sheet && keysButton) {
+  const choice = sheet.querySelector("input");
+  try { choice.checked = localStorage.getItem("passhat-keys") !== "off"; } catch { /* then they are on */ }
+  choice.addEventListener("change", () => {
+    try { localStorage.setItem("passhat-keys", choice.checked ? "on" : "off"); } catch { /* for this page only */ }
+  });
+  keysButton.hidden = false;
+  keysButton.addEventListener("click", () => sheet.showModal());
+  const shown = (one) => one.getClientRects().length > 0;
+  // Messages of a trial, or else the first link of each row.
+  const stops = () => {
+    const cards = [...document.querySelectorAll("main .run .card")].filter(shown);
+    if (cards.length) return cards;
+    const rows = [...document.querySelectorAll("main tbody tr, main li[data-row], main .hits li")].filter(shown);
+    return rows.map((row) => row.querySelector("a[href]")).filter(Boolean);
+  };
+  const walk = (step) => {
+    const all = stops();
+    const now = all.findIndex((one) => one === document.activeElement || one.contains(document.activeElement));
+    const next = all[now < 0 ? (step > 0 ? 0 : all.length - 1) : now + step];
+    if (!next) return;
+    if (!next.matches("a")) next.tabIndex = -1;
+    next.focus();
+    next.scrollIntoView({ block: "nearest" });
+  };
+  const way = (rel) => document.querySelector(`main a[rel=${rel}]`)?.click();
+  const keys = {
+    "/": () => [...document.querySelectorAll("input[type=search]")].find(shown)?.focus(),
+    "?": () => sheet.showModal(),
+    j: () => walk(1),
+    k: () => walk(-1),
+    "]": () => way("next"),
+    "[": () => way("prev"),
+  };
+  document.addEventListener("keydown", (event) => {
+    const field = event.target.closest("input:not([type=checkbox]), select, textarea");
+    if (event.key === "Escape" && field) field.blur();
+    if (field || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    // In the drawer of a trial they walk through trials and messages.
+    if (!keysOn() || (event.key !== "?" && document.querySelector(".drawer:has(.trial:target), .drawer.on"))) return;
+    const own = document.querySelector(`main [accesskey="${CSS.escape(event.key)}"]`);
+    if (!keys[event.key] && !own) return;
+    event.preventDefault();
+    if (own) own.click();
+    else keys[event.key]();
+  });
+}
+
 // The address of a trial opens it in the drawer, also without a script. With one, focus moves there
 // and back, the page stays where it was, and keys walk through trials and messages.
 if (document.querySelector(".drawer")) {
@@ -403,7 +458,9 @@ if (document.querySelector(".drawer")) {
   document.addEventListener("keydown", (event) => {
     const drawer = shown();
     if (!drawer || event.target.closest("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest("dialog")) return;
     if (event.key === "Escape") close();
+    if (!keysOn()) return;
     const rail = [...drawer.querySelectorAll(".others a")];
     const way = { "]": 1, "[": -1 }[event.key];
     const now = rail.findIndex((one) => one.hasAttribute("aria-current"));
