@@ -26,7 +26,7 @@ from passhat.analysis.reports.parts import (
 from passhat.analysis.reports.report import Report
 from passhat.messages import plural
 from passhat.reporters import headline
-from passhat.reporters.answer import Answer, Block, DisplayOptions, Records, Table
+from passhat.reporters.answer import Answer, Block, DisplayOptions, Records, StatusLabel, Table
 from passhat.reporters.answers.report_blocks import (
     numbers_table,
     report_blocks,
@@ -44,7 +44,7 @@ from passhat.reporters.data import (
     number_object,
 )
 from passhat.reporters.formatting import end_cells, metric_label, percent, scope_cells
-from passhat.reporters.headline import verdict_title
+from passhat.reporters.headline import overview_chip, verdict_title
 from passhat.reporters.wording import common_design, luck, noise_sentence, noise_shape
 from passhat.stats.estimate import Estimate, Number, Unavailable
 
@@ -67,6 +67,9 @@ class ReportAnswer(Answer[Report]):
 
     def title(self) -> str:
         return verdict_title(self.shown)
+
+    def chip(self) -> StatusLabel:
+        return overview_chip(self.shown)
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
         return report_blocks(self.shown, options)

@@ -334,16 +334,25 @@ MOST_FRAGMENT_ROWS = 60
 
 _BOX = "max-width:72em;line-height:1.45"
 _SOFT = "opacity:.75"
+# In the ink of the notebook, which may be dark: its sign says what a colour would.
+_CHIP = "border:1px solid;border-radius:1em;padding:.1em .7em;font-weight:600;font-size:.9em"
 _COLOURS = {"PASS": LIGHT["a"], "FAIL": LIGHT["b"], "UNDECIDED": LIGHT["e"]}
 """Contrast 4.5 : 1 on white; the word is printed too, so colour is never the only sign."""
 
 
 def render_fragment(answer: Answer[Any], options: DisplayOptions) -> str:
-    """The answer, then its first figure."""
+    """The answer with its verdict in a chip, as on its page, then its first figure."""
     written = [text for block in answer.worded_blocks(options) for text in _block(block)]
     figures = list(answer.figures().values())[:1]
     drawn = [f"<div>{figure.svg(standalone=True)}</div>" for figure in figures]
-    return f'<div style="{_BOX}">' + "\n".join([*written, *drawn]) + "</div>\n"
+    return (
+        f'<div style="{_BOX}">' + "\n".join([*_chip(answer.chip()), *written, *drawn]) + "</div>\n"
+    )
+
+
+def _chip(chip: StatusLabel | None) -> Iterator[str]:
+    if chip is not None:
+        yield f'<p><span style="{_CHIP}">{chip.sign} {_text(chip.words)}</span></p>'
 
 
 def _block(block: part.Block) -> Iterator[str]:
