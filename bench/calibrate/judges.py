@@ -12,6 +12,7 @@ from scipy.stats import beta
 from bench.calibrate.cells import run_cells
 from bench.calibrate.simulated_suites import Difficulty
 from bench.calibrate.table import Table
+from passhat.analysis.comparing.trends import graded_changes
 from passhat.analysis.reports.judged import LEAST_AGREEMENT, kappa_of
 from passhat.stats.estimate import Estimate, Interval
 from passhat.stats.judged import (
@@ -28,6 +29,7 @@ from passhat.stats.paired import PairedDifference, paired_difference
 from passhat.stats.proportions import proportion_interval
 from passhat.stats.sufficient_statistics import TaskSums
 from passhat.stats.suite_mean import suite_estimate
+from passhat.stats.trend import TaskSeries, change_points
 
 SEED = 20261117
 SIZES = [(tasks, runs, labels) for tasks in (20, 50) for runs in (5, 10) for labels in (60, 150)]
@@ -105,7 +107,8 @@ def tables(*, quick: bool = False) -> list[Table]:
         seed=SEED,
     )
     differences = _differences(quick=quick, share=share)
-    return [corrected, others, differences, _people(quick=quick, share=share)]
+    changes = _changes(quick=quick, share=share)
+    return [corrected, others, differences, _people(quick=quick, share=share), changes]
 
 
 def cover(
@@ -405,6 +408,75 @@ def cover_people(labels: int, slips: float, repetitions: int) -> tuple[float, fl
     below = float(np.mean(np.array(kappas) < LEAST_AGREEMENT))
     one, most = np.mean(covered, axis=0)
     return float(np.mean(kappas)), below, float(one), float(most)
+
+
+# Histories of labelled runs: does the agent change, or its judge?
+
+HISTORIES = (
+    ("nothing changes", 0, 5, (0.9, 0.85), 0.0),
+    ("nothing changes", 2, 10, (0.9, 0.85), 0.0),
+    ("the judge becomes stricter", 0, 10, (0.75, 0.9), 0.0),
+    ("the agent falls by 25 points", 0, 10, (0.9, 0.85), 0.25),
+)
+"""What happens in the middle, the rates of tasks, trials of each, the judge after it, the fall."""
+
+POINTS = 10
+"""Runs in a history, and the runs that the false alarm rate of 5 % is stated for."""
+
+
+def _changes(*, quick: bool, share: float) -> Table:
+    repetitions = 5 if quick else max(10, round(60 * share))
+    cells = [(*one[1:], repetitions) for one in (HISTORIES[2:3] if quick else HISTORIES)]
+    found = (
+        [alarms(*cell) for cell in cells] if quick else run_cells("judges: changes", alarms, cells)
+    )
+    named = HISTORIES[2:3] if quick else HISTORIES
+    rows = [
+        (what, RATES[law].name, f"20 x {runs}", f"{labels:.3f}", f"{verdicts:.3f}")
+        for (what, law, runs, *_), (labels, verdicts) in zip(named, found, strict=True)
+    ]
+    return Table(
+        title="Changes as people grade, and by the judge's verdicts",
+        header=("in the middle", "rates of tasks", "tasks x trials", "as people grade", "verdicts"),
+        rows=rows,
+        finding=f"The share of histories of {POINTS} runs with 60 labels each in which a change is "
+        "said, at a false alarm rate of 0.05. The judge begins with sensitivity 0.9 and "
+        "specificity 0.85; one that becomes stricter has 0.75 and 0.9.",
+        repetitions=repetitions,
+        seed=SEED,
+    )
+
+
+def alarms(
+    law: int, runs: int, judge: tuple[float, float], fall: float, repetitions: int
+) -> tuple[float, float]:
+    """How often a change is said in one world: as people grade, and by the verdicts."""
+    rng = np.random.default_rng([SEED, law, runs, round(100 * judge[0]), round(100 * fall)])
+    said = []
+    for _ in range(repetitions):
+        rates = RATES[law].draw((20,), rng)
+        passes, corrected = [], []
+        for point in range(POINTS):
+            later = point >= POINTS // 2
+            now = np.clip(rates - fall * later, 0, 1)
+            truth = rng.random((20, runs)) < now[:, None]
+            verdict = _judge(truth, *(judge if later else (0.9, 0.85)), 0.0, rng)
+            passed, rows = verdict.sum(axis=1), _by_verdict(verdict, 60, rng)
+            number = corrected_pass_rate(
+                Verdicts(passed=passed, failed=runs - passed, errored=np.zeros(20, np.int64)),
+                Labels(
+                    task=rows // runs, verdict=verdict.ravel()[rows], passed=truth.ravel()[rows]
+                ),
+                scope="this suite",
+            )
+            passes.append(passed)
+            corrected.append({"pass^1": number} if isinstance(number, Estimate) else {})
+        graded = graded_changes(corrected, 1, false_alarm=0.05, horizon=POINTS, confidence=0.95)
+        series = TaskSeries(np.full((POINTS, 20), runs), np.array(passes))
+        by_verdict = change_points(series, false_alarm=0.05, horizon=POINTS).points
+        said.append((graded is not None and bool(graded.changes.points), bool(by_verdict)))
+    by_people, verdicts = np.mean(said, axis=0)
+    return float(by_people), float(verdicts)
 
 
 def _rogan_gladen(labels: Labels, judged: float, rng: np.random.Generator) -> Interval:

@@ -272,9 +272,15 @@ def _judged(history: History, run: Run) -> RunVerdict:
     if run.status != "finished" or not run.trials:
         return RunVerdict(run=run.key, agents=())
     past = runs_until(history, run, limit=HORIZON)
+    labelled = {one.id for one in past if history.label_count(one)[0]}
+    labelled = labelled if len(labelled) > 1 else set()  # one run alone shows no change
     counted = [
         CountedRun(
-            key=one.key, label=run_label(one), started=one.started, tallies=tallies_of(history, one)
+            key=one.key,
+            label=run_label(one),
+            started=one.started,
+            tallies=tallies_of(history, one),
+            labels=run_labels(history, one) if one.id in labelled else {},
         )
         for one in past
     ]

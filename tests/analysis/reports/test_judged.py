@@ -5,7 +5,7 @@ import pytest
 
 from passhat import check_judge, compare, gate, measure, render
 from passhat.analysis.comparing.ranking import rank
-from passhat.analysis.comparing.trends import CountedRun, trends
+from passhat.analysis.comparing.trends import CountedRun, judge_agents, trends
 from passhat.analysis.reports.metrics import SystemTrials
 from passhat.errors import InputError
 from passhat.records import Trials
@@ -286,4 +286,53 @@ def test_a_point_of_a_trend_has_the_corrected_number_of_its_own_trials():
     text = " ".join(render(trend).split())
     assert f"{100 * after.corrected['pass^1'].value:.1f}%" in text
     assert f"{100 * before.metrics['pass^1'].value:.1f}%" in text
-    assert "(60 labels). Changes are of the judge's verdicts." in text
+    assert "(60 labels). Changes are of the judge's verdicts: those that people" in text
+
+
+def labelled_runs(judges, rates, *, tasks=20, runs=10, labels=60):
+    """Runs of one agent, each with its judge's sensitivity and false passes, and its pass rate."""
+    rng = np.random.default_rng(7)
+    found = []
+    for day, ((right, wrong), rate) in enumerate(zip(judges, rates, strict=True), start=1):
+        truth = rng.random(tasks * runs) < rate
+        verdict = rng.random(truth.size) < np.where(truth, right, wrong)
+        sides = [rng.permutation(np.flatnonzero(verdict == side))[: labels // 2] for side in (1, 0)]
+        said = [None] * truth.size
+        for row in np.concatenate(sides):
+            said[row] = [Label(passed=bool(truth[row]), chosen="verdict")]
+        trials = Trials.from_columns(
+            task=[f"t{i // runs}" for i in range(truth.size)], passed=verdict, human_labels=said
+        )
+        own = {trials.systems[0]: SystemTrials.of(trials).labels}
+        found.append(CountedRun(key=f"r{day}", label=f"r{day}", started=f"2026-11-{day:02}",
+                                tallies=[trials.tally()], labels=own))  # fmt: skip
+    return found
+
+
+STRICT, LENIENT = (0.7, 0.05), (0.95, 0.4)
+
+
+def test_a_judge_that_changed_is_no_change_of_the_agent():
+    history = labelled_runs([LENIENT] * 9 + [STRICT] * 3, [0.7] * 12)
+    (trend,) = trends(history, k=1)
+    assert trend.newest_change is not None
+    assert trend.graded.newest is None
+    first, *_ = render(trend).splitlines()
+    assert first.startswith("No change in pass@1 as people grade it over 12 labelled runs")
+    assert "By the judge's verdicts pass@1 fell" in " ".join(render(trend).split())
+    (verdict,) = judge_agents(history)
+    assert "As people grade it: no change shown." in verdict.sentence
+
+
+def test_a_fall_that_a_lenient_judge_hides_is_seen_by_people():
+    """The share that it passes is .785 before the fall and .78 after it."""
+    history = labelled_runs([(0.95, 0.4)] * 4 + [(1.0, 0.6)] * 4, [0.7] * 4 + [0.45] * 4)
+    (trend,) = trends(history, k=1)
+    assert trend.newest_change is None
+    assert (trend.graded.newest.direction, trend.graded.newest.position) == ("down", 4)
+    assert "pass@1 as people grade it fell on 5 Nov (run r5)" in " ".join(render(trend).split())
+    (verdict,) = judge_agents(history)
+    assert verdict.fell
+    assert "pass@1 as people grade it fell on 5 Nov from" in verdict.sentence
+    (accepted,) = judge_agents(history, accepted=["r6"])
+    assert not accepted.fell

@@ -35,12 +35,14 @@ from passhat.stats.arguments import Counts
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable
 from passhat.stats.passk import pass_hat_k
 from passhat.stats.proportions import proportion_interval
+from passhat.stats.special import ndtri
 from passhat.stats.task_labels import BROKEN, FLAKY, SOLID, UNDECIDED, label_tasks
 from passhat.stats.trend import (
     DEFAULT_HORIZON,
     ChangePoint,
     Changes,
     DivergingTrend,
+    MeanSeries,
     TaskSeries,
     change_points,
     divergence,
@@ -56,6 +58,9 @@ NOTABLE, MOST_AWAITED = 0.2, 8
 """Where no change is shown: a move that people would want to know of, and runs to wait for it."""
 
 Turn = Literal["became flaky", "got fixed", "broke"]
+
+_NARROWEST = 1e-6
+"""The width of a number that is known, where every trial has a label."""
 
 _SCREENED = 0.05
 """The share of the named tasks that may be there by chance."""
@@ -148,13 +153,30 @@ class RateChange:
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
+class GradedChanges:
+    """Changes of a number as people grade it, over the runs at `places`, which have enough labels.
+
+    A judge that grades otherwise than before moves its verdicts and not this number.
+    """
+
+    metric: str
+    places: tuple[int, ...]
+    changes: Changes
+
+    @property
+    def newest(self) -> ChangePoint | None:
+        return max(self.changes.points, key=lambda change: change.position, default=None)
+
+
+@result_dataclass(frozen=True, slots=True, kw_only=True)
 class SystemTrend(Displayed):
     """One system over history, oldest run first.
 
     `moved` are its tasks before and after the newest change of pass^k, the largest move in the
     direction of that change first; without a change there are none. `runs_to_show` is how many
     further runs would show that trials pass `NOTABLE` less (or more) often than in all runs so
-    far; None if there is a change, or if more than `MOST_AWAITED` would be needed.
+    far; None if there is a change, or if more than `MOST_AWAITED` would be needed. `graded` are the
+    changes as people grade, where two runs or more have enough labels.
     """
 
     name: str
@@ -165,6 +187,7 @@ class SystemTrend(Displayed):
     turns: tuple[LabelChange, ...]
     moved: tuple[RateChange, ...]
     runs_to_show: lazy_field[int | None] = lazy_field()
+    graded: GradedChanges | None = None
 
     @property
     def newest_change(self) -> ChangePoint | None:
@@ -323,6 +346,13 @@ def _system_trend(
             else Unavailable("pass@k and pass^k are the same number with one trial of a task")
         ),
         turns=_turns(name, snapshots, errors),
+        graded=graded_changes(
+            [point.corrected for point in points],
+            chosen,
+            false_alarm=false_alarm,
+            horizon=horizon,
+            confidence=confidence,
+        ),
         moved=_moved(snapshots, changes[names[0]].points),
         runs_to_show=None
         if changes[names[0]].points
@@ -402,11 +432,6 @@ def _point(
                 raise ArgumentError("k", rule, k)
             metrics[name] = estimate
     labels = run.labels.get(system)
-    found = {
-        f"pass^{one}": labels.number(one, THIS_SUITE, confidence)
-        for one in dict.fromkeys((1, k))
-        if labels is not None
-    }
     return TrendPoint(
         key=run.key,
         label=run.label,
@@ -415,9 +440,55 @@ def _point(
         tasks=len(snapshot.fresh),
         runs=sum(n for n, _ in snapshot.fresh.values()),
         carried=tuple(task for task in snapshot.counts if task not in snapshot.fresh),
-        corrected={name: one for name, one in found.items() if isinstance(one, Estimate)},
+        corrected=_as_people_grade(run, system, k, confidence),
         labels=0 if labels is None else labels.used,
     )
+
+
+def _as_people_grade(
+    run: CountedRun, system: str, k: int, confidence: float
+) -> dict[str, Estimate]:
+    """pass^1 and pass^k as people would have graded a run, where its labels say it."""
+    labels = run.labels.get(system)
+    if labels is None:
+        return {}
+    found = {f"pass^{one}": labels.number(one, THIS_SUITE, confidence) for one in {1, k}}
+    return {name: one for name, one in found.items() if isinstance(one, Estimate)}
+
+
+def graded_changes(
+    corrected: Sequence[Mapping[str, Estimate]],
+    k: int,
+    *,
+    false_alarm: float,
+    horizon: int,
+    confidence: float,
+) -> GradedChanges | None:
+    """Changes of the corrected number over the runs that have it; None if fewer than two do.
+
+    It is pass^k where every labelled run has it, else pass^1. Labels say nothing of the tasks one
+    by one, so runs are compared by their numbers, with half the width of each interval as so many
+    standard errors. Of 60 histories of 10 unchanged runs each with 60 labels 3 % raised an alarm,
+    also where the judge changed (28 % by its verdicts): bench/calibrate/judges.py.
+    """
+    places = [place for place, one in enumerate(corrected) if "pass^1" in one]
+    if len(places) < 2:
+        return None
+    whole = all(f"pass^{k}" in corrected[place] for place in places)
+    metric = f"pass^{k}" if whole else "pass^1"
+    rates = [corrected[place][metric] for place in places]
+    ends = [one.interval or Interval(0.0, 1.0) for one in rates]
+    half = float(ndtri(0.5 + confidence / 2))
+    series = MeanSeries(
+        np.array([one.value for one in rates]),
+        np.array([max(one.width, _NARROWEST) / 2 / half for one in ends]),
+    )
+    found = change_points(series, false_alarm=false_alarm, horizon=horizon, confidence=confidence)
+    points = tuple(
+        replace(change, position=places[change.position], alarm=places[change.alarm])
+        for change in found.points
+    )
+    return GradedChanges(metric=metric, places=tuple(places), changes=replace(found, points=points))
 
 
 _changes = lru_cache(maxsize=4)(change_points)
@@ -574,7 +645,8 @@ class AgentVerdict:
     pass^k rises again, or a run since then is tagged as the baseline. `before` and `after` are the
     levels of pass^k, and `interval` the size of the change; without one, the fall was shown in some
     tasks and not in the mean. `since` is the first run after the change, `since_day` its day, and
-    `moved` are the tasks, those that moved most first.
+    `moved` are the tasks, those that moved most first. `graded` says how the number moved as people
+    grade it, where two runs or more have enough labels: a fall by that number is one of pass^1.
     """
 
     system: str
@@ -589,6 +661,7 @@ class AgentVerdict:
     interval: Interval | None = None
     moved: tuple[RateChange, ...] = ()
     alone: RunDifference | None = None
+    graded: Movement | None = None
 
     @property
     def fell(self) -> bool:
@@ -621,6 +694,8 @@ class AgentVerdict:
         if self.movement == "first":
             return "The first run: there is nothing to compare it with yet."
         parts = [] if self._alone_says_it else [f"Against {self._earlier}: {self._answer}."]
+        if self.graded == "steady":
+            parts.append("As people grade it: no change shown.")
         if self.alone is not None and (self.runs_before > 1 or self._alone_says_it):
             parts.append(self.alone.sentence)
         return " ".join(parts)
@@ -648,6 +723,7 @@ class AgentVerdict:
         name, ends = metric_label(f"pass^{self.k}"), (self.interval.low, self.interval.high)
         before, after = (f"{100 * (level or 0.0):.0f}%" for level in (self.before, self.after))
         near, far = sorted(abs(round(100 * end)) for end in ends)
+        name += " as people grade it" if self.graded == self.movement else ""
         return f"{name} {self.movement}{on} from {before} to {after}, by {near} to {far} points"
 
 
@@ -749,8 +825,48 @@ def judge_agents(
     """
     names = [tally.system for tally in history[-1].tallies] if history else ()
     return tuple(
-        _judged(name, _snapshots(name, history, "fail"), accepted, (alone or {}).get(name))
+        _with_people(name, _snapshots(name, history, "fail"), accepted, (alone or {}).get(name))
         for name in names
+    )
+
+
+def _with_people(
+    name: str,
+    snapshots: Sequence[_Snapshot],
+    accepted: Sequence[str],
+    alone: RunDifference | None,
+) -> AgentVerdict:
+    """The verdict by what the judge says, and by what people say where they labelled two runs.
+
+    Each of the two then has half the chance of a false alarm that `change_points` has alone.
+    """
+    corrected = [_as_people_grade(one.run, name, 1, CONFIDENCE) for one in snapshots]
+    graded = graded_changes(
+        corrected, 1, false_alarm=FALSE_ALARM / 2, horizon=HORIZON, confidence=CONFIDENCE
+    )
+    found = _judged(
+        name, snapshots, accepted, alone, false_alarm=FALSE_ALARM / (1 if graded is None else 2)
+    )
+    if graded is None:
+        return found
+    change = graded.newest
+    taken = [i for i, snapshot in enumerate(snapshots) if snapshot.run.key in accepted]
+    if change is None or any(place >= change.position for place in taken):
+        return replace(found, graded="steady")
+    if change.direction == "up":
+        return replace(found, graded="rose" if found.movement == "rose" else "steady")
+    before = [place for place in graded.places if place < change.position]
+    return replace(
+        found,
+        movement="fell",
+        graded="fell",
+        k=1,
+        runs_before=len(before),
+        since=snapshots[change.position].run.key,
+        since_day=snapshots[change.position].run.started,
+        before=change.before,
+        after=change.after,
+        interval=change.interval,
     )
 
 
@@ -759,6 +875,8 @@ def _judged(
     snapshots: Sequence[_Snapshot],
     accepted: Sequence[str],
     alone: RunDifference | None,
+    *,
+    false_alarm: float,
 ) -> AgentVerdict:
     k = _usual_k(snapshots)
     value = _level(snapshots[-1], k)
@@ -768,7 +886,7 @@ def _judged(
         )
     series = _task_series(snapshots, k)
     changes = _changes(
-        series, false_alarm=FALSE_ALARM, horizon=HORIZON, confidence=CONFIDENCE
+        series, false_alarm=false_alarm, horizon=HORIZON, confidence=CONFIDENCE
     ).points
     start, newest = _stretch(changes), len(snapshots) - 1
     taken = [i for i, snapshot in enumerate(snapshots) if snapshot.run.key in accepted]

@@ -9,6 +9,7 @@ from passhat.analysis.comparing.trends import (
     NOTABLE,
     FlakyTask,
     FlakyTasks,
+    GradedChanges,
     LabelChange,
     RateChange,
     SystemTrend,
@@ -69,7 +70,7 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
         """The newest change in three words."""
         trends = self.result
         trend = _newest_change_first(trends)[0]
-        change = trend.newest_change
+        change = _said_change(trend)
         if change is None:
             runs = max(len(one.points) for one in trends)
             return StatusLabel("One run" if runs == 1 else "No change shown", "none")
@@ -205,10 +206,15 @@ _CELL = 0.05
 
 
 def headline(trends: Sequence[SystemTrend]) -> str:
-    """The newest change of pass^k in one sentence: levels are the means of the runs shown."""
+    """The newest change of pass^k in one sentence: levels are the means of the runs shown.
+
+    Where two runs have enough labels, the change as people grade it.
+    """
     trend = _newest_change_first(trends)[0]
     change = trend.newest_change
     whose = f"{short(trend.name)}: " if len(trends) > 1 else ""
+    if trend.graded is not None:
+        return whose + _graded_sentence(trend, trend.graded)
     if change is None:
         runs = max(len(one.points) for one in trends)
         if runs == 1:
@@ -227,6 +233,25 @@ def headline(trends: Sequence[SystemTrend]) -> str:
     )
 
 
+def _said_change(trend: SystemTrend) -> ChangePoint | None:
+    """The change that the headline is about: as people grade, where that is known."""
+    return trend.newest_change if trend.graded is None else trend.graded.newest
+
+
+def _graded_sentence(trend: SystemTrend, graded: GradedChanges) -> str:
+    name, change = f"{metric_label(graded.metric)} as people grade it", graded.newest
+    if change is None:
+        last = percent(trend.points[graded.places[-1]].corrected[graded.metric].value, digits=1)
+        return f"No change in {name} over {len(graded.places)} labelled runs ({last} in the last)."
+    point, ends = trend.points[change.position], change.interval
+    return (
+        f"{name} {'fell' if change.direction == 'down' else 'rose'} on "
+        f"{short_day(point.started)} (run {safe_text(point.label)}): {percent(change.before)} "
+        f"before, {percent(change.after)} since, {signed_points(ends.low)} to "
+        f"{signed_points(ends.high)} points."
+    )
+
+
 def _metric(trend: SystemTrend) -> str:
     return metric_label(f"pass^{trend.k}")
 
@@ -234,9 +259,10 @@ def _metric(trend: SystemTrend) -> str:
 def _rows_screen(trend: SystemTrend, most: int) -> list[Block]:
     """The last runs, oldest first, a bar each, and where it changed."""
     name = trend.metrics[0]
+    changes = trend.changes[name] if trend.graded is None else trend.graded.changes
     marks = {
         change.position: "<- fell here" if change.direction == "down" else "<- rose here"
-        for change in trend.changes[name].points
+        for change in changes.points
     }
     first = max(0, len(trend.points) - most)
     rows = tuple(
@@ -281,12 +307,20 @@ def _of_labels(trend: SystemTrend) -> str | None:
         return None
     some = [f"{len(said) - _MOST_LABELLED:,} more before", *said[-_MOST_LABELLED:]]
     named = ", ".join(some if len(said) > _MOST_LABELLED else said)
-    return f"pass@1 corrected with labels of people: {named}. Changes are of the judge's verdicts."
+    start = f"pass@1 corrected with labels of people: {named}."
+    if trend.graded is None:
+        return f"{start} Changes are of the judge's verdicts: those that people see take two runs."
+    change = trend.newest_change
+    if change is None:
+        return f"{start} The judge's verdicts show no change."
+    word = "fell" if change.direction == "down" else "rose"
+    day = short_day(trend.points[change.position].started)
+    return f"{start} By the judge's verdicts {_metric(trend)} {word} on {day}."
 
 
 def _newest_change_first(trends: Sequence[SystemTrend]) -> list[SystemTrend]:
     def place(trend: SystemTrend) -> str:
-        change = trend.newest_change
+        change = _said_change(trend)
         return "" if change is None else trend.points[change.position].started
 
     return sorted(trends, key=place, reverse=True)
@@ -657,14 +691,21 @@ _TURN = JsonShape(
     "A task whose label changed, at the first run that showed the new one.",
     "task turn before after run=key",
 )
+_GRADED = JsonShape(
+    "graded_changes",
+    GradedChanges,
+    "The changes as people grade, over the runs at `places`, which have enough labels.",
+    "metric places changes",
+    parts=[_CHANGES],
+)
 _SYSTEM_TREND = JsonShape(
     "system_trend",
     SystemTrend,
     "One agent over its runs, the oldest first.",
-    "name k sentences points changes diverging turns",
+    "name k sentences points changes graded diverging turns",
     sentences=sentences,
     diverging=_diverging,
-    parts=[_POINT, _CHANGES, _TURN],
+    parts=[_POINT, _CHANGES, _GRADED, _TURN],
 )
 TREND = JsonShape(
     "trend",
