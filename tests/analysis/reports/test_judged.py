@@ -1,11 +1,12 @@
 """Reports and gates of judged trials: corrected where people labelled, unchanged where not."""
 
+import msgspec
 import numpy as np
 import pytest
 
 from passhat import check_judge, compare, gate, measure, render
 from passhat.analysis.comparing.ranking import rank
-from passhat.analysis.comparing.trends import CountedRun, judge_agents, trends
+from passhat.analysis.comparing.trends import CountedRun, KeptTrend, judge_agents, trends
 from passhat.analysis.reports.metrics import SystemTrials
 from passhat.errors import InputError
 from passhat.records import Trials
@@ -336,3 +337,5 @@ def test_a_fall_that_a_lenient_judge_hides_is_seen_by_people():
     assert "pass@1 as people grade it fell on 5 Nov from" in verdict.sentence
     (accepted,) = judge_agents(history, accepted=["r6"])
     assert not accepted.fell
+    kept = msgspec.json.decode(msgspec.json.encode(KeptTrend.of(trend)), type=KeptTrend)
+    assert kept.trend.graded == trend.graded
