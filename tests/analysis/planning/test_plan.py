@@ -278,7 +278,7 @@ def test_a_plan_says_whether_more_levels_or_more_trials_tell_more(apart, said):
     assert said in note
     assert ("with 1 x 20 and" in note and "with 10 x 2" in note) == (apart > 0)
     priced = " ".join(plan(table, cost_ratio=5, difference=0.1).notes)
-    best = "where a task at one more level costs as much as 5 trials, 1 at each are best"
+    best = "where a task at one more level costs as much as 5 trials, take 1 trial at each"
     assert (best in priced) == (apart > 0)
     chances = re.search(
         r"one level of user that is 10 points worse than the others is found with a chance of "

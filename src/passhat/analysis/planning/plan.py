@@ -277,8 +277,10 @@ def _more_levels(
     if price is None:
         return said
     best = max(1, round(min(found.best_runs(tasks=tasks, price=price), total)))
-    worth = f"as much as {price:g} trials"
-    return f"{said}; where a task at one more level costs {worth}, {best:,} at each are best"
+    return (
+        f"{said}; where a task at one more level costs as much as {price:g} trials, take "
+        f"{plural(best, 'trial')} at each"
+    )
 
 
 def _power_of_levels(
