@@ -305,7 +305,9 @@ def test_the_files_of_a_trial_are_listed_on_its_page_and_saved_as_they_are(serve
         history.reopen_run(run)
         files = {"changes.diff": b"+ a", odd: b"<script>alert(1)</script>"}
         with history.writing():
-            add_artefacts(history, run.id, {(trial.system, trial.task, trial.trial): files})
+            ids = history.name_ids([trial.system, trial.task])
+            own = {(trial.system, trial.task, trial.trial): files}
+            add_artefacts(history.database, run.id, own, ids)
         history.finish_run(run)
     site = serve_site(store)
     query = urlencode({"system": trial.system, "task": trial.task, "trial": trial.trial})

@@ -39,8 +39,8 @@ def stored(history, *each):
 def files_of(history, run, number=None):
     key = None if number is None else ("agent", "chart", number)
     return {
-        (one.key[2], one.name): read_artefact(history, one)
-        for one in list_artefacts(history, run, key)
+        (one.key[2], one.name): read_artefact(history.database, one)
+        for one in list_artefacts(history.database, run, key)
     }
 
 
@@ -59,9 +59,9 @@ def test_what_a_trial_left_is_there_byte_for_byte_and_equal_contents_once(addres
         assert len(files_of(history, run)) == 5
         digests = {hashlib.sha256(c).hexdigest(): len(c) for c in (*SAME.values(), b"")}
         assert contents(history) == digests
-        assert [one.size for one in list_artefacts(history, run, ("agent", "chart", 0))] == [
-            len(content) for content in SAME.values()
-        ]
+        assert [
+            one.size for one in list_artefacts(history.database, run, ("agent", "chart", 0))
+        ] == [len(content) for content in SAME.values()]
 
 
 def test_a_content_goes_with_the_last_run_that_has_it(address):
@@ -120,7 +120,7 @@ def test_reading_a_damaged_file_is_an_error_and_not_other_bytes(tmp_path):
         run = stored(history, SAME)
         history.database.execute("UPDATE contents SET body = 'x'")
         with pytest.raises(HistoryError, match=r"damaged .*chart\.png"):
-            read_artefact(history, list_artefacts(history, run)[1])
+            read_artefact(history.database, list_artefacts(history.database, run)[1])
 
 
 def test_a_worker_keeps_files_and_one_that_lost_its_lease_keeps_none(new_database):
@@ -161,7 +161,12 @@ def test_what_a_transaction_is_about_to_need_is_not_deleted_by_another(new_datab
 
         with other.writing():
             other.insert_trials(run.id, [(0, finished(0, {}).trial)])
-            add_artefacts(other, run.id, {("agent", "chart", 0): SAME})
+            add_artefacts(
+                other.database,
+                run.id,
+                {("agent", "chart", 0): SAME},
+                other.name_ids(["agent", "chart"]),
+            )
             deleting = threading.Thread(target=delete)
             deleting.start()
             began.wait()
@@ -213,7 +218,7 @@ def test_of_runs_that_are_put_together_the_files_of_the_first_are_stored(tmp_pat
     both = Results(paths=(str(folder),), duplicates="keep", on_note=said.append)
     again = store_results(both, store=store)
     with History.open(store) as history:
-        assert len(list_artefacts(history, again.run)) in (1, 2)
+        assert len(list_artefacts(history.database, again.run)) in (1, 2)
     assert [note for note in said if "Only the artefacts of the first run" in note]
 
 

@@ -268,7 +268,7 @@ def test_a_run_killed_at_twenty_moments_loses_nothing_and_leaves_nothing(tmp_pat
     assert done.returncode == 0, done.stderr
     assert sorted(stored()) == [(f"t{t}", n, 1) for t in range(TASKS) for n in range(RUNS + 1)]
     with History.open(store, read_only=True) as history:
-        files = [one for run in history.runs() for one in list_artefacts(history, run)]
+        files = [one for run in history.runs() for one in list_artefacts(history.database, run)]
         assert Counter(one.name for one in files)["changes.diff"] == TASKS * (RUNS + 1)
         assert {error for _, error in history.verify_all()} == {None}
     # Python itself leaves a file if it is killed while it looks for a folder for temporary files.

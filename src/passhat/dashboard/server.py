@@ -539,7 +539,7 @@ class Pages:
             one = next((file for file in files if file.name == wanted), None)
             if one is None:
                 raise HistoryError(f"run {run.key}: no file {wanted} of this trial is kept")
-            content = read_artefact(history, one)
+            content = read_artefact(history.database, one)
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", wanted.rpartition("/")[2]).strip(".-") or "file"
         return _download(content, name, "application/octet-stream")
 
@@ -797,7 +797,7 @@ def _run_url(run: Run) -> str:
 
 
 def _files_of(history: History, run: Run, trial: Trial) -> list[Artefact]:
-    return list_artefacts(history, run, (trial.system, trial.task, trial.trial))
+    return list_artefacts(history.database, run, (trial.system, trial.task, trial.trial))
 
 
 def _download(body: str | bytes, name: str, kind: str) -> Response:

@@ -18,7 +18,6 @@ from passhat.records.ledger import Artefact, TrialKey
 if TYPE_CHECKING:
     from passhat.history.database import Database
     from passhat.history.runs import Run
-    from passhat.history.store import History
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -53,12 +52,16 @@ def digest_of(content: bytes) -> str:
 
 
 def add_artefacts(
-    history: History, run: int, files: Mapping[TrialKey, Mapping[str, bytes]]
+    database: Database,
+    run: int,
+    files: Mapping[TrialKey, Mapping[str, bytes]],
+    ids: Mapping[str, int],
 ) -> None:
-    """Keep the files of trials in place of those they had, inside a transaction of the caller."""
-    ids = history.name_ids(name for system, task, _ in files for name in (system, task))
+    """Keep the files of trials in place of those they had, inside a transaction of the caller.
+
+    `ids` are the numbers of agents and tasks in `names`.
+    """
     trials = {key: (run, ids[key[0]], ids[key[1]], key[2]) for key in files}
-    database = history.database
     database.executemany(
         "DELETE FROM artefacts WHERE run = ? AND system = ? AND task = ? AND trial = ?",
         trials.values(),
@@ -76,10 +79,10 @@ def add_artefacts(
     )
 
 
-def list_artefacts(history: History, run: Run, key: TrialKey | None = None) -> list[Artefact]:
+def list_artefacts(database: Database, run: Run, key: TrialKey | None = None) -> list[Artefact]:
     """The files that are kept of a run, or of one trial, in the order of their keys and names."""
     system, task, trial = key or (None, None, None)
-    rows = history.database.execute(
+    rows = database.execute(
         """
         SELECT s.text, t.text, a.trial, a.name, a.digest, coalesce(c.size, 0) FROM artefacts a
         JOIN names s ON s.id = a.system JOIN names t ON t.id = a.task
@@ -97,17 +100,17 @@ def list_artefacts(history: History, run: Run, key: TrialKey | None = None) -> l
     return sorted(found, key=lambda one: (one.key, one.name))
 
 
-def each_artefact(history: History, run: Run) -> Iterator[tuple[Artefact, bytes | None]]:
+def each_artefact(database: Database, run: Run) -> Iterator[tuple[Artefact, bytes | None]]:
     """The files of a run, and what is in each; None where an earlier one has the same content."""
     seen: set[str] = set()
-    for artefact in list_artefacts(history, run):
+    for artefact in list_artefacts(database, run):
         is_new = artefact.digest not in seen
         seen.add(artefact.digest)
-        yield artefact, read_artefact(history, artefact) if is_new else None
+        yield artefact, read_artefact(database, artefact) if is_new else None
 
 
 def copy_artefacts(
-    history: History,
+    database: Database,
     run: Run,
     files: Iterable[tuple[Artefact, bytes | None]],
     clean: Callable[[bytes], bytes | None],
@@ -119,7 +122,7 @@ def copy_artefacts(
     """
     there = {
         (system, task, trial): (run.id, *ids, trial)
-        for system, task, trial, *ids in history.database.execute(
+        for system, task, trial, *ids in database.execute(
             "SELECT s.text, t.text, x.trial, x.system, x.task FROM trials x "
             "JOIN names s ON s.id = x.system JOIN names t ON t.id = x.task WHERE x.run = ?",
             (run.id,),
@@ -127,42 +130,42 @@ def copy_artefacts(
     }
     digests: dict[str, str] = {}
     kept: dict[tuple[object, ...], str] = {}
-    with history.writing():
+    with database.writing():
         for artefact, content in files:
             cleaned = None if content is None else clean(content)
             if cleaned is not None:
                 ((digest, row),) = packed([{"": cleaned}]).items()
-                history.database.execute(_CONTENT, row)
+                database.execute(_CONTENT, row)
                 digests[artefact.digest] = digest
             if artefact.digest in digests and artefact.key in there:
                 kept[*there[artefact.key], artefact.name] = digests[artefact.digest]
-        history.database.executemany(_ARTEFACT, [(*place, kept[place]) for place in kept])
-        forget_contents(history.database)
+        database.executemany(_ARTEFACT, [(*place, kept[place]) for place in kept])
+        forget_contents(database)
     return len(kept)
 
 
-def read_artefact(history: History, artefact: Artefact) -> bytes:
+def read_artefact(database: Database, artefact: Artefact) -> bytes:
     """What is in a file; raises HistoryError if it is not what was kept."""
-    row = history.database.execute(
+    row = database.execute(
         "SELECT body FROM contents WHERE digest = ?", (artefact.digest,)
     ).fetchone()
     system, task, trial = artefact.key
     about = f"the artefact {artefact.name} of trial {trial} of {system} at {task}"
     if row is None:
-        raise damaged(history.name, f"{about} is missing")
+        raise damaged(database.name, f"{about} is missing")
     try:
         content = zstd.decompress(row[0])
     except (zstd.ZstdError, TypeError):
         content = b""
     if digest_of(content) != artefact.digest:
-        raise damaged(history.name, f"{about} is not what was stored")
+        raise damaged(database.name, f"{about} is not what was stored")
     return content
 
 
-def check_artefacts(history: History, run: Run) -> None:
+def check_artefacts(database: Database, run: Run) -> None:
     """Raise HistoryError if a file of a run is missing, or is not what was kept."""
-    for artefact in {one.digest: one for one in list_artefacts(history, run)}.values():
-        read_artefact(history, artefact)
+    for artefact in {one.digest: one for one in list_artefacts(database, run)}.values():
+        read_artefact(database, artefact)
 
 
 def sealed_rows(database: Database, run: int) -> Iterator[tuple[object, ...]]:

@@ -99,7 +99,8 @@ class RunJournal:
                     self.run.id, [(f.ticket.number, f.trial) for f in finished], replace=True
                 )
                 files = {_trial_key(f.trial): f.artefacts for f in finished}
-                add_artefacts(self.history, self.run.id, files)
+                ids = self.history.name_ids(n for system, task, _ in files for n in (system, task))
+                add_artefacts(self.history.database, self.run.id, files, ids)
             for entry in finished:
                 if entry.transcript is not None:
                     self.history.add_transcript(self.run.id, entry.trial, entry.transcript)

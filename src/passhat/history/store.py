@@ -562,7 +562,7 @@ class History:
         elif (whole or count <= MOST_VERIFIED) and sealed != f"{count} {self._digests(run.id)}":
             wrong = "is not what was stored"
         if wrong is None and whole:
-            check_artefacts(self, run)
+            check_artefacts(self.database, run)
         if wrong is None:
             self._verified.add(run.id)
         elif self._sealed(run.id)[0] != sealed:

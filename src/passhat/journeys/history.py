@@ -130,7 +130,7 @@ def export_dataset(
             made = _write_part(history, run, trials, file, transcripts)
             written += [target.put(file, str(file.relative_to(scratch))) for file in made]
         beside = Path(scratch) / ARTEFACTS / inner / "part-00000.parquet"
-        if transcripts and write_artefacts(each_artefact(history, run), beside):
+        if transcripts and write_artefacts(each_artefact(history.database, run), beside):
             target.put(beside, str(beside.relative_to(scratch)))
     return [name for name in written if f"/{FOLDER}/" not in name]
 
@@ -264,7 +264,7 @@ def list_artefacts(
         first = first_trial(history, named.run)
         counted = (
             replace(one, key=(*one.key[:2], one.key[2] - first + 1))
-            for one in artefacts.list_artefacts(history, named.run)
+            for one in artefacts.list_artefacts(history.database, named.run)
         )
         wanted = (only, task, trial)
         found = [
@@ -281,7 +281,7 @@ def list_artefacts(
             parts = [part for part in one.name.split("/") if part not in ("", ".", "..")]
             place = Path(home, names[system], names[of], str(number), *parts)
             place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(artefacts.read_artefact(history, one))
+            place.write_bytes(artefacts.read_artefact(history.database, one))
     return found
 
 
@@ -373,7 +373,7 @@ def _copy_artefacts(history: History, run: Run, results: Results, trials: Trials
                 )
             return
         own = ((replace(one, key=(name or one.key[0], *one.key[1:])), c) for one, c in rows)
-        copy_artefacts(history, run, own, environment_redactor(os.environ).clean_file)
+        copy_artefacts(history.database, run, own, environment_redactor(os.environ).clean_file)
 
 
 def _check_time(started: str | None) -> None:

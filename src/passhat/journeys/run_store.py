@@ -421,7 +421,12 @@ def merge_shards(stores: Sequence[str | Path], into: str | Path) -> Merged:
             history.add_transcripts(run, transcripts)
         for store, (part, _, _) in zip(stores, parts, strict=True):
             with History.open(store, read_only=True) as shard:
-                copy_artefacts(history, run, each_artefact(shard, part), lambda content: content)
+                copy_artefacts(
+                    history.database,
+                    run,
+                    each_artefact(shard.database, part),
+                    lambda content: content,
+                )
         missing = _missing([run for run, _, _ in parts])
         run = history.finish_run(run, "interrupted" if missing else "finished")
         return Merged(run=run, missing=missing)
