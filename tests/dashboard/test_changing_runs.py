@@ -291,7 +291,9 @@ def test_a_run_is_exported_and_saved_as_one_file(serve_site, store, tmp_path):
         status, headers, text = site.get(f"/run/{run.key}/page{more}")
         assert (status, f"run-{run.key}.html" in headers["content-disposition"]) == (200, True)
         assert "passhat report" in text or "pass@1" in text
-        for outside in ("<form", " action=", 'href="/', "src="):  # it needs no server
+        # It needs no server; what closes a dialog sends nothing.
+        text = text.replace('<form method="dialog">', "")
+        for outside in ("<form", " action=", 'href="/', "src="):
             assert outside not in re.sub(r"<(script|style).*?</\1>", "", text, flags=re.DOTALL)
 
 
