@@ -147,10 +147,10 @@ def test_the_page_of_a_report_says_why_runs_fail(call, here, log):
     done = call("report", log, "--transcripts", "-o", "report.html")
     assert done.exit_code == 0, done.stderr
     page = (here / "report.html").read_text()
-    assert 'class="pane w7 why"' in page
+    assert 'class="failures"' in page
     assert "8 of 8 failing trials called refund without calling find_order first" in page
     assert call("report", log, "-o", "plain.html").exit_code == 0
-    assert 'class="pane w7 why"' not in (here / "plain.html").read_text()
+    assert 'class="failures"' not in (here / "plain.html").read_text()
 
 
 def test_the_review_of_a_suite_is_in_sentences_with_units(call):

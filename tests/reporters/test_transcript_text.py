@@ -45,10 +45,10 @@ def test_every_part_that_is_kept_of_a_trial_is_known():
         messages=(Turn(role="user", text="Hi"),), answer="a", error="e", stop_reason="done",
         checks=(Check(target="t", score=1.0),), stderr="s", exit_code=0, faults=("timeout",),
         expected_tool="lookup", diff="+x\n", remarks=("touched tests",),
-        kept_files=(("a.log", "began"),),
+        kept_files=(("a.log", "began"),), tests=(("test_a", "passed"),),
     )  # fmt: skip
     parts = json.loads(kept.to_json())
-    names = {"diff": "diff", "flags": "remarks", "kept": "kept_files"}
+    names = {"diff": "diff", "flags": "remarks", "kept": "kept_files", "tests": "tests"}
     parts |= {names[key]: value for key, value in parts.pop("workspace").items()}
     assert "kept a.log\n  began" in readable(kept.to_json())
     assert {field.name for field in fields(Transcript)} == set(parts)

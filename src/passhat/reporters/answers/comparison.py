@@ -826,7 +826,7 @@ def comparison_page(comparison: Comparison, options: DisplayOptions) -> Mapping[
         "counts": _counts(comparison),
         "decide": _what_decides(comparison, options),
         "moves": task_moves(comparison, links),
-        "tests": _task_tests(comparison),
+        "tests": [*paragraphs("By name", _named_tests(comparison)), *_task_tests(comparison)],
         "notes": _page_notes(comparison),
         "transcripts": links,
         "blocks": said.blocks,
