@@ -114,7 +114,15 @@ def test_headers_of_spreadsheets_are_verdicts(header):
 
 @pytest.mark.parametrize(
     ("cell", "outcome"),
-    [("Passed ✅", 1), ("❌ failed", 0), ("✅ Pass", 1), ("✅ failed", None), ("not passed", None)],
+    [
+        ("Passed ✅", 1),
+        ("❌ failed", 0),
+        ("✅ Pass", 1),
+        ("✅ failed", None),
+        ("not passed", None),
+        ("0 failed", None),
+        ("no failure", None),
+    ],
 )
 def test_a_mark_beside_a_word_says_the_same_or_nothing(cell, outcome):
     table = f"task,passed\na,{cell}\nb,yes\n".encode()
@@ -123,3 +131,12 @@ def test_a_mark_beside_a_word_says_the_same_or_nothing(cell, outcome):
         return
     with pytest.raises(ReadError, match="does not say whether the trial passed"):
         read_trials(table)
+
+
+@pytest.mark.parametrize("odd", ["-", "n.a.", "error"])
+def test_one_odd_cell_among_rates_does_not_make_its_rows_trials(odd, tmp_path):
+    (file := tmp_path / "rates.csv").write_text(
+        f"task,passed,pass_rate\na,1,0.5\nb,1,{odd}\nc,0,0.7\n"
+    )
+    with pytest.raises(ReadError, match="one row for all trials of a task"):
+        read_trials(file)

@@ -325,3 +325,14 @@ def test_a_column_of_failures_is_never_offered_as_the_verdict(column, bad, good)
         read_trials(content)
     assert f"passed='{column}'" not in str(refused.value)
     assert counts(read_trials(content, pass_if=f"{column}=={good}"))["a"] == (1, 1, 0)
+
+
+@pytest.mark.parametrize("rows", ["passes,n\na,5,10\nb,10,10\n{},15,20\n",
+                                  "pass_rate,n\na,0.5,10\nb,1,10\n{},0.75,20\n",
+                                  "run_1,run_2\na,1,0\nb,1,1\n{},2,1\n"])  # fmt: skip
+@pytest.mark.parametrize("word", ["total", "Overall"])
+def test_a_row_that_sums_up_the_others_is_no_task_and_is_said(rows, word, tmp_path):
+    (file := tmp_path / "counts.csv").write_text(f"task,{rows.format(word)}")
+    trials = read_trials(file)
+    assert list(trials.tasks) == ["a", "b"]
+    assert f'"{word}", sums up the others' in str(trials.sources[0].read_as)

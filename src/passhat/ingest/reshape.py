@@ -16,7 +16,7 @@ from typing import Any
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
 from passhat.ingest.readers import RUN_WORDS
-from passhat.ingest.rows import WITHIN_A_RUN, Row, Table
+from passhat.ingest.rows import WITHIN_A_RUN, Row, Table, without_total
 from passhat.messages import few, plural, short, short_value
 from passhat.records.columns import (
     COUNTS,
@@ -143,12 +143,14 @@ def one_row_a_run(name: str, sheet: Table, mapping: ColumnMap) -> Reshaped | Non
     found = find_columns(sheet.columns, mapping)
     if "task" not in found or not sheet.has(found["task"]):
         return None
-    return (
+    sheet, total = without_total(sheet, found["task"])  # as runs it would be a task
+    reshaped = (
         _from_counts(name, sheet, found)
         or _from_rates(name, sheet, found)
         or _from_run_columns(sheet, found)
         or _from_lists(sheet, found)
     )
+    return None if reshaped is None else (reshaped[0], "; ".join((reshaped[1], *total)))
 
 
 def _from_counts(name: str, sheet: Table, found: Mapping[str, str]) -> Reshaped | None:

@@ -154,7 +154,7 @@ def _people_apart(rows: Sequence[ScoredRow], mapping: ColumnMap) -> list[ScoredR
     for row in rows:
         scores = {name: value for name, value in row.scores.items() if name not in labelled}
         people = {name: list(given) for name, given in row.people.items()}
-        for name in labelled & row.scores.keys():
+        for name in filter(labelled.__contains__, row.scores):
             if not is_missing(row.scores[name]):
                 people.setdefault(name, []).append(PersonScore(value=row.scores[name]))
         for name in list(people) if decide else ():

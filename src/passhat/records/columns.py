@@ -479,7 +479,7 @@ def aggregate_column(
         usual = usual_name(column)
         if usual in COUNTS and any(_number(cell) > 1 for cell in cells(column)):
             return column
-        if usual in RATES and are_rates(cells(column)):
+        if usual in RATES and any(0 < _number(cell) < 1 for cell in cells(column)):
             return column
     return None
 
@@ -1077,14 +1077,15 @@ def outcome_of(cell: object) -> Outcome | None:
 
 
 def _meaning(word: str) -> Outcome | None:
-    """What a word in lower case says; of several, such as a word beside a mark, if all say it.
+    """What a word in lower case says; a word beside a mark, if both say it ("0 failed" counts).
 
-    >>> _meaning("passed ✅"), _meaning("✅ failed")
-    (<Outcome.PASSED: 1>, None)
+    >>> _meaning("passed ✅"), _meaning("✅ failed"), _meaning("0 failed")
+    (<Outcome.PASSED: 1>, None, None)
     """
-    if word in WORDS or " " not in word or len(word) > _LONGEST_VERDICT:
+    parts = word.split()
+    if word in WORDS or len(parts) != 2 or word.isascii() or len(word) > _LONGEST_VERDICT:
         return WORDS.get(word)
-    said = {WORDS.get(part) for part in word.split()}
+    said = {WORDS.get(part) for part in parts}
     return said.pop() if len(said) == 1 else None
 
 

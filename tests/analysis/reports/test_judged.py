@@ -325,6 +325,14 @@ def test_a_judge_that_changed_is_no_change_of_the_agent():
     assert "As people grade it: no change shown." in verdict.sentence
 
 
+def test_an_agent_that_rose_under_a_stricter_judge_is_said_to_have_risen():
+    """The share that the judge passes falls from .65 to .40."""
+    history = labelled_runs([LENIENT] * 6 + [(0.5, 0.0)] * 6, [0.45] * 6 + [0.8] * 6)
+    (verdict,) = judge_agents(history)
+    assert verdict.movement != "rose"
+    assert "As people grade it: it rose." in verdict.sentence
+
+
 def test_a_fall_that_a_lenient_judge_hides_is_seen_by_people():
     """The share that it passes is .785 before the fall and .78 after it."""
     history = labelled_runs([(0.95, 0.4)] * 4 + [(1.0, 0.6)] * 4, [0.7] * 4 + [0.45] * 4)
@@ -335,6 +343,8 @@ def test_a_fall_that_a_lenient_judge_hides_is_seen_by_people():
     (verdict,) = judge_agents(history)
     assert verdict.fell
     assert "pass@1 as people grade it fell on 5 Nov from" in verdict.sentence
+    newest = history[-1].tallies[0]
+    assert (verdict.k, verdict.value) == (1, pytest.approx(sum(newest.passed) / newest.trials))
     (accepted,) = judge_agents(history, accepted=["r6"])
     assert not accepted.fell
     kept = msgspec.json.decode(msgspec.json.encode(KeptTrend.of(trend)), type=KeptTrend)

@@ -695,8 +695,9 @@ class AgentVerdict:
         if self.movement == "first":
             return "The first run: there is nothing to compare it with yet."
         parts = [] if self._alone_says_it else [f"Against {self._earlier}: {self._answer}."]
-        if self.graded == "steady":
-            parts.append("As people grade it: no change shown.")
+        if self.graded == "steady" or (self.graded == "rose" != self.movement):
+            change = "no change shown" if self.graded == "steady" else "it rose"
+            parts.append(f"As people grade it: {change}.")
         if self.alone is not None and (self.runs_before > 1 or self._alone_says_it):
             parts.append(self.alone.sentence)
         return " ".join(parts)
@@ -855,13 +856,14 @@ def _with_people(
     if change is None or any(place >= change.position for place in taken):
         return replace(found, graded="steady")
     if change.direction == "up":
-        return replace(found, graded="rose" if found.movement == "rose" else "steady")
+        return replace(found, graded="rose")
     before = [place for place in graded.places if place < change.position]
     return replace(
         found,
         movement="fell",
         graded="fell",
         k=1,
+        value=_level(snapshots[-1], 1),
         runs_before=len(before),
         since=snapshots[change.position].run.key,
         since_day=snapshots[change.position].run.started,

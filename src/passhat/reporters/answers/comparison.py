@@ -264,13 +264,13 @@ def _left_out(comparison: Comparison) -> str | None:
 
 def _named_tests(comparison: Comparison) -> str | None:
     """The tests that tables ask for by name, and why the interval beside them may say otherwise."""
-    tests = [one for one in comparison.named_tests if isinstance(one, PairedTest)]
+    tests = [test for test in comparison.named_tests if isinstance(test, PairedTest)]
     if not tests:
         return None
-    signs = {"paired t": "t", "Wilcoxon signed-rank": "W"}
     told = [
-        f"{one.method}, {signs.get(one.method, 'W')} = {one.statistic:.4g}, {p_value(one.p_value)}"
-        for one in tests
+        f"{test.method}, {'t' if test.method == 'paired t' else 'W'} = {test.statistic:.4g}, "
+        f"{p_value(test.p_value)}"
+        for test in tests
     ]
     return (
         f"{'; '.join(told)} ({plural(len(comparison.tasks), 'shared task')}, each by its mean "

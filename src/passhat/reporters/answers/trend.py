@@ -127,7 +127,7 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
         others = [one.name for one in trends[1:]]
         if others:
             blocks.append(Remark(f"Also in these runs: {listed(others, 5, show=short)} (-v)."))
-        change = trend.newest_change
+        change = _said_change(trend)
         if change is not None and options.results is not None and change.position:
             after, before = (trend.points[change.position - i].key for i in (0, 1))
             agent = f" {only(trend.name)}" if others or options.narrowed else ""
