@@ -24,7 +24,7 @@ def tables(draw):
     if draw(st.booleans()):
         columns["outcome"] = st.sampled_from(words)
     else:
-        grades = draw(st.sampled_from([(0.0, 0.25, 1.0), ("C", "I", "P")]))
+        grades = draw(st.sampled_from([(0.0, 0.25, 1.0), (0.25, 0.5), ("C", "I", "P")]))
         columns["score"] = st.sampled_from(grades)
     extra = {
         "agent": st.sampled_from(["one", "two"]),
@@ -41,7 +41,17 @@ def tables(draw):
     return draw(st.lists(st.fixed_dictionaries(columns), min_size=1, max_size=12))
 
 
-def write(path, rows):
+ABOVE = (
+    "",
+    "sep=,\n",
+    "# made by hand\n",
+    "# by hand, today\n#2\n",
+    "sep=,\n# a note\n",
+    "Results,,\n\n",
+)
+
+
+def write(path, rows, above=""):
     if path.suffix == ".jsonl":
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         return path
@@ -49,6 +59,7 @@ def write(path, rows):
         parquet.write_table(pyarrow.Table.from_pylist(rows), path)
         return path
     with path.open("w", newline="") as stream:
+        stream.write(above)
         writer = csv.DictWriter(stream, fieldnames=list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
@@ -80,9 +91,9 @@ def outcome_of(read):
 
 @pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(rows=tables())
-def test_rows_and_engines_count_a_table_alike(tmp_path, monkeypatch, ending, rows):
-    path = write(tmp_path / f"table{ending}", rows)
+@given(rows=tables(), above=st.sampled_from(ABOVE))
+def test_rows_and_engines_count_a_table_alike(tmp_path, monkeypatch, ending, rows, above):
+    path = write(tmp_path / f"table{ending}", rows, above)
 
     def by_rows():
         trials = read_trials(path)
@@ -110,3 +121,18 @@ def test_an_engine_is_asked_and_says_what_rows_say(tmp_path, monkeypatch, rows, 
     assert counted(found) == expected
     if note:
         assert any(note in one for one in found[0].sources[0].notes)
+
+
+def test_means_are_refused_in_the_same_words_by_rows_and_by_an_engine(tmp_path, monkeypatch):
+    rows = [
+        {"model": model, "task": f"t{n}", "score": n / 8} for model in "xy" for n in range(1, 8)
+    ]
+    path = write(tmp_path / "means.csv", rows)
+    with pytest.raises(ReadError, match="are they means") as by_rows:
+        read_trials(path)
+    monkeypatch.setattr(tallies, "BIG_BYTES", 1)
+    with pytest.raises(ReadError, match="are they means") as by_engine:
+        read_tallies(path)
+    assert str(by_engine.value) == str(by_rows.value)
+    write(path, [*rows, {"model": "y", "task": "t7", "score": 0.5}])
+    assert counted(read_tallies(path)) == counted(read_trials(path).tally(one) for one in "xy")

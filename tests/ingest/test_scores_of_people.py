@@ -184,7 +184,8 @@ def test_a_rating_between_fail_and_pass_is_no_label_until_it_is_said_what_passes
     log = langfuse(("a", "judge", 1, "EVAL"), ("a", "human", 0.7, "ANNOTATION"))
     trials = read_trials(log)
     assert trials.labels() == {}
-    assert "neither 0 nor 1" in " ".join(trials.sources[0].notes)
+    said = "of the scores that people gave (human), 1 is neither 0 nor 1, and no label; say"
+    assert said in " ".join(trials.sources[0].notes)
     told = read_trials(log, mapping=ColumnMap(pass_if="score>=0.6"))
     assert [own[0].passed for own in told.labels().values()] == [True]
 

@@ -61,10 +61,21 @@ def test_a_rate_of_a_number_of_trials_is_so_many_passes(tasks, written):
     assert '"pass_rate" of "n" as counts of trials' in how_read(trials.sources[0])
 
 
+@pytest.mark.parametrize("n", [5, 20, 200])
+@pytest.mark.parametrize("rates", [(1, 0, 1), (0.4, 1.0), ("1.0", "0.0"), (0.2,)])
+def test_a_share_of_one_digit_that_is_a_whole_number_of_passes_everywhere_is_exact(rates, n):
+    trials = read_trials(table("task,pass_rate,n", [(i, rate, n) for i, rate in enumerate(rates)]))
+    tally = trials.tally()
+    assert tally.passed.tolist() == [round(float(rate) * n) for rate in rates]
+    assert (tally.passed + tally.failed).tolist() == [n] * len(rates)
+
+
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
         ([("a", "0.67", 200)], "'a', 0.67 of 200 trials, is 133 to 135 passes"),
+        ([("a", "45%", 200)], "'a', 45 of 200 trials, is 89 to 91 passes"),
+        ([("a", "0.5", 1), ("b", 1, 5)], "'a', 0.5 of 1 trial, is no whole number of passes"),
         ([("a", "0.50", 3)], "'a', 0.50 of 3 trials, is no whole number of passes"),
     ],
 )

@@ -178,7 +178,10 @@ def test_damaged_utf8_is_refused_with_its_line_and_not_taken_for_another_encodin
         read_trials(text.replace("é".encode(), b"\xc3"))
 
 
-ABOVE = ["sep=;\n", "# made by hand; 2026\n", "# one\n#two\n", "My results;;\n\n", ""]
+ABOVE = [
+    *("sep=;\n", "# made by hand; 2026\n", "# one\n#two\n", "My results;;\n\n", ""),
+    *("# a; comment; as wide\n", "sep=;\n# a note\n", '# a "quote\n', "sep=;\n# as; wide; too\n"),
+]
 
 
 @pytest.mark.parametrize("above", ABOVE)
@@ -195,6 +198,9 @@ def test_what_stands_above_the_header_is_no_trial_however_many_files_there_are(
 
 def test_a_line_with_a_number_sign_is_a_header_where_the_rows_have_as_many_cells():
     assert read_trials(b"#,task,passed\n1,a,1\n2,b,0\n").tasks == ("a", "b")
+    assert read_trials(b'#,task,"a, b",passed\n1,a,x,1\n2,b,x,0\n').tasks == ("a", "b")
+    assert read_trials(b"# task,passed\na,1\nb,0\n").tasks == ("a", "b")  # as numpy writes it
+    assert read_trials(b"# of calls,task,passed\n3,a,1\n2,b,0\n").tasks == ("a", "b")
     with pytest.raises(ReadError, match=r"input, line 4, column \"passed\": 'maybe'"):
         read_trials(b"# by hand\ntask,passed\na,1\nb,maybe\n")
 

@@ -232,24 +232,27 @@ def quoted(column: str) -> str:
     return f'"{doubled}"'
 
 
-def open_engine(path: Path, shape: Shape, separator: str = ",") -> Engine:
-    """The engine that reads this kind of file the fastest, of those installed."""
+def open_engine(path: Path, shape: Shape, separator: str = ",", above: int = 0) -> Engine:
+    """The engine that reads this kind of file the fastest, of those installed.
+
+    `above` is how many lines stand above the header of a CSV.
+    """
     if shape != "csv" and has_duckdb():
         return _DuckDb(path, shape)
-    return _Polars(path, shape, separator)
+    return _Polars(path, shape, separator, above)
 
 
 class _Polars:
     join, part = np.add, np.subtract  # of unsigned numbers: modulo 2**64
 
-    def __init__(self, path: Path, shape: Shape, separator: str) -> None:
+    def __init__(self, path: Path, shape: Shape, separator: str, above: int) -> None:
         try:
             import polars
         except ImportError:
             raise MissingExtra("reading Parquet and big tables", "frames") from None
         self._name, self._polars = str(path), polars
         scans = {
-            "csv": lambda: polars.scan_csv(path, separator=separator, glob=False),
+            "csv": lambda: polars.scan_csv(path, separator=separator, skip_lines=above, glob=False),
             "lines": lambda: polars.scan_ndjson(glob.escape(str(path))),
             "parquet": lambda: polars.scan_parquet(_parts(path), glob=False),
         }

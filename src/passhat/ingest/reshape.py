@@ -210,17 +210,22 @@ def _from_rates(name: str, sheet: Table, found: Mapping[str, str]) -> Reshaped |
     percent = any(text.endswith("%") or float(text) > 1 for text in texts)
     shown = [text.removesuffix("%").strip() for text in texts]
     # Exact up to as many digits as were written: 0.67 of 3 is 2, of 200 it may be 133 to 135.
+    # Nobody rounds shares to one digit: where they give whole numbers everywhere, they are exact.
     digits = max(len(number.partition(".")[2]) for number in shown)
     one = 100 if percent else 1
+    counts = [float(text) / one * n for text, n in zip(shown, runs, strict=True)]
+    exact = not percent and digits < 2 and all(abs(c - round(c)) < 1e-9 for c in counts)
+    half = 0.0 if exact else 0.5 * 10.0**-digits
     passes = []
-    for task, text, n in zip(sheet.cells(found["task"]), shown, runs, strict=True):
-        exact, off = float(text) / one * n, (0.5 * 10.0**-digits + 1e-12) / one * n
-        fit = range(max(0, math.ceil(exact - off)), min(n, math.floor(exact + off)) + 1)
+    for task, text, n, count in zip(sheet.cells(found["task"]), shown, runs, counts, strict=True):
+        off = (half + 1e-12) / one * n
+        fit = range(max(0, math.ceil(count - off)), min(n, math.floor(count + off)) + 1)
         if len(fit) != 1:
             which = f"{fit[0]} to {fit[-1]} passes" if fit else "no whole number of passes"
             raise ReadError(
-                f'{name}: the "{short(rate)}" of {short_value(task)}, {text} of {n:,} trials, is '
-                f"{which}; give the number of passes, or a row for each trial"
+                f'{name}: the "{short(rate)}" of {short_value(task)}, {text} of '
+                f"{plural(n, 'trial')}, is {which}; give the number of passes, or a row for each "
+                "trial"
             )
         passes.append(fit[0])
     how = f'"{short(rate)}" of "{short(totals[0])}" as counts of trials'

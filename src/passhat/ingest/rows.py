@@ -45,6 +45,7 @@ from passhat.records.columns import (
     find_columns,
     has_column,
     is_missing,
+    is_table,
     name_parts,
     outcome_of,
     parse_pass_if,
@@ -255,7 +256,7 @@ def csv_lines(document: Document) -> Iterator[tuple[int, list[str]]]:
     begin = stream.seek(_header_begins(document.data))
     above = document.data.count(b"\n", 0, begin)
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
-    csv.field_size_limit(2**31 - 1)  # a cell may hold a transcript; the file's size is limited
+    csv.field_size_limit(_LONGEST_CELL)
     reader = csv.reader(text, delimiter=separator_of(document.data))
     width = 0
     try:
@@ -275,6 +276,9 @@ def csv_lines(document: Document) -> Iterator[tuple[int, list[str]]]:
         raise ReadError(f"{where}: not valid CSV in UTF-8 ({error})") from error
 
 
+_LONGEST_CELL = 2**31 - 1
+"""A cell may hold a transcript; the file's size is limited."""
+
 _STATED_SEPARATOR = re.compile(rb"sep=([,;|\t])\r?\n")
 """The first line by which a CSV tells Excel what separates its cells."""
 
@@ -284,22 +288,46 @@ def separator_of(data: bytes) -> str:
     if stated := _STATED_SEPARATOR.match(data):
         return stated[1].decode()
     header = _line_at(data, _header_begins(data))
-    return max((b",", b"\t", b";", b"|"), key=header.count).decode()
+    return max(_SEPARATORS, key=lambda one: len(_cells(header, one)))
+
+
+_SEPARATORS = (",", "\t", ";", "|")
+
+_IN_WORDS = re.compile(r"#+\s+[^\W\d]")
+"""How a comment begins, unlike a column that is called # or #id."""
 
 
 def _header_begins(data: bytes) -> int:
-    """Where the header begins: after lines with #, unless that is the name of its first column."""
-    begin = 0
+    """Where the header begins: after `sep=,` and lines with #, unless # begins its first name."""
+    stated = _STATED_SEPARATOR.match(data)
+    begin = stated.end() if stated else 0
+    marked = []
     while data.startswith(b"#", begin) and (end := data.find(b"\n", begin)) >= 0:
+        marked.append(begin)
         begin = end + 1
-    first, header = _line_at(data, 0), _line_at(data, begin)
-    as_wide = any(first.count(one) == header.count(one) > 0 for one in (b",", b"\t", b";", b"|"))
-    return 0 if as_wide else begin
+    below = _line_at(data, begin)
+    for place in marked:
+        line = _line_at(data, place)
+        for separator in (stated[1].decode(),) if stated else _SEPARATORS:
+            names, cells = _cells(line, separator), _cells(below, separator)
+            if len(names) == len(cells) > 1 and (
+                not _IN_WORDS.match(line)
+                or (is_table(_bare(names), USUAL) and not is_table(cells, USUAL))
+            ):
+                return place
+    return begin
 
 
-def _line_at(data: bytes, begin: int) -> bytes:
+def _line_at(data: bytes, begin: int) -> str:
     end = data.find(b"\n", begin)  # splitting it there would copy the whole file
-    return data[begin:] if end < 0 else data[begin:end]
+    return (data[begin:] if end < 0 else data[begin:end]).decode("utf-8", "replace")
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    if '"' not in line:
+        return line.split(separator)
+    csv.field_size_limit(_LONGEST_CELL)
+    return next(csv.reader([line], delimiter=separator), [])
 
 
 def is_own_file(document: Document) -> bool:
@@ -539,7 +567,13 @@ def _csv_table(document: Document) -> Table:
 
 def _header(lines: Iterator[tuple[int, list[str]]]) -> list[str]:
     """The names in the first line, which is taken from the lines."""
-    return [name.strip() for name in next(lines, (1, []))[1]]
+    return _bare([name.strip() for name in next(lines, (1, []))[1]])
+
+
+def _bare(names: list[str]) -> list[str]:
+    """The names, of which the first may stand behind a # as numpy writes it."""
+    bare = names[0].lstrip("# ") if names else ""
+    return [bare, *names[1:]] if bare and find_columns([bare], USUAL) else names
 
 
 def _json_rows(document: Document, mapping: ColumnMap) -> list[Row]:

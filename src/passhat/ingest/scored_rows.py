@@ -199,9 +199,11 @@ def labels_of_people(
         )
     if not unclear:
         return few(said), found, []
-    partial = plural(unclear, "score", "scores")
-    way = "are neither 0 nor 1 and are no labels; say what passes with `pass_if='score>=...'`"
-    return few(said), found, [f"{partial} {few(said)} of people {way}"]
+    partial = plural(
+        unclear, "is neither 0 nor 1, and no label", "are neither 0 nor 1, and no labels"
+    )
+    way = f"of the scores that people gave ({few(said)}), {partial}; say what passes with "
+    return few(said), found, [f"{way}`pass_if='score>=...'`"]
 
 
 def _passed_by_person(value: Any, mapping: ColumnMap) -> bool | None:

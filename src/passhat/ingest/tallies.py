@@ -43,7 +43,9 @@ from passhat.ingest.reshape import may_reshape
 from passhat.ingest.rows import (
     aggregates,
     conflicting,
+    csv_lines,
     is_own_file,
+    means,
     never_holds,
     separator_of,
     table_facts,
@@ -142,8 +144,10 @@ class _BigTable:
     def engine(self) -> Engine:
         if self.shape != "csv":
             return open_engine(self.path, self.shape)
-        with self.path.open("rb") as stream:
-            return open_engine(self.path, "csv", separator_of(stream.read(2**20)))
+        head = _head(self.path)
+        line, header = next(csv_lines(head))
+        above = line - 1 - sum(cell.count("\n") for cell in header)
+        return open_engine(self.path, "csv", separator_of(head.data), above)
 
 
 def _find_big(source: Input | Sequence[Input], mapping: ColumnMap) -> _BigTable | None:
@@ -191,6 +195,7 @@ def _stream(table: _BigTable, mapping: ColumnMap, duplicates: Duplicates) -> lis
     if plan is None:
         return None
     plan, groups = _understand_groups(plan, engine.query(_render_query(engine, plan)), mapping)
+    _check_means(engine, plan, groups, mapping)
     names = _names(plan, groups, mapping)
     counts = _summed(groups, names) if plan.summed else _by_outcome(plan, groups, names)
     if mapping.pass_if and len(set(counts.outcome.tolist())) == 1:
@@ -220,6 +225,23 @@ def _check_words(engine: Engine, plan: _GroupQuery, pass_if: str) -> None:
             words[test.column] = {str(cell).strip().lower() for cell in found if cell is not None}
     if odd := unmatched_word(tests, words):
         raise never_holds(str(plan.path), odd, words[odd.column])
+
+
+def _check_means(
+    engine: Engine, plan: _GroupQuery, groups: Mapping[str, list[Any]], mapping: ColumnMap
+) -> None:
+    """Refuse scores that are likely means, as those of a small table are."""
+    score = plan.found.get("score", "")
+    if engine.columns.get(score) != "number" or max(groups["n"], default=0) > 1:
+        return
+    scores = zip(groups["score_count"], groups["score_total"], strict=True)
+    names = {
+        name: groups[short] for name, short in (("system", "s"), ("task", "t")) if short in groups
+    }
+    cells = {score: [total if count else None for count, total in scores], **names}
+    found = {**plan.found, **{name: name for name in names}}  # of several columns, joined
+    if fault := means(str(plan.path), cells, found, mapping, cells.__getitem__):
+        raise fault
 
 
 def _source(
