@@ -10,12 +10,15 @@ import pytest
 from tests.journeys.test_labelling import Folder, Terminal, labels_in
 
 from passhat.analysis.planning.simulate import simulate
+from passhat.dashboard import server
 from passhat.history import Checkout, History
 from passhat.ingest import read_with_transcripts
 from passhat.records import Outcome, Source, Trial
+from passhat.records.transcript import Transcript, Turn
 
 ROOT = Path(__file__).parents[2]
 SYSTEMS = {"careful": 0.9, "hasty": 0.6}
+PICTURE = "data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=="
 FOREIGN = "img,iframe,object,embed,svg script,[onload],[onerror],[onmouseover],[ontoggle]"
 
 
@@ -106,6 +109,83 @@ def test_a_run_page_sorts_filters_and_leads_to_a_transcript(serve_site, store, v
     names.get_by_role("link", name="task-01", exact=True).click()
     page.get_by_role("link", name="#1", exact=True).click()
     assert "assistant: bye" in page.locator(".card").first.inner_text()
+
+
+@pytest.fixture(scope="module")
+def spoken(tmp_path_factory):
+    """Twelve tasks, tried four times each, with what was said in every trial but the very last."""
+    path = tmp_path_factory.mktemp("spoken") / "history.db"
+    trials = list(simulate(tasks=12, runs=4, rate={"agent": 0.6}, seed=4))
+    with History.open(path) as history:
+        run = history.start_run("support")
+        history.add_trials(run, trials)
+        with history.writing():
+            for trial in trials[:-1]:
+                words = f"words of {trial.task} trial {trial.trial}"
+                turn = Turn(role="user", text=words, images=(PICTURE,))
+                kept = Transcript(messages=[turn]).to_json()
+                history.add_transcript(run.id, trial, kept)
+        history.finish_run(run)
+    return path, f"/run/{run.key}", trials[-1]
+
+
+@pytest.mark.parametrize("paged", [False, True])
+def test_what_was_said_is_fetched_by_task_once_when_a_mark_of_it_is_chosen(
+    spoken, serve_site, visit, axe_violations, monkeypatch, paged
+):
+    store, place, silent = spoken
+    if paged:  # a list of tasks that is too long to be sent whole
+        monkeypatch.setattr(server, "MOST_ROWS_SENT", 5)
+    site = serve_site(store)
+    page = visit(site, "/runs")
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(site.origin + place)
+    assert len(asked) == 1
+    assert "words of" not in page.content()
+    if not paged:
+        page.get_by_label("Order").select_option("name")
+    row = page.locator("[data-row=task-03]")
+    row.locator(".marks a").nth(1).click()
+    drawer = page.locator(".drawer:visible")
+    drawer.wait_for()
+    assert page.url.endswith("#task-task-03-trial-2")
+    assert drawer.locator("img:visible").evaluate("image => image.naturalWidth") == 1
+    assert "words of task-03 trial 1" in drawer.inner_text()
+    assert drawer.get_by_text("“words of task-03 trial 0”").count() == 1
+    assert axe_violations(page) == []
+    page.keyboard.press("]")
+    page.locator(".card:visible", has_text="words of task-03 trial 2").wait_for()
+    page.keyboard.press("Escape")
+    drawer.wait_for(state="hidden")
+    assert row.locator(".marks a").nth(1).evaluate("mark => mark === document.activeElement")
+    row.locator(".marks a").nth(0).click()
+    page.locator(".card:visible", has_text="words of task-03 trial 0").wait_for()
+    assert len(asked) == 2
+    page.reload()
+    page.locator(".card:visible", has_text="words of task-03 trial 0").wait_for()
+    assert len(asked) == 4
+    page.keyboard.press("Escape")
+    # Where nothing was kept, the mark leads to the page of its trial.
+    page.locator(f"[data-row={silent.task}] .marks a").last.click()
+    page.wait_for_url("**/trial?**")
+    assert "was not kept" in page.locator("main").inner_text()
+
+
+def test_without_a_script_or_with_a_lost_answer_a_mark_leads_to_the_page_of_its_trial(
+    spoken, serve_site, visit
+):
+    store, place, _ = spoken
+    site = serve_site(store)
+    page = visit(site, place, java_script_enabled=False)
+    page.locator("[data-row=task-03] .marks a").first.evaluate("mark => mark.click()")
+    page.wait_for_url("**/trial?**")
+    assert "words of task-03 trial 0" in page.locator(".card").inner_text()
+    page = visit(site, place)
+    page.evaluate("() => void (fetch = () => Promise.reject(new Error('lost')))")
+    page.locator("[data-row=task-03] .marks a").first.evaluate("mark => mark.click()")
+    page.wait_for_url("**/trial?**")
+    assert "words of task-03 trial 0" in page.locator(".card").inner_text()
 
 
 def test_the_theme_is_chosen_kept_and_given_back(serve_site, store, visit):
@@ -342,6 +422,13 @@ def test_no_payload_in_any_text_runs_on_any_page(hostile_store, serve_site, visi
             assert page.locator("script").count() == 0
         else:
             harmless(page)
+    # What is fetched by a page is as harmless as what it came with.
+    page.goto(f"{site.origin}/run/{whole.key}")
+    for mark in page.locator(".marks a").all()[::12]:
+        mark.evaluate("mark => mark.click()")
+        page.locator(".drawer:visible").wait_for()
+        harmless(page)
+        page.keyboard.press("Escape")
     assert len(paths) > 80
 
 

@@ -16,6 +16,7 @@ from passhat.errors import ArgumentError, InputError
 
 PATHS = [
     "/", "/runs", "/run/latest", "/run/latest/task", "/run/latest/trial", "/run/latest/transcript",
+    "/run/latest/drawer",
     "/run/latest/live", "/run/latest/events", "/compare", "/trend", "/search?q=a", "/nowhere",
 ]  # fmt: skip
 FORM = {"content-type": "application/x-www-form-urlencoded"}
@@ -131,10 +132,11 @@ def test_every_answer_carries_every_header_that_limits_it(site):
         assert "server" not in headers
 
 
-def test_only_the_live_page_may_connect(site):
-    for path in ("/", "/run/latest", "/compare", "/trend", "/search"):
+def test_only_a_live_page_and_that_of_a_run_may_connect_and_only_here(site):
+    for path in ("/", "/runs", "/compare", "/trend", "/search"):
         assert "connect-src" not in site.get(path)[1]["content-security-policy"]
-    assert "connect-src 'self'" in site.get("/run/latest/live")[1]["content-security-policy"]
+    for path in ("/run/latest", "/run/latest/live"):
+        assert "; connect-src 'self'" in site.get(path)[1]["content-security-policy"]
 
 
 def test_looking_at_every_page_leaves_the_store_as_it_was(site, store):

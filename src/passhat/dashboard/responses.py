@@ -41,15 +41,15 @@ if TYPE_CHECKING:
     from passhat.records import Trial
 
 
-def page(template: str, *, status: int = 200, live: bool = False, **values: Any) -> Response:
-    """A page; only a `live` one may talk to the server after it was loaded."""
-    return HTMLResponse(render(template, **values), status, headers=_headers(live=live))
+def page(template: str, *, status: int = 200, asks: bool = False, **values: Any) -> Response:
+    """A page; only one that `asks` may talk to the server after it was loaded."""
+    return HTMLResponse(render(template, **values), status, headers=_headers(asks=asks))
 
 
-def streamed(parts: Iterator[str]) -> Response:
+def streamed(parts: Iterator[str], *, asks: bool = False) -> Response:
     """A page sent in parts, so that what is known at once is seen at once."""
     return StreamingResponse(
-        _to_the_end(parts), media_type="text/html", headers=_headers(live=False)
+        _to_the_end(parts), media_type="text/html", headers=_headers(asks=asks)
     )
 
 
@@ -147,12 +147,12 @@ def _policy() -> str:
     scripts = " ".join(f"'{source_hash(text)}'" for text in (_script(), _asset("theme.js")))
     return (
         f"default-src 'none'; script-src {scripts}; style-src '{source_hash(_style())}'; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+        "img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     )
 
 
-def _headers(*, live: bool) -> dict[str, str]:
-    more = "; connect-src 'self'" if live else ""
+def _headers(*, asks: bool) -> dict[str, str]:
+    more = "; connect-src 'self'" if asks else ""
     return {"content-security-policy": _policy() + more}
 
 

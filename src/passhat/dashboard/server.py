@@ -87,7 +87,7 @@ from passhat.reporters.answer import DisplayOptions
 from passhat.reporters.answers.comparison import by_movement, task_moves
 from passhat.reporters.answers.diff import diff_values
 from passhat.reporters.answers.report import ReportAnswer
-from passhat.reporters.answers.report_page import RunLink, TaskRuns, page_of
+from passhat.reporters.answers.report_page import RunLink, TaskRuns, page_of, transcript_links
 from passhat.reporters.answers.trend import heat_cell
 from passhat.reporters.formats.html import page_values, render_html
 from passhat.reporters.formatting import LONGEST_NAME, shorten
@@ -97,6 +97,7 @@ from passhat.reporters.page_parts import (
     fit_transcripts,
     page_rows,
     transcript_cards,
+    write_out,
 )
 from passhat.reporters.rendering import answer_of
 from passhat.stats.estimate import Unavailable
@@ -273,6 +274,7 @@ def _build_app(reports: ReportCache, *, access: Access, address: Address) -> ASG
         Route("/run/{run}", pages.run),
         Route("/run/{run}/task", pages.task),
         Route("/run/{run}/trial", pages.trial),
+        Route("/run/{run}/drawer", pages.drawer),
         Route("/run/{run}/transcript", pages.transcript),
         Route("/run/{run}/artefact", pages.artefact),
         Route("/run/{run}/diff", pages.diff),
@@ -356,6 +358,8 @@ MOST_LABELS = 10_000
 MOST_ROWS_SENT = 500
 """Tasks that are sent whole and sorted in the browser; beyond, the server sorts and pages."""
 LONGEST_TRANSCRIPT = 400_000
+LARGEST_DRAWER = 4_000_000
+"""Characters of all transcripts of a task together; each is cut to its share."""
 LARGEST_NOTE_FORM = 10 * LONGEST_NOTE
 """Bytes of a form with a note: a letter takes up to nine."""
 CHANGES_SHOWN = 20
@@ -422,7 +426,7 @@ class Pages:
         except HistoryError:
             history.close()
             raise
-        return streamed(self._run_parts(request, history, run))
+        return streamed(self._run_parts(request, history, run), asks=True)
 
     def _run_parts(self, request: Request, history: History, run: Run) -> Iterator[str]:
         with history:
@@ -529,6 +533,36 @@ class Pages:
             ending="" if shown is None else ending_text(shown),
             cut=shown is not transcript, before=beside[0], after=beside[1], files=files,
         )  # fmt: skip
+
+    def drawer(self, request: Request) -> Response:
+        """The trials of one task with what was said, a piece that the page of the run asks for.
+
+        It is empty where no transcript was kept.
+        """
+        system, task = _named(request, "system"), _named(request, "task")
+        with self.reports.open() as history:
+            run = history.find_run(request.path_params["run"])
+            trials = queries.page_of_trials(history, run, system, task, limit=TRIALS_A_PAGE)
+            if not trials:
+                raise HistoryError(f"run {run.key}: {system} made no trial of {task}")
+            said = {
+                (system, task, one.trial.trial): text
+                for one in trials
+                if one.transcript
+                and (text := history.transcript(run, system, task, one.trial.trial)) is not None
+            }
+            several = len(self.reports.numbers(history, run)) > 1
+            first = queries.first_trial(history, run)
+        links = transcript_links(
+            write_out(said, LARGEST_DRAWER),
+            {(system, task, one.trial.trial): one.trial.outcome for one in trials},
+            several=several,
+            first_trial=first,
+            own_page=lambda key: url(
+                f"/run/{run.key}/trial", system=key[0], task=key[1], trial=key[2]
+            ),
+        )
+        return page("drawer.html", links=links, several=several)
 
     def artefact(self, request: Request) -> Response:
         """A file that is kept of a trial: to be saved, and never shown as a page of ours."""
@@ -756,7 +790,7 @@ class Pages:
             first = queries.first_trial(history, run) if ended else 0
         return page(
             "live.html",
-            live=True,
+            asks=True,
             ended=ended,
             first=first,
             store=self.reports.title,

@@ -194,6 +194,16 @@ def fit_in_order(
     )
 
 
+def write_out(transcripts: Transcripts, room: int) -> PageTranscripts:
+    """All of these transcripts as HTML, each cut to its share of so many characters."""
+    longest = max(SHORTEST, min(PageLimits().max_transcript, room // max(1, len(transcripts))))
+    texts = {key: transcript_page(kept, longest) for key, kept in transcripts.items()}
+    requests = {key[:2]: _first_request(transcripts[key]) for key in sorted(texts, reverse=True)}
+    return PageTranscripts(
+        texts=texts, cut_at=longest, left_out=0, written=frozenset(texts), requests=requests
+    )
+
+
 def _page_of(
     transcripts: Transcripts, key: TranscriptKey, longest: int, work: dict[TranscriptKey, Work]
 ) -> str:

@@ -113,3 +113,46 @@ for (const button of document.querySelectorAll("[data-copy]")) {
     setTimeout(() => (button.textContent = "Copy link"), 2000);
   });
 }
+
+// On the page of a run the mark of a trial opens it in the drawer: what was said in all trials of its
+// task is fetched once. A mark is a link to the page of its trial, where nothing can be fetched.
+if (document.querySelector("[data-drawers]")) {
+  const asked = new Map();
+  const drawerOf = (mark) => {
+    const query = new URLSearchParams(mark.search);
+    query.delete("trial");
+    const address = `${mark.pathname.replace(/trial$/, "drawer")}?${query}`;
+    if (!asked.has(address)) {
+      asked.set(address, fetch(address).then(async (answer) => {
+        if (!answer.ok) throw new Error(answer.statusText);
+        // The server made it of templates of ours, which escape what comes from data.
+        document.body.insertAdjacentHTML("beforeend", await answer.text());
+      }));
+      asked.get(address).catch(() => asked.delete(address));
+    }
+    return asked.get(address);
+  };
+  document.addEventListener("click", async (event) => {
+    const mark = event.target.closest("[data-drawers] .marks a");
+    if (!mark || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    await drawerOf(mark).catch(() => {});
+    const own = [...document.querySelectorAll(".trial .own")].find((one) => one.href === mark.href);
+    if (own) location.hash = own.closest(".trial").id;
+    else location.assign(mark.href);
+  });
+  // An address that names a trial: its task is the row whose name it begins with.
+  const follow = async () => {
+    const wanted = decodeURIComponent(location.hash.slice(1));
+    if (!wanted || document.getElementById(wanted)) return;
+    const rows = [...wanted.matchAll(/-trial-\d/g)].map((found) => document.getElementById(wanted.slice(0, found.index)));
+    const mark = rows.find(Boolean)?.querySelector(".marks a");
+    if (!mark) return;
+    await drawerOf(mark).catch(() => {});
+    // What came after the address is its target only when it is gone to again.
+    location.replace(location.hash);
+    dispatchEvent(new Event("hashchange"));
+  };
+  addEventListener("hashchange", (event) => event.isTrusted && follow());
+  follow();
+}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress, groupby
 from typing import TYPE_CHECKING, Any
@@ -351,7 +351,7 @@ class RunLink:
     """A trial of a task as its mark; `address` is empty if the page has no transcript of it.
 
     Else its `page` is the transcript, or `place` says where that is packed. An address that begins
-    with a slash is that of a page of its own.
+    with a slash is that of a page of its own; a transcript that has one beside it says so in `own`.
     """
 
     number: str
@@ -359,6 +359,7 @@ class RunLink:
     address: str = ""
     place: str = ""
     page: str = ""
+    own: str = ""
 
     @property
     def href(self) -> str:
@@ -417,7 +418,12 @@ TranscriptLinks = Mapping[tuple[str, str], TaskRuns]
 
 
 def transcript_links(
-    transcripts: PageTranscripts, outcomes: Outcomes, *, several: bool, first_trial: int = 0
+    transcripts: PageTranscripts,
+    outcomes: Outcomes,
+    *,
+    several: bool,
+    first_trial: int = 0,
+    own_page: Callable[[TranscriptKey], str] = lambda key: "",
 ) -> TranscriptLinks:
     """The transcripts of each task, with the marks of all its trials where these are known."""
     by_task: dict[tuple[str, str], set[int]] = {}
@@ -449,6 +455,7 @@ def transcript_links(
                     address=f"{address}-trial-{number.removeprefix('#')}",
                     place="" if written else f"{block}.{place}",
                     page=transcripts.texts[key] if written else "",
+                    own=own_page(key),
                 )
             )
         found[system, task] = TaskRuns(

@@ -386,7 +386,7 @@ if (sheet && keysButton) {
 
 // The address of a trial opens it in the drawer, also without a script. With one, focus moves there
 // and back, the page stays where it was, and keys walk through trials and messages.
-if (document.querySelector(".drawer")) {
+if (document.querySelector(".drawer, [data-drawers]")) {
   let opener = null, scrolled = 0;
   const shown = () => document.querySelector(".drawer:has(.trial:target), .drawer.on");
   // Beside another trial: both in two columns, with a mark where their calls part.
@@ -445,7 +445,7 @@ if (document.querySelector(".drawer")) {
     opener?.focus({ preventScroll: true });
   };
   document.addEventListener("click", (event) => {
-    const link = event.target.closest("a[href^='#']");
+    const link = event.target.closest("a[href^='#'], [data-drawers] .marks a");
     if (!link) return;
     if (link.matches(".close")) {
       event.preventDefault();
