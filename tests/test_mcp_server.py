@@ -83,6 +83,7 @@ def talk(folder: Path, conversation, *options: str):
     return asyncio.run(session())
 
 
+@pytest.mark.slow("starts the server and an agent")
 def test_a_coding_agent_with_only_these_tools_finds_the_planted_cause(folder: Path):
     async def coding_agent(client, call) -> str:
         """Follows what the answers say, as the server's instructions advise."""

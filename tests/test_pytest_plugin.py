@@ -100,6 +100,7 @@ def test_a_skip_is_a_skip(every_end):
     assert "not here" in every_end
 
 
+@pytest.mark.slow("starts pytest once more")
 def test_a_broken_fixture_is_an_error_and_never_counts_for_a_pass(session, tmp_path):
     done = session("""
 @pytest.fixture
@@ -114,6 +115,7 @@ def test_shaky(shaky): pass
     assert {line["outcome"] for line in lines if "outcome" in line} == {"passed", "errored"}
 
 
+@pytest.mark.slow("starts pytest and the command")
 def test_the_log_is_read_by_passhat_report(session, tmp_path):
     session("""
 @pytest.mark.reliable("pass^1 >= 0.9", runs=20, evidence="bound")
@@ -125,6 +127,7 @@ def test_some(fresh): assert fresh % 5
     assert system["metrics"]["pass^1"]["value"] == 0.8
 
 
+@pytest.mark.slow("starts pytest once more")
 def test_a_test_that_is_collected_twice_is_logged_with_all_its_runs(session, tmp_path):
     done = session("""
 @pytest.mark.reliable("pass^1 >= 0.1", runs=40)
@@ -158,6 +161,7 @@ UNJUDGED = {
 }
 
 
+@pytest.mark.slow("starts pytest once more")
 def test_a_demand_that_cannot_be_judged_is_an_error_of_its_test_alone(session):
     bad = "\n".join(
         f'@pytest.mark.{marker}\ndef test_it_{n}(fresh): COUNTS["calls"] += 1_000\n'
@@ -214,6 +218,7 @@ def test_a_test_that_is_undecided_says_what_to_raise(every_end, session):
     assert "Raise --reliable-runs, now 5, to 70." in told
 
 
+@pytest.mark.slow("starts pytest once more")
 def test_the_trial_fixture_numbers_the_runs_and_keeps_what_they_record(session, tmp_path):
     done = session(
         """

@@ -5,6 +5,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from passhat.journeys.checks import EXTRAS
 
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
@@ -92,6 +94,7 @@ def test_what_the_machine_lacks_is_no_fault_of_the_suite(suite, call):
     assert call("doctor").exit_code == 1
 
 
+@pytest.mark.slow("starts every server of a suite")
 def test_what_a_replay_does_not_need_is_a_note_and_no_problem(call, here, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(here / "empty"))  # no weights of the local model
     assert call("init", "-q").exit_code == 0

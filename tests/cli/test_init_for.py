@@ -71,6 +71,7 @@ server.run()
 """
 
 
+@pytest.mark.slow("starts a real server")
 def test_a_server_that_says_which_tools_only_read_is_believed_before_their_names(tmp_path, call):
     (tmp_path / "server.py").write_text(ANNOTATED)
     done = call("init", "--mcp", f"{shlex.quote(sys.executable)} server.py")

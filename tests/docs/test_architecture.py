@@ -7,6 +7,8 @@ from graphlib import TopologicalSorter
 from importlib import import_module
 from pathlib import Path
 
+import pytest
+
 import passhat
 
 SOURCE = Path(passhat.__file__).parent
@@ -80,6 +82,7 @@ def handed_on(package: str) -> dict[tuple[str, str], tuple[str, str]]:
     }
 
 
+@pytest.mark.slow("builds the graph of all imports")
 def test_no_modules_import_one_another_in_a_circle_not_even_for_types():
     modules = {
         ".".join(("passhat", *file.relative_to(SOURCE).with_suffix("").parts)).removesuffix(

@@ -35,6 +35,7 @@ def test_a_full_disk_behind_standard_output_is_one_message_and_no_verdict(here):
     assert (done.returncode, done.stderr) == (3, "Error: No space left on device\n")
 
 
+@pytest.mark.slow("starts the command for every stream")
 @needs_full
 @pytest.mark.parametrize("command", [GATE, (*PASSHAT, "run", "suite.yml")])
 def test_notes_and_progress_that_nobody_can_read_leave_the_exit_code_alone(here, command):
@@ -51,6 +52,7 @@ def test_a_refusal_that_nobody_can_read_keeps_its_exit_code(here):
     assert done.returncode == 2
 
 
+@pytest.mark.slow("starts the command for every stream")
 @pytest.mark.parametrize("closed", [(1,), (2,), (1, 2)])
 def test_output_that_was_closed_before_the_start_leaves_the_exit_code_alone(here, closed):
     closing = " ".join(f"{stream}>&-" for stream in closed)

@@ -67,6 +67,7 @@ def obey_permissions():
     ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)
 
 
+@pytest.mark.slow("starts a run again on another disk")
 def test_a_store_that_is_read_only_is_a_sentence_and_resume_works_later(tmp_path):
     (tmp_path / "passhat.yml").write_text(SUITE)
     begun = passhat("run", "--runs", "40", "--max-tokens", "20", cwd=tmp_path)

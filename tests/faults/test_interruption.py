@@ -99,6 +99,7 @@ def on_terminal(*words, cwd, env):
     return process, ours
 
 
+@pytest.mark.slow("kills runs and starts them again")
 @pytest.mark.parametrize(("nohup", "code"), [((), 129), (("nohup",), 0)])
 def test_a_closed_terminal_stops_a_run_as_sigterm_does_unless_nohup_says_otherwise(
     tmp_path, nohup, code
@@ -148,6 +149,7 @@ def test_the_second_signal_ends_everything_at_once(tmp_path):
         _wait(lambda pid=pid: _dead(pid))
 
 
+@pytest.mark.slow("kills runs and starts them again")
 def test_sudden_death_loses_nothing_that_was_announced(tmp_path):
     run = Started(tmp_path, "slow")
     run.until("finished", 25)

@@ -289,6 +289,7 @@ def test_a_secret_that_was_cut_off_is_redacted_too():
     assert redactor.clean("a hunt...") == "a hunt..."
 
 
+@pytest.mark.slow("starts the command once more")
 def test_what_a_python_agent_prints_is_cleaned_line_by_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, value in RANDOM.items():

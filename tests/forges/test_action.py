@@ -66,6 +66,7 @@ def test_a_pull_request_gets_its_comment_check_page_and_junit(tmp_path, forge):
         assert (tmp_path / name).stat().st_size > 100
 
 
+@pytest.mark.slow("runs the whole job four times")
 def test_an_agent_that_fails_turns_the_job_red_unless_it_is_informational(tmp_path, forge):
     (tmp_path / "passhat.yml").write_text(SUITE % "never")
     assert run_steps(tmp_path, forge) == 1

@@ -226,6 +226,7 @@ def test_an_unchanged_gate_in_a_job_promises_fewer_false_alarms_than_one_by_hand
     assert betas == [{0.0005}, {0.05}]
 
 
+@pytest.mark.slow("runs a job on each of two branches")
 def test_a_run_of_the_baseline_branch_itself_is_compared_with_the_run_before_it(forge, job):
     """The newest run of `main` is the one that is judged: it must not be its own baseline."""
     suite = job / "passhat.yml"

@@ -270,6 +270,7 @@ def test_a_folder_says_how_many_of_its_files_hold_no_transcripts(tmp_path):
     assert trials.sources[0].notes == ("2 of 3 files hold no transcripts",)
 
 
+@pytest.mark.slow("starts pytest")
 def test_pytest_itself_writes_what_a_test_printed(tmp_path):
     (tmp_path / "test_talk.py").write_text(
         "def test_talk():\n    print('hello from the agent')\n    assert 1 == 2, 'no refund'\n"

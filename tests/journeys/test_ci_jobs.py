@@ -144,6 +144,7 @@ def test_a_job_installs_the_project_whose_agent_it_runs(shell, ci, run):
     assert (shell.directory / "installed.txt").read_text() == "install -e .\n"
 
 
+@pytest.mark.slow("runs a whole job in each of two forges")
 @pytest.mark.parametrize(("ci", "run"), [("github", run_github), ("gitlab", run_gitlab)])
 def test_a_job_whose_suite_is_wrong_fails_without_hiding_it(shell, ci, run):
     assert shell("init", "--ci", ci).returncode == 0

@@ -140,6 +140,7 @@ def answered(project, server):
     return answer, [json.dumps(asked.body) for asked in server.asked]
 
 
+@pytest.mark.slow("runs both arms in sandboxes")
 @isolated
 def test_the_answer_tells_the_lift_its_price_the_use_and_where_it_hurts(answered):
     answer, _ = answered

@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
+@pytest.mark.slow("starts a real server for each trial")
 def test_the_example_of_tool_selection_runs_and_writes_the_report_beside_it(tmp_path):
     """PASSHAT_GOLD=write writes that report anew, to be looked at."""
     folder = EXAMPLES / "tool-selection"

@@ -47,6 +47,7 @@ def store(request, tmp_path):
     return tmp_path / "history.db"
 
 
+@pytest.mark.slow("makes a report of every run of a trend")
 def test_every_point_of_a_trend_has_the_interval_of_its_own_report(store):
     (trend,) = journeys.trend(store=store)
     wider = 0

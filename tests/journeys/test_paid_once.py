@@ -103,6 +103,7 @@ def paid(prompt, trial):
 """
 
 
+@pytest.mark.slow("kills runs and starts them again")
 @pytest.mark.parametrize(("cost", "says"), [(0.5, True), (0, False)])
 def test_attempts_of_agents_that_cost_money_are_counted_when_the_run_dies(tmp_path, cost, says):
     (tmp_path / "agents.py").write_text(AGENT.replace("COST", str(cost)))

@@ -46,6 +46,7 @@ agents:
 """
 
 
+@pytest.mark.slow("starts the command eight times")
 def test_a_trend_speaks_of_the_k_that_the_gates_of_the_newest_run_ask_about(shell):
     shell.write("passhat.yml", SUITE)
     assert shell("run", "--require", "pass^3 >= 0.1").returncode in (0, 4)

@@ -24,6 +24,7 @@ def test_the_first_run_shows_a_real_models_runs_with_no_key(shell, no_model):
     assert (shell.directory / ".passhat" / "history.db").is_file()
 
 
+@pytest.mark.slow("starts a real server for each trial, twice")
 def test_its_runs_are_different_runs_and_the_same_every_time(shell, no_model):
     shell("init")
     first, second = (
@@ -36,6 +37,7 @@ def test_its_runs_are_different_runs_and_the_same_every_time(shell, no_model):
     assert any(row["passed"] < 20 for row in tables)
 
 
+@pytest.mark.slow("starts a real server")
 def test_what_is_not_recorded_is_not_made_up(shell, no_model):
     shell("init")
     done = shell("run", "--runs", "41", **no_model)
@@ -46,6 +48,7 @@ def test_what_is_not_recorded_is_not_made_up(shell, no_model):
     assert "passhat local pull" in live.stderr
 
 
+@pytest.mark.slow("replays a run round by round")
 def test_a_gate_can_be_settled_from_the_recorded_runs(shell, no_model):
     shell("init")
     done = shell("run", "--require", "pass^3 >= 0.8", "--until-settled", **no_model)

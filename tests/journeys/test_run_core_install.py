@@ -29,6 +29,7 @@ def test_repeat_loads_nothing_of_an_extra(tmp_path):
     assert "3 trials" in done.stderr
 
 
+@pytest.mark.slow("starts Python without the extras, often")
 @pytest.mark.parametrize(
     "system",
     [
@@ -50,6 +51,7 @@ def test_a_suite_of_scripts_commands_or_functions_runs_and_is_ready(tmp_path, sy
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow("starts Python without the extras, often")
 @pytest.mark.parametrize(
     "system", ["model: o3, base_url: 'http://127.0.0.1:9'", "http: 'http://127.0.0.1:9/'"]
 )

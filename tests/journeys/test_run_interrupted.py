@@ -63,6 +63,7 @@ SIGNALS = [
 ]
 
 
+@pytest.mark.slow("kills runs and starts them again")
 @pytest.mark.parametrize(("sent", "code"), SIGNALS)
 def test_a_signal_ends_the_run_in_order_and_says_how_to_go_on(shell, sent, code):
     shell.write("suite.yml", WAITING)
@@ -235,6 +236,7 @@ def test_the_same_command_with_resume_goes_on_and_then_has_nothing_to_do(shell):
     assert "resuming: 12 of 12 trials are already done" in third.stderr
 
 
+@pytest.mark.slow("kills a run and starts it again")
 def test_a_changed_suite_is_not_resumed_in_silence(shell):
     shell.write("suite.yml", SCRIPTED)
     shell("run", "--max-minutes", "0.0001")

@@ -85,6 +85,7 @@ def test_a_run_in_progress_is_not_judged(tmp_path):
     assert line.verdict.sentence.startswith("Against the 2 runs before: no change")
 
 
+@pytest.mark.slow("simulates an error rate")
 def test_unchanged_agents_are_not_red():  # bench/calibrate/overview.py has a hundred of 30 days
     rng = np.random.default_rng(5)
     days = [day for _ in range(4) for day in reddened(simulate(rng, 20, 6, 12, spread=0.2), 6)]

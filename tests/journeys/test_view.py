@@ -70,6 +70,7 @@ def next_address(terminal):
     return urlsplit(said[start : found.end()].decode().strip())
 
 
+@pytest.mark.slow("starts a server for one more address")
 def test_enter_prints_a_new_address_for_one_more_browser(shell):
     shell.write("airline.csv", ROWS)
     process, terminal = pty.fork()
@@ -93,6 +94,7 @@ def test_enter_prints_a_new_address_for_one_more_browser(shell):
     os.close(terminal)
 
 
+@pytest.mark.slow("starts a server once more")
 def test_the_documented_script_fetches_a_page(shell):
     page = (Path(__file__).parents[2] / "docs/how-to/look-at-results.md").read_text()
     (script,) = re.findall(r"^```bash\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)
@@ -135,6 +137,7 @@ def test_what_a_log_of_another_tool_says_is_read_in_the_browser(shell):
     assert '<b>✕ failed</b> includes: <span class="words">wrong</span>' in text
 
 
+@pytest.mark.slow("starts the command for every mistake")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -334,6 +334,7 @@ def test_lines_that_are_no_json_are_left_out_and_told(tmp_path):
     assert known.watch.agents["agent"].trials == len(rows)
 
 
+@pytest.mark.slow("follows a log as it grows")
 def test_a_named_grader_judges_traces_as_they_come(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "watch_graders.py").write_text(

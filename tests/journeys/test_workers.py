@@ -59,6 +59,7 @@ tasks: [{name: a, prompt: "?"}, {name: b, prompt: "??"}, {name: c, prompt: "???"
 """
 
 
+@pytest.mark.slow("starts workers, and the run on one machine")
 def test_the_report_of_workers_is_that_of_a_local_run(workers, tmp_path):
     (tmp_path / "suite.yml").write_text(COIN)
     request = ("run", "suite.yml", "--runs", "30", "--json", "-q")
@@ -96,6 +97,7 @@ def test_workers_are_refused_without_a_store_that_they_share(tmp_path):
     assert "trials" not in err, "the run was opened before the store was checked"
 
 
+@pytest.mark.slow("starts workers")
 @pytest.mark.parametrize("executor", ["workers", "ray"])
 def test_workers_cannot_record_and_the_executor_is_named_as_it_was_written(
     tmp_path, new_database, executor
@@ -108,6 +110,7 @@ def test_workers_cannot_record_and_the_executor_is_named_as_it_was_written(
     assert f"--executor must be local to record or replay cassettes, got '{executor}'" in err
 
 
+@pytest.mark.slow("starts workers")
 def test_a_worker_with_another_suite_refuses_to_work(workers, tmp_path, new_database):
     (tmp_path / "suite.yml").write_text(COIN)
     elsewhere = tmp_path / "elsewhere"

@@ -41,6 +41,7 @@ def _answers():
     }
 
 
+@pytest.mark.slow("typesets a paper")
 @pytest.mark.parametrize("engine", ["pdflatex", "lualatex"])
 def test_a_paper_with_every_table_and_a_figure_compiles(tmp_path, engine):
     if shutil.which(engine) is None:

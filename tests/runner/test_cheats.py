@@ -119,6 +119,7 @@ def test_only_the_solution_passes_where_nothing_is_imported_from_the_workspace(f
     assert said["answer"] == ("The graders hold on 1 task: nothing passes, but the solution does.")
 
 
+@pytest.mark.slow("tries every cheat in a sandbox of its own")
 @isolated
 def test_the_hole_that_no_runner_can_close_is_named_and_others_are_problems(folder):
     said, code = tried(folder, "imports")
@@ -129,6 +130,7 @@ def test_the_hole_that_no_runner_can_close_is_named_and_others_are_problems(fold
     assert "start the code as a program of its own" in found["remedy"]
 
 
+@pytest.mark.slow("tries every cheat in a sandbox of its own")
 @isolated
 def test_tests_that_the_agent_may_rewrite_and_tests_that_pass_at_once_are_found(folder):
     said, code = tried(folder, "visible", "easy")

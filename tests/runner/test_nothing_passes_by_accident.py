@@ -368,6 +368,7 @@ def test_a_server_that_cannot_start_ends_the_run_with_its_last_words(suite_of, s
     assert len(journal.launched()) < 20
 
 
+@pytest.mark.slow("waits for a slow server")
 def test_a_slow_handshake_is_bounded_by_the_time_to_start(suite_of, scripted):
     argv = ("sh", "-c", f"sleep 1.5; exec {sys.executable} -m passhat.testing.weather_server")
     server = StdioServer(name="slow", argv=argv, call_timeout=1.0, start_timeout=60.0)

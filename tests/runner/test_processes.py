@@ -149,6 +149,7 @@ while not os.path.exists(path) or open(path).read().count("\\n") < 2:
 """
 
 
+@pytest.mark.slow("hunts processes that hide")
 @pytest.mark.parametrize("concurrency", [1, 3])
 def test_what_hides_on_purpose_from_the_command_ends_with_its_trials(tmp_path, concurrency):
     """It clears its environment and resets its limits; what is left is that it is our orphan."""

@@ -182,6 +182,7 @@ def test_the_curve_of_pass_at_k_is_the_failures_curve_upside_down(tasks, scope):
         assert (1 - mine.high, 1 - mine.low) == pytest.approx((other.low, other.high), abs=1e-6)
 
 
+@pytest.mark.slow("simulates coverage")
 @pytest.mark.parametrize("scope", [TASKS_LIKE_THESE, THIS_SUITE])
 def test_the_band_holds_the_whole_curve(scope):
     rng = np.random.default_rng(9)

@@ -172,6 +172,7 @@ def test_where_the_denominator_may_be_zero_there_is_no_upper_end():
     assert ratio_of(rate(5, 10), near).interval is None
 
 
+@pytest.mark.slow("simulates coverage")
 @pytest.mark.parametrize(("p", "q", "n"), [(0.45, 0.9, 20), (0.8, 0.9, 40), (0.2, 0.6, 60)])
 def test_the_interval_covers_the_true_ratio_as_often_as_it_says(p, q, n):
     rng = np.random.default_rng(20)

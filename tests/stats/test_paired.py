@@ -124,6 +124,7 @@ def test_no_side_is_called_better_against_the_interval_or_the_exact_test(scope, 
         assert found.p_value > 0.05
 
 
+@pytest.mark.slow("simulates power")
 def test_a_shift_that_paired_t_finds_is_found_nearly_as_often():
     rng = np.random.default_rng(12)
     called = np.zeros(2)

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, hypergeom
-from statsmodels.stats.contingency_tables import StratifiedTable
 
 from passhat.stats.exact_tests import divided_passes_test, sign_flip_test, sign_flip_tests
 
@@ -108,6 +107,8 @@ def _convolved(left, right):
 
 
 def test_the_normal_limit_of_many_runs_is_the_cmh_test_of_statsmodels():
+    from statsmodels.stats.contingency_tables import StratifiedTable
+
     rng = np.random.default_rng(2)
     n = np.full(50, 500)
     c_a, c_b = rng.binomial(n, 0.61), rng.binomial(n, 0.6)

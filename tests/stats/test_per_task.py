@@ -16,7 +16,6 @@ from scipy.stats import (
     permutation_test,
     ttest_ind,
 )
-from statsmodels.stats.proportion import confint_proportions_2indep
 
 from passhat.errors import ArgumentError
 from passhat.stats.exact_tests import boschloo_greater
@@ -43,6 +42,8 @@ def test_p_values_are_those_of_scipy():
 
 
 def test_the_interval_of_each_difference_is_newcombes():
+    from statsmodels.stats.proportion import confint_proportions_2indep
+
     found = task_tests([20, 12], [15, 12], [25, 12], [9, 3])
     for j, counts in enumerate([(15, 20, 9, 25), (12, 12, 3, 12)]):
         low, high = confint_proportions_2indep(*counts, method="newcomb", compare="diff")

@@ -3,7 +3,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from statsmodels.stats.proportion import proportion_confint
 
 from passhat.errors import ArgumentError
 from passhat.stats.proportions import (
@@ -27,6 +26,8 @@ counts = st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.j
 @pytest.mark.parametrize("method", sorted(THEIR_NAMES))
 @given(counts, st.sampled_from([0.8, 0.95, 0.999]))
 def test_it_agrees_with_statsmodels(method, pair, confidence):
+    from statsmodels.stats.proportion import proportion_confint
+
     c, n = pair
     theirs = proportion_confint(c, n, alpha=1 - confidence, method=THEIR_NAMES[method])
     ours = proportion_interval(c, n, method=method, confidence=confidence)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from statsmodels.stats.contingency_tables import cochrans_q
 
 from passhat.errors import ArgumentError
 from passhat.stats.dependent_runs import (
@@ -34,6 +33,8 @@ def estimate(value, low, high, scope="this suite"):
 
 
 def test_with_many_tasks_the_spread_is_cochrans_q():
+    from statsmodels.stats.contingency_tables import cochrans_q
+
     table = flips(np.random.default_rng(1), 200, 6)
     assert round_tests(table).spread_p == pytest.approx(cochrans_q(table).pvalue, abs=1e-9)
 

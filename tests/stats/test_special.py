@@ -28,6 +28,7 @@ def test_what_no_special_function_uses_is_not_loaded():
     assert run(f"{lean}print({unused!r} & sys.modules.keys())") == "set()"
 
 
+@pytest.mark.slow("starts Python and loads all of scipy")
 def test_an_import_of_scipy_finds_the_same_functions_afterwards():
     same = "print(scipy.special.betainc is passhat.stats.special.betainc)"
     assert run(f"{LEAN}import scipy.special\n{same}") == "True"
@@ -38,6 +39,7 @@ def test_a_name_that_is_not_compiled_is_found_in_the_package():
     assert run(LEAN + "print(passhat.stats.special.comb(5, 2))") == "10.0"
 
 
+@pytest.mark.slow("starts Python and loads all of scipy")
 @pytest.mark.parametrize("part", ["_ufuncs", "_special_ufuncs"])
 def test_a_scipy_without_such_parts_is_imported_plainly(part):
     hidden = f"""
@@ -52,6 +54,7 @@ print(passhat.stats.special.betainc(1.0, 1.0, 0.25))
     assert run(hidden) == "0.25"
 
 
+@pytest.mark.slow("starts Python and loads all of scipy")
 def test_what_builds_on_the_whole_of_scipy_works_after_it():
     script = LEAN + "from scipy import stats\nprint(stats.boschloo_exact([[3, 5], [8, 2]]).pvalue)"
     assert float(run(script)) == pytest.approx(0.0838692)

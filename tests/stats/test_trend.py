@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact, norm
@@ -188,6 +187,8 @@ def test_up_and_down_diverge_and_nothing_else_does():
 
 
 def test_the_moves_are_those_of_a_weighted_line():
+    import statsmodels.api as sm
+
     rng = np.random.default_rng(1)
     error = rng.uniform(0.01, 0.05, 8)
     value = 0.5 + 0.1 * np.linspace(0, 1, 8) + rng.normal(0, error)

@@ -87,6 +87,7 @@ def wanted(said):
     return [(call.name, dict(call.arguments)) for call in said.calls]
 
 
+@pytest.mark.slow("loads the vendor's own library")
 @every_reply
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_openais_sdk_reads_chat_completions(said, stream):
@@ -122,6 +123,7 @@ def drained(events, result):
     return result()
 
 
+@pytest.mark.slow("loads the vendor's own library")
 @every_reply
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_openais_sdk_reads_responses(said, stream):
@@ -141,6 +143,7 @@ def test_openais_sdk_reads_responses(said, stream):
     assert (done.usage.input_tokens, done.usage.output_tokens) == (120, 30)
 
 
+@pytest.mark.slow("loads the vendor's own library")
 @every_reply
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_anthropics_sdk_reads_messages(said, stream):
@@ -169,6 +172,7 @@ CREATE = {
 }
 
 
+@pytest.mark.slow("loads the vendors' own libraries")
 @pytest.mark.parametrize("name", sorted(CREATE))
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_what_our_providers_send_is_what_the_sdks_would_send(name, stream):

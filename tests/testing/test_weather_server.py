@@ -6,6 +6,7 @@ import pytest
 pytest.importorskip("mcp", reason="the extra `run` is not installed")
 
 
+@pytest.mark.slow("starts a real server")
 def test_the_example_server_speaks_mcp_over_stdio_and_does_what_its_tools_say() -> None:
     from mcp import Client, StdioServerParameters
 

@@ -44,6 +44,7 @@ def test_a_bound_on_one_task_is_wrong_exactly_as_seldom_as_it_says():
     assert {"PASS", "FAIL", "UNDECIDED"} == set(words)
 
 
+@pytest.mark.slow("simulates an error rate")
 def test_a_bound_on_a_suite_is_wrong_about_as_seldom_as_it_says():
     rates, rng, wrong = np.array([0.99, 0.95, 0.9, 0.8, 0.6, 0.99, 0.97, 0.4]), None, []
     rng = np.random.default_rng(5)

@@ -340,6 +340,7 @@ def test_planned_is_the_most_there_can_be():
     assert parse_gate("pass^1 >= 0.8").max_runs is None
 
 
+@pytest.mark.slow("simulates whole runs")
 def test_a_suite_whose_runs_are_planned_never_takes_more_and_uses_them_all():
     """Four tasks with a pass^3 of 0.56 against 0.8: 80 runs fail it 95 times in 100."""
     rates = dict(zip(TASKS, (0.85, 0.85, 0.95, 0.55), strict=True))

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 
 import pytest
 
@@ -24,22 +25,27 @@ TAGGED = passhat.Trials.from_columns(
     passed=[i % 3 > 0 for i in range(80)],
     tags=[[f"a tag with a long name {i % 20}"] for i in range(80)],
 )
-RESULTS = {
-    "trials": TRIALS,
-    "tally": OTHER.tally(),
-    "report": passhat.measure(TRIALS, bars=0.7),
-    "report of one": passhat.measure(OTHER),
-    "tagged": passhat.measure(TAGGED),
-    "comparison": passhat.compare(ONE, OTHER),
-    "ranking": passhat.rank(TRIALS),
-    "plan": passhat.plan(OTHER, half_width=0.02, difference=0.1),
-    "plan from nothing": passhat.plan(tasks=50),
-    "profile": passhat.profile(OTHER, TRIALS),
-    "verdicts": passhat.judge(TRIALS, ["pass^3 >= 0.8", "every task: pass^1 >= 0.1"]),
-    "gate": passhat.parse_gate("pass^3 >= 0.8"),
-    "world": SimulationModel(),
-    "determinism": passhat.determinism_check(lambda: 1),
+MAKERS = {
+    "trials": lambda: TRIALS,
+    "tally": lambda: OTHER.tally(),
+    "report": lambda: passhat.measure(TRIALS, bars=0.7),
+    "report of one": lambda: passhat.measure(OTHER),
+    "tagged": lambda: passhat.measure(TAGGED),
+    "comparison": lambda: passhat.compare(ONE, OTHER),
+    "ranking": lambda: passhat.rank(TRIALS),
+    "plan": lambda: passhat.plan(OTHER, half_width=0.02, difference=0.1),
+    "plan from nothing": lambda: passhat.plan(tasks=50),
+    "profile": lambda: passhat.profile(OTHER, TRIALS),
+    "verdicts": lambda: passhat.judge(TRIALS, ["pass^3 >= 0.8", "every task: pass^1 >= 0.1"]),
+    "gate": lambda: passhat.parse_gate("pass^3 >= 0.8"),
+    "world": lambda: SimulationModel(),
+    "determinism": lambda: passhat.determinism_check(lambda: 1),
 }
+
+
+@cache
+def made(name):
+    return MAKERS[name]()
 
 
 def within(value, depth=0):
@@ -60,9 +66,9 @@ def within(value, depth=0):
         yield from within(part, depth + 1)
 
 
-@pytest.mark.parametrize("name", RESULTS)
+@pytest.mark.parametrize("name", MAKERS)
 def test_the_repr_of_a_result_is_one_bounded_line(name):
-    for value in within(RESULTS[name]):
+    for value in within(made(name)):
         # a report of several agents has a line for each
         for shown in repr(value).split("\n") if isinstance(value, Report) else [repr(value)]:
             assert len(shown) <= LONGEST, shown
@@ -71,7 +77,7 @@ def test_the_repr_of_a_result_is_one_bounded_line(name):
 
 @pytest.mark.parametrize("name", ["tally", "comparison", "ranking", "plan", "profile", "verdicts"])
 def test_the_repr_of_a_result_names_what_leads_on(name):
-    result = RESULTS[name]
+    result = made(name)
     see = repr(result).rpartition("; see ")[2]
     assert see
     for attribute in re.findall(r"\.(\w+)", see):
@@ -79,24 +85,24 @@ def test_the_repr_of_a_result_names_what_leads_on(name):
 
 
 def test_the_repr_of_a_comparison_tells_the_lead_its_interval_and_the_answer():
-    found = RESULTS["comparison"]
+    found = made("comparison")
     lead = found.headline.this_suite
     bounds = f"[{lead.interval.low:.3f}, {lead.interval.high:.3f}]"
     assert f"mean_score {lead.value:.3f} {bounds} on these tasks (better)" in repr(found)
 
 
 def test_the_repr_of_a_tally_adds_up():
-    tally = RESULTS["tally"]
+    tally = made("tally")
     counts = [int(n) for n in re.findall(r"(\d+) (?:passed|failed|errored)", repr(tally))]
     assert sum(counts) == tally.trials == 320
 
 
 def test_the_repr_of_a_table_of_tasks_counts_its_labels():
-    table = RESULTS["report"].systems[0].tasks
+    table = made("report").systems[0].tasks
     inside = re.search(r"\((.*?)\)", repr(table)).group(1)
     assert sum(int(n) for n in re.findall(r"\d+", inside)) == len(table) == 40
 
 
 def test_the_repr_of_a_report_tells_every_agent_on_a_line():
-    report = RESULTS["report"]
+    report = made("report")
     assert len(repr(report).splitlines()) == 1 + len(report.systems)

@@ -105,6 +105,7 @@ def test_every_system_that_is_left_has_a_score():
         gate.observe(gate.start(), {0: 1.0})
 
 
+@pytest.mark.slow("simulates an error rate")
 def test_a_wrong_call_takes_one_error_of_the_best_with_one_other_whatever_was_dropped_before():
     # Evidence for what is false reaches (systems - 1) / alpha with a chance of alpha / (systems -
     # 1) a pair, so one such error for each of the others is all that may be needed.

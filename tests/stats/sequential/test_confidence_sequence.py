@@ -27,6 +27,7 @@ def test_before_any_run_every_rate_is_possible():
     assert BettingSequence().interval(confidence=0.95) == Interval(0.0, 1.0)
 
 
+@pytest.mark.slow("simulates coverage")
 def test_both_sequences_hold_at_all_times_at_once():
     rng, rate, repetitions = np.random.default_rng(8), 0.8, 60
     missed = {"mixture": 0, "betting": 0}

@@ -28,6 +28,7 @@ def shares(first, second, *, repetitions=200, **terms):
     return ends.share(1), ends.share(0)
 
 
+@pytest.mark.slow("simulates an error rate")
 @pytest.mark.parametrize("sign", [1, -1])
 def test_systems_that_differ_by_the_margin_pass_in_at_most_one_of_twenty(sign):
     high, low = np.full(10, 0.75), np.full(10, 0.6)

@@ -20,6 +20,7 @@ def mean_runs(gate_of, scores_of, repetitions=40):
     return runs / repetitions, passed / repetitions
 
 
+@pytest.mark.slow("simulates whole runs")
 def test_steady_scores_settle_sooner_than_passes_and_failures_of_the_same_mean():
     def steady(rng, task):
         return float(np.clip(0.75 + 0.05 * (task - 4.5) / 4.5 + rng.normal(0, 0.05), 0, 1))
