@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -105,14 +106,15 @@ class Redactor:
         r"""What is in a file without secrets; None for one that is no text and holds one.
 
         >>> redactor = Redactor({"hunter22": "PIN_KEY"})
-        >>> redactor.clean_file(b"pin=hunter22"), redactor.clean_file(b"\0hunter22")
-        (b'pin=[redacted:PIN_KEY]', None)
+        >>> redactor.clean_file(b"caf\xe9: pin=hunter22"), redactor.clean_file(b"\0hunter22")
+        (b'caf\xe9: pin=[redacted:PIN_KEY]', None)
         """
-        text = text_of(content)
-        if text is not None:
-            return self.clean(text).encode()
-        forms = (form.encode(code) for form, _ in self._forms for code in ("utf-8", "utf-16-le"))
-        return None if any(form in content for form in forms) else content
+        if b"\0" not in content:  # a byte that is no UTF-8 hides nothing that stands beside it
+            text = content.decode("utf-8", "surrogateescape")
+            return self.clean(text).encode("utf-8", "surrogateescape")
+        is_known = any(form in content for known, _ in self._forms for form in _encodings(known))
+        is_secret = is_known or next(self.leaks(_legible(content)), None) is not None
+        return None if is_secret else content
 
     def restore(self, text: str) -> str:
         """JSON text that was cleaned, with the values back that the agent may know."""
@@ -244,14 +246,31 @@ def _prompts(suite: Suite) -> Iterator[str]:
 
 
 def _forms(value: str) -> list[str]:
-    """A value as it may be written: as it is, in JSON, in a URL, in base64, in hex."""
+    """A value as it may be written: as it is, in JSON, a URL, base64, hex, or Latin-1."""
     data = value.encode(errors="surrogateescape")
     # Base64 of a longer text holds one of three shifts of the value; the middle of each is stable.
     shifted = [base64.b64encode(b"\0" * shift + data).decode()[4:-4] for shift in range(3)]
     whole = [base64.b64encode(data).decode(), *shifted]
-    encoded = [*whole, data.hex(), quote(value, safe="")]
+    encoded = [*whole, data.hex(), quote(data, safe="")]
     escaped = [_in_json(value), json.dumps(value)[1:-1]]
+    with suppress(UnicodeEncodeError):  # as the bytes of a file in Latin-1 are read
+        escaped.append(value.encode("latin-1").decode("utf-8", "surrogateescape"))
     return [value, *escaped, *(form for form in encoded if len(form) >= 2 * SHORTEST)]
+
+
+def _encodings(form: str) -> Iterator[bytes]:
+    for code in ("utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"):
+        with suppress(UnicodeEncodeError):
+            yield form.encode(code, "surrogateescape")
+
+
+LEGIBLE = re.compile(rb"[\t\n\r\x20-\x7e]{10,}|(?:[\t\n\r\x20-\x7e]\0{1,3}){9,}[\t\n\r\x20-\x7e]?")
+"""Ten letters in a row, of one byte each or, as in UTF-16 and UTF-32, with zeros between them."""
+
+
+def _legible(content: bytes) -> str:
+    """What can be read in a file that is no text, as the program strings shows it."""
+    return b"\n".join(LEGIBLE.findall(content)).replace(b"\0", b"").decode("ascii")
 
 
 def _in_json(value: str) -> str:
