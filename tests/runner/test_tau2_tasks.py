@@ -6,6 +6,7 @@ test reads a real one where PASSHAT_TAU2_BENCH names a clone.
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from passhat.errors import ServerNeverStarted, SuiteError
 from passhat.journeys import run
 from passhat.suite import load_suite
+from passhat.suite.task_sources import is_tau2_domain, tau2_program
 
 MESSAGES = """
 from dataclasses import dataclass, field
@@ -210,6 +212,28 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(shop, changed, message):
     tasks = given.pop("tasks")
     with pytest.raises(SuiteError, match=message):
         load_suite(suite(shop, tasks, [does("a")], **given))
+
+
+@pytest.mark.parametrize("splits", [["a"], "base", {"base": "a"}, {"base": {"a": 1}}, 7, None])
+def test_splits_that_are_no_lists_by_name_are_refused_in_a_sentence(shop, splits):
+    path = suite(shop, [task("a", CANCEL)], [does("a")])
+    (shop / "split_tasks.json").write_text(json.dumps(splits))
+    with pytest.raises(SuiteError, match=r"split_tasks\.json should be an object with lists"):
+        load_suite(path)
+
+
+@pytest.mark.parametrize("place", ["", "domains", "tau2/domains", "my/tau2/domains"])
+def test_only_a_folder_where_tau2_bench_keeps_its_domains_is_one(tmp_path, place):
+    folder = tmp_path / place / "retail"
+    folder.mkdir(parents=True)
+    (folder / "tasks.json").write_text("[]")
+    assert not is_tau2_domain(folder)
+    assert not is_tau2_domain(Path("/"))
+    for given in (folder, Path("/")):
+        words = tau2_program(tmp_path / "data" / "tau2" / "domains" / "shop", "serve")[:-1]
+        done = subprocess.run([*words, str(given)], capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert done.stderr == f"{given} is no domain of tau2-bench: .../data/tau2/domains/retail"
 
 
 def test_a_domain_whose_users_have_tools_is_refused(shop):

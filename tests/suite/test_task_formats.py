@@ -18,6 +18,7 @@ from passhat.runner.cheats import NOTHING, SOLUTION, try_tasks
 from passhat.runner.sandbox import View
 from passhat.runner.workspaces import files_of, lay_patch
 from passhat.suite import load_suite
+from passhat.suite.task_schema import bytes_of
 from passhat.suite.task_sources import _size
 
 TASK_TOML = """\
@@ -265,20 +266,28 @@ def test_two_tasks_of_one_name_are_refused_wherever_they_come_from(tmp_path, har
 @pytest.mark.parametrize(
     ("text", "bytes_"),
     [
-        ("2G", 2 * 10**9),
-        ("512m", 512 * 10**6),
-        ("1.5GB", 15 * 10**8),
-        ("2GiB", 2**31),
-        ("8K", 8000),
+        *(("2G", 2 * 10**9), ("2g", 2 * 10**9), ("2 GB", 2 * 10**9), ("1.5GB", 15 * 10**8)),
+        *(("512m", 512 * 10**6), ("512mb", 512 * 10**6), ("512M", 512 * 10**6)),
+        *(("2GiB", 2**31), ("2Gi", 2**31), ("512Mi", 2**29), ("4096Ki", 2**22), ("1ti", 2**40)),
+        *(("100000KB", 10**8), ("100000kB", 10**8), ("2000000k", 2 * 10**9)),
+        *(("2147483648", 2**31), (2147483648, 2**31), ("2147483648B", 2**31)),
     ],
 )
 def test_a_size_of_a_task_is_read_as_one_of_the_suite_is(text, bytes_):
     assert _size({"memory": text}, "memory", Path("task.toml")) == bytes_
-    for wrong in ("much", "2", 2048, True):
-        with pytest.raises(
-            SuiteError, match=r"task\.toml: memory must be bytes, or a text such as"
-        ):
-            _size({"memory": wrong}, "memory", Path("task.toml"))
+    assert bytes_of(str(text)) == bytes_
+
+
+@pytest.mark.parametrize("wrong", ["much", "2X", "2i", "2iB", "-2G", "2GG", "", True, [2], "1e9"])
+def test_what_is_no_size_is_refused_in_a_sentence(wrong):
+    with pytest.raises(SuiteError, match=r"task\.toml: memory must be bytes, or a text such as"):
+        _size({"memory": wrong}, "memory", Path("task.toml"))
+
+
+@pytest.mark.parametrize("few", [2048, "2048", "8K"])
+def test_a_size_without_its_unit_is_asked_about(few):
+    with pytest.raises(SuiteError, match=r"too few for any program: write storage_mb = \d+, or"):
+        _size({"storage": few}, "storage", Path("task.toml"))
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,8 @@ class _Tau2:
     """The modules of tau2-bench, from the clone that a domain is in, else as it is installed."""
 
     def __init__(self, folder: Path) -> None:
+        if folder.resolve().parts[-4:-1] != ("data", "tau2", "domains"):
+            raise SystemError(f"{folder} is no domain of tau2-bench: .../data/tau2/domains/retail")
         clone = folder.resolve().parents[3]
         own = clone / "src" / "tau2"
         if own.is_dir():

@@ -180,20 +180,24 @@ def _words(value: str) -> list[str]:
 Argv = Annotated[Sequence[str], Meta(min_length=1), Reads(_words, _text(r"\S"))]
 """A command and its arguments, as a list or as one text."""
 
-SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(kB|[MGT]B|[KMGT]iB)\s*")
+SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([kKmMgGtT])(i?))?[bB]?\s*")
 
-BYTES = {"k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
-"""The power of 1000, or of 1024 before an i, that a unit of memory stands for."""
+UNITS = ("", "k", "m", "g", "t")
+"""Each is 1000 of the one before it, or 1024 with an i behind it."""
 
 
 def bytes_of(value: str) -> int:
-    """The bytes that a text such as 200MB says; ValueError if it says none."""
+    """The bytes that a text such as 200MB says, also as docker and Kubernetes write them.
+
+    >>> bytes_of("2GiB") == bytes_of("2Gi"), bytes_of("512m") == bytes_of("512 MB")
+    (True, True)
+    """
     match = SIZE.fullmatch(value)
     if match is None:
         raise ValueError("must be bytes, or a text such as 200MB, 1.5GB, 2GiB")
-    unit = 1024.0 if "i" in match[2] else 1000.0
+    unit = 1024.0 if match[3] else 1000.0
     # An endless number has no whole one; the reader refuses whole numbers from 2**63.
-    return round(min(float(match[1]) * unit ** BYTES[match[2][0]], 2.0**63))
+    return round(min(float(match[1]) * unit ** UNITS.index((match[2] or "").lower()), 2.0**63))
 
 
 Bytes = Annotated[int, Meta(ge=1), Reads(bytes_of, _text(f"^{SIZE.pattern}$"))]

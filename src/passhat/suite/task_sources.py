@@ -239,14 +239,16 @@ def _size(told: Mapping[str, Any], key: str, file: Path) -> int | None:
     """Bytes of `memory_mb = 2048`, or of `memory = "2G"`, which older tasks have."""
     if (given := _number(told, f"{key}_mb", file)) is not None:
         return round(given * MEGABYTE)
-    if (text := told.get(key)) is None:
+    if (given := told.get(key)) is None:
         return None
-    unit = str(text)[-1:].upper()
-    whole = f"{str(text)[:-1]}{'k' if unit == 'K' else unit}B" if unit in "KMGT" else str(text)
     try:
-        return bytes_of(whole)
+        size = bytes_of(str(given))
     except ValueError as error:
-        raise SuiteError(f"{file}: {key} {error}; got {shown(text)}") from None
+        raise SuiteError(f"{file}: {key} {error}; got {shown(given)}") from None
+    if size < MEGABYTE:
+        unit = f"write {key}_mb = {size}, or a unit as in {size}MB"
+        raise SuiteError(f"{file}: {key} is {size} bytes, too few for any program: {unit}")
+    return size
 
 
 # Rows of SWE-bench: a commit of a repository, an issue, and tests that must pass.
@@ -327,7 +329,8 @@ class GivenConversation:
 
 def is_tau2_domain(path: Path) -> bool:
     """Whether a folder is a domain of tau2-bench: .../data/tau2/domains/retail."""
-    return path.parent.name == "domains" and (path / "tasks.json").is_file()
+    around = path.resolve().parts[-4:-1]
+    return around == ("data", "tau2", "domains") and (path / "tasks.json").is_file()
 
 
 def tau2_program(folder: Path, *words: str) -> tuple[str, ...]:
@@ -355,7 +358,10 @@ def read_tau2(folder: Path) -> list[GivenConversation]:
     """The tasks of a domain of tau2-bench; of its split `base`, where it has splits."""
     file = folder / "tasks.json"
     rows, splits = _json(file), folder / "split_tasks.json"
-    base = _json(splits).get("base") if splits.is_file() else None
+    named = _json(splits) if splits.is_file() else {}
+    base = named.get("base") if isinstance(named, Mapping) else named
+    if not isinstance(named, Mapping) or not isinstance(base, list | None):
+        raise SuiteError(f"{splits} should be an object with lists of tasks, got {shown(base)}")
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
         raise SuiteError(f"{file} should be a list of tasks")
     tasks = [
