@@ -547,6 +547,63 @@ def test_emptying_a_group_never_signals_our_own(tmp_path, monkeypatch):
     assert set(killed) == {4194305}
 
 
+@pytest.mark.parametrize(
+    ("files", "whose"),
+    [
+        ({"memory.events": "low 0\nmax 3\noom 1\noom_kill 1\noom_group_kill 0\n"}, "limit"),
+        ({"memory.events": "low 0\nmax 0\noom 0\noom_kill 2\noom_group_kill 0\n"}, "machine"),
+        ({"memory.events": "low 0\nmax 9\noom 0\noom_kill 0\noom_group_kill 0\n"}, None),
+        ({"memory.events": "max 9\noom 4\noom_kill 0\n"}, None),
+        ({"memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n",
+          "memory.failcnt": "12\n"}, "limit"),
+        ({"memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n",
+          "memory.failcnt": "0\n"}, "machine"),
+        ({"memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n",
+          "memory.failcnt": "7\n"}, None),
+        ({}, None),
+    ],
+)  # fmt: skip
+def test_a_kill_for_want_of_memory_is_the_limits_or_the_machines(tmp_path, files, whose):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    kills = sandboxes.MemoryKills.counted([tmp_path])
+    assert (kills.limit_killed, kills.machine_killed) == (whose == "limit", whose == "machine")
+
+
+@isolated
+@pytest.mark.parametrize("held", [True, False], ids=["a cgroup", "no cgroup"])
+def test_an_agent_is_not_blamed_for_what_the_kernel_killed_elsewhere(folder, monkeypatch, held):
+    """Only where no cgroup tells whose process it was, the count of the whole machine decides."""
+    if held and sandboxes.cgroup_version() is None:
+        pytest.skip("no cgroup may be written here")
+    if not held:
+        monkeypatch.setattr(sandboxes, "CGROUPS", folder / "none")
+    counts = itertools.count(5)
+    monkeypatch.setattr(sandboxes, "_killed_on_this_machine", lambda: next(counts))
+    trial, said = run(folder, [agent("a", f"{MEND}; kill -9 $$")])["a"]
+    assert trial.outcome is (PASSED if held else ERRORED), said
+    assert held or "the machine ran out of memory" in trial.error
+
+
+@pytest.mark.parametrize("inside", ["/", "/opt/tool", "/opt/tool/bin", "/opt/new/deep", "/new"])
+def test_a_place_in_an_image_is_made_or_refused_in_a_sentence(tmp_path, inside):
+    root, shown_folder = tmp_path / "root", tmp_path / "shown"
+    (root / "opt").mkdir(parents=True)
+    (root / "opt" / "tool").write_text("a file")
+    shown_folder.mkdir()
+    refused = {
+        "/": "the whole of this machine cannot be shown",
+        "/opt/tool": "/opt/tool cannot be shown in the image, which has a file at /opt/tool",
+        "/opt/tool/bin": "/opt/tool/bin cannot be shown .* a file at /opt/tool",
+    }
+    if inside in refused:
+        with pytest.raises(RunError, match=refused[inside]):
+            sandboxes._make_mount_points(root, [(inside, shown_folder, False)])
+    else:
+        sandboxes._make_mount_points(root, [(inside, shown_folder, False)] * 2)
+        assert (root / inside[1:]).is_dir() is inside.startswith("/opt")
+
+
 def test_stale_groups_are_looked_for_once_a_run_whatever_limits_its_tasks_have(
     tmp_path, monkeypatch
 ):
@@ -687,6 +744,71 @@ def test_a_trial_keeps_its_diff_logs_reports_and_files_as_they_are_but_for_secre
     assert "cut: files/long.log is kept without its beginning; it has 300,000 bytes" in remarks
     assert [r for r in remarks if "huge.bin is no text, and larger than" in r]
     assert not [one for one in kept.values() if b"sk-REAL" in one]
+
+
+@isolated
+@pytest.mark.parametrize("most", [1000, 2**20])
+def test_output_that_was_cut_is_known_as_cut(folder, monkeypatch, most):
+    """By its size beside it, and by the verdict where tests printed what decides."""
+    monkeypatch.setattr("passhat.runner.agents.command.MOST_OUTPUT", most)
+    monkeypatch.setattr(workspaces, "MOST_PRINTED", most)
+    loud = "for i in $(seq 2000); do echo $i; echo $i >&2; done"
+    (folder / "loud").mkdir(exist_ok=True)
+    (folder / "loud" / "hidden_tests.py").write_text(
+        HIDDEN
+        + "\n    def test_zzz(self):\n        import sys; sys.stderr.write('x' * 2000 + chr(10))\n"
+    )
+    task = Task(name="t", prompt="?", workspace=Workspace(source=folder / "calc"),
+                expect=(hidden("loud/", at_least=3),))  # fmt: skip
+    trial, said = run(folder, [agent("a", f"{MEND}; {loud}")], task=task)["a"]
+    cut = [flag for flag in said["workspace"]["flags"] if flag.startswith("cut: ")]
+    assert trial.outcome is (FAILED if most == 1000 else PASSED), said
+    if most == 1000:
+        whole = "is kept without its beginning; it has 8,893 bytes"
+        assert [f"cut: agent/{stream}.txt {whole}" for stream in ("stdout", "stderr")] == cut[:2]
+        assert cut[2].startswith("cut: tests/stderr.txt is kept without its beginning; it has 2,")
+        assert "only the end of what they printed was read" in json.dumps(said["checks"])
+    else:
+        assert not cut
+
+
+@isolated
+@pytest.mark.parametrize("part", ["setup", "copy", "changes", "tests"])
+def test_what_the_machine_refuses_is_an_error_of_the_trial_and_no_crash(folder, monkeypatch, part):
+    def refuse(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    def program_fails(*_, **__):
+        raise subprocess.CalledProcessError(1, ["cp"], stderr=b"cp: no space\n")
+
+    setup = None
+    if part == "setup":
+        start = sandboxes.Sandbox.run
+
+        async def run_all_but_setup(self, argv, *given, **named):
+            if argv[0] == "sh" and argv[1] == "-ec":
+                refuse()
+            return await start(self, argv, *given, **named)
+
+        monkeypatch.setattr(sandboxes.Sandbox, "run", run_all_but_setup)
+        setup = "true"
+    elif part == "copy":
+        monkeypatch.setattr(workspaces, "fresh_copy", program_fails)
+    elif part == "changes":
+        monkeypatch.setattr(workspaces, "changes_of", refuse)
+    else:
+        monkeypatch.setattr(workspaces, "lay", program_fails)
+    task = Task(name="t", prompt="?", workspace=Workspace(source=folder / "calc"), setup=setup,
+                expect=(hidden(),))  # fmt: skip
+    trial, said = run(folder, [agent("a", MEND)], task=task)["a"]
+    assert trial.outcome is ERRORED
+    assert "o space" in trial.error
+    assert trial.error.startswith({
+        "setup": "setup could not run: sh: ", "copy": "the workspace cannot be made: cp: exit code",
+        "changes": "what the agent changed cannot be read: ",
+        "tests": "the tests cannot be laid out: cp: exit code 1: ",
+    }[part])  # fmt: skip
+    assert said["workspace"]["stage"] == {"changes": "agent", "tests": "grader"}.get(part, "setup")
 
 
 def test_a_trial_keeps_as_many_files_as_it_may_and_says_where_it_stopped(tmp_path, monkeypatch):
@@ -982,11 +1104,42 @@ def test_only_what_would_be_imported_in_place_of_the_library_is_left_behind(tmp_
     changes = Changes(files=dict.fromkeys([*left, *cross], tmp_path / "queue.py"))
     options = {"patch": "diff --git a/graders/a.py b/graders/a.py\n"}
     folders = _import_folders(options, tmp_path)
-    asked = "Write calendar.py with a function that ..."
+    asked = "Write calendar.py, and leave my_json.py, x-json.py and json.python.md as they are"
     found = [
         name.removeprefix("/") for name in _standard_modules(changes, tmp_path, folders, asked)
     ]
     assert found == left
+
+
+@pytest.mark.parametrize("folder", [".", ".ci", ".ci/.hidden", "tests", "a.b"])
+def test_a_hidden_test_is_imported_from_the_folder_that_it_lies_in(tmp_path, folder):
+    (tmp_path / "hidden" / folder).mkdir(parents=True)
+    (tmp_path / "hidden" / folder / "check.py").write_text("")
+    own = "" if folder == "." else folder
+    assert _import_folders({"files": ["hidden"]}, tmp_path) == {"", own}
+    patch = f"diff --git a/{folder}/x.py b/{folder}/x.py\n"
+    assert _import_folders({"patch": patch}, tmp_path) == {"", own}
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is the oracle")
+def test_the_files_of_a_patch_are_those_that_git_says(tmp_path):
+    names = [b"a b.py", "café.py".encode(), b"odd\xff.py", b'quo"te.py', b"back\\slash.py",
+             b"tab\t.py", b"new\nline.py", b"\\u12.py", b"bell\a\x01.py", b"plain.py"]  # fmt: skip
+    before, after = tmp_path / "before", tmp_path / "after"
+    for folder in (before, after):
+        folder.mkdir()
+        for name in names:
+            (folder / os.fsdecode(name)).write_text(folder.name)
+    words = ["git", "diff", "--no-index", "--no-prefix", "before", "after"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, check=False)
+    text = done.stdout.decode().replace("before/", "a/").replace("after/", "b/")
+    assert sorted(map(os.fsencode, workspaces._patched(text))) == sorted(names)
+    view = View(top=tmp_path / "work")
+    shutil.copytree(before, view.top)
+    workspaces.lay_patch(text, view, before, tmp_path / "scratch")
+    assert {file.read_text() for file in view.top.iterdir()} == {"after"}
+    for broken in ('diff --git "a/\\" "b/\\"', 'rename from "\\N{x}"', 'rename to "\\777\\000"'):
+        assert len(list(workspaces._patched(broken))) == 1
 
 
 def test_no_change_is_written_through_a_link(tmp_path):
@@ -1135,6 +1288,9 @@ def test_hidden_tests_and_suites_in_the_history_of_a_workspace_are_refused(tmp_p
         ("{name: a, command: x, cwd: calc}", "has no meaning in a workspace"),
         ("{name: a, command: x, add_files: {../up: calc}}", "inside the workspace"),
         ("{name: a, command: x, add_files: {up: nowhere}}", "there is no"),
+        ("{name: a, command: x, show: [/nowhere]}", "there is no"),
+        ("{name: a, command: x, show: [/]}", "/ contains the suite"),
+        ("{name: a, command: x, show: [..]}", "contains the suite, and with it what decides"),
     ],
 )
 def test_a_system_that_cannot_work_in_a_workspace_is_refused(folder, system, message):

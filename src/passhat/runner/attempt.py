@@ -188,9 +188,12 @@ class Attempts:
             took -= result.user.seconds
         seen = replace(result.seen, seconds=took)
         if workspace is not None:
-            await workspace.freeze()
-            if _looks_at_files(pairing.task):
-                seen = replace(seen, files=await workspace.merged())
+            try:
+                await workspace.freeze()
+                if _looks_at_files(pairing.task):
+                    seen = replace(seen, files=await workspace.merged())
+            except RunError as error:
+                result.error = result.error or str(error)
         if seen.files is None and request.workdir.exists():
             seen = replace(seen, files=request.workdir)
         result.seen = seen

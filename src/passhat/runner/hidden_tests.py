@@ -54,7 +54,8 @@ class TestResult:
 class TestRun:
     """How a test command ended, and what it wrote: its report (if any), stdout and stderr.
 
-    `reward` is the score that tests of Harbor write instead of a report.
+    Of what is printed, `is_cut` says that only the end is here. `reward` is the score that tests of
+    Harbor write instead of a report.
     """
 
     code: int
@@ -62,6 +63,7 @@ class TestRun:
     stdout: str = ""
     stderr: str = ""
     limit: str | None = None
+    is_cut: bool = False
     reward: float | None = None
 
 
@@ -93,7 +95,10 @@ async def match_tests(
     note(results)
     if ended.reward is not None and ended.limit is None:
         return Match(ended.reward, f"the tests gave {ended.reward:g} of 1")
-    return Match(*_verdict(results, ended, expectation))
+    score, reason = _verdict(results, ended, expectation)
+    if ended.report is None and ended.is_cut and score < 1:
+        reason += "; only the end of what they printed was read: let them write {report}"
+    return Match(score, reason)
 
 
 def _verdict(

@@ -313,15 +313,20 @@ def exit_sentence(code: int, stderr: str) -> str:
 
 
 class Tail:
-    """The last bytes of a stream, for messages; reading it keeps the writer from blocking."""
+    """The last bytes of a stream; reading it keeps the writer from blocking.
+
+    `total` is how many came in all: more than there are in `content` where it was cut.
+    """
 
     def __init__(self, size: int = 4096) -> None:
         self._size = size
         self._bytes = b""
+        self.total = 0
 
     async def follow(self, stream: asyncio.StreamReader) -> None:
         while chunk := await stream.read(2**16):
             self._bytes = (self._bytes + chunk)[-self._size :]
+            self.total += len(chunk)
 
     @property
     def content(self) -> bytes:

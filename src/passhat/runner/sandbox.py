@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -152,7 +152,8 @@ class Sandbox:
         """Give a folder with all that is in it to the sandbox's user."""
         if os.geteuid() == 0:
             owner = f"{self.user}:{self.user}"
-            subprocess.run(["chown", "-Rh", owner, "--", str(folder)], check=True)
+            words = ["chown", "-Rh", owner, "--", str(folder)]
+            subprocess.run(words, check=True, capture_output=True)
 
     async def run(
         self,
@@ -173,7 +174,7 @@ class Sandbox:
         `shown` and `writable` are further places in the sandbox, and what is there. A `gateway`
         serves a socket on its loopback: no process of ours is in there.
         """
-        cgroup, killed = Cgroup(self._limits), _killed_for_want_of_memory()
+        cgroup, killed_before = Cgroup(self._limits), _killed_on_this_machine()
         stage = self._home / f"stage-{secrets.token_hex(6)}"
         stage.mkdir()
         told = self._told(argv, view, env, stage, cgroup, {**(shown or {})}, {**(writable or {})})
@@ -209,14 +210,20 @@ class Sandbox:
             os.set_blocking(status, False)
             has_run = b'"exit-code"' in (status_file.read() or b"")
         limit = watcher.result() if watcher.done() and not watcher.cancelled() else None
-        limit = limit or ("memory" if cgroup.out_of_memory else None)
+        memory = cgroup.memory
+        limit = limit or ("memory" if memory.limit_killed else None)
         if code and not has_run and limit is None:
             # Nothing ran, so these are bubblewrap's own words.
             if missing := re.search(r"^bwrap: execvp .*: (.*)$", stderr.text, re.MULTILINE):
                 raise OSError(missing[1])
             raise RunError(f"the sandbox cannot be started: {stderr.text[:300].strip()}")
-        by_kernel = _killed_for_want_of_memory() > killed
-        if limit is None and by_kernel and code in (128 + signal.SIGKILL, -signal.SIGKILL):
+        # Which trial the kernel killed only a cgroup knows: the machine counts those of all.
+        by_machine = (
+            memory.machine_killed
+            if cgroup.holds("memory")
+            else _killed_on_this_machine() > killed_before
+        )
+        if limit is None and by_machine and code in (128 + signal.SIGKILL, -signal.SIGKILL):
             raise RunError(
                 "the machine ran out of memory and killed it, below the limit that it has: run "
                 "fewer trials at a time (`concurrency:`), or lower `memory:` of `resources:`"
@@ -342,7 +349,7 @@ class Sandbox:
         return None
 
 
-def _killed_for_want_of_memory() -> int:
+def _killed_on_this_machine() -> int:
     """How many processes the kernel has killed since it started because memory was short."""
     counts = (line.split() for line in _lines(Path("/proc/vmstat")))
     return next((int(words[1]) for words in counts if words[0] == "oom_kill"), 0)
@@ -390,17 +397,32 @@ def _make_mount_points(root: Path, places: Sequence[tuple[str, Path, bool]]) -> 
     bubblewrap makes the rest; nothing is made through a link, which may lead out of the image.
     """
     for inside, path, _ in places:
-        *above, last = Path(inside).parts[1:]
+        *above, last = Path(inside).parts[1:] or ("",)
         place = root
         for part in above:
             place /= part
-            if place.is_symlink() or not (place.is_dir() or place.parent != root):
+            if place.is_symlink() or not (os.path.lexists(place) or place.parent != root):
                 break
-            place.mkdir(exist_ok=True)
+            _make_in_image(Path.mkdir, place, inside, root)
         else:
-            if above and not os.path.lexists(place / last):
+            if not last:
+                raise RunError("the whole of this machine cannot be shown in an image: name a part")
+            if above and not (place / last).is_symlink():
                 make = Path.mkdir if path.is_dir() else Path.touch
-                make(place / last, exist_ok=True)  # another trial may have made it meanwhile
+                _make_in_image(make, place / last, inside, root)
+
+
+def _make_in_image(make: Callable[..., None], place: Path, inside: str, root: Path) -> None:
+    """Make a file or a folder unless it is there; RunError where the other of the two is."""
+    with suppress(FileExistsError):  # another trial may make it at the same moment
+        if not os.path.lexists(place):
+            make(place)
+    if place.is_dir() != (make is Path.mkdir):
+        what = "folder" if place.is_dir() else "file"
+        raise RunError(
+            f"{inside} cannot be shown in the image, which has a {what} at "
+            f"/{place.relative_to(root)}"
+        )
 
 
 def tool_folders(program: str) -> list[Path]:
@@ -626,21 +648,38 @@ class Cgroup:
         return controller in self._held
 
     @property
-    def out_of_memory(self) -> bool:
-        """Whether a process was killed because the group had used up its memory."""
-        return self._killed_for_memory or any(
-            match is not None and int(match[1]) > 0
-            for folder in self.folders
-            for file in ("memory.events", "memory.oom_control")
-            for match in [re.search(r"oom_kill (\d+)", "\n".join(_lines(folder / file)))]
-        )
+    def memory(self) -> MemoryKills:
+        """Whether a process of the group was killed for want of memory, and whose memory it was."""
+        return self._memory or MemoryKills.counted(self.folders)
 
-    _killed_for_memory = False
+    _memory: MemoryKills | None = None
 
     def close(self) -> None:
         """Kill what is left in the group, and remove it."""
-        self._killed_for_memory = self.out_of_memory
+        self._memory = self.memory
         _empty(self.folders, until=time.monotonic() + CLOSING_SECONDS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryKills:
+    """Who killed a process of a group for want of memory: its own limit, or the machine's."""
+
+    limit_killed: bool
+    machine_killed: bool
+
+    @classmethod
+    def counted(cls, folders: Sequence[Path]) -> MemoryKills:
+        """What the kernel has counted: kills of any kind, and how often the limit was reached.
+
+        Version 2 counts an `oom` for each time that the group itself was out of memory; version 1
+        counts in `memory.failcnt` how often it was at its limit.
+        """
+        files = ("memory.events", "memory.oom_control")
+        lines = [line.split() for f in folders for name in files for line in _lines(f / name)]
+        failed = [["oom", *_lines(folder / "memory.failcnt")] for folder in folders]
+        counts = {name: int(count) for name, count in (w for w in (*lines, *failed) if len(w) == 2)}
+        is_killed, is_full = counts.get("oom_kill", 0) > 0, counts.get("oom", 0) > 0
+        return cls(limit_killed=is_killed and is_full, machine_killed=is_killed and not is_full)
 
 
 def _empty(folders: Sequence[Path], *, until: float) -> None:

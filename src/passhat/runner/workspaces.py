@@ -21,6 +21,7 @@ import sys
 import tarfile
 import zipfile
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -524,7 +525,7 @@ def lay_patch(patch: str, view: View, template: Path, scratch: Path) -> None:
         if (template / name).is_file() and not (template / name).is_symlink():
             (scratch / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(template / name, scratch / name)
-    done = run_git("apply", "-", at=scratch, given=patch.encode())
+    done = run_git("apply", "-", at=scratch, given=patch.encode("utf-8", "surrogatepass"))
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace")
         raise GraderError(f"the tests cannot be laid out: {exit_sentence(done.returncode, said)}")
@@ -548,9 +549,25 @@ def _patched(patch: str) -> Iterator[str]:
     """
     for quote, same, moved_quote, moved in PATCHED.findall(patch):
         name = same or moved
-        if quote or moved_quote:
-            name = name.encode().decode("unicode_escape").encode("latin-1").decode()
-        yield name
+        yield _unquoted(name) if quote or moved_quote else name
+
+
+ESCAPED = re.compile(rb"\\([0-3][0-7]{2}|.)", re.DOTALL)
+
+
+def _unquoted(name: str) -> str:
+    r"""A path as git quotes it: bytes in octal, and the escapes of C; the bytes may be no text.
+
+    >>> _unquoted(r"caf\303\251 \"a\".py"), _unquoted(r"\377.py")
+    ('café "a".py', '\udcff.py')
+    """
+    letters = dict(zip(b"abtnvfr", b"\a\b\t\n\v\f\r", strict=True))
+
+    def plain(escape: re.Match[bytes]) -> bytes:
+        one = escape[1]
+        return bytes([int(one, 8) if len(one) == 3 else letters.get(one[0], one[0])])
+
+    return os.fsdecode(ESCAPED.sub(plain, name.encode("utf-8", "surrogateescape")))
 
 
 def diff(changes: Changes, template: Path) -> str:
@@ -601,6 +618,18 @@ def _text(path: Path) -> str | None:
 # The workspaces of a run, and of one trial.
 
 
+@contextmanager
+def _telling(what: str, kind: type[RunError] = RunError) -> Iterator[None]:
+    """Make what a disk or a program refuses an error of the trial, which says what it was about."""
+    try:
+        yield
+    except subprocess.CalledProcessError as error:
+        said = (error.stderr or b"").decode("utf-8", "replace")
+        raise kind(f"{what}: {error.cmd[0]}: {exit_sentence(error.returncode, said)}") from None
+    except OSError as error:
+        raise kind(f"{what}: {error}") from None
+
+
 class Workspaces:
     """Makes the workspaces of a run's trials; each template is made and set up once.
 
@@ -648,7 +677,8 @@ class Workspaces:
             self._templates[key] = asyncio.create_task(making)
         template = await asyncio.shield(self._templates[key])
         folder = self._home / name
-        view = await asyncio.to_thread(fresh_copy, template, folder, sandbox, image)
+        with _telling("the workspace cannot be made"):
+            view = await asyncio.to_thread(fresh_copy, template, folder, sandbox, image)
         return TrialWorkspace(
             system=system,
             sandbox=sandbox,
@@ -700,12 +730,11 @@ class Workspaces:
                 raise RunError(f"the folder {image.inside} of the image leads out of it by a link")
             given = replace(given, source=source)
         await asyncio.to_thread(make_workspace, given, folder)
-        try:
+        with _telling("add_files"):
             await asyncio.to_thread(add_files, system.add_files, folder)
-        except OSError as error:
-            raise RunError(f"add_files: {error}") from None
         if sandbox is not None:
-            await asyncio.to_thread(sandbox.own, folder)
+            with _telling("the workspace cannot be given to the sandbox's user"):
+                await asyncio.to_thread(sandbox.own, folder)
         if task.setup:
             stdout, stderr = Tail(), Tail()
             words = ["sh", "-ec", task.setup]
@@ -720,6 +749,8 @@ class Workspaces:
                     ended = await made.start(words, env, b"", stdout, stderr, gateway=gateway)
             except TimeoutError:
                 raise RunError(f"setup took longer than {SETUP_SECONDS:g} s") from None
+            except OSError as error:
+                raise RunError(f"setup could not run: {words[0]}: {error}") from None
             finally:
                 if gateway is not None:
                     await gateway.close()
@@ -813,7 +844,8 @@ class TrialWorkspace:
 
     async def freeze(self) -> None:
         """Read back what the agent changed: it has ended."""
-        self.changes = await asyncio.to_thread(changes_of, self._view, self._template)
+        with _telling("what the agent changed cannot be read"):
+            self.changes = await asyncio.to_thread(changes_of, self._view, self._template)
         self._diff = None
 
     async def merged(self) -> Path:
@@ -822,8 +854,9 @@ class TrialWorkspace:
             return self._view.top
         folder = self._folder / "merged"
         if not folder.exists():
-            await asyncio.to_thread(copy_folder, self._template, folder)
-            await asyncio.to_thread(lay, self.changes, View(top=folder), self._template)
+            with _telling("what the agent left cannot be copied"):
+                await asyncio.to_thread(copy_folder, self._template, folder)
+                await asyncio.to_thread(lay, self.changes, View(top=folder), self._template)
         return folder
 
     async def grade(self, expectation: Expectation, directory: Path, files: DecidingFiles) -> Match:
@@ -904,27 +937,24 @@ class TrialWorkspace:
         folder = self._folder / f"grader-{self._graders}"
         crossing = self.changes.without(protect, names)
         self.changes = replace(self.changes, flags=crossing.flags)
-        view = await asyncio.to_thread(
-            fresh_copy, self._template, folder, self._sandbox, self._view.image
-        )
-        reports = folder / "report"
-        reports.mkdir()
         at = str(options.get("at") or "")
+        if at and self._sandbox is None:
+            raise GraderError(f"tests that lie at {at} need a sandbox, and this agent has none")
+        reports = folder / "report"
         beside = folder / "tests" if at else None
-        if beside is not None:
-            if self._sandbox is None:
-                raise GraderError(f"tests that lie at {at} need a sandbox, and this agent has none")
-            beside.mkdir()
-
-        try:
+        with _telling("the tests cannot be laid out", GraderError):
+            view = await asyncio.to_thread(
+                fresh_copy, self._template, folder, self._sandbox, self._view.image
+            )
+            reports.mkdir()
+            if beside is not None:
+                beside.mkdir()
             tests = View(top=beside) if beside is not None else view
             await asyncio.to_thread(
                 self._lay_out, crossing, view, tests, options, directory, deciding
             )
             if self._sandbox is not None:
                 await asyncio.to_thread(self._sandbox.own, reports)
-        except OSError as error:
-            raise GraderError(f"the tests cannot be laid out: {error}") from None
         stdout, stderr = Tail(MOST_PRINTED), Tail(MOST_PRINTED)
         env = {"PYTHONDONTWRITEBYTECODE": "1", "CI": "1"}
         shown = {str(path): path for path in self._system.show}
@@ -958,6 +988,7 @@ class TrialWorkspace:
             stdout=stdout.text,
             stderr=stderr.text,
             limit=ended.limit,
+            is_cut=max(stdout.total, stderr.total) > MOST_PRINTED,
             reward=None if beside is None else _reward(reports),
         )
 
@@ -1023,9 +1054,10 @@ class TrialWorkspace:
 
     def _left(self) -> Iterator[tuple[str, int, bytes]]:
         """What there is to keep of the trial: a name, its size, and the end of what is in it."""
-        texts = [("changes.diff", self.diff().encode("utf-8", "replace"))]
-        texts += [(name, tail.content) for name, tail in self._printed]
-        yield from ((name, len(content), content) for name, content in texts if content)
+        changed = self.diff().encode("utf-8", "replace")
+        if changed:
+            yield "changes.diff", len(changed), changed
+        yield from ((name, tail.total, tail.content) for name, tail in self._printed if tail.total)
         for folder, path in self._reports:
             if (report := _end_of(path, LARGEST_ARTEFACT)) is not None:
                 kinds = {b"<": "xml", b"{": "json", b"[": "json"}
@@ -1098,7 +1130,8 @@ def _standard_modules(
         if folder not in folders or module not in sys.stdlib_module_names:
             continue
         known = (template / folder / each for each in (module, f"{module}.py"))
-        wanted = f"{module}.py" in asked or any(map(os.path.lexists, known))
+        is_asked = re.search(rf"(?<![\w-]){module}\.py\b", asked)
+        wanted = is_asked or any(map(os.path.lexists, known))
         if kind.endswith(("py", "pyc", "so")) and not wanted:
             yield name
 
@@ -1109,7 +1142,8 @@ def _import_folders(options: Mapping[str, Any], directory: Path) -> set[str]:
     for source in (directory / name for name in options.get("files", ())):
         root = source.parent if source.is_file() else source
         laid += [file.relative_to(root) for file in files_of(source)]
-    return {"", *(path.parent.as_posix().removeprefix(".") for path in laid)}
+    folders = {path.parent.as_posix() for path in laid}
+    return {"", *(folder for folder in folders if folder != ".")}
 
 
 def _pytest_settings(changes: Changes, template: Path) -> frozenset[str]:

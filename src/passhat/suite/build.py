@@ -206,7 +206,7 @@ def _pairings(suite: SuitePart, around: _Surroundings, judge: Judge | None) -> I
             for place, system in enumerate(systems):
                 if entry.systems is None or system.name in entry.systems:
                     if task.workspace is not None:
-                        _refuse_outside_workspace(("systems", place), system)
+                        _refuse_outside_workspace(("systems", place), system, around.directory)
                     slow = task.workspace is not None and task.timeout is None and unhurried[place]
                     timed = replace(task, timeout=WORKSPACE_TIMEOUT) if slow else task
                     able = system if world is None else _given_tools(system, world, index)
@@ -673,7 +673,7 @@ def _solution(entry: TaskFields, around: _Surroundings) -> Solution:
 PATCHES = (".patch", ".diff")
 
 
-def _refuse_outside_workspace(path: KeyPath, system: System) -> None:
+def _refuse_outside_workspace(path: KeyPath, system: System, suite: Path) -> None:
     """Raise BuildError for a system that cannot work in a workspace."""
     if not isinstance(system, CommandSystem):
         message = f"{system.name} is no command: only a command can work in a workspace"
@@ -694,6 +694,12 @@ def _refuse_outside_workspace(path: KeyPath, system: System) -> None:
     for shown_path in system.show:
         if not shown_path.exists():
             raise BuildError((*path, "show"), f"there is no {shown_path}")
+        if system.sandbox != "none" and suite.is_relative_to(shown_path):
+            message = (
+                f"{shown_path} contains the suite, and with it what decides: the agent could read "
+                "it; show it the folders that it needs"
+            )
+            raise BuildError((*path, "show"), message)
 
 
 def _keys(env: Mapping[str, Secret]) -> Iterator[str]:
