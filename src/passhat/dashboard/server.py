@@ -505,7 +505,7 @@ class Pages:
             trial = kept.trial
             if trial.outcome is Outcome.PASSED or not kept.transcript:
                 continue
-            text = history.transcript(run, trial.system, trial.task, trial.trial)
+            text = history.transcript(run, *trial.key)
             checks = check_cards(Transcript.from_json(text).checks) if text else ()
             said = (
                 f"{one.name}: {one.text or one.expected}".strip(": ")
@@ -520,7 +520,7 @@ class Pages:
         """One trial with what was said in it."""
         with self.reports.open() as history:
             run, kept = self._trial(history, request)
-            text = history.transcript(run, kept.trial.system, kept.trial.task, kept.trial.trial)
+            text = history.transcript(run, *kept.trial.key)
             first = queries.first_trial(history, run)
             beside = [self._numbered(history, run, kept, step) for step in (-1, 1)]
             files = _files_of(history, run, kept.trial)
@@ -716,7 +716,7 @@ class Pages:
         """What was said in one trial, whole, as plain text."""
         with self.reports.open() as history:
             run, kept = self._trial(history, request)
-            text = history.transcript(run, kept.trial.system, kept.trial.task, kept.trial.trial)
+            text = history.transcript(run, *kept.trial.key)
         if text is None:
             raise HistoryError(f"run {run.key}: no transcript of this trial was kept")
         return PlainTextResponse(text)
@@ -831,7 +831,7 @@ def _run_url(run: Run) -> str:
 
 
 def _files_of(history: History, run: Run, trial: Trial) -> list[Artefact]:
-    return list_artefacts(history.database, run, (trial.system, trial.task, trial.trial))
+    return list_artefacts(history.database, run, trial.key)
 
 
 def _download(body: str | bytes, name: str, kind: str) -> Response:

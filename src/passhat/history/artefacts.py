@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from passhat.history.database import damaged
-from passhat.records.ledger import Artefact, TrialKey
+from passhat.records.ledger import Artefact
+from passhat.records.trial import TrialKey
 
 if TYPE_CHECKING:
     from passhat.history.database import Database

@@ -11,7 +11,6 @@ from passhat.history.leases import Lease, OpenCall, SentCallLog, marks_path, rea
 from passhat.history.queries import read_trials_from
 from passhat.history.runs import Run
 from passhat.history.store import History
-from passhat.records import Trial
 from passhat.records.ledger import (
     AcceptedCall,
     Answer,
@@ -23,7 +22,6 @@ from passhat.records.ledger import (
     LostAnswer,
     Refused,
     Ticket,
-    TrialKey,
     UnansweredCalls,
     one_entry_a_call,
 )
@@ -98,7 +96,7 @@ class RunJournal:
                 self.history.insert_trials(
                     self.run.id, [(f.ticket.number, f.trial) for f in finished], replace=True
                 )
-                files = {_trial_key(f.trial): f.artefacts for f in finished}
+                files = {f.trial.key: f.artefacts for f in finished}
                 ids = self.history.name_ids(n for system, task, _ in files for n in (system, task))
                 add_artefacts(self.history.database, self.run.id, files, ids)
             for entry in finished:
@@ -297,10 +295,6 @@ class RunJournal:
             return entry.request, entry.reply, 0, 0, 1, session
         cost, tokens = entry.most.cost, entry.most.tokens
         return entry.request, None, micro(cost), tokens, int(cost is not None), session
-
-
-def _trial_key(trial: Trial) -> TrialKey:
-    return trial.system, trial.task, trial.trial
 
 
 def _by_kind(entries: Sequence[Entry]) -> Kinds:

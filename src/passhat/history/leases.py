@@ -19,7 +19,8 @@ from passhat.dataclass import dataclass
 from passhat.errors import HistoryError, LostRun, StoreError
 from passhat.history.database import Database, Row, is_postgres
 from passhat.history.runs import Run, now
-from passhat.records.ledger import Answer, CallKey, Entry, Finished, LostAnswer, Refused, TrialKey
+from passhat.records.ledger import Answer, CallKey, Entry, Finished, LostAnswer, Refused
+from passhat.records.trial import TrialKey
 
 if TYPE_CHECKING:
     from passhat.history.runs import Index
@@ -249,7 +250,7 @@ class SentCallLog:
         for entry in entries:
             if isinstance(entry, Finished):
                 trial = entry.trial
-                steps = self._places.pop((trial.system, trial.task, trial.trial), {})
+                steps = self._places.pop(trial.key, {})
                 self._clear(steps.values())
             elif isinstance(entry, Answer | Refused | LostAnswer):
                 self.remove(entry.call)

@@ -39,11 +39,11 @@ from passhat.history.runs import (
 )
 from passhat.messages import plural
 from passhat.records import Source, Trial
-from passhat.records.trial import FEATURES, Outcome
+from passhat.records.trial import FEATURES, Outcome, TrialKey
 
 if TYPE_CHECKING:
     from passhat.records import FeatureSums, Tally, Transcripts, Trials
-    from passhat.records.labels import Label, TrialKey
+    from passhat.records.labels import Label
 
 DEFAULT_PATH = Path(STORE)
 

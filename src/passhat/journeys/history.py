@@ -215,7 +215,7 @@ def _write_transcripts(
     from passhat.history.queries import transcripts_of
     from passhat.records.transcript import KeptTranscript
 
-    outcomes = {(trial.system, trial.task, trial.trial): trial.outcome for trial in trials}
+    outcomes = {trial.key: trial.outcome for trial in trials}
     rows: dict[tuple[str, str, int], int] = {}
 
     def kept() -> Iterator[KeptTranscript]:

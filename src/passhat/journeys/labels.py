@@ -19,8 +19,9 @@ from passhat.journeys.results import ResultsLike, trials_of
 from passhat.messages import cut_middle, short_value
 from passhat.records import Outcome, Trials
 from passhat.records.columns import BY_TASK, BY_VERDICT
-from passhat.records.labels import Label, TrialKey, said_in
+from passhat.records.labels import Label, said_in
 from passhat.records.transcript import Transcript
+from passhat.records.trial import TrialKey
 
 if TYPE_CHECKING:
     from passhat.analysis.reports.judged import JudgeCheck

@@ -417,7 +417,7 @@ def _log_task(name: str, trials: Trials, transcripts: Transcripts) -> FirstTask 
     asked, answer, passed = "", "", False
     for trial in trials.where(task=name):
         passed = passed or trial.outcome is Outcome.PASSED
-        stored = transcripts.get((trial.system, trial.task, trial.trial))
+        stored = transcripts.get(trial.key)
         if stored is None:
             continue
         transcript = Transcript.from_json(stored)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from passhat.history.runs import NamedRun
     from passhat.journeys.run_request import RunRequest
     from passhat.records import Suite, Trial
-    from passhat.records.ledger import TrialKey
+    from passhat.records.trial import TrialKey
     from passhat.runner import Journal, RunResult
     from passhat.runner.schedule import Shard
 
@@ -85,7 +85,7 @@ class StoredRun:
 
     def transcripts(self, trials: Sequence[Trial]) -> dict[TrialKey, str]:
         """The transcripts of these trials, as far as there are any."""
-        stored = {_key(trial): self.history.transcript(self.run, *_key(trial)) for trial in trials}
+        stored = {trial.key: self.history.transcript(self.run, *trial.key) for trial in trials}
         return {key: text for key, text in stored.items() if text}
 
     def store_notes(self, notes: Sequence[str]) -> None:
@@ -116,8 +116,8 @@ class UnstoredRun:
 
     def transcripts(self, trials: Sequence[Trial]) -> dict[TrialKey, str]:
         """The transcripts of these trials, as far as there are any."""
-        wanted = set(map(_key, trials))
-        ended = {_key(entry.trial): entry.transcript for entry in self.journal.finished()}
+        wanted = {trial.key for trial in trials}
+        ended = {entry.trial.key: entry.transcript for entry in self.journal.finished()}
         return {key: text for key, text in ended.items() if key in wanted and text}
 
     def store_notes(self, notes: Sequence[str]) -> None:
@@ -333,10 +333,6 @@ def is_absent(store: str | Path) -> bool:
     from passhat.history.database import is_postgres
 
     return not is_postgres(store) and not Path(store).exists()
-
-
-def _key(trial: Trial) -> TrialKey:
-    return trial.system, trial.task, trial.trial
 
 
 # Shards: parts of one fixed plan that run anywhere, without a server, and are put together.

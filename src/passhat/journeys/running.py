@@ -938,7 +938,7 @@ def _trial_reasons(suite: Suite, result: RunResult, opened: OpenRun) -> Reasons:
     return {
         key: tuple(dict.fromkeys(_reasons(trial, transcripts.get(key), tools.get(trial.task))))
         for trial in stopped
-        for key in [(trial.system, trial.task, trial.trial)]
+        for key in [trial.key]
     }
 
 
@@ -949,7 +949,7 @@ def _gather_failures(result: RunResult, reasons: Reasons) -> tuple[Failure, ...]
     counts: Counter[tuple[str, str, str, bool]] = Counter()
     for trial in result.trials:
         errored = trial.outcome is Outcome.ERRORED
-        of_trial = reasons.get((trial.system, trial.task, trial.trial), ())
+        of_trial = reasons.get(trial.key, ())
         heads = (reason.strip().partition("\n")[0] for reason in of_trial)
         for reason in dict.fromkeys(_ADDRESS.sub("0x…", head) for head in heads):
             counts[trial.system, trial.task, reason, errored] += 1

@@ -491,9 +491,7 @@ def beside_passing(history: History, run: Run, trial: Trial) -> RunDiff:
     kept = queries.page_of_trials(history, run, trial.system, trial.task, limit=_MOST_BESIDE)
     records = [trial, *(one.trial for one in kept if one.trial.trial != trial.trial)]
     texts = {
-        (one.system, one.task, one.trial): text
-        for one in records
-        if (text := history.transcript(run, one.system, one.task, one.trial)) is not None
+        one.key: text for one in records if (text := history.transcript(run, *one.key)) is not None
     }
     first = queries.first_trial(history, run)
     trials = Trials.from_records(records)

@@ -20,9 +20,6 @@ from passhat.records.columns import WAYS, ColumnMap, is_missing, outcomes_of
 from passhat.records.tally import Categorical
 from passhat.records.trial import Outcome
 
-TrialKey = tuple[str, str, int]
-"""A system, a task and the number of a trial."""
-
 LabelText = str
 """The labels of one trial, as JSON."""
 

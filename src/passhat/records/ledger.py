@@ -9,10 +9,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, TypeVar
 
 from passhat.dataclass import Displayed, dataclass
 from passhat.messages import plural, short_repr
-from passhat.records.trial import Trial
-
-TrialKey = tuple[str, str, int]
-"""Which trial of a run: its system, its task, and its number."""
+from passhat.records.trial import Trial, TrialKey
 
 
 class CallKey(NamedTuple):

@@ -19,6 +19,10 @@ FEATURES = ("tokens_in", "tokens_out", "tokens", "cost", "seconds", "turns", "to
 """What an attempt took, in numbers; `tokens` is the total of logs that do not tell in from out."""
 
 
+TrialKey = tuple[str, str, int]
+"""Which trial of a run: its system, its task, and its number."""
+
+
 class Outcome(enum.IntEnum):
     """How an attempt ended. An error (infrastructure, grader) is neither a pass nor a failure."""
 
@@ -66,6 +70,11 @@ class Trial:
     def __post_init__(self) -> None:
         if self.score is None and self.outcome is not Outcome.ERRORED:
             object.__setattr__(self, "score", float(self.outcome))
+
+    @property
+    def key(self) -> TrialKey:
+        """Which trial of its run it is: its system, its task, and its number."""
+        return self.system, self.task, self.trial
 
 
 Facts = tuple[tuple[str, str], ...]

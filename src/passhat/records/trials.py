@@ -19,9 +19,9 @@ from passhat.errors import ArgumentError
 from passhat.messages import few, one_of_rule, plural, typo_hint
 from passhat.records import data_frames
 from passhat.records.data_frames import columns_of_records, is_frame, refuse_frame
-from passhat.records.labels import Label, TrialKey, checked_human_labels, read_labels
+from passhat.records.labels import Label, checked_human_labels, read_labels
 from passhat.records.tally import Categorical, Tally, count_trials, joined_labels, joined_numbers
-from passhat.records.trial import FEATURES, USER_FLAGS, Duplicates, Outcome, Source, Trial
+from passhat.records.trial import FEATURES, USER_FLAGS, Duplicates, Outcome, Source, Trial, TrialKey
 
 Floats = NDArray[np.float64]
 

@@ -156,7 +156,7 @@ def _run_mark(answer: RunAnswer, trial: Trial) -> Mark | None:
 
 def run_reasons(answer: RunAnswer, trial: Trial) -> tuple[str, ...]:
     """Why one run did not pass; nothing if that was not looked for."""
-    return answer.reasons.get((trial.system, trial.task, trial.trial), ())
+    return answer.reasons.get(trial.key, ())
 
 
 def _streaks(system: SystemReport) -> Iterator[tuple[str, str]]:

@@ -31,8 +31,9 @@ from passhat.records import (
     Trial,
     User,
 )
-from passhat.records.ledger import CallKey, TrialKey
+from passhat.records.ledger import CallKey
 from passhat.records.redaction import Redactor, suite_redactor
+from passhat.records.trial import TrialKey
 from passhat.runner.agents.conversation import AttemptRequest
 from passhat.runner.journal import JUDGE_STEP, Cassettes, Kind, ResponseCache
 from passhat.runner.models.exchange import (

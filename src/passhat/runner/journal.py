@@ -381,7 +381,7 @@ class MemoryJournal:
         """Does nothing: no call is marked."""
 
     def _done(self) -> set[tuple[str, str, int]]:
-        return {(f.trial.system, f.trial.task, f.trial.trial) for f in self._finished.values()}
+        return {f.trial.key for f in self._finished.values()}
 
 
 class BudgetRefused(Exception):

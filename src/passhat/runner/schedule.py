@@ -13,7 +13,8 @@ from typing import Literal, Protocol
 from passhat.dataclass import dataclass
 from passhat.errors import RunError
 from passhat.records import Answer, Finished, Outcome, Pairing, Ticket, Trial
-from passhat.records.ledger import NO_CALLS, TrialKey
+from passhat.records.ledger import NO_CALLS
+from passhat.records.trial import TrialKey
 from passhat.runner.journal import Journal
 
 Work = Callable[[Ticket], Awaitable[None]]

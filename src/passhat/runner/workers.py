@@ -14,8 +14,9 @@ from typing import Protocol, TypeVar
 from passhat.dataclass import dataclass
 from passhat.errors import LostRun
 from passhat.records import Budget, Outcome, Suite, Ticket, Trial, UnansweredCalls
-from passhat.records.ledger import CallKey, Claim, Entry, QueueState, TrialKey
+from passhat.records.ledger import CallKey, Claim, Entry, QueueState
 from passhat.records.suite import model_of
+from passhat.records.trial import TrialKey
 from passhat.runner.attempt import Attempts
 from passhat.runner.journal import Journal, JournalWriter
 from passhat.runner.processes import signals_to, signals_to_thread
