@@ -200,8 +200,10 @@ def test_who_runs_out_of_time_fails_unless_the_tests_shall_decide(folder, graded
 def test_killed_by_a_machine_without_memory_is_an_error_and_killed_by_itself_is_not(
     folder, monkeypatch
 ):
+    """Where no cgroup says whose process it was; with one, see `MemoryKills`."""
     kills = iter(range(1000))
-    monkeypatch.setattr(sandboxes, "_killed_for_want_of_memory", lambda: next(kills))
+    monkeypatch.setattr(sandboxes, "CGROUPS", folder / "none")
+    monkeypatch.setattr(sandboxes, "_killed_on_this_machine", lambda: next(kills))
     both = [agent("killed", "kill -9 $$"), agent("ends", "exit 1")]
     came = run(folder, both)
     assert came["killed"][0].outcome is ERRORED
