@@ -77,6 +77,8 @@ def test_a_share_of_one_digit_that_is_a_whole_number_of_passes_everywhere_is_exa
         ([("a", "45%", 200)], "'a', 45 of 200 trials, is 89 to 91 passes"),
         ([("a", "0.5", 1), ("b", 1, 5)], "'a', 0.5 of 1 trial, is no whole number of passes"),
         ([("a", "0.50", 3)], "'a', 0.50 of 3 trials, is no whole number of passes"),
+        # seven tasks of 20 trials that all passed an even number of times: rounded
+        ([(i, 0.7, 20) for i in range(7)], "'0', 0.7 of 20 trials, is 13 to 15 passes"),
     ],
 )
 def test_a_rate_that_is_not_surely_a_number_of_passes_is_refused(rows, said):

@@ -210,11 +210,15 @@ def _from_rates(name: str, sheet: Table, found: Mapping[str, str]) -> Reshaped |
     percent = any(text.endswith("%") or float(text) > 1 for text in texts)
     shown = [text.removesuffix("%").strip() for text in texts]
     # Exact up to as many digits as were written: 0.67 of 3 is 2, of 200 it may be 133 to 135.
-    # Nobody rounds shares to one digit: where they give whole numbers everywhere, they are exact.
+    # Few round shares to one digit. Those that give whole numbers everywhere are exact, unless so
+    # many tasks of so many trials would hardly all end on a tenth by themselves.
     digits = max(len(number.partition(".")[2]) for number in shown)
     one = 100 if percent else 1
     counts = [float(text) / one * n for text, n in zip(shown, runs, strict=True)]
+    partial = [n for c, n in zip(counts, runs, strict=True) if 0 < c < n]
+    on_tenths = math.prod(min(1, 9 / max(1, n - 1)) for n in partial)
     exact = not percent and digits < 2 and all(abs(c - round(c)) < 1e-9 for c in counts)
+    exact = exact and on_tenths >= 0.01
     half = 0.0 if exact else 0.5 * 10.0**-digits
     passes = []
     for task, text, n, count in zip(sheet.cells(found["task"]), shown, runs, counts, strict=True):
