@@ -36,6 +36,7 @@ from passhat.reporters.answers.diff import DIFF
 from passhat.reporters.answers.explanation import EXPLANATION
 from passhat.reporters.answers.judge import JUDGE
 from passhat.reporters.answers.listings import (
+    ARTEFACTS,
     RUN_LOG,
     RUNS,
     SEARCH,
@@ -74,6 +75,7 @@ SHAPES = (
     REPORT,
     RUN,
     RUNS,
+    ARTEFACTS,
     RUN_LOG,
     SEARCH,
     TREND,

@@ -51,6 +51,7 @@ ASKED = {
     ("diff", "sums", "sum", "1", "2"): lambda: passhat.diff_trials("sums", "sum", 1, 2),
     ("history", "list"): lambda: passhat.list_runs(),
     ("history", "log"): lambda: stored_changes(),
+    ("history", "artefacts", "sums"): lambda: passhat.list_artefacts("sums"),
     ("history", "show", "sums"): lambda: passhat.report("sums"),
     ("history", "search", "2 +"): lambda: passhat.search_transcripts("2 +"),
     ("trend", "s"): lambda: passhat.trend("s"),

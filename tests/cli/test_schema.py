@@ -108,6 +108,7 @@ COMMANDS = {
     ],
     "runs": [["history", "list"]],
     "run-log": [["history", "log"]],
+    "artefacts": [["history", "artefacts", "latest"]],
     "search": [["history", "search", "hello"]],
     "list": [["list"]],
     "check": [["check"], ["check", "suite.yml", "--secrets", "suite.yml"], ["check", "wrong.yml"]],

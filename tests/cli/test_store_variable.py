@@ -115,6 +115,8 @@ def test_an_empty_database_is_ready_and_has_no_history_yet(call, suite, new_data
     checked = call("check")
     assert checked.exit_code == 0, checked.output
     assert "is made by the first run" in checked.output
+    dry = call("run", "--dry-run")
+    assert dry.exit_code == 0, dry.output
     for words in (["report", "latest"], ["history"], ["trend"]):
         refused = call(*words)
         assert refused.exit_code == 2

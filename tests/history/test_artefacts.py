@@ -265,10 +265,14 @@ def test_the_command_lists_files_and_writes_them_inside_the_folder_alone(tmp_pat
         return CliRunner().invoke(main, ["history", "artefacts", "latest", *words,
                                          "--store", str(store)])  # fmt: skip
 
-    listed = command()
-    assert listed.output.splitlines()[:2] == ["agent, chart #1", "      12 bytes  changes.diff"]
-    assert "#2" in listed.output
-    (row,) = json.loads(command("--trial", "2", "--task", "chart", "--json").output)[1:]
+    listed = command().output.splitlines()
+    assert listed[0].startswith("6 files of 2 trials, ")
+    assert [line.split() for line in listed[2:4]] == [
+        ["trial", "bytes", "file"],
+        ["agent,", "chart", "#1", "12", "changes.diff"],
+    ]
+    assert "agent, chart #2" in "".join(listed)
+    (row,) = json.loads(command("--trial", "2", "--task", "chart", "--json").output)["files"][1:]
     assert row == {
         "agent": "agent", "task": "chart", "trial": 2, "name": "files/chart.png",
         "sha256": hashlib.sha256(PICTURE).hexdigest(), "size": len(PICTURE),

@@ -8,6 +8,7 @@ from passhat.analysis.planning.simulate import simulate
 from passhat.cli import main
 from passhat.errors import ArgumentError, InputError
 from passhat.history import History
+from passhat.history.leases import hold
 from passhat.journeys import Results
 from passhat.journeys.gating import FALSE_ALARMS, review_change
 from passhat.journeys.stored_runs import judge_run, stored_gates, verdict_of_results
@@ -142,9 +143,20 @@ def test_a_stored_gate_on_a_tag_is_judged_on_the_tasks_that_have_it(tmp_path):
 def test_a_run_that_died_before_its_first_trial_is_named_and_has_no_answer(words, tmp_path):
     store = tmp_path / "history.db"
     with History.open(store) as history:
-        run = history.start_run("s")
+        run = history.start_run("s", started="2026-01-01T00:00:00")
     done = CliRunner().invoke(main, [*words.split(), "--store", str(store)])
     assert done.exit_code == 2, done.output
     assert done.stdout == ""
     way = f"no trials: none had ended when it stopped; `passhat run --resume {run.key} --store "
     assert way in done.stderr or "no run of s has trials yet" in done.stderr, done.stderr
+
+
+def test_a_run_in_progress_without_trials_is_not_said_to_have_stopped(tmp_path):
+    store = tmp_path / "history.db"
+    with History.open(store) as history:
+        run = history.start_run("s", started="2026-01-01T00:00:00")
+        with hold(history, run):
+            done = CliRunner().invoke(main, ["report", "latest", "--store", str(store)])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert f"run {run.key} is in progress and has no trials yet; ask again when" in done.stderr
+    assert "--resume" not in done.stderr

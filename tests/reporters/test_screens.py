@@ -39,7 +39,7 @@ from passhat.history import History
 from passhat.journeys.checks import CostRange, RunPlan
 from passhat.records import Trials
 from passhat.records.labels import Label
-from passhat.records.ledger import Row, RunChange, RunList, RunLog
+from passhat.records.ledger import Artefact, ArtefactList, Row, RunChange, RunList, RunLog
 from passhat.records.suite import ToolSelection
 from passhat.records.transcript import Call, Check, Transcript, Turn
 from passhat.records.trial import Source
@@ -243,6 +243,19 @@ EARLIER = {
 }  # fmt: skip
 
 SIX = agents(3)
+
+
+def kept_files(trials, each, task="add"):
+    """A list of the files of so many trials."""
+    keys = [("fixer", task, n) for n in range(1, trials + 1)]
+    files = [
+        Artefact(key=key, name=f"files/plot {i}.png", digest="0" * 64, size=33_333)
+        for key in keys
+        for i in range(each)
+    ]
+    return ArtefactList(run="73897a73", files=tuple(files))
+
+
 BOOK = {
     "report, not reliable": lambda: measure(BAD),
     "report, reliable": lambda: measure(rows(agent=GOOD)),
@@ -325,9 +338,24 @@ BOOK = {
             RunChange(
                 run=f"{i:08x}", at="2026-11-17T14:06:48", person="ann", action="tag", text="x"
             )
-            for i in range(9)
+            for i in range(20)
         )
     ),
+    "history log, long notes": lambda: RunLog(
+        changes=tuple(
+            RunChange(
+                run=f"{i:08x}",
+                at="2026-11-17T14:06:48",
+                person="ann",
+                action="note",
+                text="x " * 90,
+            )
+            for i in range(20)
+        )
+    ),
+    "artefacts, 5": lambda: kept_files(1, 5),
+    "artefacts, 36": lambda: kept_files(12, 3),
+    "artefacts, long names": lambda: kept_files(40, 30, task="a task of many words " * 5),
     "demo": demonstrate,
     "why, calls recorded": lambda: explain(*told("calls"), shuffles=199),
     "why, answers only": lambda: explain(*told(), shuffles=199),

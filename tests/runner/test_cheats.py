@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -239,7 +240,13 @@ def test_the_answer_of_any_number_of_holes_fits_a_screen(folder):
     assert len(lines) <= 15
     assert max(map(len, lines)) <= 80
     shown = sum("PASSED" in line for line in lines)
-    assert f"{len(many.holes) - shown} more holes: `render_json` lists all" in lines
+    assert f"{len(many.holes) - shown} more holes: -v" in lines
+    for suites in (2, 3, 30):
+        several = [replace(many, file=f"suites/{n}.yml") for n in range(suites)]
+        lines = passhat.render_terminal(several, TerminalStyle(width=80)).splitlines()
+        assert len(lines) <= 15
+        assert lines[0].startswith("suites/0.yml: 40 of 40 tasks can be passed without doing them")
+        assert any(": -v" in line for line in lines)
     assert len(passhat.to_frame(many, "pandas")) == len(every)
 
 

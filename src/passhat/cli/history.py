@@ -359,6 +359,7 @@ def search(
 @click.option("--task", metavar="TASK", help="Those of this task only.")
 @click.option("--trial", type=WholeNumber(min=1), help="Those of this trial of each task only.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("-v", "--verbose", is_flag=True, help="List every file.")
 @_of_store
 def artefacts(
     path: Path | str,
@@ -368,6 +369,7 @@ def artefacts(
     task: str | None,
     trial: int | None,
     as_json: bool,
+    verbose: bool,
 ) -> None:
     """The files that are kept of trials in workspaces: diffs, logs, test reports, and `keep:`.
 
@@ -378,8 +380,8 @@ def artefacts(
     They are in the store, equal ones once, without secrets, and deleted with their run. Binary
     files are kept as they are. -o writes them as FOLDER/AGENT/TASK/TRIAL/NAME.
     """
+    from passhat.history.database import store_words
     from passhat.journeys import list_artefacts
-    from passhat.reporters.formatting import safe_text
 
     try:
         found = list_artefacts(
@@ -387,27 +389,13 @@ def artefacts(
         )
     except OSError as error:
         raise unwritable(Path(folder or "."), error) from error
-    if as_json:
-        keys = ("agent", "task", "trial")
-        rows = [
-            {**dict(zip(keys, one.key, strict=True)), "name": one.name, "sha256": one.digest,
-             "size": one.size}
-            for one in found
-        ]  # fmt: skip
-        click.echo(json.dumps(rows, indent=2))
-        return
     if folder is not None:
-        click.echo(f"wrote {plural(len(found), 'file')} to {folder}", err=True)
-        return
-    width = max((len(f"{one.size:,}") for one in found), default=0)
-    before = None
-    for one in found:
-        if one.key != before:
-            agent, of, number = before = one.key
-            click.echo(safe_text(f"{agent}, {of} #{number}"))
-        click.echo(safe_text(f"  {one.size:>{width},} bytes  {one.name}"))
-    if not found:
-        click.echo("No file is kept of these trials: those in workspaces have some.", err=True)
+        click.echo(f"wrote {plural(len(found.files), 'file')} to {folder}", err=True)
+    if folder is None or as_json:
+        output = Output(
+            format="json" if as_json else None, paths_out=(), quiet=False, verbose=verbose
+        )
+        output.write(found, store=store_words(path))
 
 
 @history.command(cls=SectionedCommand)
@@ -592,8 +580,6 @@ def trend(
     Change points have a stated false-alarm rate. The trend says where pass@k rises while pass^k
     falls. With --tasks: a task is flaky if it passed and failed over the runs.
     """
-    from dataclasses import replace
-
     from passhat import journeys
     from passhat.history.database import store_words
     from passhat.journeys import Results, flaky_tasks
@@ -611,10 +597,8 @@ def trend(
     trends = journeys.trend(suite, last=last, k=k, **chosen)
     newest = Results(paths=(trends[0].points[-1].key,), store=chosen["store"])
     verdict = verdict_of_results(newest)
-    if verdict is not None:  # on the agents of the trend, and if it is about the same pass^k
-        ks = {one.name: one.k for one in trends}
-        agents = tuple(one for one in verdict.agents if one.k == ks.get(one.system))
-        verdict = replace(verdict, agents=agents)
+    if verdict is not None:
+        verdict = verdict.about_ks({one.name: one.k for one in trends})
     output.write(
         trends,
         store=store_words(chosen["store"]),

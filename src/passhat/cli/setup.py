@@ -84,6 +84,7 @@ class Checked(TypedDict):
 @click.option("--models", is_flag=True, help="List the models with a known price instead.")
 @store_option("The store with labels of the suite's runs.  [default: beside it]", default=None)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("-v", "--verbose", is_flag=True, help="With --try, list every hole.")
 @click.pass_context
 def check(
     context: click.Context,
@@ -94,6 +95,7 @@ def check(
     models: bool,
     store: Path | str | None,
     as_json: bool,
+    verbose: bool,
 ) -> None:
     """Will it run here? The suite, keys, programs, servers and cassettes.
 
@@ -119,7 +121,10 @@ def check(
         _print_models(as_json=as_json)
         return
     if tries:
-        context.exit(_tried(suites, live=live, as_json=as_json))
+        output = Output(
+            format="json" if as_json else None, paths_out=(), quiet=False, verbose=verbose
+        )
+        context.exit(_tried(suites, output, live=live))
     here = any(Path(name).exists() for name in SUITE_FILES)
     looked = suites or here or not secrets
     findings = list(_checked_suites(suites, ask=live, store=store)) if looked else []
@@ -138,7 +143,7 @@ def check(
     context.exit(max(codes, default=ExitCode.PASS))
 
 
-def _tried(suites: Sequence[Path], *, live: bool, as_json: bool) -> ExitCode:
+def _tried(suites: Sequence[Path], output: Output, *, live: bool) -> ExitCode:
     """Try to pass the tasks of each suite without doing them, and say what came of it."""
     from passhat.journeys import check_suites, try_graders
     from passhat.reporters.formatting import safe_text
@@ -150,7 +155,7 @@ def _tried(suites: Sequence[Path], *, live: bool, as_json: bool) -> ExitCode:
     if not all(checked.valid for checked in checks):
         return ExitCode.USAGE
     done = [try_graders(checked.file, live=live) for checked in checks]
-    Output(format="json" if as_json else None, paths_out=(), quiet=False).write(done)
+    output.write(done)
     return ExitCode.PASS if all(one.holds for one in done) else ExitCode.FAIL
 
 
@@ -539,6 +544,7 @@ SCHEMAS = {
     "run": "run, repeat: --json",
     "runs": "history --json",
     "run-log": "history log --json",
+    "artefacts": "history artefacts --json",
     "search": "history search --json",
     "trend": "trend --json",
     "flaky": "trend --tasks --json",

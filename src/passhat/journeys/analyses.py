@@ -30,7 +30,7 @@ from passhat.journeys.results import (
     trials_of,
     trials_or_results,
 )
-from passhat.journeys.stored_runs import counted_run, days_between, tallies_of
+from passhat.journeys.stored_runs import counted_run, days_between, runs_of_trend, tallies_of
 from passhat.messages import listed, one_of_rule
 from passhat.records.trial import first_number
 
@@ -745,14 +745,14 @@ def _read_runs(
     with opened as history:
         suite = suite or _only_suite(history, command)
         last = arguments.whole_number("last", last)
-        runs = [run for run in history.runs(suite=suite, branch=branch, limit=last) if run.trials]
+        runs = runs_of_trend(history, suite, branch, last)
         if not runs:
             _refuse_file(suite)
             asked = suite + (f" on branch {branch}" if branch else "")
             if history.runs(suite=suite, branch=branch, limit=1):
                 raise HistoryError(f"{history.name}: no run of {asked} has trials yet")
             raise HistoryError(f"{history.name}: no stored run of {asked}; {_offered(history)}")
-        counted = [(run, tallies_of(history, run)) for run in reversed(runs)]
+        counted = [(run, tallies_of(history, run)) for run in runs]
         systems = dict.fromkeys(tally.system for _, tallies in counted for tally in tallies)
         wanted = chosen_names(only, list(systems))
         yield [

@@ -494,20 +494,20 @@ def _notes(suite: Suite, store: str | Path | None) -> list[str]:
 
 def _gates_out_of_reach(suite: Suite, named: str | Path | None) -> Iterator[str]:
     """Gates that no number of trials can pass at the judge's error, as the newest labels show."""
-    from passhat.journeys.run_store import is_absent
-
-    store = named or suite.directory / STORE
-    if not suite.gates or is_absent(store):
-        return
-    from passhat.analysis.gates.gate import parse_gate
-    from passhat.analysis.planning.label_plan import out_of_reach
     from passhat.journeys.results import open_store
     from passhat.journeys.stored_runs import run_labels
 
+    if not suite.gates:
+        return
     labels: Mapping[str, LabelEvidence] = {}
-    with suppress(PasshatError), open_store(store) as history:
+    with suppress(PasshatError), open_store(named or suite.directory / STORE) as history:
         runs = history.runs(suite=suite.name, limit=_RUNS_WITH_LABELS)
         labels = next((found for run in runs if (found := run_labels(history, run))), {})
+    if not labels:
+        return
+    from passhat.analysis.gates.gate import parse_gate
+    from passhat.analysis.planning.label_plan import out_of_reach
+
     gates = [parse_gate(gate) for gate in suite.gates]
     for system, own in labels.items():
         whose = f"{system}: " if len(labels) > 1 else ""
@@ -623,16 +623,19 @@ def _cost(job: RunJob) -> tuple[float, float | None, str]:
 def _by_experience(job: RunJob) -> tuple[float, float, str] | None:
     from passhat.analysis.planning.plan import expected_cost
     from passhat.history import History
-    from passhat.journeys.run_store import is_absent
+    from passhat.history.database import NoHistoryYet
     from passhat.stats.estimate import Estimate
 
-    if job.store is None or is_absent(job.store):
+    if job.store is None:
         return None
-    with History.open(job.store, read_only=True) as history:
-        runs = history.runs(suite=job.suite.name, limit=1)
-        if not runs or not runs[0].trials:
-            return None
-        past = history.trials(runs[0])
+    try:
+        with History.open(job.store, read_only=True) as history:
+            runs = history.runs(suite=job.suite.name, limit=1)
+            if not runs or not runs[0].trials:
+                return None
+            past = history.trials(runs[0])
+    except NoHistoryYet:
+        return None
     planned = {(p.system.name, p.task.name): p.runs for p in job.suite.pairings}
     cost = expected_cost(past, planned)
     if not isinstance(cost, Estimate) or cost.interval is None:

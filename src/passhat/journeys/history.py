@@ -55,7 +55,7 @@ from passhat.records.trial import Outcome
 if TYPE_CHECKING:
     from passhat.history import Run
     from passhat.records import Transcripts, Trial
-    from passhat.records.ledger import Artefact
+    from passhat.records.ledger import ArtefactList
 
 ROWS_OF_A_FILE = 250_000
 """Trials in one file: some megabytes, so that memory stays small and engines share the work."""
@@ -244,7 +244,7 @@ def list_artefacts(
     folder: Path | str | None = None,
     store: str | Path = STORE,
     on_note: Callable[[str], None] | None = None,
-) -> list[Artefact]:
+) -> ArtefactList:
     """The files that are kept of a run's trials: diffs, logs, test reports, and those of `keep:`.
 
     `only` (an agent), `task` and `trial` narrow them; trials are counted from 1, as on pages. With
@@ -253,6 +253,7 @@ def list_artefacts(
     from passhat.history import artefacts
     from passhat.history.queries import first_trial
     from passhat.history.runs import look_up
+    from passhat.records.ledger import ArtefactList
 
     home = None if folder is None else Path(folder)
     if home is not None and home.exists() and (not home.is_dir() or any(home.iterdir())):
@@ -282,7 +283,7 @@ def list_artefacts(
             place = Path(home, names[system], names[of], str(number), *parts)
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(artefacts.read_artefact(history.database, one))
-    return found
+    return ArtefactList(run=named.run.key, files=tuple(found))
 
 
 # Results in files of any tool, stored as runs.

@@ -313,6 +313,9 @@ class Results:
 
     def noted(self, named: NamedRun) -> NamedRun:
         """The run that was found, if it has trials, after a note on why it was taken."""
+        if not named.run.trials and named.run.status == "running":
+            way = "ask again when one has ended"
+            raise HistoryError(f"run {named.run.key} is in progress and has no trials yet; {way}")
         if not named.run.trials:
             from passhat.history.database import store_words
 

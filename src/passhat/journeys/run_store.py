@@ -316,23 +316,15 @@ def _resume_command(reference: str, store: str) -> str:
 def same_run(store: str | Path, suite: Suite, request: RunRequest) -> Run | None:
     """The newest run of the same suite with the same request, finished or not."""
     from passhat.history import History
+    from passhat.history.database import NoHistoryYet
     from passhat.journeys.run_request import RunRequest
 
-    if is_absent(store):
-        return None
-    with History.open(store, read_only=True) as history:
+    with suppress(NoHistoryYet), History.open(store, read_only=True) as history:
         for run in history.runs(suite=suite.name):
             same_suite = run.suite_hash == suite.digest and run.options.get("suite")
             if same_suite and RunRequest.from_json(run.options).identity == request.identity:
                 return run
     return None
-
-
-def is_absent(store: str | Path) -> bool:
-    """Whether a store is a file that is not there yet."""
-    from passhat.history.database import is_postgres
-
-    return not is_postgres(store) and not Path(store).exists()
 
 
 # Shards: parts of one fixed plan that run anywhere, without a server, and are put together.

@@ -128,9 +128,11 @@ def numbers_of(history: History, run: Run) -> tuple[AgentNumbers, ...]:
 RUNS_OF_TREND = 50
 
 
-def runs_of_trend(history: History, suite: str, branch: str | None = None) -> list[Run]:
-    """The newest runs of a suite that have trials, oldest first."""
-    newest = history.runs(suite=suite, branch=branch, limit=RUNS_OF_TREND)
+def runs_of_trend(
+    history: History, suite: str, branch: str | None = None, last: int = RUNS_OF_TREND
+) -> list[Run]:
+    """Those of the newest `last` runs of a suite that have trials, oldest first."""
+    newest = history.runs(suite=suite, branch=branch, limit=last)
     return [run for run in reversed(newest) if run.trials]
 
 

@@ -141,6 +141,29 @@ class Artefact:
     digest: str
     size: int
 
+    @property
+    def agent(self) -> str:
+        return self.key[0]
+
+    @property
+    def task(self) -> str:
+        return self.key[1]
+
+    @property
+    def trial(self) -> int:
+        return self.key[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArtefactList(Displayed):
+    """The files that are kept of the trials of a run; trials are counted from 1."""
+
+    run: str
+    files: tuple[Artefact, ...]
+
+    def __repr__(self) -> str:
+        return short_repr("ArtefactList", plural(len(self.files), "file"), see=".files")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:

@@ -86,6 +86,7 @@ ANSWERS: Mapping[str, AnswerKind] = {
     "demo": AnswerKind("Demonstration", "demo:DemoAnswer", "blocks data rows figures"),
     "run list": AnswerKind("RunList", "listings:RunListAnswer", "blocks data rows"),
     "run log": AnswerKind("RunLog", "listings:RunLogAnswer", "blocks data rows"),
+    "artefacts": AnswerKind("ArtefactList", "listings:ArtefactsAnswer", "blocks data rows"),
     "transcript matches": AnswerKind(
         "TranscriptMatches", "listings:SearchAnswer", "blocks data rows"
     ),

@@ -14,6 +14,7 @@ from passhat.errors import ArgumentError
 from passhat.messages import plural
 from passhat.stats import special
 from passhat.stats.arguments import Floats, float_array
+from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval
 from passhat.stats.numerics import find_root_within
 from passhat.stats.proportions import Bounds
 
@@ -149,6 +150,23 @@ def ratio_bounds(sums: ArrayLike, sizes: ArrayLike, confidence: float) -> Bounds
     low = lower_ratio_quantile(total, size, tail)
     high = 1 - lower_ratio_quantile(size - total, size, tail)
     return np.minimum(low, mean), np.maximum(high, mean)
+
+
+def ratio_estimate(
+    sums: ArrayLike, sizes: ArrayLike, *, confidence: float, method: str, runs: int | None = None
+) -> Estimate:
+    """That mean over similar tasks, with the interval of `ratio_bounds`: each unit is a task."""
+    total, size = (np.asarray(one, dtype=np.float64) for one in (sums, sizes))
+    low, high = ratio_bounds(total, size, confidence)
+    return Estimate(
+        value=float(total.sum() / size.sum()),
+        interval=Interval(float(low), float(high)),
+        method=method,
+        confidence=confidence,
+        scope=TASKS_LIKE_THESE,
+        tasks=int(size.size),
+        runs=runs,
+    )
 
 
 def _family_codes(family: Families, tasks: int) -> NDArray[np.intp]:

@@ -18,7 +18,7 @@ from passhat.stats.arguments import (
     score_array,
 )
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Unavailable
-from passhat.stats.population_bounds import ratio_bounds
+from passhat.stats.population_bounds import ratio_estimate
 from passhat.stats.proportions import proportion_bounds, wilson_bounds
 
 # Draws of the noise in the bins: its 97.5 % quantile is then known to about 1 %.
@@ -285,13 +285,5 @@ def brier_by_task(
     if sizes.size < 2:
         return Unavailable("the Brier score of similar tasks needs two tasks")
     losses = np.bincount(unit, (stated - happened) ** 2)
-    low, high = ratio_bounds(losses, sizes, level)
-    return Estimate(
-        value=float(losses.sum() / sizes.sum()),
-        interval=Interval(float(low), float(high)),
-        method="Dirichlet over tasks",
-        confidence=level,
-        scope=TASKS_LIKE_THESE,
-        tasks=int(sizes.size),
-        runs=stated.size,
-    )
+    method = "Dirichlet over tasks"
+    return ratio_estimate(losses, sizes, confidence=level, method=method, runs=stated.size)

@@ -17,7 +17,7 @@ from passhat.stats import special
 from passhat.stats.arguments import Floats, confidence_level, float_array
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Interval, Unavailable
 from passhat.stats.numerics import jackknife_variance
-from passhat.stats.population_bounds import ratio_bounds
+from passhat.stats.population_bounds import ratio_estimate
 
 
 def quantile_estimate(
@@ -381,12 +381,5 @@ def mean_over_pairs(
     total, count = total[count > 0], count[count > 0]
     if count.size < 2:
         return Unavailable("it needs two tasks with two trials that can be compared")
-    low, high = ratio_bounds(total, count, level)
-    return Estimate(
-        value=float(total.sum() / count.sum()),
-        interval=Interval(float(low), float(high)),
-        method="Dirichlet over tasks, pairs of trials",
-        confidence=level,
-        scope=TASKS_LIKE_THESE,
-        tasks=int(count.size),
-    )
+    method = "Dirichlet over tasks, pairs of trials"
+    return ratio_estimate(total, count, confidence=level, method=method)

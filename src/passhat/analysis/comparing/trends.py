@@ -750,6 +750,11 @@ class RunVerdict:
         chosen = tuple(one for one in self.agents if not systems or one.system in systems)
         return replace(self, agents=chosen)
 
+    def about_ks(self, ks: Mapping[str, int]) -> RunVerdict:
+        """What is said of those agents whose verdict is about the pass^k given for them."""
+        chosen = tuple(one for one in self.agents if one.k == ks.get(one.system))
+        return replace(self, agents=chosen)
+
     def of(self, system: str) -> AgentVerdict | None:
         """The verdict on one agent."""
         return next((agent for agent in self.agents if agent.system == system), None)

@@ -11,10 +11,11 @@ from passhat.analysis.reports.report import MatrixCell, TaskMatrix
 from passhat.drawing.figure import Figure
 from passhat.messages import few, listed, plural, short, short_commit
 from passhat.records import Tally, Trials
-from passhat.records.ledger import Row, RunChange, RunList, RunLog
+from passhat.records.ledger import Artefact, ArtefactList, Row, RunChange, RunList, RunLog
 from passhat.records.suite import SuiteCheck, SuiteProblem
 from passhat.records.transcript import TranscriptMatch, TranscriptMatches
 from passhat.reporters.answer import (
+    SCREEN_LINES,
     SCREEN_WIDTH,
     SHORTEST_HEADING,
     Answer,
@@ -32,7 +33,7 @@ from passhat.reporters.answer import (
     paragraphs,
 )
 from passhat.reporters.data import JsonShape, to_json
-from passhat.reporters.formatting import percent, safe_text
+from passhat.reporters.formatting import amount, percent, safe_text
 from passhat.reporters.next_steps import advise
 from passhat.reporters.test_cases import Mark, ReportedCase, TestSuite
 
@@ -285,6 +286,16 @@ class RunLogAnswer(Answer[RunLog]):
             return [Headline("Nobody has changed anything yet.")]
         return [Line(_change(one)) for one in self.result.changes]
 
+    def screen(self, options: DisplayOptions) -> list[Block]:
+        """The newest changes, each on one line."""
+        changes = self.result.changes
+        more = len(changes) - MOST_ROWS
+        return [
+            *(self.blocks(options) if not changes else ()),
+            *(Line(short(_change(one), SCREEN_WIDTH)) for one in changes[:MOST_ROWS]),
+            *([Remark(f"{plural(more, 'earlier change')}: -v")] if more > 0 else []),
+        ]
+
     def rows(self) -> Records:
         return [to_json(one) for one in self.result.changes]
 
@@ -299,6 +310,89 @@ def _change(change: RunChange) -> str:
 
 RUN_LOG = JsonShape(
     "run-log", RunLog, "What people did to runs, the newest first.", "schema changes"
+)
+
+
+class ArtefactsAnswer(Answer[ArtefactList]):
+    """The files that are kept of the trials of a run."""
+
+    name = "artefacts"
+
+    def title(self) -> str:
+        return f"Files of run {self.result.run}"
+
+    def blocks(self, options: DisplayOptions) -> list[Block]:
+        """How many files of how many trials, then each file below its trial."""
+        files, before, rows = self.result.files, None, []
+        for one in files:
+            rows.append(("" if one.key == before else _of_trial(one), f"{one.size:,}", one.name))
+            before = one.key
+        table = Table(
+            header=("trial", "bytes", "file"), rows=tuple(rows), left=(0, 2), cut=((0, 20), (2, 20))
+        )
+        return [self._size(), *([table] if files else [])]
+
+    def screen(self, options: DisplayOptions) -> list[Block]:
+        """The files if they fit, else the trials that have some."""
+        files, run = self.result.files, self.result.run
+        write = advise("Write them", f"passhat history artefacts {run}{options.store} -o files")
+        if len(files) <= MOST_ROWS:
+            return [*self.blocks(options), *([Hints((write,))] if files else [])]
+        by_trial: dict[tuple[str, str, int], list[Artefact]] = {}
+        for one in files:
+            by_trial.setdefault(one.key, []).append(one)
+        rows = [
+            (_of_trial(own[0]), f"{len(own):,}", _weight(own), ", ".join(one.name for one in own))
+            for own in by_trial.values()
+        ]
+        more = len(rows) - MOST_ROWS
+        table = Table(
+            header=("trial", "files", "size", ""),
+            rows=tuple(rows[:MOST_ROWS]),
+            left=(0, 3),
+            cut=((0, 20), (3, 20)),
+        )
+        said = [Remark(f"{plural(more, 'more trial')}: -v")] if more > 0 else []
+        return [self._size(), table, *said, Hints((write,))]
+
+    def _size(self) -> Headline:
+        files = self.result.files
+        if not files:
+            return Headline("No file is kept of these trials: those in workspaces have some.")
+        trials = plural(len({one.key for one in files}), "trial")
+        return Headline(f"{plural(len(files), 'file')} of {trials}, {_weight(files)}")
+
+    def rows(self) -> Records:
+        return [_ARTEFACT(one) for one in self.result.files]
+
+    def data(self) -> Any:
+        return ARTEFACTS(self.result)
+
+
+def _of_trial(one: Artefact) -> str:
+    return f"{one.agent}, {one.task} #{one.trial}"
+
+
+def _weight(files: Iterable[Artefact]) -> str:
+    """The size of files together: 82 bytes, 12.3 kB, 1.2 MB."""
+    size = sum(one.size for one in files)
+    if size < 1000:
+        return plural(size, "byte")
+    return f"{amount(size / 1e3)} kB" if size < 1e6 else f"{amount(size / 1e6)} MB"
+
+
+_ARTEFACT = JsonShape(
+    "artefact",
+    Artefact,
+    "A file that is kept of a trial, and the SHA-256 of its bytes.",
+    "agent task trial name sha256=digest size",
+)
+ARTEFACTS = JsonShape(
+    "artefacts",
+    ArtefactList,
+    "The files that are kept of the trials of a run; trials are counted from 1.",
+    "schema run files",
+    parts=[_ARTEFACT],
 )
 
 
@@ -609,11 +703,26 @@ class TryoutAnswer(Answer[Sequence["GraderTryout"]]):
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """Each suite: the answer, every hole with its tasks and what closes it, what was tried."""
-        return [block for one in self.result for block in _tryout_blocks(one, len(one.holes))]
+        return [
+            block
+            for one in self.result
+            for block in _tryout_blocks(one, len(one.holes), named=len(self.result) > 1)
+        ]
 
     def screen(self, options: DisplayOptions) -> list[Block]:
-        """The same, with as many holes as fit."""
-        return [block for one in self.result for block in _tryout_blocks(one, MOST_HOLES)]
+        """The same, with as many holes as fit; of many suites the answers alone."""
+        several = len(self.result) > 1
+        for most in range(MOST_HOLES, -1, -1):
+            blocks = [b for one in self.result for b in _tryout_blocks(one, most, named=several)]
+            if options.line_count(blocks) <= SCREEN_LINES:
+                return blocks
+        worst_first = sorted(self.result, key=lambda one: one.holds)
+        said: list[Block] = [Remark(_tryout_answer(one, named=True)) for one in worst_first]
+        shown = len(said)
+        while options.line_count(said[:shown]) >= SCREEN_LINES:
+            shown -= 1
+        more = plural(len(said) - shown, "more suite")
+        return [*said[:shown], *([Remark(f"{more}: -v")] if shown < len(said) else [])]
 
     def rows(self) -> Records:
         """A row an attempt."""
@@ -639,8 +748,12 @@ class TryoutAnswer(Answer[Sequence["GraderTryout"]]):
         ]
 
 
-def _tryout_blocks(done: GraderTryout, most: int) -> list[Block]:
-    blocks: list[Block] = [Headline(done.answer())]
+def _tryout_answer(done: GraderTryout, *, named: bool) -> str:
+    return f"{safe_text(done.file)}: {done.answer()}" if named else done.answer()
+
+
+def _tryout_blocks(done: GraderTryout, most: int, *, named: bool) -> list[Block]:
+    blocks: list[Block] = [Headline(_tryout_answer(done, named=named))]
     holes = list(done.holes.items())
     rows = []
     for attempt, hole in holes[:most]:
@@ -652,8 +765,8 @@ def _tryout_blocks(done: GraderTryout, most: int) -> list[Block]:
         table = Table(header=("", ""), rows=tuple(rows), left=(0, 1), cut=((1, 20),), wrapped=(1,))
         blocks.append(table)
     if len(holes) > most:
-        more = plural(len(holes) - most, "more hole")
-        blocks.append(Remark(f"{more}: `render_json` lists all"))
+        more = plural(len(holes) - most, "more hole" if most else "hole")
+        blocks.append(Remark(f"{more}: -v"))
     if done.tried:
         ways = plural(len({tried.attempt for tried in done.tried}), "way")
         blocks.append(Remark(f"Tried {ways} to pass {plural(len(done.tasks), 'task')}."))
