@@ -235,3 +235,14 @@ def test_a_store_path_may_hold_any_character(tmp_path: Path):
     path = tmp_path / "a b?c#d%.db"
     History.open(path).close()
     assert path.exists()
+
+
+def test_a_clock_that_was_set_back_ends_no_run_before_it_began(address):
+    with History.open(address) as store:
+        run = store.start_run("suite", started="2999-01-01T00:00:00.000+00:00")
+        ended = store.finish_run(run)
+        assert ended.finished == ended.started
+        again = store.finish_run(store.reopen_run(ended))
+        assert again.finished >= again.started
+        past = store.finish_run(store.start_run("suite", started="2020-01-01T00:00:00.000+00:00"))
+        assert past.finished > past.started

@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.runner import test_processes
 
 from passhat.records import (
     CommandSystem,
@@ -254,9 +255,10 @@ def test_an_agent_that_edits_the_suite_file_is_told_of(outcome, suite_dir):
     assert [event.files for event in events if isinstance(event, FilesChanged)] == [("suite.yml",)]
 
 
-@pytest.mark.parametrize(
-    "way", ["os.symlink({0!r}, 'out.txt')", "os.link({0!r}, 'out.txt')", "os.mkfifo('out.txt')"]
-)
+LINKS = ["os.symlink({0!r}, 'out.txt')", "os.link({0!r}, 'out.txt')", "os.mkfifo('out.txt')"]
+
+
+@pytest.mark.parametrize("way", LINKS)
 def test_a_file_that_is_no_file_of_the_agent_is_none(outcome, suite_dir, way):
     wanted = contains("secretword", target="files.out.txt")
     cheat = f"import os; {way.format(str(suite_dir / 'suite.yml'))}"
@@ -355,8 +357,13 @@ def test_a_function_that_plants_links_or_rewrites_files_does_not_pass_by_them(
     for name in ("a script of the suite", "make", "pytest"):
         assert outcome(LAZY + "\n" + PLANT, GRADERS[name]) is not PASSED, name
     assert outcome(HONEST, GRADERS["a script of the suite"]) is PASSED
-    link = f"import os; os.link({str(suite_dir / 'suite.yml')!r}, 'out.txt')"
-    assert outcome(link, contains("secretword", target="files.out.txt")) is FAILED
+    for way in LINKS:
+        link = f"import os; {way.format(str(suite_dir / 'suite.yml'))}"
+        assert outcome(link, contains("secretword", target="files.out.txt")) is FAILED
+    for line in map(json.dumps, IMITATIONS.values()):
+        said = f"print({line!r}, 'I could not solve it.', sep=chr(10))"
+        wants = (contains("42"), replace(contains("could not"), negate=True))
+        assert outcome(said, *wants) is FAILED
     grader = next(suite_dir.glob("grader_*.py"))
     load_function.cache_clear()
     rewrite = f"open({str(grader)!r}, 'w').write('def ok(value): return True'); print('no')"
@@ -512,6 +519,104 @@ def test_the_page_on_trust_is_true_code_that_tests_import_can_end_them(outcome):
     assert outcome(cheat, GRADERS["pytest"]) is PASSED
 
 
-def test_the_page_on_trust_is_true_calls_and_costs_are_the_agents_word(outcome):
-    said = json.dumps({"answer": "x", "cost": 0, "tool_calls": [{"name": "send_email"}]})
-    assert outcome(f"print({said!r})", Expectation(matcher="called", value="send_email")) is PASSED
+def test_the_page_on_trust_is_true_calls_and_costs_are_the_agents_word(
+    outcome, endpoint, suite_of, monkeypatch
+):
+    said = {"answer": "x", "cost": 0, "tool_calls": [{"name": "send_email"}]}
+    called = Expectation(matcher="called", value="send_email")
+    assert outcome(f"print({json.dumps(said)!r})", called) is PASSED
+    assert endpoint(said, called).outcome is PASSED
+    module = types.ModuleType("claiming_agent")
+    module.run = lambda prompt: said
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    system = PythonSystem(name="agent", function="claiming_agent:run")
+    task = Task(name="t", prompt="?", expect=(called,))
+    (trial,) = run_trials(suite_of(system, task=task)).trials
+    assert trial.outcome is PASSED
+
+
+def test_the_page_on_trust_is_true_everything_is_open_to_a_function_and_what_it_starts_is_yours(
+    suite_of, suite_dir, monkeypatch
+):
+    monkeypatch.setenv("JUDGE_API_KEY", "hunter2hunter2")
+    started = []
+
+    def run(prompt):
+        words = [PYTHON, "-c", "import time; time.sleep(600)"]
+        started.append(subprocess.Popen(words, start_new_session=True))
+        return (suite_dir / "suite.yml").read_text() + os.environ["JUDGE_API_KEY"]
+
+    module = types.ModuleType("open_agent")
+    module.run = run
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    system = PythonSystem(name="agent", function="open_agent:run")
+    task = Task(name="t", prompt="?", expect=(contains("secretword"), contains("hunter2hunter2")))
+    try:
+        (trial,) = run_trials(suite_of(system, task=task)).trials
+        assert trial.outcome is PASSED, trial.error
+        assert [one.poll() for one in started] == [None], "it lives on"
+    finally:
+        for one in started:
+            one.kill()
+            one.wait()
+
+
+# Which test tries which way, or why there is none.
+
+_SAYS = test_what_an_agent_says_about_itself_does_not_pass_a_task_with_expectations
+_ENDPOINT = test_an_endpoint_passes_by_its_answer_alone
+_FUNCTION = test_a_function_that_plants_links_or_rewrites_files_does_not_pass_by_them
+_TIMED = test_functions_and_endpoints_are_timed_too_whatever_they_report
+_OPEN = test_the_page_on_trust_is_true_everything_is_open_to_a_function_and_what_it_starts_is_yours
+_CALLS = test_the_page_on_trust_is_true_calls_and_costs_are_the_agents_word
+_ELSEWHERE = "it runs elsewhere, and sees only what it is sent"
+
+WAYS = {
+    "says that it passed, by a verdict or a score": (_SAYS, _SAYS, _ENDPOINT),
+    "reports an error instead of failing": (_SAYS, _SAYS, _ENDPOINT),
+    "reports NaN or endless numbers": (_SAYS, _SAYS, _ENDPOINT),
+    "links or pipes in place of its file": (
+        test_a_file_that_is_no_file_of_the_agent_is_none, _FUNCTION, _ELSEWHERE,
+    ),
+    "a hard link to the suite": (
+        test_a_file_that_is_no_file_of_the_agent_is_none, _FUNCTION, _ELSEWHERE,
+    ),
+    "reads the expected answer": (
+        test_the_page_on_trust_is_true_a_command_agent_can_read_the_suite, _OPEN, _ELSEWHERE,
+    ),
+    "reads the judge's key": (
+        test_an_agent_of_another_user_than_root_cannot_read_our_environment, _OPEN, _ELSEWHERE,
+    ),
+    "overwrites a grader before it is loaded": (
+        test_a_grader_that_the_agent_rewrites_is_the_one_that_was_there_before,
+        _FUNCTION,
+        _ELSEWHERE,
+    ),
+    "plants modules, Makefile, conftest.py": (
+        test_files_that_an_agent_plants_do_not_decide_but_its_work_does, _FUNCTION, _ELSEWHERE,
+    ),
+    "claims fewer seconds": (
+        test_the_time_that_an_agent_reports_is_not_the_one_it_is_judged_by, _TIMED, _TIMED,
+    ),
+    "claims a call that never was, or no cost": (_CALLS, _CALLS, _CALLS),
+    "leaves a daemon behind": (
+        test_processes.test_a_daemon_with_an_empty_environment_ends_with_its_trial,
+        _OPEN,
+        _ELSEWHERE,
+    ),
+    "imitates the report of a coding tool": (
+        test_a_report_inside_other_text_is_text, _FUNCTION, _ENDPOINT,
+    ),
+    "changes objects of the process": (
+        "a process of its own has none of ours", _OPEN, _ELSEWHERE,
+    ),
+}  # fmt: skip
+"""The ways of an audit, for command, Python and HTTP agents."""
+
+
+def test_every_way_is_tried_with_every_kind_of_agent_that_could_go_it():
+    assert len(WAYS) == 14
+    for tried in WAYS.values():
+        command, function, endpoint = tried
+        assert callable(function)
+        assert all(callable(one) or one for one in (command, endpoint)), "tried, or a reason"
