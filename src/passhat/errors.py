@@ -58,9 +58,12 @@ class ArgumentError(InputError, ValueError):
     def worded(self, argument: str) -> str:
         """The message with another name for the argument, such as the option of a command.
 
-        Where the value itself is the subject, `sentence` says it better.
+        Where the value itself is the subject, `sentence` says it better. Of what must be given and
+        was not, there is nothing to quote.
         """
-        return self.sentence or f"{argument} {self.rule}, got {short_value(self.value)}"
+        missing = self.value is None and self.rule.startswith("must be given")
+        came = "" if missing else f", got {short_value(self.value)}"
+        return self.sentence or f"{argument} {self.rule}{came}"
 
 
 class ReadError(InputError):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from passhat.arguments import STORE
 from passhat.errors import ArgumentError, InputError, MissingExtra, PasshatError
-from passhat.messages import one_of_rule, plural, short_commit
+from passhat.messages import no_task, plural, short_commit
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -139,7 +139,8 @@ class PasshatTools:
         number = trial - 1 + first_number(trials.trial.tolist())
         chosen = choose_systems(trials, system or None)
         if task not in chosen.tasks:
-            raise ArgumentError("task", one_of_rule(task, chosen.tasks), task)
+            sentence = no_task(task, chosen.tasks)
+            raise ArgumentError("task", "must be a task of the results", task, sentence=sentence)
         texts = [transcripts.get((agent, task, number)) for agent in chosen.systems]
         if not any(texts):
             raise InputError(f"trial {trial} of task {task} has no transcript")

@@ -271,6 +271,16 @@ def one_of_rule(word: str, known: Sequence[str], most: int = 12) -> str:
     return f"must be one of {listed(known, most) or 'none'}{typo_hint(word, known)}"
 
 
+def no_task(name: str, tasks: Sequence[str]) -> str:
+    """That results have no such task, which they have, and which one was probably meant.
+
+    >>> no_task("mail to An", ["mail to Ann", "time"])
+    "no task is called 'mail to An': there are mail to Ann, time (did you mean mail to Ann?)"
+    """
+    there = f"there {'is' if len(tasks) == 1 else 'are'} {listed(tasks, 5) or 'none'}"
+    return f"no task is called {name!r}: {there}{typo_hint(name, tasks)}"
+
+
 def typo_hint(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     """The known word that was probably meant, as the end of a message; empty if none is close.
 

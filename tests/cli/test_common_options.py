@@ -61,7 +61,7 @@ def test_every_command_has_the_common_options_or_a_reason(name, option):
         (["report", "one.csv", "--matrix", "--as", "tap"], "--as tap: must be one of text json"),
         (
             ["report", "notes.csv"],
-            "which columns? It has hello, world. Say --columns task=hello and --columns pass=world",
+            "which columns? It has hello, world. Say --columns task=hello,pass=world",
         ),
         (
             ["init", "--mcp", "nosuchprog"],

@@ -303,7 +303,7 @@ def test_plan_tells_what_a_gate_costs(tmp_path, monkeypatch):
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
     text = " ".join(result.stdout.split())
-    assert "80.0% 67 " in text
+    assert "80% 67 " in text
     assert "a fixed design takes 135" in text
     answer = json.loads(CliRunner().invoke(main, [*arguments, "--json"]).stdout)
     assert answer["plans"][0]["exact"] is True

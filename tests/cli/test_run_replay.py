@@ -161,7 +161,7 @@ def test_list_show_verify_and_prune(recorded, suite, call, here: Path):
     assert call("cassette", "verify").exit_code == 0
     suite(SUITE.replace("runs: 10", "runs: 4"))
     assert "would drop" in call("cassette", "prune", "--dry-run").stdout
-    assert call("cassette", "prune").stdout == "dropped cassettes/scripted.jsonl: 6 runs\n"
+    assert call("cassette", "prune").stdout == "dropped cassettes/scripted.jsonl: 6 trials\n"
     assert call("cassette", "list").stdout == "cassettes/scripted.jsonl  scripted: coin x4\n"
     path = here / "cassettes" / "scripted.jsonl"
     path.write_text(path.read_text().replace("heads", "tails"))

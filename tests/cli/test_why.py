@@ -115,7 +115,7 @@ def test_why_writes_a_page_markdown_and_json(call, here, log):
         (["said.jsonl", "refund", "x"], "a trial is a whole number, got 'x'"),
         (["said.jsonl", "refund", "1", "2", "3"], "give at most two trials"),
         (["said.jsonl", "refund", "77"], "the first TRIAL must be the number of a trial"),
-        (["said.jsonl", "nobody"], "TASK must be one of"),
+        (["said.jsonl", "nobody"], "no task is called 'nobody': there "),
     ],
 )
 def test_diff_refuses_what_it_cannot_show(call, log, words, message):

@@ -213,7 +213,7 @@ def test_a_run_beside_itself_has_no_parting(omission):
 @pytest.mark.parametrize(
     ("words", "kind", "message"),
     [
-        (("nobody",), ArgumentError, "task must be one of task 0, "),
+        (("nobody",), ArgumentError, "no task is called 'nobody': there are task 0, "),
         (("task 0", 99), ArgumentError, "left must be the number of a trial: 0, 1"),
         (("task 0", 0, 99), ArgumentError, "right must be the number of a trial"),
     ],

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 ENDINGS = (".jsonl", ".jsonl.zst")
 LONGEST_TEXT = 2_000
+WIDTH = 80
+"""Columns of a line that lists a cassette."""
 
 Paths = tuple[Path, ...]
 
@@ -82,7 +84,15 @@ def _list(files: Paths, *, as_json: bool) -> None:
         click.echo(json.dumps([_plain(on_disk) for on_disk in cassettes], indent=2))
         return
     for on_disk in cassettes:
-        _say(f"{on_disk.path}  {_summary(on_disk)}")
+        path, summary = f"{on_disk.path}", _summary(on_disk)
+        if len(f"{path}  {summary}") > WIDTH and (read := on_disk.cassette) is not None:
+            counts = sorted({read.runs(task) for task in read.setups})
+            each = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+            summary = f"{read.system}: {plural(len(read.setups), 'task')} x {each} trials"
+        for line in (
+            [f"{path}  {summary}"] if len(path + summary) < WIDTH - 1 else [path, f"  {summary}"]
+        ):
+            _say(line)
 
 
 @cassette.command(cls=SectionedCommand)
@@ -133,9 +143,13 @@ def prune(dry_run: bool) -> None:
     suite = _suite()
     if suite is None:
         raise CassetteError("there is no suite here that says what to keep")
+    dropped = False
     for path in _paths(()):
         for text in _pruned(path, suite, dry_run=dry_run):
             _say(f"{'would drop' if dry_run else 'dropped'} {text}")
+            dropped = True
+    if not dropped:
+        click.echo("nothing to drop: the suite uses every recorded trial", err=True)
 
 
 def _pruned(path: Path, suite: Suite, *, dry_run: bool) -> Iterator[str]:
@@ -153,7 +167,7 @@ def _pruned(path: Path, suite: Suite, *, dry_run: bool) -> Iterator[str]:
     if not extra and not gone:
         return
     tasks = f", the tasks {', '.join(gone)}" if gone else ""
-    yield f"{path}: {plural(len(extra), 'run')}{tasks}"
+    yield f"{path}: {plural(len(extra), 'trial')}{tasks}"
     if not dry_run:
         for key in extra:
             del read.trials[key]
@@ -267,7 +281,10 @@ def _show_trial(read: Cassette, task: str, number: int) -> None:
     for _, line in sorted(recorded.exchanges.items()):
         for speaker, text in _spoken(line):
             _say(f"  {speaker:<9}  {text[:LONGEST_TEXT]}")
-    facts = ", ".join(f"{key} {value}" for key, value in sorted(recorded.ending.items()))
+    facts = ", ".join(
+        f"{key} {value:.3g}" if isinstance(value, float) else f"{key} {value}"
+        for key, value in sorted(recorded.ending.items())
+    )
     _say(f"  end        {facts}")
 
 

@@ -50,6 +50,7 @@ _OTHERWISE = {"gate": "require", "system": "only"}
 """Arguments that the command line calls by another name."""
 
 _ARGUMENT = re.compile(r"`(\w+)(?:=([^`]*))?`")
+_TWO_COLUMNS = re.compile(r"(--columns [\w-]+=[\w-]+) and --columns ([\w-]+=[\w-]+)")
 
 
 def shell_message(error: PasshatError, command: click.Command | None) -> str:
@@ -102,7 +103,7 @@ def with_options(text: str, options: Mapping[str, str]) -> str:
 
     for call, command in (_CASSETTE_OPTIONS | _COMMANDS).items():
         text = text.replace(call, command)
-    return _ARGUMENT.sub(written, text)
+    return _TWO_COLUMNS.sub(r"\1,\2", _ARGUMENT.sub(written, text))
 
 
 def _shell_value(value: str) -> str:

@@ -427,8 +427,11 @@ def verify(path: Path | str) -> None:
 @_of_store
 def vacuum(path: Path) -> None:
     """Free the disk space of deleted runs."""
+    before = path.stat().st_size if path.is_file() else 0
     with _open(path) as store:
         store.vacuum()
+    freed = max(0, before - path.stat().st_size) if before else 0
+    click.echo(f"freed {plural(freed, 'byte')}", err=True)
 
 
 @history.command(

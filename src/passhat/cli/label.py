@@ -22,6 +22,7 @@ from passhat.cli.options import (
 )
 from passhat.cli.output import Output
 from passhat.cli.reading import ReadingOptions, reading_options
+from passhat.errors import InputError
 from passhat.records.trial import Outcome
 
 if TYPE_CHECKING:
@@ -84,6 +85,11 @@ def label(
     from passhat.journeys.results import open_store
     from passhat.messages import plural
 
+    if Path(run).is_file():
+        raise InputError(
+            f"{run} is a file, and labels are kept with stored runs: `passhat history add {run}`, "
+            "then `passhat label latest`"
+        )
     who = by or this_person()
     open_store(store).close()  # a store that is not there is an error, not a new store
     with History.open(store) as history:

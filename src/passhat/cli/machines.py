@@ -291,6 +291,10 @@ def worker(
     from passhat.journeys.workers import work
     from passhat.reporters.formatting import safe_text
 
+    if store is None:
+        raise click.UsageError(
+            "name the store that machines share: --store postgresql://HOST/NAME, or PASSHAT_STORE"
+        )
     if not is_postgres(store):
         raise ArgumentError("--store", "must be a postgresql:// address", str(store))
     own_if_typed()

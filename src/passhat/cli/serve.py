@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import sys
 import tempfile
+import textwrap
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -335,7 +337,16 @@ def watch(
     if len(reading.paths) != 1:
         raise click.UsageError("give one SOURCE: a file, a folder or a store")
 
-    def write_metrics(watched: watching.Watch) -> None:
+    # A job that looks again and again is read only when there is something to tell.
+    begun = Path(state or watching.state_path(reading.paths[0])).exists()
+    silent = not (once and begun) or sys.stderr.isatty()
+
+    def on_status(watched: watching.Watch) -> None:
+        nonlocal silent
+        if silent:
+            silent = False
+            for line in watching.watch_summary(watched) or ["no trials yet"]:
+                click.echo(safe_text(line), err=True)
         if metrics is None:
             return
         new = metrics.with_name(f".{metrics.name}.new")
@@ -356,14 +367,22 @@ def watch(
         state=state,
         seconds=every,
         once=once,
-        on_status=write_metrics,
+        on_status=on_status,
     ):
+        silent = False
         told = {key: value for key, value in asdict(event).items() if value not in (None, "", ())}
         if as_json:
             click.echo(json.dumps(told))
         else:
             mark = {"alarm": "ALARM  ", "recovered": "OK     "}.get(event.kind, "       ")
-            click.echo(f"{mark}{safe_text(event.sentence)}")
+            sentence = safe_text(event.sentence)
+            # A log has one line an event; on a terminal it is as wide as that.
+            width = shutil.get_terminal_size((len(mark) + len(sentence), 0)).columns
+            click.echo(
+                textwrap.fill(
+                    sentence, width, initial_indent=mark, subsequent_indent=" " * len(mark)
+                )
+            )
         if event.kind in ("alarm", "recovered"):
             alarmed = alarmed or event.kind == "alarm"
             if webhook is not None and (problem := post_webhook(webhook, told)) is not None:

@@ -31,7 +31,7 @@ from passhat.journeys.results import (
     trials_or_results,
 )
 from passhat.journeys.stored_runs import counted_run, days_between, runs_of_trend, tallies_of
-from passhat.messages import listed, one_of_rule
+from passhat.messages import listed, no_task
 from passhat.records.trial import first_number
 
 if TYPE_CHECKING:
@@ -616,9 +616,6 @@ which shows any cause that matters, and takes ten seconds."""
 MOST_RUNS = 12
 """Numbers of runs that a message lists."""
 
-MOST_TASKS = 5
-"""Tasks that a message names."""
-
 
 def why(
     results: ResultsLike,
@@ -639,7 +636,8 @@ def why(
     chosen = choose_systems(trials, only)
     if task is not None:
         if task not in chosen.tasks:
-            raise ArgumentError("task", one_of_rule(task, chosen.tasks, MOST_TASKS), task)
+            sentence = no_task(task, chosen.tasks)
+            raise ArgumentError("task", "must be a task of the results", task, sentence=sentence)
         chosen = chosen.where(task=task)
     return explain(chosen, transcripts, alpha=alpha, confidence=confidence, seed=seed)
 

@@ -991,6 +991,7 @@ def _ending(stored: dict[str, Any]) -> str:
     if stored.get("exit_code"):
         from passhat.runner.processes import exit_sentence
 
-        return exit_sentence(stored["exit_code"], stored.get("stderr", ""))
+        said = stored.get("stderr", ""), stored.get("answer", "")
+        return exit_sentence(stored["exit_code"], *said)
     reason = stored.get("stop_reason")
     return f"stopped by its {reason}" if reason in ("timeout", "budget") else "did not pass"

@@ -285,7 +285,7 @@ class Watch:
             kind="watching",
             sentence=(
                 f"watching {spoken}: {100 * agent.whole.usual:.1f}% pass in "
-                f"{plural(agent.trials, 'trial')} ({by}), with {_families_told(agent)}; at most "
+                f"{plural(agent.trials, 'trial')} ({by}){_families_told(agent)}; at most "
                 f"{self.false_alarms:g} false alarms in 1,000 trials"
             ),
             system=system,
@@ -339,9 +339,8 @@ def _days(agent: AgentWatch) -> float:
 
 
 def _families_told(agent: AgentWatch) -> str:
-    if not agent.families:
-        return "no families of tasks"
-    return plural(len(agent.families), "family of tasks", "families of tasks")
+    told = plural(len(agent.families), "family of tasks", "families of tasks")
+    return f", with {told}" if agent.families else ""
 
 
 def _task_count(seen: Sequence[Observed]) -> str:
@@ -807,6 +806,23 @@ GAUGES = {
     "passhat_watch_alarm": "1 while an agent, or a family of its tasks, is worse than usual.",
 }
 """What a watch tells a monitoring system, by name."""
+
+
+def watch_summary(watched: Watch) -> list[str]:
+    """How things stand, an agent a sentence: what it passes usually, or how much more it takes."""
+    told = []
+    for system, agent in watched.agents.items():
+        name, seen = short(system), plural(agent.trials, "trial")
+        if agent.learning:
+            wanted = f"{watched.reference_trials:,} trials"
+            if agent.first is not None and watched.reference_days:
+                wanted += f" over {watched.reference_days:g} days"
+            told.append(f"{name}: {seen} seen; what is usual takes {wanted}")
+        else:
+            worse = any(stream.alarmed for _, stream in _streams(agent))
+            now = "still worse than usual" if worse else "no change shown"
+            told.append(f"{name}: {now} in {seen}; usually {100 * agent.whole.usual:.0f}% pass")
+    return told
 
 
 def watch_samples(watched: Watch) -> list[tuple[str, Mapping[str, str], float]]:

@@ -219,6 +219,8 @@ def how_chosen(source: Source) -> str:
     """
     facts = dict(source.read_as)
     left_out = facts.get(LEFT_OUT, "")
+    if any(UNUSED_COLUMNS in note for note in source.notes):
+        left_out = ""  # the note names them, and says what they may be
     chosen = [
         f"{_SHOWN.get(name, name)} = {value}"
         for name, value in facts.items()
@@ -235,7 +237,10 @@ def _own_columns(name: str) -> tuple[str, ...]:
     return (f'column "{name}"', f'column "{_OTHER_NAMES.get(name, name)}"')
 
 
-_SHOWN = {"run": "trial", "system": "agent"}
+UNUSED_COLUMNS = "columns not used: "
+"""How the note on columns begins that may distinguish what is pooled."""
+
+_SHOWN = {"run": "trial", "system": "agent", "human_labels": "label"}
 _OTHER_NAMES = {**_SHOWN, "outcome": "passed"}
 
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from passhat.arguments import several
 from passhat.dataclass import Displayed, FrameLibrary, dataclass
 from passhat.errors import ArgumentError
-from passhat.messages import few, one_of_rule, plural, typo_hint
+from passhat.messages import few, no_task, one_of_rule, plural, typo_hint
 from passhat.records import data_frames
 from passhat.records.data_frames import columns_of_records, is_frame, refuse_frame
 from passhat.records.labels import Label, checked_human_labels, read_labels
@@ -470,7 +470,9 @@ def _having(argument: str, column: Categorical | None, name: str) -> NDArray[np.
     """Which rows have a name; one that no row has is an error, not an empty answer."""
     known = () if column is None else column.names
     if column is None or name not in known:
-        raise ArgumentError(argument, one_of_rule(str(name), known, 5), name)
+        sentence = no_task(str(name), known) if argument == "task" else None
+        rule = one_of_rule(str(name), known, 5)
+        raise ArgumentError(argument, rule, name, sentence=sentence)
     return np.asarray(column.codes == column.code(name))
 
 

@@ -695,7 +695,7 @@ def _after_crash(grade: Grade, pairing: Pairing, seen: Observation) -> Grade:
         return grade  # what it left there decides
     if system.outcome == "expect" or any(_speaks_of_exit(one.target) for one in task.expect):
         return grade
-    check = _failed_check("exit_code", exit_sentence(code, seen.stderr))
+    check = _failed_check("exit_code", exit_sentence(code, seen.stderr, seen.answer))
     return Grade(score=0.0, passed=False, details=(check, *grade.details))
 
 

@@ -300,13 +300,13 @@ async def _gone(pid: int, patience: float) -> None:
         await asyncio.sleep(POLL)
 
 
-def exit_sentence(code: int, stderr: str) -> str:
-    r"""How a program ended, with its last line on stderr.
+def exit_sentence(code: int, stderr: str, stdout: str = "") -> str:
+    r"""How a program ended, with the last line that it wrote: on stderr, or else on stdout.
 
-    >>> exit_sentence(7, "loading\nkaboom\n")
-    'exit code 7: kaboom'
+    >>> exit_sentence(7, "loading\nkaboom\n"), exit_sentence(1, "", "no order 1001\n")
+    ('exit code 7: kaboom', 'exit code 1: no order 1001')
     """
-    last = stderr.strip().rpartition("\n")[2].strip()
+    last = (stderr.strip() or stdout.strip()).rpartition("\n")[2].strip()
     if len(last) > LONGEST_QUOTE:
         last = f"{last[:LONGEST_QUOTE]}…"
     return f"exit code {code}" + (f": {last}" if last else "")

@@ -19,7 +19,7 @@ from passhat.analysis.explaining.runs import (
 )
 from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError, InputError
-from passhat.messages import listed, one_of_rule, short
+from passhat.messages import listed, no_task, short
 from passhat.records import Trials
 from passhat.records.transcript import Transcripts
 from passhat.records.trial import first_number, run_number
@@ -145,7 +145,8 @@ def _runs_of(
     trials: Trials, transcripts: Transcripts, task: str, system: str | None
 ) -> tuple[ExplainedRun, ...]:
     if task not in trials.tasks:
-        raise ArgumentError("task", one_of_rule(task, trials.tasks, 5), task)
+        sentence = no_task(task, trials.tasks)
+        raise ArgumentError("task", "must be a task of the results", task, sentence=sentence)
     here = trials.where(task=task)
     systems = tuple(dict.fromkeys(name or "" for name in here.system.texts()))
     if system is None and len(systems) > 1:

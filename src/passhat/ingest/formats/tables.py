@@ -86,7 +86,7 @@ from passhat.records.columns import (
 )
 from passhat.records.data_frames import pooled_notes, score_passes_note, typed_cells
 from passhat.records.transcript import Transcript
-from passhat.records.trial import STOPPED_BY_GATES
+from passhat.records.trial import STOPPED_BY_GATES, UNUSED_COLUMNS
 
 READING = Reading(
     format="table",
@@ -530,7 +530,7 @@ def notes_on(
             options["human_labels"] = f"a person's verdicts with `human_labels={labels!r}`"
         open_ones = [option for meaning, option in options.items() if meaning not in found]
         hint = f" (name {', '.join(open_ones)})" if open_ones else ""
-        notes.append(f"columns not used: {few(unused)}{hint}")
+        notes.append(f"{UNUSED_COLUMNS}{few(unused)}{hint}")
     if not mapping.pass_if and "passed" not in found:
         notes.append(score_passes_note(found["score"]))
     return tuple(notes)

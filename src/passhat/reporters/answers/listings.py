@@ -501,6 +501,39 @@ class SearchAnswer(Answer[TranscriptMatches]):
         ]
         return [Headline(_headline(found)), *lines]
 
+    def screen(self, options: DisplayOptions) -> list[Block]:
+        """A row a trial, with the words around the text; how to read the first of them."""
+        matches = self.result.matches
+        if not matches:
+            return self.blocks(options)
+        shown = matches if len(matches) <= MOST_ROWS else matches[: MOST_ROWS - 1]
+        several = len({match.system for match in matches}) > 1
+        rows = tuple(
+            (
+                match.run,
+                *([match.system] if several else []),
+                match.task,
+                f"{match.trial}" if match.number is None else f"#{match.number}",
+                _outcome(match) or "",
+                f"{match.excerpt.where}: {match.excerpt.text}",
+            )
+            for match in shown
+        )
+        header = ("run", *(["agent"] if several else []), "task", "trial", "", "said")
+        last = len(header) - 1
+        table = Table(
+            header=header,
+            rows=tuple(tuple(map(safe_text, row)) for row in rows),
+            left=tuple(range(len(header))),
+            cut=(*((i, 12) for i in range(1, last - 2)), (last, 20)),
+        )
+        more = len(matches) - len(shown)
+        return [
+            Headline(_headline(self.result)),
+            table,
+            *([Remark(f"{more:,} more: -v")] if more else []),
+        ]
+
     def rows(self) -> Records:
         return [_MATCH(match) for match in self.result.matches]
 

@@ -644,7 +644,8 @@ def _pass_list(plan: GatePlan) -> list[Block]:
 def _truth(plan: GatePlan, truth: float) -> str:
     if isinstance(plan.gate.demand, NoWorseRequirement):
         return f"{signed_points(truth, digits=1)} points"
-    return percent(truth, digits=1)
+    whole = all(round(100 * row.truth, 6).is_integer() for row in plan.rows)
+    return percent(truth, digits=0 if whole else 1)
 
 
 def _errors(plan: GatePlan) -> str:

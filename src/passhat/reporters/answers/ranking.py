@@ -353,6 +353,15 @@ class ProfileAnswer(Answer[Profile]):
             )
         return blocks + [Paragraph("Note", f"{note}.") for note in profile.notes]
 
+    def screen(self, options: DisplayOptions) -> list[Block]:
+        """The same, with how to read it in a line; what is missing, and notes, where they fit."""
+        answer, table, _, *rest = self.blocks(options)
+        how = "The field: the median of the others and their middle half. Above: the share of them."
+        return [
+            *(answer, table, Remark(how)),
+            *(Remark(one.text, note=True) for one in rest if isinstance(one, Paragraph)),
+        ]
+
     def rows(self) -> Records:
         quartiles = ("field_first_quartile", "field_median", "field_third_quartile")
         return [

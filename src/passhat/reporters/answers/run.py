@@ -67,7 +67,7 @@ from passhat.reporters.formatting import (
 )
 from passhat.reporters.headline import verdict_title
 from passhat.reporters.next_steps import advise
-from passhat.reporters.wording import common_design
+from passhat.reporters.wording import common_design, headline_k
 from passhat.stats.estimate import Estimate, Interval, Number
 
 if TYPE_CHECKING:
@@ -124,7 +124,8 @@ class FinishedRunAnswer(Answer[RunAnswer]):
             at = next((i for i, one in enumerate(blocks) if isinstance(one, Hints)), len(blocks))
             above, below = blocks[:at], [*_beside(answer), *blocks[at:]]
             return [*above, *_floor_blocks(answer, options, _room(above, below, options)), *below]
-        numbers = [] if gated else _numbers(answer.report, options)
+        alone = _only_task(answer.report)
+        numbers = [] if gated or alone else _numbers(answer.report, options)
         below = [*_beside(answer), *_run_hints(answer)]
         earlier, _ = added_remarks(answer.report.provenance, options)
         above, room = [], 0
@@ -135,6 +136,8 @@ class FinishedRunAnswer(Answer[RunAnswer]):
                 break
         above += _floor_blocks(answer, options, room)
         room = _room(above, [*earlier, *below], options)
+        if alone:  # a table of one task would say its count again
+            return [*above, *_reasons(answer, room), *below]
         lowest = [] if answer.lifts else _lowest(answer, room)
         return [*above, *lowest, *below]
 
@@ -240,6 +243,8 @@ def _first_lines(answer: RunAnswer, most_gates: int) -> list[Block]:
     floors = f"{failed} of {plural(len(answer.floors), 'tool-selection floor')} failed."
     why = answer.why_not_passed or (floors if failed else None) or answer.incomplete
     sentence = (why or "the run was not completed.").removeprefix(f"{word}: ")
+    if word == "FAIL" and (short_numbers := _only_numbers(answer)):
+        sentence = sentence.replace("; without a gate every trial must pass.", short_numbers)
     return [Judged(word=word, sentence=sentence.removeprefix("not completed: ")), *gates]
 
 
@@ -289,6 +294,42 @@ def _floor_blocks(answer: RunAnswer, options: DisplayOptions, room: int) -> list
         if options.line_count(blocks) + bool(shown) <= room:
             break
     return blocks if answer.floors else []
+
+
+def _only_task(report: Report) -> bool:
+    """Whether one agent tried one task: a command that was repeated."""
+    return len(report.systems) == 1 and len(report.systems[0].tasks) == 1
+
+
+def _only_numbers(answer: RunAnswer) -> str:
+    """The numbers of one task, which fit the line of the verdict."""
+    (system, *_), report = answer.report.systems, answer.report
+    passed, k = system.metrics.get("pass^1"), headline_k(system)
+    if not _only_task(report) or passed is None or passed.value is None:
+        return ""
+    texts = [f"{percent(passed.value)} passed {span(passed.interval, digits=0)}"]
+    streak = system.pass_hat(k)
+    if k > 1 and streak.value is not None:
+        bounds = span(streak.interval, digits=0)
+        texts.append(f"{k} in a row: {percent(streak.value)} {bounds}")
+    return f" ({'; '.join(text.strip() for text in texts)})"
+
+
+def _reasons(answer: RunAnswer, room: int) -> list[Block]:
+    """Why trials of the only task failed, the commonest reason first, as `room` allows."""
+    failures = answer.failures
+    room -= 1 + bool(answer.unread)  # a blank line
+    shown = failures[: min(LOWEST_TASKS, room if len(failures) <= room else room - 1)]
+    if not shown:
+        return []
+    rows = tuple((f"{one.trials:,}x", one.reason) for one in shown)
+    more = len(failures) - len(shown)
+    unread = plural(answer.unread, "further failed trial")
+    return [
+        Table(header=("", ""), rows=rows, left=(1,), cut=((1, 20),)),
+        *([Remark(f"  {plural(more, 'more reason')}: -v")] if more else []),
+        *([Remark(f"  {unread}: why was not looked for")] if answer.unread else []),
+    ]
 
 
 def _numbers(report: Report, options: DisplayOptions) -> list[Block]:
@@ -350,7 +391,10 @@ def _run_hints(answer: RunAnswer) -> list[Block]:
     if open_ and answer.more_runs is None:
         return [Remark(step.text, apart=True) for step in _way_to_decide(answer)]
     if answer.results is None:
-        return []
+        allow = "Each trial: -v. To allow some failures: `require='pass^3 >= 0.5'`."
+        return (
+            [Remark(allow, apart=True)] if answer.outcome == "failed" and not answer.judged else []
+        )
     steps = []
     if open_:
         steps += _way_to_decide(answer)

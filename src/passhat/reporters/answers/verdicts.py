@@ -315,7 +315,7 @@ _URGENCY = ("FAIL", "UNDECIDED", "PASS")
 
 
 def finding(verdict: Verdict) -> str | None:
-    """The number and the bound that a verdict rests on: "39%, at most 45.5%".
+    """The number and the bound that a verdict rests on: "39.0%, at most 45.5%".
 
     None if the verdict says more than its bound, or rests on none.
     """
@@ -336,9 +336,11 @@ def finding(verdict: Verdict) -> str | None:
     if bounds is None or said != usual:
         return None
     numbers = (estimate.value, bounds.low, bounds.high)
-    value, low, high = (
-        shown(number, demand.threshold, share=demand.target.is_share) for number in numbers
-    )
+    share = demand.target.is_share
+    texts = [shown(number, demand.threshold, share=share) for number in numbers]
+    if share and any("." in text for text in texts):  # as many decimals as beside it
+        texts = [f"{one[:-1]}.0%" if one[:-1].isdigit() and one != "100%" else one for one in texts]
+    value, low, high = texts
     value = "" if only_limits(estimate) else f"{value}, "
     if verdict.word == "UNDECIDED":
         return f"{value}between {low} and {high}"
@@ -497,7 +499,9 @@ def _explanation(verdict: Verdict) -> list[Block]:
     """Everything needed to reach the same verdict by hand."""
     from passhat.analysis.gates.plots import evidence_figure
 
-    blocks: list[Block] = [Paragraph("Method", f"{verdict.method}. {_promise(verdict)}".strip())]
+    blocks: list[Block] = [
+        Paragraph("Method", f"{capitalised(verdict.method)}. {_promise(verdict)}".strip())
+    ]
     blocks += _boundaries(verdict)
     if verdict.seed is not None:
         blocks.append(Paragraph("Seed", f"{verdict.seed}: it alone decides which task is drawn."))
@@ -523,13 +527,8 @@ def _promise(verdict: Verdict) -> str:
         return "One-sided bounds for a fixed number of trials: here no error rate is promised."
     if verdict.evidence == "bound" and (verdict.alpha, verdict.beta) != (gate.alpha, gate.beta):
         return "One-sided bounds, stricter than those of the plan: this is not the first look."
-    if verdict.evidence == "bound":
-        return (
-            f"One-sided bounds: the end a PASS rests on is missed with chance {gate.alpha:g}, "
-            f"the other with chance {gate.beta:g}."
-        )
-    if verdict.boundaries and not verdict.steps:
-        return ""
+    if verdict.evidence == "bound" or (verdict.boundaries and not verdict.steps):
+        return ""  # the error rates stand beside the verdict
     return (
         "Evidence multiplies from 1; a verdict falls when its logarithm reaches "
         f"-ln {gate.alpha:g} (PASS) or -ln {gate.beta:g} (FAIL), or the design's own boundary."
@@ -559,18 +558,22 @@ def _steps_table(verdict: Verdict) -> Table:
 
 
 def _tasks_table(verdict: Verdict) -> Table:
+    demand = verdict.gate.demand
+    number = "mean score"
+    if isinstance(demand, ThresholdRequirement) and demand.target.attempts is not None:
+        number = metric_label(str(demand.target))
     rows: Sequence[tuple[str, ...]] = [
         (
             task.task,
             f"{task.runs:,}",
             f"{task.passed:,}",
             f"{task.errored:,}",
-            "-" if task.value is None else f"{task.value:.4f}",
+            percent(task.value, digits=1),
             task.note,
         )
         for task in verdict.tasks
     ]
-    header = ("task", "trials", "passed", "errored", "value", "")
+    header = ("task", "trials", "passed", "errored", number, "")
     return Table(header=header, rows=tuple(rows), left=(0, 5), cut=((5, 12),))
 
 
