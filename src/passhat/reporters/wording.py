@@ -35,6 +35,7 @@ from passhat.reporters.formatting import (
     metric_label,
     percent,
     percent_range,
+    points,
     short,
     span,
     value_of,
@@ -515,6 +516,26 @@ def noise_sentence(noise: NoiseSources, *, systems: int = 1) -> str:
         f"{known} comes from trials and {percent(noise.from_tasks)} from {noise.unit}: twice the "
         f"trials would make it about {_shorter(noise.twice_the_runs)} shorter, twice the "
         f"{noise.unit} {_shorter(noise.twice_the_tasks)}. {_advice(noise, systems)}"
+    )
+
+
+# An interval is worth more trials if they make it this much of its width, or less.
+_MUCH_NARROWER = 0.9
+
+
+def short_of_2k(system: SystemReport) -> str | None:
+    """What 2k trials of each task would make of the headline's interval, if that is much less."""
+    k = headline_k(system)
+    number = system.pass_hat(k).this_suite if k in system.width_at_2k else None
+    if not isinstance(number, Estimate) or number.interval is None:
+        return None
+    then = system.width_at_2k[k]
+    if then > _MUCH_NARROWER * number.interval.width:
+        return None
+    return (
+        f"With {2 * k} trials of every task the interval of pass^{k} for these tasks would be "
+        f"about {points(then)} points wide (now {points(number.interval.width)}): with fewer than "
+        f"2k trials a task shows its pass^k, but not how much that varies."
     )
 
 

@@ -101,6 +101,8 @@ from passhat.stats.variance import (
 
 # From so many systems on, intervals that are computed together save more than that takes.
 _MANY_SYSTEMS = 8
+# Suites drawn to say how wide an interval would be: their median is within 3 % of that of many.
+_SUITES_AT_2K = 40
 
 
 def measure(
@@ -220,6 +222,7 @@ def _measure_system(subject: SystemTrials, options: ReportOptions, *, parts: boo
         hal=partial(_hal, subject.every, options) if parts else {},
         levels=_parts(subject, options, "level") if parts else {},
         tags=_parts(subject, options, "tag") if parts else {},
+        width_at_2k={} if groupings else _widths_at_2k(evidence, ks, level),
         notes=(
             (*_group_notes(subject, metrics["mean_score"], level), *user_notes(trials, options))
             if parts
@@ -293,6 +296,21 @@ def _noise(
     if evidence.crossed and isinstance(noise, NoiseSources):
         return replace(noise, unit="tasks")
     return noise
+
+
+def _widths_at_2k(evidence: Evidence, ks: Sequence[int], confidence: float) -> Mapping[int, float]:
+    """By simulation, on first use: tasks at rates that their runs leave possible, run 2k times."""
+
+    def width(k: int) -> float:
+        from passhat.stats.assurance import possible_suites
+
+        group = grouping(None, evidence.weight, len(evidence.tasks))
+        drawn = possible_suites(evidence.runs, evidence.passes, group, suites=_SUITES_AT_2K)
+        reports = drawn.reports(2 * k, k=k, confidence=confidence, assurance=0.5)
+        return 2 * reports.this_suite
+
+    fewest = int(evidence.runs.min()) if evidence.tasks else 0
+    return LazyMapping({k: partial(width, k) for k in ks if k <= fewest < 2 * k})
 
 
 def _seeds(trials: Trials | None, options: ReportOptions) -> SeedSpread | Unavailable:

@@ -445,9 +445,10 @@ def _explanations(system: SystemReport) -> list[Block]:
     ]
 
 
-def _width(system: SystemReport) -> str | None:
+def _width(system: SystemReport) -> str:
     """What makes the intervals wide; nothing if it is not known (the JSON gives the reason)."""
-    return None if isinstance(system.noise, Unavailable) else noise_sentence(system.noise)
+    sources = None if isinstance(system.noise, Unavailable) else noise_sentence(system.noise)
+    return " ".join(filter(None, (wording.short_of_2k(system), sources)))
 
 
 def _task_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
