@@ -144,7 +144,7 @@ def test_of_tasks_that_ran_differently_often_only_the_counts_that_occur_are_comp
 
     monkeypatch.setattr(suite_bounds, "task_pmfs", counted)
     sums_of_tasks(cells, (3,), lattice_steps(cells.n, 3))
-    assert rows[0] == cells.n.size
+    assert sum(rows) <= cells.n.size
 
 
 @pytest.mark.parametrize("law", [(4, 2), (8, 1)])
