@@ -78,6 +78,25 @@ def test_every_further_run_of_a_small_design_moves_the_bounds_for_similar_tasks_
         assert (before <= passed + ROUNDING).all(), (n, c, others)
 
 
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(1, 5),
+    st.lists(st.tuples(st.integers(0, 12), st.floats(0, 1)), min_size=1, max_size=12),
+    st.sampled_from(["pass^k", "pass@k"]),
+)
+def test_trials_missing_to_2k_are_worth_at_least_failures_and_at_most_passes(k, tasks, metric):
+    """Where the trials of other tasks suffice; a suite of its own has another law."""
+    n = np.array([2 * k, *(k + more for more, _ in tasks)])
+    c = np.array([k, *(round(share * (k + more)) for more, share in tasks)])
+    missing = np.maximum(2 * k - n, 0)
+    found, failed, passed = (
+        ends(runs, passes, ks=(k,), confidence=0.95, metric=metric)[0]
+        for runs, passes in ((n, c), (n + missing, c), (n + missing, c + missing))
+    )
+    assert failed[0] <= found[0] + ROUNDING
+    assert found[1] <= passed[1] + ROUNDING
+
+
 designs = st.lists(
     st.integers(2, 24).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))),
     min_size=2,

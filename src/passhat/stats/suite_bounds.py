@@ -242,11 +242,19 @@ def _own_bounds(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds
 def _bounds_of_mixed_tasks(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
     """Bounds where some tasks have fewer than 2k runs: those share one distribution.
 
-    Tasks with more runs may join them, or be bounded by their own distributions at the same level:
-    the better of the two bounds is taken.
+    Tasks with more runs may join them, or be bounded by their own distributions at the same level;
+    or every task gets its own, as if the runs that are missing to 2k had failed (for the upper end:
+    passed), which is never better than what they would show. The best of the bounds is taken.
     """
     low, high = _bounds_of_short_tasks(cells, ks, tail)
     for place, k in enumerate(ks):
+        enough = np.maximum(cells.n, 2.0 * k)
+        failed, passed = (
+            _bounds_of_long_tasks(Cells(n=enough, c=passes, tasks=cells.tasks), (k,), tail)
+            for passes in (cells.c, cells.c + enough - cells.n)
+        )
+        low[..., place] = np.maximum(low[..., place], failed[0][..., 0])
+        high[..., place] = np.minimum(high[..., place], passed[1][..., 0])
         short = cells.n < 2 * k
         rest, these = cells.taken(~short), cells.taken(short)
         ends = _bounds_of_long_tasks(rest, (k,), tail), _bounds_of_short_tasks(these, (k,), tail)
