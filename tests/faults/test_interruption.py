@@ -123,6 +123,56 @@ def test_a_closed_terminal_stops_a_run_as_sigterm_does_unless_nohup_says_otherwi
         assert 5 <= kept.trials < 20
 
 
+SERVED = """\
+name: served
+defaults: {{runs: 4}}
+concurrency: 2
+servers: {{clock: {{command: ["{python}", "{server}"]}}}}
+systems:
+  - name: a
+    model: scripted
+    servers: [clock]
+    script: [{{calls: [{{tool: convert_time, args: {{time: "9:00"}}}}], answer: ok}}]
+tasks: [{{name: t, prompt: x, expect: [{{contains: ok}}]}}]
+"""
+
+# It ends neither by itself nor when it is asked to.
+STUBBORN = """\
+import os, runpy, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+with open({pids!r}, "a") as file:
+    file.write(f"{{os.getpid()}}\\n")
+runpy.run_path({clock!r})
+time.sleep(600)
+"""
+
+
+@pytest.mark.slow("ends ten runs at ten moments")
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGHUP])
+def test_no_server_outlives_a_run_at_whatever_moment_it_is_ended(tmp_path, sign):
+    pids, server = tmp_path / "pids", tmp_path / "server.py"
+    clock = SCRIPT.with_name("clock_server.py")
+    server.write_text(STUBBORN.format(pids=str(pids), clock=str(clock)))
+    suite = tmp_path / "passhat.yml"
+    suite.write_text(SERVED.format(python=sys.executable, server=server))
+    command = [sys.executable, "-m", "passhat", "run", "--no-store", "--as", "ndjson"]
+    whole = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert whole.returncode == 0, whole.stderr
+    lines = whole.stdout.count("\n")
+    codes = set()
+    for moment in sorted({1, 2, lines // 2, lines - 1, lines}):
+        run = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+        for _ in range(moment):
+            assert run.stdout.readline()
+        run.send_signal(sign)
+        run.stdout.read()
+        run.stdout.close()
+        codes.add(run.wait(timeout=120))
+    assert 128 + sign in codes
+    for pid in map(int, pids.read_text().split()):
+        _wait(lambda pid=pid: _dead(pid))
+
+
 def test_trials_that_do_not_end_are_abandoned_with_all_their_children(tmp_path):
     run = Started(tmp_path, "stuck")
     pids = tmp_path / "pids"

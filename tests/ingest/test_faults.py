@@ -13,7 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from passhat.errors import ReadError
-from passhat.ingest import ColumnMap, Limits, read_trials, read_with_transcripts
+from passhat.ingest import (
+    ColumnMap,
+    Limits,
+    document,
+    read_tallies,
+    read_trials,
+    read_with_transcripts,
+    tallies,
+)
 from passhat.ingest.document import Archive, Document
 from passhat.ingest.rows import table_of
 
@@ -376,3 +384,60 @@ def test_a_folder_whose_results_are_empty_names_the_files_looked_at(tmp_path):
     (tmp_path / "empty.csv").write_text("task,passed\n")
     with pytest.raises(ReadError, match=r"holds no trial; looked at .*empty\.csv"):
         read_trials(tmp_path)
+
+
+ROWS = [
+    {"task": "a", "passed": True, "cost": 1.5e3, "said": [None, -1.5, {"é": 'a "quote"\n'}]},
+    {"task": "a", "passed": False, "cost": 2, "said": []},
+    {"task": "b", "passed": True, "cost": 10, "said": [True]},
+]
+
+
+@pytest.mark.parametrize("way", ["small", "streamed", "big"])
+def test_a_last_line_that_ends_in_the_middle_is_left_out_with_a_note(tmp_path, monkeypatch, way):
+    if way == "streamed":
+        monkeypatch.setattr(document, "_SMALL", 0)
+        monkeypatch.setattr(document, "_STREAMED", 10)
+        monkeypatch.setattr(document, "PIECE", 4)
+        first = document._first_of_many
+        monkeypatch.setattr(document, "_first_of_many", lambda path: _whole_lines(first, path))
+    if way == "big":
+        monkeypatch.setattr(tallies, "BIG_BYTES", 1)
+    lines = [json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in ROWS]
+    data, path = b"".join(lines), tmp_path / "log.jsonl"
+    for cut in range(len(lines[0]) + 2, len(data) + 1, 1 if way == "small" else 7):
+        path.write_bytes(data[:cut])
+        whole = data[:cut].count(b"\n") + data[:cut].endswith(b"}")
+        read = read_tallies(path) if way == "big" else [read_trials(path).tally()]
+        assert sum(one.trials for one in read) == whole
+        notes = " ".join(note for source in read[0].sources for note in source.notes)
+        torn = not data[:cut].endswith((b"}", b"\n"))
+        assert ("its last line ends in the middle and is left out" in notes) == torn, data[:cut]
+
+
+def _whole_lines(first, path):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(document, "_STREAMED", 2**20)
+        patched.setattr(document, "PIECE", 2**20)
+        return first(path)
+
+
+@pytest.mark.parametrize(
+    "last", [b'{"task": "b", "pas\n', b'{"task": "b"} x', b'{"task": b}', b"Traceback (most recent"]
+)
+def test_a_last_line_that_is_wrong_and_not_cut_off_is_refused_as_any_other(tmp_path, last):
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(b'{"task": "a", "passed": true}\n' + last)
+    with pytest.raises(ReadError, match=r"log\.jsonl, line 2"):
+        read_trials(path)
+
+
+def test_a_folder_of_logs_is_read_while_one_of_them_is_being_written(tmp_path):
+    for n in range(6):
+        (tmp_path / f"{n}.jsonl").write_text(f'{{"task": "t{n}", "passed": true}}\n' * 2)
+    with (tmp_path / "3.jsonl").open("a") as log:
+        log.write('{"task": "t3", "pas')
+    trials = read_trials(tmp_path, mapping=ColumnMap(name="agent"))
+    assert len(trials) == 12
+    (note,) = [n for one in trials.sources for n in one.notes if "in the middle" in n]
+    assert note.startswith("3.jsonl: its last line"), note

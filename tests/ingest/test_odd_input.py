@@ -21,7 +21,7 @@ def lines(*rows):
         (b"<page><body/></page>", "is XML, but no report of JUnit, NUnit or .trx: its root"),
         (b"<!DOCTYPE html><html><body/></html>", "is a web page; give the JSON, CSV or XML"),
         (
-            lines({"task": "a", "passed": 1}) + b'{"task": "b", "pas',
+            lines({"task": "a", "passed": 1}) + b'{"task": "b", "pas\n',
             r"line 2: not valid JSON: it ends in the middle, .* Leave the line out",
         ),
         (b"<Report id='1'/>", "<test-results> or <TestRun>, not <Report>$"),

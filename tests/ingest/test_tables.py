@@ -367,7 +367,7 @@ def test_json_that_ends_in_the_middle_says_where_and_asks_why():
     )
     with pytest.raises(ReadError, match=message):
         read_trials(whole[:50])
-    lines = b'{"task": "a", "passed": true}\n{"task": "b", "pas'
+    lines = b'{"task": "a", "passed": true}\n{"task": "b", "pas\n'
     with pytest.raises(ReadError, match=r"input, line 2: not valid JSON: it ends in the middle"):
         read_trials(lines)
 

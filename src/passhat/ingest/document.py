@@ -79,12 +79,13 @@ class Document:
     `alone` says that it is the only file of a call: no other can repeat its rows. `encoding` names
     what its text was in where that is a guess, with an example. `wanted` are the rows whose
     transcripts are asked for, None for all. `shape` and `rows_in` are what readers found out about
-    it, for the next one that asks.
+    it, for the next one that asks. `torn` says that the last of its lines ended in the middle, as
+    in a log that is being written, and is left out.
     """
 
     __slots__ = (
         *("_data", "_file", "alone", "encoding", "first", "kind", "limits"),
-        *("name", "rows_in", "sha256", "shape", "size", "wanted"),
+        *("name", "rows_in", "sha256", "shape", "size", "torn", "wanted"),
     )
 
     def __init__(
@@ -94,7 +95,7 @@ class Document:
         self.shape: tuple[object, ...] | None = None
         self.rows_in: tuple[object, tuple[str, Mapping[str, msgspec.Raw]] | None] | None = None
         self.alone = False
-        self.encoding = ""
+        self.encoding, self.torn = "", False
         self.wanted: Container[int] | None = None
         self.kind: Kind
         self._data: bytes | None = None
@@ -102,6 +103,8 @@ class Document:
         self.first: Mapping[str, msgspec.Raw] = {}
         if not content and head.startswith(b"{"):
             self.kind, self.first = "lines", _first_of_many(path) or {}
+            torn = torn_bytes(Path(path or ""), self.size)
+            self.size, self.torn = self.size - torn, torn > 0
             return
         if head.startswith(_READ_IN_PIECES):
             self.kind = "zip" if head.startswith(ZIP_MAGIC) else "parquet"
@@ -115,6 +118,8 @@ class Document:
                 content = _markdown_as_csv(name, content)
             lines = bare.endswith(LINES_SUFFIXES)
             self.kind, self.first, content = _kind_and_first(name, content, lines)
+            if self.kind == "lines" and (torn := _torn_line(content)):
+                content, self.torn = content[:-torn], True
         self._data, self.size = content, len(content)
 
     @property
@@ -124,7 +129,8 @@ class Document:
         Of JSON Lines that are read line by line it is loaded now, so ask for `lines` instead.
         """
         if self._data is None:
-            self._data = read_file(Path(self._file or ""), self.limits)
+            content = read_file(Path(self._file or ""), self.limits)
+            self._data = content[: self.size] if self.torn else content
         return self._data
 
     @property
@@ -234,7 +240,8 @@ class Document:
                     try:
                         yield number, decoder.decode(line)
                     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-                        yield number, decode(f"{self.name}, line {number}", line, shape)
+                        bare = line.rstrip(b"\r\n")  # with its end, a line never ends too early
+                        yield number, decode(f"{self.name}, line {number}", bare, shape)
 
 
 def decode(name: str, data: bytes | msgspec.Raw, shape: type[Value]) -> Value:
@@ -348,6 +355,38 @@ def _first_of_many(path: Path | str | None) -> Mapping[str, msgspec.Raw] | None:
         line = stream.readline(_STREAMED)
         rest = stream.read(PIECE)
     return _object(line) if line.endswith(b"\n") and rest.lstrip().startswith(b"{") else None
+
+
+def torn_bytes(path: Path, size: int) -> int:
+    """`_torn_line` of a file that had this size: it may be growing."""
+    with path.open("rb") as stream:
+        length = PIECE
+        while True:
+            begin = stream.seek(max(0, size - length))
+            tail = stream.read(size - begin)
+            if b"\n" in tail or not begin:
+                return _torn_line(tail)
+            length *= 4
+
+
+def _torn_line(data: bytes) -> int:
+    r"""The bytes of the last line of JSON Lines where it ends in the middle, below others; else 0.
+
+    >>> _torn_line(b'{"a": 1}\n{"a": 2, "b'), _torn_line(b'{"a": 1}\n{"a": 2}')
+    (11, 0)
+    """
+    begin = data.rfind(b"\n") + 1
+    line = data[begin:]
+    if not begin or not line.lstrip().startswith(b"{"):
+        return 0
+    try:
+        _decode(line, object)
+    except RecursionError:
+        return 0
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        in_a_number = str(error).endswith(f"invalid number (byte {len(line)})")
+        return len(line) if in_a_number or "truncated" in str(error) else 0
+    return 0
 
 
 def _read_once(

@@ -689,6 +689,9 @@ def _read_held(
         if document.encoding:
             guess = f"is not UTF-8 and was read as {document.encoding}"
             table = replace(table, notes=(*table.notes, f"{guess}; if wrong, save it as UTF-8"))
+        if document.torn:
+            torn = "its last line ends in the middle and is left out: it is being written, or was "
+            table = replace(table, notes=(*table.notes, f"{torn}cut off"))
         yield document, reader, table
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from passhat.dataclass import dataclass
 from passhat.errors import ReadError
 from passhat.ingest.assemble import judged_only, one_name, scores_left_out
-from passhat.ingest.document import Document, Limits
+from passhat.ingest.document import Document, Limits, torn_bytes
 from passhat.ingest.formats import tables
 from passhat.ingest.query_engines import (
     VIEW,
@@ -161,7 +161,8 @@ def _find_big(source: Input | Sequence[Input], mapping: ColumnMap) -> _BigTable 
     if shape == "parquet":
         # Without an engine it is read row by row.
         return table if has_engine() and table.engine.rows >= BIG_ROWS else None
-    if path.stat().st_size < BIG_BYTES:
+    size = path.stat().st_size
+    if size < BIG_BYTES or (shape == "lines" and torn_bytes(path, size)):
         return None
     try:  # by the first lines: a table, and not some tool's own log
         return table if recognise(_head(path), mapping).name == "table" else None
