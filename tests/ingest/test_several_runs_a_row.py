@@ -93,10 +93,12 @@ def test_a_rate_that_is_not_surely_a_number_of_passes_is_refused(rows, said):
         "task,score\na,0.2\nb,0\n",
         "task,pass_rate\na,0.5\nb,1\n",
         "model,pass@1,pass@4\ngpt,0.71,0.9\nclaude,0.8,0.93\n",
+        "model,benchmark,accuracy\ngpt,airline,0.42\nclaude,airline,0.5\n",
+        "agent,dataset,f1\ngpt,web,0.42\ngpt,shop,\nclaude,web,0\n",
     ],
 )
 def test_means_are_never_read_as_trials_that_failed(content):
-    with pytest.raises(ReadError, match=r"(give|with) a row for each trial"):
+    with pytest.raises(ReadError, match=r"(give|with) a row for each\s+trial"):
         read_trials(content.encode())
 
 

@@ -74,8 +74,11 @@ from passhat.records.columns import (
     USUAL,
     VERDICTS,
     ColumnMap,
+    are_rates,
+    as_number,
     find_columns,
     infer_columns,
+    is_missing,
     likely_columns,
     may_aggregate,
     parse_pass_if,
@@ -958,6 +961,14 @@ def _unknown_file(document: Document) -> ReadError:
             f"knows {len(READERS)}), or a table with a row for each run"
         )
     elif len(names) > 1:
+        if sheet is not None and "passed" not in likely and (share := _shares(sheet)):
+            task = repr(likely.get("task", "COLUMN"))
+            return UnknownFile(
+                f'{document.name}: which columns? It has {few(names)}. No "{short(share)}" is 1: '
+                "are they means of several trials? Then give the table or log with a row for each "
+                f"trial. If each row is one trial, say `task={task}` and what passes, such as "
+                f"`pass_if='{share}>=0.8'`"
+            )
         ways = {what: repr(likely[what]) if what in likely else "COLUMN" for what in _MUST_SAY}
         example = " and ".join(f"`{what}={column}`" for what, column in ways.items())
         return UnknownFile(
@@ -971,6 +982,15 @@ def _unknown_file(document: Document) -> ReadError:
             f"`system`, or the tool with `format` (passhat knows {len(READERS)})"
         )
     return UnknownFile(f"{document.name}: not a file that passhat can read. {way_out}")
+
+
+def _shares(sheet: Table) -> str | None:
+    """The first column of shares that are all below 1."""
+    for name in sheet.columns:
+        cells = [cell for cell in sheet.cells(name) if not is_missing(cell)]
+        if are_rates(cells) and all(0 <= as_number(cell) < 1 for cell in cells):
+            return name
+    return None
 
 
 def _counts_of_agents(document: Document) -> list[str]:
