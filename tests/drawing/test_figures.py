@@ -61,7 +61,7 @@ def intervals(text, value):
 
 def grid(text, value):
     row = CellRow(name=text, cells="PFE ")
-    return cell_grid([row], title=text, finding=text, groups=[(0, text)])
+    return cell_grid([row], title=text, finding=text)
 
 
 def parts(text, value):

@@ -20,7 +20,7 @@ from passhat.history.store import TRIAL_COLUMNS, trial_row
 from passhat.ingest import read_tallies, read_trials, write_trials
 from passhat.records import Outcome, Trial, Trials
 from passhat.records.columns import ColumnMap
-from passhat.records.trial import POOLED, POOLED_ROUNDS
+from passhat.records.trial import POOLED, POOLED_ROUNDS, SAMPLED
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 
@@ -223,6 +223,80 @@ def test_a_condition_that_nobody_named_is_named_and_no_round_is_called_out_of_li
         assert not any("not used: user" in note for note in read.sources[0].notes)
     assert kinds <= {"pooled conditions"}
     assert bool(kinds) == (order != "at random")
+
+
+def sampled_table(name, order, *, runs, numbered, seed, tasks=12, levels=6):
+    """Rows of a table at levels of a sample, of which some are much harder."""
+    rng = np.random.default_rng(seed)
+    rates = rng.permutation([0.95, 0.95, 0.9, 0.9, 0.3, 0.2])
+    own = [(level, run) for level in range(levels) for run in range(runs)]
+    if order == "in turn":
+        own.sort(key=lambda one: one[::-1])
+    rows = []
+    for task in range(tasks):
+        for place, (level, run) in enumerate(own):
+            number = {"anew": {"trial": run}, "on": {"trial": place}, "no": {}}[numbered]
+            passed = int(rng.random() < rates[level])
+            rows.append({"task": f"t{task}", name: level + 41, **number, "passed": passed})
+    return rows
+
+
+@pytest.mark.parametrize("name", ["seed", "day"])
+@pytest.mark.parametrize("order", ["one by one", "in turn"])
+@pytest.mark.parametrize(("runs", "numbered"), [(1, "no"), (4, "no"), (4, "on"), (4, "anew")])
+def test_no_round_is_out_of_line_where_levels_of_a_sample_differ(
+    name, order, runs, numbered, tmp_path
+):
+    rows = sampled_table(name, order, runs=runs, numbered=numbered, seed=runs)
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    named = read_trials(tmp_path / "t.jsonl", mapping=ColumnMap(factor=name))
+    tables = [named, Trials.from_frame(pandas.DataFrame(rows), factor=name)]
+    if name == "seed":  # the column of seeds is one, whether it is called a factor or not
+        tables += [read_trials(tmp_path / "t.jsonl"), Trials.from_frame(pandas.DataFrame(rows))]
+    reports = [measure(trials).system() for trials in tables]
+    for trials, system in zip(tables, reports, strict=True):
+        assert (len(trials.tasks), len(trials)) == (12, 72 * runs)
+        assert system.disturbances == ()
+        assert [(one.name, one.matters) for one in system.factors] == [(name, True)]
+        intervals = [
+            {key: metric.this_suite.interval for key, metric in one.metrics.items()}
+            for one in (system, reports[0])
+        ]
+        assert intervals[0] == intervals[1]
+    note = reports[0].pass_hat(1).this_suite.notes[-1]
+    assert note.startswith("includes the spread between ")
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_a_round_that_went_wrong_at_every_level_of_a_sample_is_still_named(name):
+    rng = np.random.default_rng(2)
+    rows = [(t, level, r) for t in range(12) for r in range(4) for level in range(6)]
+    trials = Trials.from_columns(
+        task=[f"t{t}" for t, _, _ in rows],
+        at=[[f"{name}={level}"] for _, level, _ in rows],
+        passed=[r != 2 and bool(rng.random() < 0.9) for _, _, r in rows],
+    )
+    (event,) = measure(trials).system().disturbances
+    assert (event.kind, event.rounds, event.tasks) == ("rounds out of line", (3,), 12)
+
+
+def test_seeds_that_only_number_the_rounds_of_a_run_are_no_factor():
+    passed = [r != 3 for _ in range(20) for r in range(6)]
+    columns = {"task": [f"t{t}" for t in range(20) for _ in range(6)], "passed": passed}
+    trials = Trials.from_columns(**columns, trial=[*range(6)] * 20, seed=[*range(6)] * 20)
+    system = measure(trials).system()
+    assert system.factors == ()
+    assert [event.rounds for event in system.disturbances] == [(4,)]
+    chosen = Trials.from_columns(
+        **columns,
+        base=columns["task"],
+        trial=[*range(6)] * 20,
+        at=[[f"seed={r}"] for r in [*range(6)] * 20],
+        seed=[*range(6)] * 20,
+    )
+    system = measure(chosen).system()
+    assert [one.name for one in system.factors] == ["seed"]
+    assert system.disturbances == ()
 
 
 def test_what_a_trial_came_to_is_no_condition(tmp_path):

@@ -208,8 +208,11 @@ def test_a_trial_occurs_once_unless_the_caller_says_what_a_second_one_is(trials)
     kept = Trials.from_records(trials, duplicates="keep")
     assert [trial.outcome for trial in kept] == [trial.outcome for trial in trials]
     assert kept.duplicates() == []
+    by_seed = {(*key, trial.seed) for key, trial in zip(keys, trials, strict=True)}
     if len(last) == len(trials):
         assert list(Trials.from_records(trials)) == list(kept) == trials
+    elif len(by_seed) == len(trials) and None not in {trial.seed for trial in trials}:
+        assert list(Trials.from_records(trials)) == list(kept)  # numbered anew at each seed
     else:
         with pytest.raises(ArgumentError, match=r"^trial must number .* occur more often, got "):
             Trials.from_records(trials)

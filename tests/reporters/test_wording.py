@@ -436,7 +436,7 @@ def _spread(low, value):
     variance = SeedVariance(
         between=between, within=0.1, tasks_component=0.1, mean=between, seeds=5, tasks=5, runs=25
     )
-    return SeedSpread(means={1: 0.5, 2: 0.7}, variance=variance, grid=None)
+    return SeedSpread(means={1: 0.5, 2: 0.7}, variance=variance)
 
 
 def test_seeds_go_beyond_chance_only_where_their_interval_leaves_0_out():

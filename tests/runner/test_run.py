@@ -5,9 +5,11 @@ import itertools
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
+from passhat.analysis.reports.measure import measure
 from passhat.errors import ArgumentError, RunError, SuiteError
 from passhat.records import (
     Behaviour,
@@ -23,6 +25,7 @@ from passhat.records import (
     Task,
     Ticket,
     TokenUsage,
+    Trials,
 )
 from passhat.runner import FixedRuns, MemoryJournal, run_trials
 from passhat.runner.models.exchange import CallRequest, Reply
@@ -355,6 +358,18 @@ def test_seeds_are_handed_out_and_recorded(coin_suite):
     assert all(t.seed == coin_suite.seed + t.trial for t in trials)
     pairs = list(itertools.product(coin_suite.pairings, range(20)))
     assert len({coin_suite.sampling_seed(p, i) for p, i in pairs}) == len(pairs)
+
+
+def test_the_seeds_of_a_suite_are_conditions_of_its_trials_and_change_no_number(coin_suite):
+    seeded = replace(coin_suite, seeds=(3, 5, 8, 13, 21))
+    trials = Trials.from_records(run_trials(seeded).trials)
+    assert trials.words("at") == ("seed=13", "seed=21", "seed=3", "seed=5", "seed=8")
+    assert trials.tasks == Trials.from_records(run_trials(coin_suite).trials).tasks
+    found = measure(trials).system()
+    plain = measure(replace(trials, at=None, base=None)).system()  # as runs were stored before
+    assert found.metrics == plain.metrics
+    assert [one.name for one in found.factors] == ["seed"] == [one.name for one in plain.factors]
+    assert found.seeds == plain.seeds
 
 
 def test_nothing_runs_at_concurrency_zero(coin_suite):

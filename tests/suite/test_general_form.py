@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from passhat.errors import SuiteError
 from passhat.records import (
     CommandSystem,
     HttpSystem,
@@ -160,6 +161,16 @@ def test_each_seed_is_a_whole_run_of_the_suite(load) -> None:
     sampling = {suite.sampling_seed(pairing, trial) for trial in range(6)}
     assert len(sampling) == 6
     assert all(0 <= seed < 2**31 for seed in sampling)
+
+
+def test_seeds_are_a_factor_in_a_short_form(load) -> None:
+    rest = "agents: [{name: a, model: o3, prompt: hi, runs: 3}]"
+    short = load("seeds: [11, 22]\n" + rest)
+    long = load("factors: {seed: [11, 22]}\n" + rest)
+    assert (short.seeds, short.pairings) == (long.seeds, long.pairings)
+    assert short.conditions(short.tasks[0], 22) == ("a", ("seed=22",))
+    with pytest.raises(SuiteError, match="seeds: is short for it, and names other ones"):
+        load("seeds: [11]\nfactors: {seed: [11, 22]}\n" + rest)
 
 
 def test_without_seeds_each_round_of_the_suite_has_its_own(load) -> None:

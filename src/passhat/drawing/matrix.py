@@ -285,26 +285,16 @@ class CellRow:
     cells: str
 
 
-def cell_grid(
-    rows: Sequence[CellRow],
-    *,
-    title: str,
-    finding: str,
-    column_label: str = "run",
-    groups: Sequence[tuple[int, str]] = (),
-) -> Figure:
-    """Rows of cells: filled where passed, hollow where failed, crossed where errored.
-
-    `groups` names stretches of columns by their first column, for example seeds.
-    """
+def cell_grid(rows: Sequence[CellRow], *, title: str, finding: str) -> Figure:
+    """Rows of cells: filled where passed, hollow where failed, crossed where errored."""
     columns = min(max((len(row.cells) for row in rows), default=0), MOST_COLUMNS)
     names = Names.of([row.name for row in rows])
     left = names.width
     width = max(left + CELL * columns + 24, WIDTH)
     height = GRID_TOP + GRID_ROW * len(rows) + 28
     body = (
-        label(column_label, left, 12)
-        + _column_names(columns, groups, left)
+        label("run", left, 12)
+        + _column_names(columns, left)
         + "".join(
             element(
                 "g",
@@ -329,20 +319,13 @@ def cell_grid(
     return Figure(title=title, finding=finding, width=width, height=height, body=body, text=text)
 
 
-def _column_names(columns: int, groups: Sequence[tuple[int, str]], left: int) -> str:
-    """Names that have room; every group's beginning is marked all the same."""
-    named = groups or [(i, str(i + 1)) for i in range(columns) if i == 0 or (i + 1) % 5 == 0]
-    parts, free = [], 0.0
-    for i, name in named:
-        at = left + CELL * i
-        if i >= columns:
-            break
-        if groups:
-            parts.append(element("path", d=f"M{at} {GRID_TOP - 6}v4", class_="axis"))
-        if at >= free:
-            parts.append(label(name, at + CELL / 2, GRID_TOP - 8, "soft mid", most=8))
-            free = at + 7 * min(len(name), 8) + CELL / 2
-    return "".join(parts)
+def _column_names(columns: int, left: int) -> str:
+    """The numbers of the first column and of every fifth."""
+    return "".join(
+        label(str(i + 1), left + CELL * i + CELL / 2, GRID_TOP - 8, "soft mid")
+        for i in range(columns)
+        if i == 0 or (i + 1) % 5 == 0
+    )
 
 
 def _grid_cells(rows: Sequence[CellRow], kind: str, columns: int, left: int) -> str:

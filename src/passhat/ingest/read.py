@@ -238,6 +238,8 @@ def _without_duplicates(
     if not twice:
         return trials, said
     if duplicates == "error":
+        if len(parts) == 1 and (apart := trials.numbered_on()) is not trials:
+            return apart, said
         raise _occur_twice(parts, twice)
     if differ := next((part.file.table.apart for part in parts if part.file.table.apart), ""):
         occur = plural(len(twice), "trial occurs", "trials occur")

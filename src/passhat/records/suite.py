@@ -238,6 +238,17 @@ class Suite:
         """
         return self.seeds[trial % len(self.seeds)] if self.seeds else self.seed + trial
 
+    def conditions(self, task: Task, seed: int) -> tuple[str | None, tuple[str, ...]]:
+        """The task that a trial is of, and what it was tried under: also its seed, of `seeds:`.
+
+        >>> suite = Suite(name="s", pairings=(), seeds=(7, 8))
+        >>> suite.conditions(Task(name="a", prompt="Hi"), 7)
+        ('a', ('seed=7',))
+        """
+        if seed not in self.seeds:
+            return task.base, task.at
+        return task.base or task.name, (*task.at, f"seed={seed}")
+
     def sampling_seed(self, pairing: Pairing, trial: int) -> int:
         """The seed of everything random in one trial: different for every trial of the suite."""
         parts = (self.recorded_seed(trial), pairing.system.name, pairing.task.name, trial)

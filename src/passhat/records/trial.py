@@ -135,6 +135,11 @@ POOLED_ROUNDS = "rounds are conditions that were pooled"
 where the order of a task's trials follows it, so that rounds differ as its values do."""
 
 
+SAMPLED = ("seed", "day", "date", "week", "hour")
+"""Factors whose levels stand for others like them: the trials of a task at all of them are its
+trials, and the spread between levels is part of every interval. Other levels are what matters."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """Where trials came from: a name to show, the format that read it, and the bytes' hash.
@@ -177,6 +182,13 @@ def read_by_different_scores(sources: Iterable[Source]) -> str | None:
                 f"`scorer` (both have {few(shared)})"
             )
     return None
+
+
+def numbers_by_seed(source: Source) -> bool:
+    """Whether a table tells the trials of a task apart by a column of seeds alone."""
+    facts = dict(source.read_as)
+    numbered = facts.get("run", facts.get("trial", "")).startswith("column ")
+    return facts.get("seed", "").startswith("column ") and not numbered
 
 
 def stopped_by_gates(notes: Iterable[str]) -> bool:

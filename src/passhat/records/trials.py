@@ -21,7 +21,17 @@ from passhat.records import data_frames
 from passhat.records.data_frames import columns_of_records, is_frame, refuse_frame
 from passhat.records.labels import Label, checked_human_labels, read_labels
 from passhat.records.tally import Categorical, Tally, count_trials, joined_labels, joined_numbers
-from passhat.records.trial import FEATURES, USER_FLAGS, Duplicates, Outcome, Source, Trial, TrialKey
+from passhat.records.trial import (
+    FEATURES,
+    SAMPLED,
+    USER_FLAGS,
+    Duplicates,
+    Outcome,
+    Source,
+    Trial,
+    TrialKey,
+    numbers_by_seed,
+)
 
 Floats = NDArray[np.float64]
 
@@ -151,7 +161,7 @@ class Trials(Displayed):
             human_labels=checked_human_labels(given.get("human_labels")),
             sources=sources,
         )
-        return table._settled(duplicates, numbered=trial is not None)
+        return table._settled(duplicates, numbered=trial is not None, anew=True)
 
     @classmethod
     def from_frame(
@@ -285,8 +295,9 @@ class Trials(Displayed):
     def crossed(self) -> Trials:
         """Each task under each of its conditions as a task of its own; `base` is what it was.
 
-        Conditions that are the same for all trials do not change the name. Trials that have a
-        `base` were named by who made them.
+        Conditions that are the same for all trials do not change the name, nor do seeds and days:
+        trials of a task at levels that are a sample are its trials, numbered on from one to the
+        next. Trials that have a `base` were named by who made them.
 
         >>> table = Trials.from_columns(
         ...     task=["a", "a"], at=[["user=terse"], ["user=kind"]], passed=[1, 0]
@@ -303,7 +314,7 @@ class Trials(Displayed):
         at, task = self.at.take(rows), self.task.take(rows)
         words = [name.split("\0") for name in at.names]
         levels = {word for own in words for word in own}
-        factors = Counter(word.partition("=")[0] for word in levels)
+        factors = Counter(name for word in levels if not is_sampled(name := word.partition("=")[0]))
         marks = [", ".join(w for w in own if factors[w.partition("=")[0]] > 1) for own in words]
         names, bases = self.task.texts(), (self.base or Categorical.missing(len(self))).texts()
         for row, code, cell in zip(
@@ -311,7 +322,56 @@ class Trials(Displayed):
         ):
             bases[row] = task.names[code]
             names[row] = f"{task.names[code]} [{marks[cell]}]" if marks[cell] else task.names[code]
-        return replace(self, task=Categorical.of(names), base=Categorical.of(bases))
+        cells = replace(self, task=Categorical.of(names), base=Categorical.of(bases))
+        return cells.numbered_on() if self._conditions() else cells
+
+    def numbered_on(self) -> Trials:
+        """The same, where trials of a task are numbered anew at each seed or day; else as it is.
+
+        >>> again = {"task": ["a", "a"], "trial": [0, 0], "seed": [1, 2], "passed": [1, 0]}
+        >>> Trials.from_columns(again).trial.tolist()
+        [0, 1]
+        """
+        levels = [*self._conditions().values()]
+        if self.seed is not None and self.seeded.all():
+            levels.append(self.seed)
+        if not levels or len(self.last_of_each()) == len(self):
+            return self
+        rows = np.column_stack((self.system.codes, self.task.codes, self.trial, *levels))
+        return self.renumbered() if len(np.unique(rows, axis=0)) == len(rows) else self
+
+    def _conditions(self) -> dict[str, NDArray[np.intp]]:
+        """The level of each trial, numbered, of every condition that is a sample of its kind."""
+        if self.at is None:
+            return {}
+        words = [dict(w.partition("=")[::2] for w in name.split("\0")) for name in self.at.names]
+        found: dict[str, NDArray[np.intp]] = {}
+        for factor in dict.fromkeys(name for own in words for name in own if is_sampled(name)):
+            levels = Categorical.of([*(own.get(factor) for own in words), None])
+            found[factor] = levels.codes[self.at.codes].astype(np.intp) + 1  # 0: it names none
+        return found
+
+    def sampled_levels(self) -> dict[str, NDArray[np.intp]]:
+        """The level of each trial of one system, numbered, of each factor that is a sample.
+
+        Those are the days, weeks and seeds among its conditions, and the seeds of the column: where
+        some task has several trials with one seed, or where a table tells trials apart by nothing
+        else. A seed that comes once in each round of a run only numbers the rounds.
+
+        >>> table = Trials.from_columns(task=["a"] * 4, passed=[1] * 4, seed=[7, 7, 9, 9])
+        >>> {name: codes.tolist() for name, codes in table.sampled_levels().items()}
+        {'seed': [0, 0, 1, 1]}
+        """
+        found = self._conditions()
+        if self.seed is None or not len(self) or "seed" in found or not self.seeded.all():
+            return found
+        seeds, level = np.unique(self.seed, return_inverse=True)
+        runs, task = np.bincount(self.task.codes), self.task.codes.astype(np.int64)
+        if not 2 <= len(seeds) <= runs.max():
+            return found
+        repeated = len(np.unique(task * len(seeds) + level)) < len(self)
+        factor = repeated or any(map(numbers_by_seed, self.sources))
+        return found | {"seed": level} if factor else found
 
     def at_reference(self) -> Trials:
         """The trials of tasks as they are, where others are tried under conditions; else all.
@@ -353,8 +413,12 @@ class Trials(Displayed):
     def _keys(self) -> TrialKeys:
         return TrialKeys(self.system, self.task, self.trial)
 
-    def _settled(self, duplicates: Duplicates | None, *, numbered: bool = True) -> Trials:
+    def _settled(
+        self, duplicates: Duplicates | None, *, numbered: bool = True, anew: bool = False
+    ) -> Trials:
         """The trials crossed, with each system, task and number once; as they are if that is None.
+
+        Those of one table may be numbered `anew` at each seed.
 
         >>> twice = {"task": ["a", "a"], "trial": [1, 1], "passed": [False, True]}
         >>> Trials.from_columns(twice, duplicates="last").outcome.tolist()
@@ -372,6 +436,8 @@ class Trials(Displayed):
         if len(last) == len(table):
             return table
         if duplicates == "error":
+            if anew and (apart := table.numbered_on()) is not table:
+                return apart
             raise duplicate_trials(TrialKeys(table.system, table.task, table.trial))
         return table.renumbered() if duplicates == "keep" else table.take(last)
 
@@ -746,6 +812,11 @@ def checked_word_labels(
     if values is None:
         return None
     return Categorical.of(_joined(name, words) for words in values)
+
+
+def is_sampled(factor: str) -> bool:
+    """Whether the levels of a factor stand for others like them."""
+    return factor.lower() in SAMPLED
 
 
 def checked_conditions(values: Iterable[Sequence[str] | None] | None) -> Categorical | None:

@@ -99,12 +99,13 @@ class Attempts:
             result = Result(error=str(error), seconds=time.perf_counter() - clock)
         finally:
             remove_folder(request.workdir)
+        seed = self._suite.recorded_seed(ticket.trial) if ending is None else ending["seed"]
+        base, at = self._suite.conditions(pairing.task, seed)
+        row = result.row(pairing, ticket, seed=seed, base=base, at=at)
         if ending is None:
-            seed = self._suite.recorded_seed(ticket.trial)
-            row = result.row(pairing, ticket, seed=seed, started=started)
+            row = replace(row, started=started)
         else:
-            recorded = result.row(pairing, ticket, seed=ending["seed"])
-            row = replace(recorded, seconds=ending["seconds"])
+            row = replace(row, seconds=ending["seconds"])
         cassettes.finished(request, row, result.seen.stop_reason)
         redactor = self._resources.redactor
         return Finished(
@@ -474,7 +475,7 @@ class Result:
     gateways: list[Gateway] = field(default_factory=list)
 
     def row(
-        self, pairing: Pairing, ticket: Ticket, *, seed: int, started: str | None = None
+        self, pairing: Pairing, ticket: Ticket, *, seed: int, base: str | None, at: tuple[str, ...]
     ) -> Trial:
         """The trial, as it goes into the table."""
         seen, usage = self.seen, self.seen.usage
@@ -502,11 +503,10 @@ class Result:
             level=pairing.task.level,
             family=pairing.task.family,
             weight=pairing.task.weight,
-            base=pairing.task.base,
-            at=pairing.task.at,
+            base=base,
+            at=at,
             tags=(*pairing.task.tags, *self._marks(pairing.system)),
             error=self.error,
-            started=started,
         )
 
     def transcript(self, task: Task) -> str:

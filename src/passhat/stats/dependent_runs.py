@@ -569,9 +569,19 @@ class GroupedRuns:
         return cls(runs=runs.reshape(shape), total=total.reshape(shape))
 
     @classmethod
-    def of_table(cls, scores: Floats) -> GroupedRuns:
-        """From a row for each task and a column for each group, NaN if there is no run."""
-        return cls(runs=(~np.isnan(scores)).astype(np.int64), total=np.nan_to_num(scores))
+    def of_table(cls, scores: Floats, tasks: Counts | None = None) -> GroupedRuns:
+        """From a row for each task and a column for each group, NaN if there is no run.
+
+        Where a task has several rows, `tasks` says which one each row is of.
+        """
+        runs, total = (~np.isnan(scores)).astype(np.int64), np.nan_to_num(scores)
+        if tasks is None:
+            return cls(runs=runs, total=total)
+        shape = int(tasks.max()) + 1, scores.shape[1]
+        summed = cls(runs=np.zeros(shape, dtype=np.int64), total=np.zeros(shape))
+        np.add.at(summed.runs, tasks, runs)
+        np.add.at(summed.total, tasks, total)
+        return summed
 
     @property
     def groups(self) -> int:

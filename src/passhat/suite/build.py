@@ -146,7 +146,7 @@ def build_suite(
         servers=_servers(suite, around),
         gates=tuple(gates),
         seed=suite.seed,
-        seeds=tuple(suite.seeds),
+        seeds=_seeds(suite),
         budget=_with_cents(budget, suite.budget.per_suite_usd_cents),
         trial_budget=_with_cents(
             Budget(**suite.budget.per_trial.values()), suite.budget.per_test_usd_cents
@@ -211,6 +211,13 @@ def _pairings(suite: SuitePart, around: _Surroundings, judge: Judge | None) -> I
                     timed = replace(task, timeout=WORKSPACE_TIMEOUT) if slow else task
                     able = system if world is None else _given_tools(system, world, index)
                     yield _pairing(able, timed, entry, suite, several=len(systems) > 1)
+
+
+def _seeds(suite: SuitePart) -> tuple[int, ...]:
+    short, long = tuple(suite.seeds), tuple(suite.factors.seed)
+    if short and long and short != long:
+        raise BuildError(("factors", "seed"), "seeds: is short for it, and names other ones")
+    return short or long
 
 
 def _under_conditions(
@@ -516,7 +523,7 @@ def _pairing(
     return Pairing(
         system=system,
         task=task,
-        runs=max(runs, 1) * max(len(suite.seeds), 1),
+        runs=max(runs, 1) * max(len(_seeds(suite)), 1),
         label=f"{task.name} [{system.name}]" if several else task.name,
     )
 

@@ -315,6 +315,9 @@ class FactorsPart(Part):
     written they are the reference."""
     fault: Sequence[Literal["none", "all"]] = ()
     """`[none, all]` runs every task with and without the suite's `faults:`, as `--faults` does."""
+    seed: Sequence[int] = ()
+    """Seeds, at each of which every task is tried `runs:` times, whatever else varies: they stand
+    for seeds like them. `seeds:` is short for it."""
     cross: Literal["one at a time", "all"] = "one at a time"
     """Each level with all else at its reference, or every level with every other."""
 
@@ -529,7 +532,8 @@ class SuitePart(Part):
     seed: CountOrZero = 0
     """Where the seeds of the trials begin."""
     seeds: Sequence[int] = ()
-    """The whole suite is run once for each of these (at least 5 show the spread between them)."""
+    """The whole suite is run once for each of these (at least 5 show the spread between
+    them): short for `seed` of `factors:`."""
     budget: SuiteBudgetPart = SuiteBudgetPart()
     """The most that may be spent."""
     concurrency: Count | None = None

@@ -12,7 +12,7 @@ import numpy as np
 from passhat.analysis.reports.dependence import (
     disturbance_sentence,
     has_partial_credit,
-    seeded_runs,
+    runs_by_level,
 )
 from passhat.analysis.reports.evidence import (
     Evidence,
@@ -482,7 +482,7 @@ def _seeded_mean(trials: Trials, options: ReportOptions) -> Estimate | Unavailab
     system = trials.systems[0]
     if trials.seed is None:
         return Unavailable(f"the trials of {system} carry no seed")
-    if (runs := seeded_runs(trials, options.errors)) is None:
+    if (runs := runs_by_level(trials, options.errors).get("seed")) is None:
         return Unavailable(f"no trial of {system} on the shared tasks carries a seed")
     seeded = runs.variance(scope=THIS_SUITE, confidence=options.confidence)
     return seeded if isinstance(seeded, Unavailable) else seeded.mean

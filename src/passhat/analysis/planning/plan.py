@@ -241,7 +241,7 @@ def _levels_or_trials(
     price: float | None,
 ) -> Iterator[str]:
     """For each factor of the trials: do more levels tell more, or more trials?"""
-    if not isinstance(trials, Trials) or trials.at is None:
+    if not isinstance(trials, Trials):
         return
     options = ReportOptions.checked(ks=None, confidence=CONFIDENCE, errors=errors, seed=0)
     tables = dict(level_tables(trials, options))

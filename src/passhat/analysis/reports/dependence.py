@@ -1,4 +1,4 @@
-"""Runs that were not independent: rounds out of line, drifts, bursts, seeds; repeats that agree."""
+"""Runs that were not independent: rounds out of line, drifts, bursts; repeats that agree."""
 
 from __future__ import annotations
 
@@ -103,17 +103,18 @@ def find_disturbances(trials: Trials, errors: ErrorPolicy) -> tuple[Disturbance,
 def round_table(trials: Trials, errors: ErrorPolicy, *, scores: bool) -> Floats:
     """Passes (or scores) of one system: a row for each task, a column for each common round.
 
-    An errored run that is left out is NaN.
+    Where trials were sampled at seeds or days, a task at each of them has a row. An errored run
+    that is left out is NaN.
     """
-    place = _rounds_of(trials)
-    counts = np.bincount(trials.task.codes, minlength=len(trials.tasks))
+    group, place = repeats(trials)[0], _rounds_of(trials)
+    counts = np.bincount(group)
     common = int(counts.min()) if counts.size else 0
     kept = place < common
     values = trials.score if scores else (trials.outcome == Outcome.PASSED).astype(np.float64)
     errored = trials.outcome == Outcome.ERRORED
     values = np.where(errored, 0.0 if errors == "fail" else np.nan, values)
-    table = np.full((len(trials.tasks), common), np.nan)
-    table[trials.task.codes[kept], place[kept]] = values[kept]
+    table = np.full((len(counts), common), np.nan)
+    table[group[kept], place[kept]] = values[kept]
     return table
 
 
@@ -203,6 +204,23 @@ def disturbance_advice(event: Disturbance) -> str:
     return f"Re-run {_numbered(event.rounds)}: {_failures(event)}; {way_out}."
 
 
+def repeats(trials: Trials) -> tuple[NDArray[np.integer], NDArray[np.int64] | None]:
+    """What the trials of one system are repeats of, numbered: a task, at each seed or day.
+
+    Trials at different levels of a factor are no repeats of each other: where levels differ, no
+    round is out of line. Second, the task (by code) of each number; None if they are the tasks.
+    """
+    sampled = trials.sampled_levels()
+    if not sampled:
+        return trials.task.codes, None
+    group = trials.task.codes.astype(np.int64)
+    for level in sampled.values():
+        group = np.unique(group * (level.max() + 1) + level, return_inverse=True)[1].ravel()
+    task = np.empty(group.max() + 1, dtype=np.int64)
+    task[group] = trials.task.codes
+    return group, task
+
+
 def place_in_group(group: NDArray[np.integer], number: NDArray[np.int64]) -> NDArray[np.int64]:
     """The place of each row among those of its group, in the order of their numbers.
 
@@ -217,8 +235,8 @@ def place_in_group(group: NDArray[np.integer], number: NDArray[np.int64]) -> NDA
 
 
 def _rounds_of(trials: Trials) -> NDArray[np.int64]:
-    """The round of each trial, from 0: its place among the trials of its task."""
-    return place_in_group(trials.task.codes, trials.trial)
+    """The round of each trial, from 0: its place among its repeats."""
+    return place_in_group(repeats(trials)[0], trials.trial)
 
 
 def _among_rounds(trials: Trials, errors: ErrorPolicy, table: Floats) -> tuple[Disturbance, ...]:
@@ -274,7 +292,7 @@ def _out_of_line(trials: Trials, errors: ErrorPolicy, tested: RoundTests) -> Dis
         rounds=tuple(number + 1 for number in tested.out_of_line),
         failed=int((runs == 0).sum()),
         runs=int((~np.isnan(runs)).sum()),
-        tasks=int((~np.isnan(runs)).any(axis=1).sum()),
+        tasks=len(np.unique(trials.task.codes[rows])),
         p_value=tested.spread_p,
         began=began,
         ended=ended,
@@ -294,7 +312,7 @@ def _bursts(trials: Trials, errors: ErrorPolicy, apart: Collection[int]) -> tupl
         else np.arange(len(trials))
     )
     order = kept[np.lexsort((trials.task.codes[kept], trials.trial[kept], times[kept]))]
-    bursts = find_bursts(trials.task.codes[order], trials.outcome[order] == Outcome.PASSED)
+    bursts = find_bursts(repeats(trials)[0][order], trials.outcome[order] == Outcome.PASSED)
     place = _rounds_of(trials) + 1
     return tuple(
         _burst(trials, order, burst)
@@ -320,7 +338,7 @@ def _burst(trials: Trials, order: NDArray[np.intp], burst: Burst) -> Disturbance
         rounds=(),
         failed=burst.runs,
         runs=burst.runs,
-        tasks=burst.tasks,
+        tasks=len(np.unique(trials.task.codes[rows])),
         p_value=burst.p_value,
         began=began,
         ended=ended,
@@ -396,28 +414,14 @@ def _range(event: Disturbance) -> str:
     return f"{100 * min(event.means):.0f} to {100 * max(event.means):.0f}%"
 
 
-# Seeds: how far whole runs of the suite differ by them, and every run under its seed.
-
-MOST_CELLS = 200_000
-"""Beyond this many cells nothing is laid out: the picture would be unreadable."""
-
-
-@result_dataclass(frozen=True, slots=True, kw_only=True)
-class SeedGrid:
-    """The runs of each task as P, F and E, in columns that belong to a seed.
-
-    `columns` gives each seed's first column. A space marks a run that is missing.
-    """
-
-    columns: Mapping[int, int]
-    cells: Mapping[str, str]
+# How far whole runs of the suite differ by what they were sampled at: seeds, days.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SeededRuns:
-    """The seed, the task (by code), the score and the outcome of each run that carries a seed."""
+class RunsByLevel:
+    """The level, the task (by code), the score and the outcome of each run that names a level."""
 
-    seed: NDArray[np.int64]
+    level: NDArray[np.int64]
     task: NDArray[np.int32]
     score: NDArray[np.float64]
     passed: NDArray[np.bool_]
@@ -425,8 +429,8 @@ class SeededRuns:
     def variance(
         self, *, scope: Scope = TASKS_LIKE_THESE, confidence: float = CONFIDENCE
     ) -> SeedVariance | Unavailable:
-        """How far seeds move the mean score."""
-        columns = self.seed, self.task, self.score
+        """How far levels move the mean score."""
+        columns = self.level, self.task, self.score
         return seed_variance(*columns, scope=scope, confidence=confidence)
 
 
@@ -436,7 +440,6 @@ class SeedSpread:
 
     means: Mapping[int, float]
     variance: SeedVariance | Unavailable
-    grid: SeedGrid | None = None
 
     @property
     def standard_errors(self) -> tuple[float, float] | None:
@@ -450,56 +453,28 @@ class SeedSpread:
         return float(between), sqrt(self.variance.within / self.variance.runs)
 
 
-def seeded_runs(trials: Trials, errors: ErrorPolicy) -> SeededRuns | None:
-    """The runs of one system that carry a seed and count; None if there are none."""
-    if trials.seed is None:
-        return None
-    kept = trials.seeded
-    if errors == "exclude":
-        kept = kept & (trials.outcome != Outcome.ERRORED)
-    if not kept.any():
-        return None
-    return SeededRuns(
-        seed=trials.seed[kept],
-        task=trials.task.codes[kept],
-        score=np.nan_to_num(trials.score[kept]),  # an error that counts scores nothing
-        passed=trials.outcome[kept] == Outcome.PASSED,
-    )
+def runs_by_level(trials: Trials, errors: ErrorPolicy) -> dict[str, RunsByLevel]:
+    """The runs of one system that count, at the levels of each factor that is a sample.
 
-
-def lay_out_seeds(trials: Trials) -> SeedGrid | None:
-    """The runs of one system under their seeds; None if seeds do not group them.
-
-    >>> found = lay_out_seeds(
-    ...     Trials.from_columns(
-    ...         task=["a", "a", "a", "b", "b"], seed=[7, 7, 1, 1, 7],
-    ...         outcome=["passed", "failed", "passed", "errored", "passed"],
-    ...     )
-    ... )
-    >>> found.columns, found.cells
-    ({1: 0, 7: 1}, {'a': 'PPF', 'b': 'EP '})
+    Seeds are one wherever trials carry them: in a run of a suite each round has its own.
     """
-    if trials.seed is None or not len(trials) or not trials.seeded.all():
-        return None
-    task = trials.task.codes
-    seeds, column = np.unique(trials.seed, return_inverse=True)
-    # If every run has another seed (the usual default), seeds group nothing.
-    if not 2 <= len(seeds) <= np.bincount(task).max():
-        return None
-    cell = task.astype(np.intp) * len(seeds) + column
-    runs = np.bincount(cell, minlength=(int(task.max()) + 1) * len(seeds))
-    widths = runs.reshape(-1, len(seeds)).max(axis=0)  # the most runs of a task under each seed
-    size = len(trials.tasks), int(widths.sum())
-    if size[0] * size[1] > MOST_CELLS:
-        return None
-    first = np.r_[0, np.cumsum(widths)[:-1]]
-    grid = np.full(size, ord(" "), dtype=np.uint8)
-    grid[task, first[column] + place_in_group(cell, trials.trial)] = LETTERS[trials.outcome]
-    rows = (row.tobytes().decode("ascii") for row in grid)
-    return SeedGrid(
-        columns=dict(zip(seeds.tolist(), first.tolist(), strict=True)),
-        cells=dict(zip(trials.tasks, rows, strict=True)),
-    )
+    levels: dict[str, NDArray[np.int64]] = dict(trials.sampled_levels())
+    if trials.seed is not None and trials.seeded.any():
+        levels["seed"] = trials.seed
+    counted = np.ones(len(trials), dtype=bool)
+    if errors == "exclude":
+        counted = trials.outcome != Outcome.ERRORED
+    found = {}
+    for name, level in levels.items():
+        kept = counted & trials.seeded if level is trials.seed else counted
+        if kept.any():
+            found[name] = RunsByLevel(
+                level=level[kept],
+                task=trials.task.codes[kept],
+                score=np.nan_to_num(trials.score[kept]),  # an error that counts scores nothing
+                passed=trials.outcome[kept] == Outcome.PASSED,
+            )
+    return found
 
 
 # Whether repeats agree: calls of an analysis, and runs of an agent with the same seed.

@@ -21,6 +21,7 @@ from passhat.messages import few, plural, short
 from passhat.records import Outcome, Trials
 from passhat.records.tally import Categorical
 from passhat.records.trial import KEPT, NOT_REVIEWED, SEVERITIES
+from passhat.records.trials import is_sampled
 from passhat.stats.dependent_runs import widened
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
@@ -68,9 +69,6 @@ REFERENCE = "as it is"
 
 MOST_LEVELS = 100
 """A factor with more levels is an identity of trials, not a condition."""
-
-SAMPLED = ("seed", "day", "date", "week", "hour")
-"""Factors whose levels stand for others like them; those of all others are what matters."""
 
 # Rates nearer than this are equal but for rounding.
 _SAME_RATE = 1e-9
@@ -127,7 +125,7 @@ class Factor:
 
 def measure_factors(trials: Trials | None, options: ReportOptions) -> tuple[Factor, ...]:
     """The factors of one system's trials that have several levels; those that matter most first."""
-    if trials is None or trials.at is None:
+    if trials is None:
         return ()
     found = [
         _measured(name, table, options)
@@ -158,23 +156,39 @@ class LevelTable:
 
 
 def level_tables(trials: Trials, options: ReportOptions) -> list[tuple[str, LevelTable]]:
-    """The trials of one system at the levels of each factor."""
-    kept = trials.outcome != Outcome.ERRORED if options.errors == "exclude" else slice(None)
-    trials = trials.take(np.arange(len(trials))[kept])
-    if trials.at is None or not len(trials):
+    """The trials of one system at the levels of each factor: its conditions, and its seeds."""
+    sampled = trials.sampled_levels()
+    if trials.at is None and not sampled:
         return []
-    conditions = [
-        dict(word.partition("=")[::2] for word in name.split("\0")) for name in trials.at.names
-    ]
+    kept = np.arange(len(trials))
+    if options.errors == "exclude":
+        kept = np.flatnonzero(trials.outcome != Outcome.ERRORED)
+    trials, sampled = trials.take(kept), {name: codes[kept] for name, codes in sampled.items()}
+    if not len(trials):
+        return []
+    at = trials.at or Categorical.missing(len(trials))
+    conditions = [dict(word.partition("=")[::2] for word in name.split("\0")) for name in at.names]
     conditions.append({})  # of trials that name none
     factors = dict.fromkeys(name for one in conditions for name in one)
     base = _bases(trials)
     own = np.asarray(base.codes == _codes_in(trials.task, base))
-    return [
-        (name, table)
-        for name in factors
-        if (table := _table(name, trials, conditions, base, own)) is not None
-    ]
+    found = []
+    for name in dict.fromkeys((*factors, *sampled)):
+        if name in factors:
+            levels = Categorical.of(one.get(name, REFERENCE) for one in conditions)
+            column = Categorical(levels.names, levels.codes[at.codes])
+        else:
+            assert trials.seed is not None, "they are the levels of the column"
+            column = Categorical.of(map(str, trials.seed.tolist()))
+        # Trials at several levels of a sample are of one setting: each is one more of the task.
+        others = Categorical.of(
+            "\0".join(f"{n}={v}" for n, v in sorted(one.items()) if n != name and n not in sampled)
+            for one in conditions
+        )
+        setting = Categorical(others.names, others.codes[at.codes])
+        if (table := _table(column, setting, trials, base, own)) is not None:
+            found.append((name, table))
+    return found
 
 
 def _bases(trials: Trials) -> Categorical:
@@ -192,39 +206,30 @@ def _codes_in(column: Categorical, other: Categorical) -> NDArray[np.intp]:
 
 
 def _table(
-    factor: str,
+    level: Categorical,
+    setting: Categorical,
     trials: Trials,
-    conditions: Sequence[Mapping[str, str]],
     base: Categorical,
     own: NDArray[np.bool_],
 ) -> LevelTable | None:
-    assert trials.at is not None, "the caller looked"
-    level_of = [one.get(factor, REFERENCE) for one in conditions]
-    others = [
-        "\0".join(f"{name}={level}" for name, level in sorted(one.items()) if name != factor)
-        for one in conditions
-    ]
     # The reference first: the level of tasks as they are, else the first that occurs.
-    codes = trials.at.codes
-    first = codes[own] if own.any() and not own.all() else codes
-    order = dict.fromkeys(level_of[code] for code in first[:1].tolist())
-    order |= dict.fromkeys(level_of[code] for code in dict.fromkeys(codes.tolist()))
-    levels = tuple(order)
-    if not 1 < len(levels) <= MOST_LEVELS:
+    first = level.codes[own] if own.any() and not own.all() else level.codes
+    order = dict.fromkeys([int(first[0]), *range(len(level.names))])
+    if not 1 < len(order) <= MOST_LEVELS:
         return None
-    place = {name: i for i, name in enumerate(levels)}
-    column = np.array([place.get(name, 0) for name in level_of])[codes]
-    settings = {name: i for i, name in enumerate(dict.fromkeys(others))}
-    setting = np.array([settings[name] for name in others])[codes]
-    key = base.codes.astype(np.int64) * len(settings) + setting
-    kinds, row = np.unique(key, return_inverse=True)
+    levels = tuple(level.names[code] for code in order)
+    column = np.argsort(list(order))[level.codes]
+    settings = len(setting.names)
+    kinds, row = np.unique(
+        base.codes.astype(np.int64) * settings + setting.codes, return_inverse=True
+    )
     shape = len(kinds), len(levels)
-    cell = row * len(levels) + column
+    cell = row.ravel() * len(levels) + column
     runs = np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
     passed = trials.outcome == Outcome.PASSED
     passes = np.bincount(cell[passed], minlength=shape[0] * shape[1]).reshape(shape)
     several = (runs > 0).sum(axis=1) > 1
-    unit = (kinds // len(settings)).astype(np.intp)
+    unit = (kinds // settings).astype(np.intp)
     # Tasks that the factor is nothing to, such as those without a user, are at no level of it.
     tried = runs[several].any(axis=0)
     if tried.sum() < 2:
@@ -258,7 +263,7 @@ def _measured(name: str, table: LevelTable, options: ReportOptions) -> Factor:
         with_one=pass_hat_of_levels(runs, passes, k, other=False, confidence=level),
         with_others=pass_hat_of_levels(runs, passes, k, other=True, confidence=level),
         like_these=levels_like_these(table, k, level),
-        sampled=name.lower() in SAMPLED,
+        sampled=is_sampled(name),
         apart=_apart(table),
     )
 
@@ -497,7 +502,7 @@ def measure_hal(
         return {}
     own = trials.at_reference()
     safety = _safety(own, options)
-    if trials.stated_confidence is None and not factors and not safety:
+    if trials.stated_confidence is None and all(f.sampled for f in factors) and not safety:
         return {}
     found = {
         "consistency_outcome": _consistency(own, options),

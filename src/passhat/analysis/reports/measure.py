@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.analysis.reports.dependence import LETTERS, SeedSpread, lay_out_seeds, seeded_runs
+from passhat.analysis.reports.dependence import LETTERS, SeedSpread, runs_by_level
 from passhat.analysis.reports.evidence import Evidence, ReportOptions, make_provenance, sources_of
 from passhat.analysis.reports.factors import HalMetric, measure_factors, measure_hal, wording_notes
 from passhat.analysis.reports.judged import with_corrections
@@ -318,15 +318,14 @@ def _seeds(trials: Trials | None, options: ReportOptions) -> SeedSpread | Unavai
         return Unavailable("seeds need the trials themselves; only their counts were read")
     if trials.seed is None or not trials.seeded.any():
         return Unavailable("the trials carry no seed")
-    if (runs := seeded_runs(trials, options.errors)) is None:
+    if (runs := runs_by_level(trials, options.errors).get("seed")) is None:
         return Unavailable("every trial that carries a seed errored")
-    numbers, position, count = np.unique(runs.seed, return_inverse=True, return_counts=True)
+    numbers, position, count = np.unique(runs.level, return_inverse=True, return_counts=True)
     means = np.bincount(position, weights=runs.score) / count
     repeated = count.max() > 1
     return SeedSpread(
         means=dict(zip(numbers.tolist(), means.tolist(), strict=True)) if repeated else {},
         variance=runs.variance(confidence=options.confidence),
-        grid=lay_out_seeds(trials),
     )
 
 

@@ -11,8 +11,9 @@ import numpy as np
 from passhat.analysis.reports.dependence import (
     Disturbance,
     find_disturbances,
+    repeats,
     round_table,
-    seeded_runs,
+    runs_by_level,
 )
 from passhat.analysis.reports.evidence import (
     Evidence,
@@ -247,7 +248,7 @@ def _kinds(trials: Trials) -> dict[str, int]:
     return {names[i]: int(counts[i]) for i in order if counts[i]}
 
 
-# Intervals that include what moved groups of runs together: rounds, seeds.
+# Intervals that include what moved groups of runs together: rounds, seeds, days.
 
 _ROUNDS = "includes the spread between rounds"
 
@@ -256,7 +257,7 @@ _SEEDS = "includes the spread between re-runs of the suite (one seed each)"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RunGroups:
-    """The runs of one system by round or by seed: their passes and scores; `note` names it."""
+    """The runs of one system by round, seed or day: their passes and scores; `note` names it."""
 
     passes: GroupedRuns
     scores: GroupedRuns
@@ -264,9 +265,22 @@ class RunGroups:
 
 
 def groupings_of(trials: Trials, errors: ErrorPolicy, *, disturbed: bool) -> tuple[RunGroups, ...]:
-    """What moves runs of one system together: rounds, if `disturbed`, and seeds, from five on."""
-    rounds = _rounds(trials, errors) if disturbed else None
-    return tuple(grouping for grouping in (rounds, _seeds(trials, errors)) if grouping is not None)
+    """What moves runs of one system together: rounds, if `disturbed`, and levels, from five on.
+
+    Levels of seeds and days that can be distinguished from tasks and move the suite by more than
+    chance.
+    """
+    groupings = [] if not disturbed else _rounds(trials, errors)
+    for name, runs in runs_by_level(trials, errors).items():
+        spread = runs.variance()
+        if isinstance(spread, SeedVariance) and spread.between.value > 0:
+            grouping = RunGroups(
+                passes=GroupedRuns.of(runs.task, runs.level, runs.passed),
+                scores=GroupedRuns.of(runs.task, runs.level, runs.score),
+                note=_SEEDS if name == "seed" else f"includes the spread between {name}s",
+            )
+            groupings.append(grouping)
+    return tuple(groupings)
 
 
 def include_groups(metrics: Sequence[Metric], groupings: Sequence[RunGroups]) -> list[Metric]:
@@ -287,25 +301,13 @@ def group_variance(name: str, grouping: RunGroups) -> float | None:
     return streak_variance(passes, int(name[5:]))
 
 
-def _rounds(trials: Trials, errors: ErrorPolicy) -> RunGroups | None:
+def _rounds(trials: Trials, errors: ErrorPolicy) -> list[RunGroups]:
     tables = [round_table(trials, errors, scores=scores) for scores in (False, True)]
     if tables[0].shape[1] < 2:
-        return None
-    passes, scores = (GroupedRuns.of_table(table) for table in tables)
-    return RunGroups(passes=passes, scores=scores, note=_ROUNDS)
-
-
-def _seeds(trials: Trials, errors: ErrorPolicy) -> RunGroups | None:
-    """Seeds that can be distinguished from tasks and move the suite by more than chance."""
-    runs = seeded_runs(trials, errors)
-    spread = None if runs is None else runs.variance()
-    if runs is None or not isinstance(spread, SeedVariance) or spread.between.value <= 0:
-        return None
-    return RunGroups(
-        passes=GroupedRuns.of(runs.task, runs.seed, runs.passed),
-        scores=GroupedRuns.of(runs.task, runs.seed, runs.score),
-        note=_SEEDS,
-    )
+        return []
+    tasks = repeats(trials)[1]
+    passes, scores = (GroupedRuns.of_table(table, tasks) for table in tables)
+    return [RunGroups(passes=passes, scores=scores, note=_ROUNDS)]
 
 
 def _include(metrics: list[Metric], grouping: RunGroups) -> list[Metric]:

@@ -108,20 +108,15 @@ class Plots:
         )
 
     def runs(self, system: str | None = None, *, most: int = MOST_ROWS) -> Figure | Unavailable:
-        """Which attempts at which task passed, failed or errored; by seed, if seeds are shared."""
-        chosen = system_named(self.systems, system)
-        tasks, seeds = chosen.tasks, chosen.seeds
+        """Which attempts at which task passed, failed or errored."""
+        tasks = system_named(self.systems, system).tasks
         if tasks.sequences is None:
             return Unavailable("only counts were read: the order of trials is not known")
         rows = _lowest(tasks, most)
-        grid = None if isinstance(seeds, Unavailable) else seeds.grid
-        cells = {row.name: row.sequence or "" for row in rows} if grid is None else grid.cells
         return cell_grid(
-            [CellRow(name=row.name, cells=cells[row.name]) for row in rows],
+            [CellRow(name=row.name, cells=row.sequence or "") for row in rows],
             title=labels_title(tasks) + _cut(len(rows), len(tasks)),
             finding=_labels_finding(tasks),
-            column_label="run" if grid is None else "seed",
-            groups=[] if grid is None else [(at, str(s)) for s, at in grid.columns.items()],
         )
 
     def variance(self, system: str | None = None) -> Figure | Unavailable:
