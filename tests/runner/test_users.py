@@ -312,6 +312,21 @@ def test_a_report_says_pass_at_1_as_run_without_flagged_trials_and_within_which_
     assert f"{(flags & ~outcomes).sum()} of {(~outcomes).sum()} failures" in note
 
 
+def test_rules_that_a_user_away_from_the_reference_broke_are_counted_by_user():
+    tags = [("user:made-up",) if i in (5, 6) else () for i in range(8)]
+    trials = Trials.from_columns(
+        task=["t"] * 4 + ["t [user=terse]"] * 4,
+        base=["t"] * 8,
+        at=[["user=kind"]] * 4 + [["user=terse"]] * 4,
+        passed=[True] * 8,
+        tags=tags,
+    )
+    (note,) = [note for note in measure(trials).system().notes if "broke a rule" in note]
+    assert note == (
+        "under other conditions, user terse: in 2 of 4 trials the user broke a rule (made-up 2)"
+    )
+
+
 def test_a_gate_that_rests_on_flagged_trials_is_undecided():
     outcomes = [True] * 80 + [False] * 80
     as_run = judge(flagged_trials(outcomes, [False] * 160), ["pass@1 >= 0.8"])

@@ -240,3 +240,20 @@ def test_wordings_of_programs_need_no_model_and_no_review(tmp_path):
     without = CliRunner().invoke(main, [*words, "--kinds", "formal"])
     assert without.exit_code == 2
     assert "formal is asked of a model (typos, capitals, aside are not)" in without.output
+
+
+def test_what_a_run_depends_on_is_said_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "curt_agent.py").write_text("def answer(prompt):\n    return prompt[-3:]\n")
+    tasks = "".join(
+        f"  - {{name: t{i}, prompt: say yes, expect: [{{contains: 'yes'}}], runs: 3}}\n"
+        for i in range(8)
+    )
+    (tmp_path / "suite.yml").write_text(
+        'systems: [{name: bot, python: "curt_agent:answer"}]\n'
+        'factors: {wording: {loud: "{prompt} now!"}}\n'
+        f"tasks:\n{tasks}"
+    )
+    done = CliRunner().invoke(main, ["run", "suite.yml"])
+    assert done.exit_code == 0, done.output
+    assert done.output.count("It depends on the wording") == 1

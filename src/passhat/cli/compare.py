@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _by_option = click.option(
     "--by",
     metavar="METRIC",
-    help="mean_score, pass^k or pass@k; or cost, tokens or seconds, to weigh it against pass^k.  "
+    help="mean_score, pass^k or pass@k; or cost, tokens or latency, to weigh it against pass^k.  "
     "[default: mean_score, or pass^k of the largest --k]",
 )
 

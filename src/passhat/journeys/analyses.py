@@ -105,7 +105,8 @@ def compare(
 ) -> Comparison | RankReport | Frontier:
     """Is one agent better than another, on the same tasks? More than two are ranked, `by` a metric.
 
-    `by` "cost", "tokens" or "seconds" says which agents may be on the frontier of that and pass^k.
+    `by` "cost", "tokens" or "seconds" (or "latency") says which agents may be on the frontier of
+    that and pass^k.
 
     `others` are further results, or names of agents in `results`: compare(new, old), or
     compare(trials, "a", "b"). The difference is the first minus the second. Two results with one
@@ -122,7 +123,7 @@ def compare(
 
     read, chosen = _beside(results, others, arguments.names("only", only))
     sides, held = _sides(read, chosen)
-    if by in PRICES:
+    if (by := "seconds" if by == "latency" else by) in PRICES:
         return _frontier(_together(sides), by, ks, confidence, errors, seed)
     if len(sides) > 2:
         return rank_results(

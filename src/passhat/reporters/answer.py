@@ -172,7 +172,7 @@ class Answer(ABC, Generic[Result]):
             return whole if listed else fitted(whole, options.line_count)
         lines = reading_lines(self.provenance())
         read_as = [Paragraph("Read as", f"{options.wording(line)}.") for line in lines]
-        return [*blocks, *paragraphs("Earlier runs", said), *read_as]
+        return [*blocks, *paragraphs("Earlier", said), *read_as]
 
     def worded_blocks(self, options: DisplayOptions) -> list[Block]:
         """What the answer says, its sentences on arguments in the words of the caller."""

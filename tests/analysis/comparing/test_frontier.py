@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from passhat import journeys
 from passhat.analysis.comparing.ranking import find_frontier
 from passhat.errors import ArgumentError
 from passhat.records import Trials
@@ -39,6 +40,7 @@ def test_an_agent_that_is_dearer_and_less_reliable_is_beaten():
     assert (waste.name, waste.beaten_by) in {("waste", "good"), ("waste", "cheap")}
     assert waste.p_value <= 0.05
     assert [one.name for one in find_frontier(table, by="seconds").candidates] == ["cheap", "good"]
+    assert journeys.compare(table, by="latency") == journeys.compare(table, by="seconds")
 
 
 @given(st.integers(0, 10_000))

@@ -224,7 +224,10 @@ def _measure_system(subject: SystemTrials, options: ReportOptions, *, parts: boo
         tags=_parts(subject, options, "tag") if parts else {},
         width_at_2k={} if groupings else _widths_at_2k(evidence, ks, level),
         notes=(
-            (*_group_notes(subject, metrics["mean_score"], level), *user_notes(trials, options))
+            (
+                *_group_notes(subject, metrics["mean_score"], level),
+                *user_notes(trials, options, subject.every),
+            )
             if parts
             else ()
         ),

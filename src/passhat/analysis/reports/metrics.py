@@ -27,7 +27,7 @@ from passhat.analysis.reports.parts import BarCount, ErrorSplit, Metric
 from passhat.arguments import CONFIDENCE, HEADLINE_K, KS, probability
 from passhat.dataclass import dataclass, lazy_field, replace
 from passhat.errors import ArgumentError
-from passhat.messages import plural, typo_hint
+from passhat.messages import plural, short, typo_hint
 from passhat.records import ErrorPolicy, Outcome, Tally, Trials
 from passhat.records.trial import USER_FLAGS
 from passhat.stats.dependent_runs import (
@@ -151,18 +151,24 @@ def split_errors(
     )
 
 
-def user_notes(trials: Trials | None, options: ReportOptions) -> tuple[str, ...]:
+def user_notes(
+    trials: Trials | None, options: ReportOptions, every: Trials | None = None
+) -> tuple[str, ...]:
     """Of trials in which the simulated user broke a rule: pass@1 as run, without, and at most.
 
-    A leak that helps is as bad as a lie that hinders, so passes and failures count alike.
+    A leak that helps is as bad as a lie that hinders, so passes and failures count alike. Of those
+    among `every` trial that are under other conditions: how many there are.
     """
+    notes: list[str] = []
+    if every is not None and trials is not None and len(every) > len(trials):
+        elsewhere = every.take(~np.isin(every.task.codes, [*map(every.task.code, trials.tasks)]))
+        for word in elsewhere.words("at"):
+            user = elsewhere.take(elsewhere.has_word("at", word))
+            if word.startswith("user=") and (flagged := user.flagged()).any():
+                name = short(word.partition("=")[2])
+                notes.append(f"under other conditions, user {name}: {_broken_rules(user, flagged)}")
     if trials is None or not (flagged := trials.flagged()).any():
-        return ()
-    rules = {
-        flag.partition(":")[2]: int((trials.has_word("tags", flag) & flagged).sum())
-        for flag in USER_FLAGS
-    }
-    which = ", ".join(f"{rule} {count:,}" for rule, count in rules.items() if count)
+        return tuple(notes)
     failed = trials.outcome == Outcome.FAILED
     ends = []
     for outcome in (Outcome.FAILED, Outcome.PASSED):
@@ -171,12 +177,22 @@ def user_notes(trials: Trials | None, options: ReportOptions) -> tuple[str, ...]
         ends.append(_rate(replace(trials, outcome=outcomes, score=scores), options))
     without = "none is left" if flagged.all() else _rate(trials.take(~flagged), options)
     note = (
-        f"in {flagged.sum():,} of {plural(len(trials), 'trial')} the user broke a rule ({which}); "
+        f"{_broken_rules(trials, flagged)}; "
         f"{(flagged & failed).sum():,} of {plural(int(failed.sum()), 'failure')} are among them. "
         f"pass@1 is {_rate(trials, options)} as run, {without} without these trials, and between "
         f"{ends[0]} and {ends[1]} whatever they would have shown with a better user"
     )
-    return (note,)
+    return (note, *notes)
+
+
+def _broken_rules(trials: Trials, flagged: np.ndarray) -> str:
+    rules = {
+        flag.partition(":")[2]: int((trials.has_word("tags", flag) & flagged).sum())
+        for flag in USER_FLAGS
+    }
+    which = ", ".join(f"{rule} {count:,}" for rule, count in rules.items() if count)
+    broken = f"in {flagged.sum():,} of {plural(len(trials), 'trial')}"
+    return f"{broken} the user broke a rule ({which})"
 
 
 def _rate(trials: Trials, options: ReportOptions) -> str:

@@ -1098,7 +1098,7 @@ class ChangeAnswer(Answer[ChangeReview]):
         if not review.comparisons:
             blocks.append(Paragraph("Report", outcome))
         blocks += _worst(review)
-        blocks += paragraphs("Earlier runs", verdict_text(review.run_verdict))
+        blocks += paragraphs("Earlier", verdict_text(review.run_verdict))
         if review.explanation is not None:
             from passhat.reporters.answers.explanation import verdict as cause_sentence
 

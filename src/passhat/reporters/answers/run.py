@@ -122,7 +122,9 @@ class FinishedRunAnswer(Answer[RunAnswer]):
         if not gated and answer.outcome == "passed":
             blocks = report_screen(answer.report, options)
             at = next((i for i, one in enumerate(blocks) if isinstance(one, Hints)), len(blocks))
-            above, below = blocks[:at], [*_beside(answer), *blocks[at:]]
+            said = {one.text for one in blocks if isinstance(one, Remark)}
+            beside = [one for one in _beside(answer) if one.text not in said]
+            above, below = blocks[:at], [*beside, *blocks[at:]]
             return [*above, *_floor_blocks(answer, options, _room(above, below, options)), *below]
         alone = _only_task(answer.report)
         numbers = [] if gated or alone else _numbers(answer.report, options)
@@ -261,7 +263,7 @@ def _begun(answer: RunAnswer) -> str | None:
     return f"{plural(counted, 'trial')} judged{more}"
 
 
-def _beside(answer: RunAnswer) -> list[Block]:
+def _beside(answer: RunAnswer) -> list[Remark]:
     """What is left of an agent under faults, what moves it, the judge's bill, what was undone."""
     bill = [] if answer.judge is None else [f"{capitalised(answer.judge.sentence)}."]
     factors = [one for system in answer.report.systems for one in system.factors if one.matters]
