@@ -166,6 +166,24 @@ def test_repeated_events_count_once_where_trials_have_numbers(tmp_path):
     assert follower.repeated == 2
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_numbered_trials_count_once_wherever_repeats_and_looks_fall(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    rows = [{"task": f"t{i % 3}", "trial": i, "passed": bool(i % 2)} for i in range(60)]
+    order = np.sort(rng.integers(0, 60, 30)).tolist()
+    written = sorted([*range(60), *order] if seed % 2 else [*range(60), *order[:10]])
+    late = [*written, *rng.integers(0, 60, 5).tolist()]
+    ends = sorted({*rng.integers(1, len(late), 3).tolist(), len(late)})
+    file, follower, seen, start = tmp_path / "agent.jsonl", None, [], 0
+    for end in ends:
+        with file.open("a") as more:
+            more.write(lines([rows[i] for i in late[start:end]]))
+        start, follower = end, follower or Follower(source=str(file))
+        for trials in follower.poll(ColumnMap()):
+            seen += trials.trial.tolist()
+    assert sorted(seen) == list(range(60))
+
+
 def test_late_events_and_gaps_are_counted_and_no_alarm(tmp_path):
     file = tmp_path / "agent.jsonl"
     rows = traffic(20)

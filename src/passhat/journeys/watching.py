@@ -490,7 +490,8 @@ class Follower:
         from passhat.ingest import read_trials, read_with_transcripts
         from passhat.records.tally import Categorical
 
-        how: dict[str, Any] = {"format": self.format, "mapping": mapping, "duplicates": "keep"}
+        # Repeats must not be renumbered: the numbers tell what is known.
+        how: dict[str, Any] = {"format": self.format, "mapping": mapping, "duplicates": "last"}
         try:
             if self.grader is None:
                 trials = read_trials(path, **how)
