@@ -8,6 +8,7 @@ import pytest
 from passhat.errors import ReadError
 from passhat.ingest import ColumnMap, Limits, read_trials
 from passhat.ingest.document import Archive
+from passhat.records.trial import GRADED_BY_JUDGE
 
 FLAKY_INSPECT = {
     "flaky_task/t0": (5, 0, 0),
@@ -522,7 +523,7 @@ def test_scores_that_no_verdict_goes_with_pass_at_1_and_this_is_said():
     assert notes(0.9) == notes("P") == (ONLY_ONE.format("grade"),)
     assert notes(0.9, pass_if="score>=0.8") == notes("C") == notes(0) == ()
     parts = _inspect_json([{"id": 1, "epoch": 1, "scores": {"judge": {"value": {"facts": 0.5}}}}])
-    assert read_trials(parts).sources[0].notes == (ONLY_ONE.format("judge.facts"),)
+    assert read_trials(parts).sources[0].notes == (GRADED_BY_JUDGE, ONLY_ONE.format("judge.facts"))
 
 
 def test_tau_bench_runs_that_broke_are_errored():

@@ -13,6 +13,7 @@ from passhat.errors import ReadError
 from passhat.ingest import ColumnMap, read_trials
 from passhat.ingest.document import Archive, Limits
 from passhat.records.labels import Label
+from passhat.records.trial import graded_by_judge
 
 ANN = {"author": "ann", "timestamp": "2026-11-16T09:00:00Z", "reason": "misread"}
 MANUAL = "Manual result (overrides all other grading results)"
@@ -173,7 +174,7 @@ def test_a_score_with_another_name_is_a_label_if_it_is_the_only_one_or_named():
     several = (*one, ("a", "tone", 1, "ANNOTATION"))
     unnamed = read_trials(langfuse(*several))
     assert unnamed.labels() == {}
-    assert "name the label with `human_labels`" in unnamed.sources[0].notes[0]
+    assert any("name the label with `human_labels`" in note for note in unnamed.sources[0].notes)
     named = read_trials(langfuse(*several), mapping=ColumnMap(human_labels="tone"))
     assert [own[0].passed for own in named.labels().values()] == [True]
     with pytest.raises(ReadError, match=r'nobody gave a score "other"; people gave taste, tone'):
@@ -227,3 +228,52 @@ def test_an_archive_that_was_written_while_its_trials_ran_is_not_opened_sample_b
         labels = read_trials(file).labels()
         assert any(name.startswith("samples/") for name in opened) is edited
         assert (len(labels) > 1) is edited  # the score that a person added is in the summary
+
+
+# Scores that models gave: said of the trials, and each a condition where there are several.
+
+GRADED_BY_A_MODEL = {
+    "inspect/flaky_5x5_two_scorers_1error.json": (b'"includes"', b'"model_graded_qa"'),
+    "promptfoo/out.json": (b'"equals"', b'"llm-rubric"'),
+    "deepeval/latest_test_run.json": (b'Data":[{"name"', b'Data":[{"evaluationModel":"m","name"'),
+    "langsmith/experiment.csv": (b"feedback.correct", b"feedback.llm_judge"),
+}
+
+
+@pytest.mark.parametrize("sample", GRADED_BY_A_MODEL)
+def test_a_log_that_a_model_graded_says_so(samples, tmp_path, sample):
+    plain = (samples / sample).read_bytes()
+    assert not graded_by_judge(read_trials(samples / sample).sources)
+    if sample.startswith("deepeval"):
+        plain = json.dumps(json.loads(plain), separators=(",", ":")).encode()
+    old, new = GRADED_BY_A_MODEL[sample]
+    assert old in plain
+    path = tmp_path / sample.rpartition("/")[2]
+    path.write_bytes(plain.replace(old, new))
+    assert graded_by_judge(read_trials(path).sources)
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        "inspect/flaky_5x5_two_scorers_1error.eval",
+        "inspect/flaky_5x5_two_scorers_1error.json",
+        "braintrust/experiment.jsonl",
+        "langsmith/experiment.csv",
+        "weave/calls.jsonl",
+        "phoenix/experiment.json",
+    ],
+)
+@pytest.mark.parametrize("name", ["judge", "scorer"])
+def test_a_log_with_several_judges_has_each_as_a_level_as_if_it_were_chosen(samples, sample, name):
+    path = samples / sample
+    every = read_trials(path, mapping=ColumnMap(factor=name))
+    scores = read_trials(path).sources[0].scores
+    assert len(scores) > 1
+    assert len(every) == sum(len(read_trials(path, scorer=score)) for score in scores)
+    for score in scores:
+        level = f" [{name}={score}]"
+        alone = read_trials(path, scorer=score)
+        wanted = {(one.task + level, one.trial): one.outcome for one in alone}
+        found = {(one.task, one.trial): one.outcome for one in every if one.task.endswith(level)}
+        assert found == wanted

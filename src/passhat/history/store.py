@@ -199,7 +199,8 @@ class History:
 
     def keep_notes(self, run: Run, notes: Sequence[str]) -> None:
         """Keep notes for every later report of a run."""
-        source = replace(own_source(run), notes=tuple(notes))
+        source = own_source(run)
+        source = replace(source, notes=tuple(dict.fromkeys((*source.notes, *notes))))
         with self.writing():
             self.database.execute(
                 "UPDATE runs SET sources = ? WHERE id = ?", (sources_text([source]), run.id)

@@ -305,9 +305,11 @@ def _named(name: str) -> Reader:
 
 
 def _with_named_score(document: Document, mapping: ColumnMap) -> Reader | None:
-    """The reader of a tool's log, where all that the user named is a score that people gave."""
+    """The reader of a tool's log, where all that the user named are scores: people's, judges'."""
     chosen = mapping.chosen()
-    if chosen.keys() != {"human_labels"} or chosen["human_labels"] in column_names(document):
+    if not chosen.keys() <= {"human_labels", "at"} or not {chosen.get("at")} <= {None, *_JUDGES}:
+        return None
+    if not {*chosen.values()}.isdisjoint(column_names(document)):
         return None
     found = next((one for one in readers_of(document) if one.recognises(document)), None)
     return None if found is READERS["table"] else found
@@ -677,6 +679,10 @@ def _opener(raw: msgspec.Raw) -> str:
     return "[{" if bytes(view[1:64]).lstrip().startswith(b"{") else "["
 
 
+_JUDGES = ("judge", "scorer")
+"""What a factor is called whose levels are the scores that a log has of each trial."""
+
+
 def _read_held(
     held: Sequence[Known], mapping: ColumnMap
 ) -> Iterator[tuple[Document, Reader, TrialTable]]:
@@ -691,13 +697,34 @@ def _read_held(
             read |= zip(alike, read_same_schema(documents, mapping), strict=True)
     for place, (document, reader) in enumerate(held):
         table = read.get(place) or reader.read(document, mapping)
+        notes = []
         if document.encoding:
             guess = f"is not UTF-8 and was read as {document.encoding}"
-            table = replace(table, notes=(*table.notes, f"{guess}; if wrong, save it as UTF-8"))
+            notes.append(f"{guess}; if wrong, save it as UTF-8")
         if document.torn:
             torn = "its last line ends in the middle and is left out: it is being written, or was "
-            table = replace(table, notes=(*table.notes, f"{torn}cut off"))
-        yield document, reader, table
+            notes.append(f"{torn}cut off")
+        for one in _by_judge(document, reader, table, mapping):
+            yield document, reader, replace(one, notes=(*one.notes, *notes)) if notes else one
+
+
+def _by_judge(
+    document: Document, reader: Reader, table: TrialTable, mapping: ColumnMap
+) -> Iterator[TrialTable]:
+    """The table; one for each score where the factor is the judge and the log has several."""
+    if mapping.factor not in _JUDGES or len(table.scores) < 2:
+        yield table
+        return
+    for name in table.scores:
+        one = reader.read(document, replace(mapping, scorer=name))
+        yield replace(
+            one,
+            columns={**one.columns, "at": [(f"{mapping.factor}={name}",)] * len(one)},
+            read_as={**one.read_as, "factor": f"each of its scores {few(table.scores)}"},
+            left_out=(),
+            # The same rows once for each judge are no file that was given twice.
+            measured=(),
+        )
 
 
 def read_same_schema(documents: Sequence[Document], mapping: ColumnMap) -> list[TrialTable | None]:

@@ -19,7 +19,7 @@ from passhat.messages import few, short
 from passhat.records.columns import ColumnMap
 from passhat.records.secrets import beginning
 from passhat.records.transcript import Transcript
-from passhat.records.trial import LEFT_OUT, Facts
+from passhat.records.trial import GRADED_BY_JUDGE, LEFT_OUT, Facts
 
 _TABLES: tuple[Kind, ...] = ("text", "lines", "array", "parquet")
 
@@ -334,6 +334,12 @@ def has_keys(*alternatives: str) -> Callable[[Document], bool]:
     return lambda document: any(document.has(*names) for names in keys)
 
 
+_BY_A_MODEL = re.compile(
+    r"(?i)(?<![a-z])(llm|judge|rubric|model.?graded|g.?eval|factuality|closedqa)(?![a-z])"
+)
+"""What a score is called that a model gave, in the libraries of graders there are."""
+
+
 def choose_score(
     file: str, kind: str, known: Sequence[str], chosen: str | None
 ) -> tuple[str | None, list[str]]:
@@ -346,12 +352,16 @@ def choose_score(
     """
     if chosen is not None and known and chosen not in known:
         raise ReadError(f'{file}: has no {kind} "{short(chosen)}"; it has {few(known)}')
-    if chosen is not None or len(known) < 2:
-        return chosen if chosen in known else next(iter(known), None), []
-    first, *others = known
-    return first, [
-        f'{kind} "{short(first)}" was read; there is also {few(others)} (choose with `scorer`)'
-    ]
+    name = chosen if chosen in known else next(iter(known), None)
+    notes = []
+    if chosen is None and len(known) > 1:
+        others = few(known[1:])
+        notes.append(
+            f'{kind} "{short(known[0])}" was read; there is also {others} (choose with `scorer`)'
+        )
+    if name is not None and _BY_A_MODEL.search(name):
+        notes.append(GRADED_BY_JUDGE)
+    return name, notes
 
 
 def seconds_between(start: object, end: object) -> float | None:

@@ -384,8 +384,13 @@ class InputPart:
 
     @property
     def content(self) -> str:
-        """The same for copies of a file, whatever their names; empty for a file of few trials."""
-        return self.sha256 if len(self.table) >= FEWEST_ALIKE else ""
+        """The same for copies of a file, whatever their names; empty for a file of few trials.
+
+        A log whose scores are conditions is there once for each of them.
+        """
+        if len(self.table) < FEWEST_ALIKE:
+            return ""
+        return f"{self.sha256} {self.table.columns.get('at', ('',))[0]}"
 
     @property
     def is_snapshot(self) -> bool:

@@ -879,9 +879,10 @@ def _judge_notes(
     rubrics = [expectation for expectation in every if expectation.matcher == "judge"]
     if not rubrics:
         return
+    from passhat.records.trial import GRADED_BY_JUDGE
     from passhat.runner.grading import SPEAKS_TO_JUDGE
 
-    yield "graded by a judge; how often it is wrong only people can show: `passhat label`"
+    yield GRADED_BY_JUDGE
     shares = [
         check["disagreement"]
         for one in judged
@@ -892,10 +893,7 @@ def _judge_notes(
     if swaying := sum(SPEAKS_TO_JUDGE in text for text in said):
         yield f"{plural(swaying, 'answer speaks', 'answers speak')} to the judge: read what it says"
     if all(_readings(rubric) < 2 for rubric in rubrics):
-        yield (
-            "the judge was asked once about each answer, so its agreement with itself is unknown: "
-            "`judge: {repeats: 3}` measures it"
-        )
+        yield "the judge was asked once: how far it agrees with itself takes `repeats: 3`"
     elif shares:
         mean, split = sum(shares) / len(shares), sum(share > 0 for share in shares)
         panel = any(rubric.options.get("panel") for rubric in rubrics)
@@ -923,10 +921,7 @@ def _user_notes(bill: JudgeBill | None) -> Iterator[str]:
 
 def _beside_agents(bill: JudgeBill, who: str) -> str:
     most = f" for the first {MOST_TRIALS:,} trials" if bill.trials >= MOST_TRIALS else ""
-    return (
-        f"{bill.took(who)}{most}, beside what the agents took: the budget counts it, the figures "
-        "of the trials do not"
-    )
+    return f"{bill.took(who)}{most}; the budget counts it, the trials do not"
 
 
 def _trial_reasons(suite: Suite, result: RunResult, opened: OpenRun) -> Reasons:

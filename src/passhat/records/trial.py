@@ -129,6 +129,9 @@ LEFT_OUT = "left out"
 STOPPED_BY_GATES = "its gates decided when it ended; intervals assume a fixed number of trials"
 """The note on trials of which there are as many as their own results asked for."""
 
+GRADED_BY_JUDGE = "graded by a judge; how often it is wrong only people can show: `passhat label`"
+"""The note on trials whose verdicts are a model's."""
+
 POOLED = "trials under different conditions were pooled"
 POOLED_ROUNDS = "rounds are conditions that were pooled"
 """How the note on a column begins that looks like a condition and that nobody named; the second
@@ -189,6 +192,11 @@ def numbers_by_seed(source: Source) -> bool:
     facts = dict(source.read_as)
     numbered = facts.get("run", facts.get("trial", "")).startswith("column ")
     return facts.get("seed", "").startswith("column ") and not numbered
+
+
+def graded_by_judge(sources: Iterable[Source]) -> bool:
+    """Whether a model graded some of the trials that came from here."""
+    return any(note.endswith(GRADED_BY_JUDGE) for source in sources for note in source.notes)
 
 
 def stopped_by_gates(notes: Iterable[str]) -> bool:

@@ -33,6 +33,7 @@ from passhat.stats.estimate import (
     Unavailable,
     independent_difference,
 )
+from passhat.stats.numerics import find_root
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.population_bounds import (
     UNSEEN,
@@ -59,8 +60,8 @@ labels, keeps the bound coherent: a tuned weight (PPI++) would not be."""
 # The weight of the verdicts in a corrected pass^k.
 _HALF = 0.5
 # Quantiles of each verdict's rate, and points that stand for all pairs of them: four times as many
-# move no end of an interval by 0.002. So many halvings leave far less.
-_QUANTILES, _POINTS, _HALVINGS = 256, 512, 30
+# move no end of an interval by 0.002.
+_QUANTILES, _POINTS = 256, 512
 # Of the mean of the trials, and of the runs that could have been: points of a difference.
 _MEANS, _RUNS = 128, 64
 # What each side of a draw has a row for, and which of these are its labels.
@@ -350,12 +351,15 @@ class Strata:
             return 0.0
         # The noise of runs is at most that of coin flips: tasks that differ have less.
         passes, failures = np.maximum(self.runs * mean, 1e-300), self.runs * (1 - mean) + UNSEEN
-        low, high = 0.0, 1.0
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            below = special.betainc(passes, failures, middle).mean() < tail
-            low, high = (middle, high) if below else (low, middle)
-        return low
+        # The end lies between those of the lowest and the highest point, each by itself.
+        ends = np.asarray(special.betaincinv(passes[[0, -1]], failures[[0, -1]], tail), np.float64)
+        return float(
+            find_root(
+                lambda x: tail - special.betainc(passes, failures, x[..., None]).mean(axis=-1),
+                ends[:1],
+                ends[1:],
+            )[0]
+        )
 
     def graded_by_people(self) -> Floats:
         """A pessimistic distribution of the mean of these very trials, had people graded them all.
@@ -556,16 +560,16 @@ class JudgeErrors:
 
 
 def judge_errors(
-    labels: Labels, passed_by_judge: float, *, confidence: float = CONFIDENCE
+    labels: Labels, *, passed: int, failed: int, confidence: float = CONFIDENCE
 ) -> JudgeErrors:
     """The errors of a judge from labels of trials chosen at random, alike in the same task.
 
     `labels.task` are clusters: labels of one task are drawn again together, with a share of a label
-    that was not seen at its worst. `passed_by_judge` is the share of all trials that it passed.
+    that was not seen at its worst. `passed` and `failed` count all trials by its verdict.
 
     >>> rows = np.arange(40)
     >>> labels = Labels(task=rows, verdict=rows < 20, passed=(rows < 18) | (rows == 39))
-    >>> found = judge_errors(labels, 0.8)
+    >>> found = judge_errors(labels, passed=80, failed=20)
     >>> round(found.false_passes.value, 2), round(found.false_fails.value, 2)
     (0.1, 0.05)
     >>> round(found.agreement.value, 2), round(found.kappa.value, 2)
@@ -585,7 +589,7 @@ def judge_errors(
         lows.append(errors / (total + unseen))
         highs.append((errors + unseen) / (total + unseen))
         values.append(np.array([np.count_nonzero(side & wrong) / count]))
-    shares = np.array([passed_by_judge, 1 - passed_by_judge])
+    shares = np.array([passed, failed]) / max(passed + failed, 1)
     numbers = {}
     for name, of in {"agreement": _agreement, "kappa": _kappa}.items():
         low = float(np.quantile(of(shares, highs), tail))
@@ -595,24 +599,27 @@ def judge_errors(
         low = float(np.quantile(lows[row], tail))
         high = float(np.quantile(highs[row], 1 - tail))
         numbers[name] = (float(values[row][0]), low, high)
+    every = len(labels), passed + failed
     read = {
-        "agreement": len(labels),
-        "kappa": len(labels),
-        "false_passes": int(np.count_nonzero(labels.verdict)),
-        "false_fails": int(np.count_nonzero(~labels.verdict)),
+        "agreement": every,
+        "kappa": every,
+        "false_passes": (int(np.count_nonzero(labels.verdict)), passed),
+        "false_fails": (int(np.count_nonzero(~labels.verdict)), failed),
     }
-    found: dict[str, Number] = {
-        name: Estimate(
+    found: dict[str, Number] = {}
+    for name, (value, low, high) in numbers.items():
+        count, trials = read[name]
+        if count < max(1, min(FEWEST_LABELS, trials)):
+            reason = f"{plural(count, 'label')} of such trials; it takes {FEWEST_LABELS}"
+            found[name] = Unavailable(reason)
+            continue
+        found[name] = Estimate(
             value=value,
             interval=Interval(min(low, value), max(high, value)),
             method="labels, tasks drawn again",
             confidence=level,
-            runs=read[name],
+            runs=count,
         )
-        if read[name] >= FEWEST_LABELS
-        else Unavailable(f"{plural(read[name], 'label')} of such trials; it takes {FEWEST_LABELS}")
-        for name, (value, low, high) in numbers.items()
-    }
     return JudgeErrors(**found)
 
 

@@ -64,7 +64,7 @@ def test_a_fall_is_found_where_it_happened():
     (trend,) = trends(story)
     changes = trend.changes["pass^5"]
     assert [(c.position, c.direction) for c in changes.points] == [(8, "down")]
-    assert any("went down at c8" in sentence for sentence in sentences(trend))
+    assert any("pass^5 fell on 8 Jan (run c8)" in sentence for sentence in sentences(trend))
 
 
 def test_between_two_falls_there_is_one_level_in_words_and_numbers():
@@ -79,8 +79,8 @@ def test_between_two_falls_there_is_one_level_in_words_and_numbers():
     assert min(levels) < first.after < max(levels)
     level = f"{100 * np.mean(levels):.0f}%"
     told = [s for s in sentences(trend) if s.startswith("pass^5")]
-    assert f"to {level}" in told[0]
-    assert f"from {level}" in told[1]
+    assert f"{level} since" in told[0]
+    assert f"{level} before" in told[1]
     assert f"from {level} to" in trend.plot().text  # one level in words, on screens and pictures
 
 

@@ -1,17 +1,23 @@
 """Reports and gates of judged trials: corrected where people labelled, unchanged where not."""
 
+from dataclasses import replace
+
 import msgspec
 import numpy as np
 import pytest
 
-from passhat import check_judge, compare, gate, measure, render
+from passhat import check_judge, compare, gate, judge, measure, render
 from passhat.analysis.comparing.ranking import rank
 from passhat.analysis.comparing.trends import CountedRun, KeptTrend, judge_agents, trends
 from passhat.analysis.reports.metrics import SystemTrials
 from passhat.errors import InputError
 from passhat.records import Trials
 from passhat.records.labels import Label
+from passhat.records.trial import GRADED_BY_JUDGE, Source
 from passhat.reporters import headline
+from passhat.reporters.answer import DisplayOptions
+from passhat.reporters.answers.trend import TrendAnswer, sentences
+from passhat.reporters.answers.trend import headline as trend_headline
 
 
 def judged(*, tasks=40, runs=6, chosen="verdict", each=30, seed=4, slips=0.4):
@@ -145,6 +151,36 @@ def test_the_judge_is_described_with_intervals_and_where_it_errs():
     assert len(render(found).splitlines()) <= 12
 
 
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_the_judge_is_told_in_twelve_lines_with_the_confidence_asked_for(confidence):
+    _, trials = judged(tasks=60, runs=10, each=150, slips=0.5)
+    lines = render(check_judge(trials, confidence=confidence)).splitlines()
+    assert len(lines) <= 12
+    assert f"{100 * confidence:.0f}% CI" in " ".join(lines)
+    assert not any("\u2026" in line for line in lines)
+
+
+def test_verdicts_that_say_no_more_than_chance_are_called_so():
+    truth, verdict = np.arange(200) % 2 == 0, np.arange(200) // 2 % 2 == 0
+    labels = [[Label(passed=bool(said), chosen="random")] for said in truth]
+    tasks = [f"t{i // 10}" for i in range(200)]
+    for said, chance in ((verdict, True), (truth, False)):
+        table = Trials.from_columns(task=tasks, passed=said, human_labels=labels)
+        assert ("no better than chance" in render(check_judge(table))) == chance
+
+
+def test_labels_of_every_trial_show_whole_tasks_however_they_were_chosen():
+    truth, trials = judged(tasks=14, runs=5, each=100)
+    assert len(trials.human_labels.texts()) == truth.size
+    assert all(trials.human_labels.texts())
+    (system,) = measure(trials, ks=3).systems
+    found = system.metrics["pass^3"].corrected
+    cubes = [c * (c - 1) * (c - 2) / 60 for c in truth.sum(axis=1)]
+    assert found.this_suite.value == pytest.approx(np.mean(cubes))
+    few = check_judge(trials)
+    assert few.errors.false_passes.runs == int((trials.outcome == 1).sum())
+
+
 def test_a_judge_that_likes_long_answers_is_found_out():
     rng = np.random.default_rng(2)
     long = rng.random(400) < 0.5
@@ -204,6 +240,31 @@ def test_a_difference_that_only_the_judge_sees_is_gone_from_the_corrected_compar
     assert f"in pass@1 is {100 * rate.value:+.1f} points" in text
     assert "the judge does not treat them alike: it passes new" in text
     assert "pass^3" not in text
+
+
+def test_agents_whose_judge_gives_scores_are_compared_by_the_rate_that_labels_correct():
+    """The mean of a judge's scores has no label; whether a trial passed has."""
+    truths, trials = two_agents()
+    rng = np.random.default_rng(1)
+    passed = trials.outcome == 1
+    scores = np.where(passed, rng.uniform(0.7, 1, passed.size), rng.uniform(0, 0.7, passed.size))
+    scored = Trials.from_columns(
+        system=trials.system.texts(),
+        task=trials.task.texts(),
+        trial=trials.trial,
+        passed=passed,
+        score=scores.round(2),
+        human_labels=trials.human_labels.texts(),
+    )
+    found = compare(scored)
+    assert found.headline.name == "pass^1"
+    assert (
+        truths["new"].mean() - truths["old"].mean() in found.headline.corrected.this_suite.interval
+    )
+    text = " ".join(render(found).split())
+    assert text.startswith("No clear difference")
+    assert "Corrected with 240 labels of people." in text
+    assert "cannot be compared" not in text
 
 
 def test_a_judge_that_treats_both_alike_is_not_accused():
@@ -349,3 +410,92 @@ def test_a_fall_that_a_lenient_judge_hides_is_seen_by_people():
     assert not accepted.fell
     kept = msgspec.json.decode(msgspec.json.encode(KeptTrend.of(trend)), type=KeptTrend)
     assert kept.trend.graded == trend.graded
+
+
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize(
+    ("judges", "rates"),
+    [
+        ([LENIENT] * 6 + [STRICT] * 3, [0.7] * 9),
+        ([LENIENT] * 4 + [(1.0, 0.6)] * 4, [0.7] * 4 + [0.45] * 4),
+        ([LENIENT] * 5 + [(0.5, 0.0)] * 5, [0.45] * 5 + [0.8] * 5),
+        ([LENIENT] * 6, [0.8] * 6),
+    ],
+    ids=["only the judge", "only people", "opposite", "neither"],
+)
+def test_screen_page_picture_and_data_say_the_same_of_a_change(judges, rates, k):
+    (trend,) = trends(labelled_runs(judges, rates), k=k)
+    answer = TrendAnswer((trend,))
+    said = trend_headline((trend,))
+    assert " ".join(render(trend).split()).startswith(said)
+    assert answer.page(DisplayOptions())["headline"] == said
+    assert sentences(trend) == [said]
+    (view,) = answer.page(DisplayOptions())["systems"]
+    (beside,) = view.sentences  # the number as people grade it, and what the judge's verdicts show
+    assert beside.startswith("pass@1 corrected with labels of people")
+    assert view.title == "" or view.title.startswith("By the judge's verdicts")
+    change = trend.change
+    assert (change is None) == said.startswith("No change")
+    assert (change is None) == (view.figure.title.count("no change") == 1)
+    if change is not None:
+        before, after = (f"{100 * one:.0f}%" for one in trend.graded_levels(trend.graded, change))
+        assert f"{before} before, {after} since" in said
+        assert f"from {before} to {after}" in view.figure.title
+    moved = [words for _, words in answer.facts() if words.startswith("tasks moved")]
+    agree = change and trend.newest_change and change.direction == trend.newest_change.direction
+    assert bool(moved) == bool(agree)
+
+
+def test_each_run_shows_what_people_say_before_what_the_judge_says():
+    """A run without labels has no number of people, and never the judge's in its place."""
+    history = labelled_runs([LENIENT] * 5, [0.7] * 5)
+    history[2] = replace(history[2], labels={})
+    (trend,) = trends(history, k=3)
+    rows = {line.split()[2]: line.split()[3:5] for line in render(trend).splitlines()
+            if " Nov  r" in line}  # fmt: skip
+    for point in trend.points:
+        people, judge = rows[point.label]
+        own = point.corrected.get("pass^1")
+        assert people == ("-" if own is None else f"{100 * own.value:.1f}%")
+        assert judge == f"{100 * point.metrics['pass^3'].value:.1f}%"
+    assert rows["r3"][0] == "-"
+
+
+# Without labels, what rests on a judge says so.
+
+
+def graded_trials(system="bot", rate=0.7, *, seed=0, by_judge=True):
+    rng = np.random.default_rng(seed)
+    notes = (f"run x: {GRADED_BY_JUDGE}",) if by_judge else ()
+    return Trials.from_columns(
+        task=[f"t{i // 8}" for i in range(96)],
+        passed=rng.random(96) < rate,
+        system=[system] * 96,
+        sources=[Source(name="log", format="csv", sha256="", notes=notes)],
+    )
+
+
+@pytest.mark.parametrize("by_judge", [True, False])
+def test_every_answer_that_rests_on_a_judge_without_labels_says_so_once(by_judge):
+    agents = (("a", 0.7), ("b", 0.6), ("c", 0.5))
+    one, other, third = (
+        graded_trials(name, rate, seed=i, by_judge=by_judge)
+        for i, (name, rate) in enumerate(agents)
+    )
+    runs = [
+        CountedRun(key=key, label=key, started=f"2026-11-0{day}", tallies=[one.tally()])
+        for day, key in enumerate(("x", "y"), 1)
+    ]
+    gates = ["pass@1 >= 0.5", "pass^3 >= 0.1"]
+    for answer in (
+        measure(one),
+        compare(one, other),
+        rank(Trials.concat([one, other, third])),
+        judge(one, gates[:1]),
+        judge(one, gates),
+        judge(one, "no_worse_than b by 0.3", baseline={"b": other}),
+        trends(runs)[0],
+    ):
+        said = " ".join(render(answer).split())
+        assert said.count("`passhat label`") == by_judge, said
+        assert said.lower().count("judge graded") + said.lower().count("by a judge") == by_judge

@@ -35,6 +35,7 @@ from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import listed, plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
+from passhat.records.trial import GRADED_BY_JUDGE, graded_by_judge
 from passhat.records.trials import check_trials_argument, one_tally
 from passhat.stats.dependent_runs import BetweenDayVariance, Margins, excess, wider_margins
 from passhat.stats.estimate import (
@@ -105,9 +106,15 @@ class Comparison(Displayed):
 
     @property
     def headline(self) -> Difference:
-        """The difference that the verdict is about: the largest pass^k asked for, else the mean."""
+        """The difference that the verdict is about: the largest pass^k asked for, else the mean.
+
+        Labels of people correct pass@1, not a mean of the scores that a judge gave.
+        """
         asked = self.provenance.options.ks
-        return self.differences[f"pass^{asked[-1]}" if asked else "mean_score"]
+        lead = self.differences[f"pass^{asked[-1]}" if asked else "mean_score"]
+        rate = self.differences.get("pass^1", lead).corrected
+        known = lead.corrected is None and rate is not None and rate.this_suite
+        return self.differences["pass^1"] if known else lead
 
     @property
     def mean_score(self) -> Difference:
@@ -185,7 +192,7 @@ def compare(
         runs_to_test=minimum_runs(len(shared), confidence=options.confidence),
         margin=margin,
         provenance=make_provenance(tallies, options),
-        notes=(*_error_note(tallies, options), *notes),
+        notes=(*_error_note(tallies, options), *_judge_note(tallies, differences), *notes),
         leniency=leniency,
         sequences={} if tables is None else _sequences(tables),
     )
@@ -495,6 +502,13 @@ def _error_note(tallies: Sequence[Tally], options: ReportOptions) -> tuple[str, 
         for tally in tallies
         if tally.errored.any()
     )
+
+
+def _judge_note(tallies: Sequence[Tally], found: Mapping[str, Difference]) -> tuple[str, ...]:
+    """That a judge graded, where no labels of people say anything of it."""
+    labelled = any(one.corrected is not None for one in found.values())
+    judged = graded_by_judge(source for tally in tallies for source in tally.sources)
+    return (GRADED_BY_JUDGE,) if judged and not labelled else ()
 
 
 # The difference in one metric, and task by task: which differ, which flipped.

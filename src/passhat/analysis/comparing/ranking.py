@@ -33,6 +33,7 @@ from passhat.errors import ArgumentError
 from passhat.messages import first_few, plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Outcome, Tally, Trials
 from passhat.records.data_frames import refuse_frame
+from passhat.records.trial import GRADED_BY_JUDGE, graded_by_judge
 from passhat.records.trials import one_tally
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
@@ -168,6 +169,7 @@ def rank(
     names = [side.name for side in able]
     metrics = [ranked.metric_of(i, confidence=options.confidence) for i in range(len(able))]
     ahead = ranked.ahead_here(ranking)
+    judged = graded_by_judge(source for side in able for source in side.tally.sources)
     report = RankReport(
         metric=metric,
         systems=tuple(
@@ -204,7 +206,7 @@ def rank(
         method=ranking.method,
         confidence=ranking.confidence,
         provenance=make_provenance(trials, options),
-        notes=ranking.notes,
+        notes=(*ranking.notes, *([GRADED_BY_JUDGE] if judged else [])),
         here=None if ahead is None else names[ahead],
         all_or_nothing=all(side.evidence.all_or_nothing for side in able),
         fewest_runs=min(int(side.evidence.runs.min()) for side in able),
@@ -241,8 +243,9 @@ def _with_correction(
         number = found.tasks_like_these
         if isinstance(number, Unavailable) or number.interval is None:
             reason = number.reason if isinstance(number, Unavailable) else "there is no interval"
+            kept = (note for note in report.notes if note != GRADED_BY_JUDGE)
             note = f"labels of people do not correct the ranking yet: {reason}"
-            return replace(report, notes=(*report.notes, note))
+            return replace(report, notes=(*kept, note))
         better[i, j], better[j, i] = number.interval.low > 0, number.interval.high < 0
         pairs.append(
             PairDifference(

@@ -31,6 +31,7 @@ from passhat.messages import (
     short_repr,
 )
 from passhat.records import ErrorPolicy, Tally
+from passhat.records.trial import graded_by_judge
 from passhat.stats.arguments import Counts
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable
 from passhat.stats.passk import pass_hat_k
@@ -176,7 +177,8 @@ class SystemTrend(Displayed):
     direction of that change first; without a change there are none. `runs_to_show` is how many
     further runs would show that trials pass `NOTABLE` less (or more) often than in all runs so
     far; None if there is a change, or if more than `MOST_AWAITED` would be needed. `graded` are the
-    changes as people grade, where two runs or more have enough labels.
+    changes as people grade, where two runs or more have enough labels. `judged` says that a model
+    graded runs.
     """
 
     name: str
@@ -188,6 +190,7 @@ class SystemTrend(Displayed):
     moved: tuple[RateChange, ...]
     runs_to_show: lazy_field[int | None] = lazy_field()
     graded: GradedChanges | None = None
+    judged: bool = False
 
     @property
     def newest_change(self) -> ChangePoint | None:
@@ -201,18 +204,45 @@ class SystemTrend(Displayed):
 
     def levels(self, metric: str, change: ChangePoint) -> tuple[float, float]:
         """The means of the runs since the change before this one, and until the next."""
-        places = sorted(one.position for one in self.changes[metric].points)
-        at = places.index(change.position)
-        start = places[at - 1] if at else 0
-        end = places[at + 1] if at + 1 < len(places) else len(self.points)
-        values = [point.metrics[metric].value for point in self.points]
-        return fmean(values[start : change.position]), fmean(values[change.position : end])
+        values = {place: point.metrics[metric].value for place, point in enumerate(self.points)}
+        return _levels(self.changes[metric], values, change)
+
+    def graded_levels(self, graded: GradedChanges, change: ChangePoint) -> tuple[float, float]:
+        """The same as people grade: the means of labelled runs."""
+        found = {at: self.points[at].corrected[graded.metric].value for at in graded.places}
+        return _levels(graded.changes, found, change)
+
+    @property
+    def change(self) -> ChangePoint | None:
+        """The newest change that a headline is about: as people grade, where that is known."""
+        return self.newest_change if self.graded is None else self.graded.newest
 
     def plot(self) -> Figure:
-        """pass@k and pass^k over the runs, with intervals and change points."""
+        """pass@k and pass^k over the runs, with intervals and change points.
+
+        Where changes are known as people grade: the corrected number over the labelled runs.
+        """
         # Imported only to draw.
         from passhat.analysis.comparing.plots import plot_trend
 
+        if (graded := self.graded) is not None:
+            labelled = [self.points[place] for place in graded.places]
+            said = [
+                replace(one, position=graded.places.index(one.position))
+                for one in graded.changes.points
+            ]
+            called = "pass@1" if graded.metric == "pass^1" else graded.metric
+            lines = {f"{called} as people grade": [one.corrected for one in labelled]}
+            if graded.metric in self.metrics:
+                lines["by the judge"] = [one.metrics for one in labelled]
+            return plot_trend(
+                self.name,
+                runs=[(point.started, point.label) for point in labelled],
+                metrics={
+                    name: [one[graded.metric] for one in every] for name, every in lines.items()
+                },
+                changes={next(iter(lines)): replace(graded.changes, points=tuple(said))},
+            )
         return plot_trend(
             self.name,
             runs=[(point.started, point.label) for point in self.points],
@@ -223,6 +253,17 @@ class SystemTrend(Displayed):
     def day(self, change: ChangePoint) -> str:
         """The day of the first run after a change."""
         return self.points[change.position].started[:10]
+
+
+def _levels(
+    changes: Changes, values: Mapping[int, float], change: ChangePoint
+) -> tuple[float, float]:
+    """The means of the values at places before and after a change, up to the ones next to it."""
+    others = [one.position for one in changes.points]
+    start = max((one for one in others if one < change.position), default=0)
+    end = min((one for one in others if one > change.position), default=max(values) + 1)
+    before = [value for place, value in values.items() if start <= place < change.position]
+    return fmean(before), fmean(v for place, v in values.items() if change.position <= place < end)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,6 +280,7 @@ class KeptTrend:
     moved: tuple[RateChange, ...]
     runs_to_show: int | None
     graded: GradedChanges | None = None
+    judged: bool = False
 
     @classmethod
     def of(cls, trend: SystemTrend) -> KeptTrend:
@@ -353,6 +395,9 @@ def _system_trend(
             false_alarm=false_alarm,
             horizon=horizon,
             confidence=confidence,
+        ),
+        judged=graded_by_judge(
+            source for one in snapshots for tally in one.run.tallies for source in tally.sources
         ),
         moved=_moved(snapshots, changes[names[0]].points),
         runs_to_show=None

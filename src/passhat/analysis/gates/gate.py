@@ -577,6 +577,9 @@ SMALLEST_SHARE = 1e-5
 BY_LABELS = "labels of people"
 """How the method of a number begins that rests on labels: more trials do not make it surer."""
 
+AS_JUDGED = "as its judge graded; the judge's errors are not in the error rates: `passhat label`"
+"""The note on a verdict that rests on a judge which no labels correct."""
+
 LIMITS_FROM_RATE = "limits from pass@1"
 """The method where labels correct pass@1 alone: pass^k lies within limits, and has no value."""
 

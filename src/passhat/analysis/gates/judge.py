@@ -19,6 +19,8 @@ from passhat.analysis.gates.fixed_sample import (
     judge_number,
 )
 from passhat.analysis.gates.gate import (
+    AS_JUDGED,
+    BY_LABELS,
     LATER_LOOK,
     BestOfRequirement,
     EveryTaskRequirement,
@@ -48,8 +50,9 @@ from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural
 from passhat.records import ErrorPolicy, Trial, Trials
-from passhat.records.trial import stopped_by_gates
+from passhat.records.trial import graded_by_judge, stopped_by_gates
 from passhat.records.trials import check_trials_argument, refuse_file
+from passhat.stats.estimate import Estimate
 from passhat.stats.sequential.designs import error_of_all_looks, look_levels
 
 GateLike = Gate | str | Mapping[str, Any]
@@ -196,6 +199,7 @@ def _judge_one(gate: Gate, trials: Trials, around: _JudgeContext) -> Verdict:
         verdict = _without_error_rates(verdict)
     included = bounded and isinstance(demand, ThresholdRequirement) and demand.target.is_metric
     verdict = _with_disturbances(verdict, trials, subject.disturbances, included=included)
+    verdict = _as_judged(verdict, _sides(gate, trials, around))
     return _with_quarantine(_beside_users(verdict, every, around), around)
 
 
@@ -227,10 +231,25 @@ def _beside_users(verdict: Verdict, trials: Trials, around: _JudgeContext) -> Ve
 
 def _stopped_by_gates(gate: Gate, trials: Trials, around: _JudgeContext) -> bool:
     """Whether there are as many trials, here or in the baseline, as results asked for."""
-    sides = [trials]
-    if isinstance(gate.demand, NoWorseRequirement | NoTaskWorseRequirement):
-        sides.append(_baseline(gate.demand, trials.systems[0], around))
+    sides = _sides(gate, trials, around)
     return stopped_by_gates(note for s in sides for source in s.sources for note in source.notes)
+
+
+def _sides(gate: Gate, trials: Trials, around: _JudgeContext) -> list[Trials]:
+    """What a verdict rests on: the trials, and the baseline where the gate is about one."""
+    if isinstance(gate.demand, NoWorseRequirement | NoTaskWorseRequirement):
+        return [trials, _baseline(gate.demand, trials.systems[0], around)]
+    return [trials]
+
+
+def _as_judged(verdict: Verdict, sides: Sequence[Trials]) -> Verdict:
+    """The verdict, with a note where a judge graded and no labels of people correct it."""
+    estimate = verdict.estimate
+    if isinstance(estimate, Estimate) and estimate.method.startswith(BY_LABELS):
+        return verdict
+    if not any(graded_by_judge(side.sources) for side in sides):
+        return verdict
+    return replace(verdict, notes=(*verdict.notes, AS_JUDGED))
 
 
 def _without_error_rates(verdict: Verdict) -> Verdict:
@@ -333,9 +352,7 @@ def _judge_sequentially(gate: Gate, trials: Trials, around: _JudgeContext) -> Ve
     """
     if isinstance(gate.demand, EveryTaskRequirement):
         return _every_task(gate, gate.demand, trials, around.bars)
-    sides = [trials]
-    if isinstance(gate.demand, NoWorseRequirement):
-        sides.append(_baseline(gate.demand, trials.systems[0], around))
+    sides = _sides(gate, trials, around)
     queues = [_in_order(side) for side in sides]
     shared = [task for task in queues[0] if all(task in queue for queue in queues)]
     if decides_in_rounds(gate, len(shared)):

@@ -69,6 +69,12 @@ class LabelEvidence:
         return len(self.single) + len(self.whole)
 
     @property
+    def of_tasks(self) -> Labels:
+        """Labels that show whole tasks: those of tasks drawn at random, or of all trials."""
+        every = int(self.verdicts.passed.sum() + self.verdicts.failed.sum())
+        return self.by_verdict if self.used == every else self.whole
+
+    @property
     def by_verdict(self) -> Labels:
         """All labels, each with the share of trials of its verdict that were labelled."""
         both = self.single, self.whole
@@ -108,7 +114,7 @@ class LabelEvidence:
         if (reason := self.refusal) is not None:
             return reason
         if k > 1:
-            return corrected_pass_hat(self.verdicts, self.whole, k, confidence=confidence)
+            return corrected_pass_hat(self.verdicts, self.of_tasks, k, confidence=confidence)
         found = corrected_pass_rate(self.verdicts, self.single, scope=scope, confidence=confidence)
         if isinstance(found, Unavailable) and len(self.whole):
             by_task = corrected_pass_hat(self.verdicts, self.whole, 1, confidence=confidence)
@@ -261,7 +267,7 @@ def corrected_differences(
 def _corrected_difference(
     first: LabelEvidence, second: LabelEvidence, k: int, scope: Scope, confidence: float
 ) -> Number:
-    one, other = ((side.verdicts, side.whole) for side in (first, second))
+    one, other = ((side.verdicts, side.of_tasks) for side in (first, second))
     if k > 1:
         return corrected_pass_hat_difference(one, other, k, confidence=confidence)
     single = [(side.verdicts, side.single) for side in (first, second)]
@@ -302,6 +308,7 @@ class JudgeCheck(Displayed):
     people_agreement: Number
     tasks: tuple[tuple[str, int, int], ...]
     where: tuple[str, ...]
+    confidence: float
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -336,12 +343,13 @@ def check_judge(trials: Trials, *, confidence: float = CONFIDENCE) -> JudgeCheck
         trials=int(np.count_nonzero(graded)),
         labels=int(np.count_nonzero(kept)),
         unused=unused,
-        errors=judge_errors(labels, float(passing.mean()), confidence=confidence),
+        errors=judge_errors(labels, passed=counts[1], failed=counts[0], confidence=confidence),
         passed_by_judge=float(passing.mean()),
         people=tuple(dict.fromkeys(one.by for own in found.labels for one in own)),
         people_agreement=_people_agreement(twice, confidence),
         tasks=tuple((trials.tasks[i], int(wrong[i]), int(read[i])) for i in worst),
         where=tuple(_where(trials, row, labels)),
+        confidence=confidence,
         notes=tuple(
             dict.fromkeys(
                 note

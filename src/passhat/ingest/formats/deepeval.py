@@ -14,6 +14,7 @@ from passhat.ingest.transcripts import as_text, asked_and_answered, turns_of
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap
 from passhat.records.transcript import Check, Transcript
+from passhat.records.trial import GRADED_BY_JUDGE
 
 READING = Reading(
     format="DeepEval test run",
@@ -34,6 +35,7 @@ class _Metric(msgspec.Struct):
     success: bool | None = None
     score: float | None = None
     error: str | None = None
+    evaluation_model: str | None = msgspec.field(name="evaluationModel", default=None)
 
 
 class _Case(msgspec.Struct, rename="camel"):
@@ -74,7 +76,14 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     system = str(run.identifier or (run.hyperparameters or {}).get("model") or "system")
     cases = [*run.test_cases, *run.conversational_test_cases]
     rows = [_row(case, mapping) for case in cases]
-    return TrialTable.of_rows(rows, system=system, entry="test case")
+    notes = [GRADED_BY_JUDGE] if any(_graded_by(case, mapping) for case in cases) else []
+    return TrialTable.of_rows(rows, system=system, entry="test case", notes=notes)
+
+
+def _graded_by(case: _Case, mapping: ColumnMap) -> bool:
+    """Whether a model gave one of the metrics that are read."""
+    every = case.metrics_data or ()
+    return any(one.evaluation_model for one in every if mapping.scorer in (None, one.name))
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:

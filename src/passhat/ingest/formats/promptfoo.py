@@ -20,6 +20,7 @@ from passhat.records import Outcome
 from passhat.records.columns import ColumnMap, as_number
 from passhat.records.labels import Label
 from passhat.records.transcript import Check, Transcript, as_score
+from passhat.records.trial import GRADED_BY_JUDGE
 
 READING = Reading(
     format="promptfoo results",
@@ -49,6 +50,13 @@ ERROR_REASON = 2
 
 _MANUAL = "Manual result (overrides all other grading results)"
 """The reason that promptfoo gives for a verdict that somebody replaced by hand."""
+
+
+_MODEL_GRADED = re.compile(
+    rb'"type"\s*:\s*"(?:not-)?(?:llm-rubric|agent-rubric|g-eval|factuality|select-best|'
+    rb'model-graded-[a-z]+|answer-relevance|context-(?:faithfulness|recall|relevance))"'
+)
+"""An assertion that promptfoo asks a model about."""
 
 
 class _Provider(msgspec.Struct):
@@ -183,6 +191,9 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
             f"{plural(rated, 'verdict was', 'verdicts were')} replaced by hand, and a CSV does not "
             "hold what was replaced: export JSON to have it, and the ratings as labels"
         )
+    asked = (part for one in results for part in (one.test_case.asserts, one.grading_result))
+    if any(_MODEL_GRADED.search(bytes(part)) for part in asked):
+        notes.append(GRADED_BY_JUDGE)
     facts = {"format": f"promptfoo results (format {number})"} if number else {}
     if number in (1, 2):
         facts["system"] = "prompt (this format names no provider)"

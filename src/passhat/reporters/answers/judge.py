@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from passhat.analysis.gates.gate import percentage
 from passhat.analysis.reports.judged import JudgeCheck
-from passhat.messages import plural
+from passhat.messages import capitalised, plural
 from passhat.reporters.answer import Answer, Block, DisplayOptions, Headline, Records, Remark, Table
 from passhat.reporters.data import JsonShape
 from passhat.reporters.formatting import end_cells, percent, short, span
-from passhat.stats.estimate import Estimate, Number
+from passhat.stats.estimate import Estimate, Number, Unavailable
 
 _ROWS = {
     "agreement": "agrees with people",
     "false_passes": "passed, but people fail it",
     "false_fails": "failed, but people pass it",
 }
+
+_SAYS_NOTHING = (
+    "It may do no better than chance (kappa 0): numbers corrected for it rest on the labels alone."
+)
 
 
 class JudgeAnswer(Answer[JudgeCheck]):
@@ -28,22 +33,29 @@ class JudgeAnswer(Answer[JudgeCheck]):
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
         check = self.result
-        rows = [(words, *_cells(getattr(check.errors, name))) for name, words in _ROWS.items()]
+        found = {words: getattr(check.errors, name) for name, words in _ROWS.items()}
+        rows = [(words, *_cells(one)) for words, one in found.items() if isinstance(one, Estimate)]
         kappa = check.errors.kappa
-        if isinstance(kappa, Estimate) and kappa.interval is not None:
-            ends = f"[{kappa.interval.low:.2f}, {kappa.interval.high:.2f}]"
-            rows.append(("kappa", f"{kappa.value:.2f}", ends, ""))
-        header = ("", "value", "95% CI", "labels")
+        ends = kappa.interval if isinstance(kappa, Estimate) else None
+        if isinstance(kappa, Estimate) and ends is not None:
+            rows.append(("kappa", f"{kappa.value:.2f}", f"[{ends.low:.2f}, {ends.high:.2f}]", ""))
+        header = ("", "value", f"{percentage(check.confidence)} CI", "labels")
         blocks: list[Block] = [
             Headline(verdict(check)),
             Table(header=header, rows=tuple(rows), left=(0, 2)),
         ]
         worst = ", ".join(f"{short(task)} {wrong} of {read}" for task, wrong, read in check.tasks)
         texts = [
+            *(
+                f"{capitalised(words)}: {one.reason}."
+                for words, one in found.items()
+                if isinstance(one, Unavailable)
+            ),
+            _SAYS_NOTHING if ends is not None and 0 in ends else "",
             f"Tasks where it errs most: {worst}." if worst else "",
-            *(f"{one[0].upper()}{one[1:]}." for one in check.where),
+            *(f"{capitalised(one)}." for one in check.where),
             _people(check),
-            *(f"{one[0].upper()}{one[1:]}." for one in check.notes),
+            *(f"{capitalised(one)}." for one in check.notes),
             f"{plural(check.unused, 'more label is', 'more labels are')} of trials that nobody "
             "chose at random, and not counted."
             if check.unused
@@ -69,15 +81,15 @@ def verdict(check: JudgeCheck) -> str:
     return f"{start}: {wrong}, and {percent(fails.value)} of what it fails."
 
 
-def _cells(number: Number) -> tuple[str, str, str]:
-    if not isinstance(number, Estimate):
-        return "-", "-", number.reason
+def _cells(number: Estimate) -> tuple[str, str, str]:
     return percent(number.value, digits=1), span(number.interval) or "-", f"{number.runs or 0:,}"
 
 
 def _people(check: JudgeCheck) -> str:
     found = check.people_agreement
     if not isinstance(found, Estimate):
+        if len(check.people) < 2:
+            return "One person labelled, so that how far people agree is not known."
         return f"How far people agree with one another is not known: {found.reason}."
     shared = plural(found.runs or 0, "trial")
     return f"People agree with one another with kappa {found.value:.2f} ({shared} read twice)."

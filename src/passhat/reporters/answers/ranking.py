@@ -15,7 +15,7 @@ from passhat.analysis.comparing.ranking import (
     RankReport,
 )
 from passhat.messages import listed, plural
-from passhat.records.trial import natural_key
+from passhat.records.trial import GRADED_BY_JUDGE, natural_key
 from passhat.reporters.answer import (
     SHORTEST_HEADING,
     Answer,
@@ -223,8 +223,12 @@ def verdict(report: RankReport) -> str:
 
 
 def _of_labels(report: RankReport) -> list[str]:
-    """What the judge says where labels correct it, or why they do not."""
-    return [note for note in report.notes if report.labels or note.startswith("labels of people")]
+    """What the judge says where labels correct it, why they do not, or that there are none."""
+    return [
+        note
+        for note in report.notes
+        if report.labels or note.startswith("labels of people") or note == GRADED_BY_JUDGE
+    ]
 
 
 def _verdict(report: RankReport) -> str:

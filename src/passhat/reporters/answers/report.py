@@ -25,6 +25,7 @@ from passhat.analysis.reports.parts import (
 )
 from passhat.analysis.reports.report import Report
 from passhat.messages import plural
+from passhat.records.trial import GRADED_BY_JUDGE
 from passhat.reporters import headline
 from passhat.reporters.answer import Answer, Block, DisplayOptions, Records, StatusLabel, Table
 from passhat.reporters.answers.report_blocks import (
@@ -62,8 +63,14 @@ class ReportAnswer(Answer[Report]):
     @property
     def shown(self) -> Report:
         """The report that people read: with corrected numbers first, where there are labels."""
-        systems = tuple(map(as_people_grade, self.result.systems))
-        return replace(self.result, systems=systems)
+        report = self.result
+        labelled = any(
+            metric.corrected for one in report.systems for metric in one.metrics.values()
+        )
+        # What labels show is said beside the numbers.
+        notes = (n for n in report.notes if not (labelled and n.endswith(GRADED_BY_JUDGE)))
+        systems = tuple(map(as_people_grade, report.systems))
+        return replace(report, systems=systems, notes=tuple(notes))
 
     def title(self) -> str:
         return verdict_title(self.shown)

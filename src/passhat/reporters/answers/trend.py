@@ -16,8 +16,8 @@ from passhat.analysis.comparing.trends import (
     TrendPoint,
 )
 from passhat.dataclass import dataclass, replace
-from passhat.messages import listed, plural, short_day
-from passhat.records.trial import natural_key
+from passhat.messages import capitalised, listed, plural, short_day
+from passhat.records.trial import GRADED_BY_JUDGE, natural_key
 from passhat.reporters.answer import (
     SCREEN_LINES,
     Answer,
@@ -49,7 +49,6 @@ from passhat.reporters.formatting import (
     span,
 )
 from passhat.reporters.next_steps import advise, only
-from passhat.stats.estimate import Estimate
 from passhat.stats.trend import ChangePoint, Changes, DivergingTrend
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
         """The newest change in three words."""
         trends = self.result
         trend = _newest_change_first(trends)[0]
-        change = _said_change(trend)
+        change = trend.change
         if change is None:
             runs = max(len(one.points) for one in trends)
             return StatusLabel("One run" if runs == 1 else "No change shown", "none")
@@ -83,14 +82,20 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
         """The newest run, the size of the newest change, and how many tasks moved far."""
         trends = self.result
         trend = _newest_change_first(trends)[0]
-        last, name = trend.points[-1], trend.metrics[0]
-        now = last.metrics[name]
+        graded, place = trend.graded, -1 if trend.graded is None else trend.graded.places[-1]
+        last, name = trend.points[place], trend.metrics[0] if graded is None else graded.metric
+        now = last.metrics[name] if graded is None else last.corrected[name]
         whose = f"{safe_text(trend.name)}, " if len(trends) > 1 else ""
-        which = f"in the newest run, {last.started[:10]}, {span(now.interval)}"
-        facts = [(percent(now.value), f"{whose}{_streak(trend)} {which}")]
-        if (change := trend.newest_change) is not None:
+        run = "run" if graded is None else "labelled run"
+        which = f"in the newest {run}, {last.started[:10]}, {span(now.interval)}"
+        streak = _streak(trend) if graded is None else _as_people_grade(graded)
+        facts = [(percent(now.value), f"{whose}{streak} {which}")]
+        if (change := trend.change) is not None:
             size = f"{signed_points(change.interval.low)} to {signed_points(change.interval.high)}"
-            facts.append((f"{size} points", f"change of {name}, {safe_text(trend.name)}"))
+            called = f"change of {metric_label(name)}, {safe_text(trend.name)}"
+            facts.append((f"{size} points", called))
+        judged = trend.newest_change
+        if change is not None and judged is not None and change.direction == judged.direction:
             far = sum(abs(one.moved) >= _FAR for one in trend.moved)
             facts.append((f"{far} of {len(trend.moved)}", "tasks moved by 15 points or more"))
         return facts
@@ -116,7 +121,7 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
         trends = _newest_change_first(self.result)
         trend = trends[0]
         blocks: list[Block] = []
-        if isinstance(trend.divergence, DivergingTrend) and trend.divergence.diverging:
+        if trend.graded is None and _diverging(trend):
             first, last = (trend.points[i].metrics[f"pass@{trend.k}"].value for i in (0, -1))
             rose = f"pass@{trend.k} rose meanwhile, {percent(first)} to {percent(last)}"
             blocks.append(Remark(f"{rose}: more able, less reliable."))
@@ -127,7 +132,7 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
         others = [one.name for one in trends[1:]]
         if others:
             blocks.append(Remark(f"Also in these runs: {listed(others, 5, show=short)} (-v)."))
-        change = _said_change(trend)
+        change = trend.change
         if change is not None and options.results is not None and change.position:
             after, before = (trend.points[change.position - i].key for i in (0, 1))
             agent = f" {only(trend.name)}" if others or options.narrowed else ""
@@ -167,11 +172,12 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
     def page(self, options: DisplayOptions) -> Mapping[str, Any]:
         """The values of the template; the system that changed last comes first."""
         ordered = _newest_change_first(self.result)
+        said = headline(ordered)
         return {
             "subject": "trend",
-            "headline": headline(ordered),
+            "headline": said,
             "most_moved": MOST_MOVED,
-            "systems": [_view(trend) for trend in ordered],
+            "systems": [_view(trend, said) for trend in ordered],
         }
 
 
@@ -211,43 +217,41 @@ def headline(trends: Sequence[SystemTrend]) -> str:
     Where two runs have enough labels, the change as people grade it.
     """
     trend = _newest_change_first(trends)[0]
-    change = trend.newest_change
     whose = f"{short(trend.name)}: " if len(trends) > 1 else ""
     if trend.graded is not None:
         return whose + _graded_sentence(trend, trend.graded)
-    if change is None:
+    if (change := trend.change) is None:
         runs = max(len(one.points) for one in trends)
         if runs == 1:
             return "One run so far: a change takes two to be seen."
         last = percent(trend.points[-1].metrics[trend.metrics[0]].value, digits=1)
         said = f"No change in {_metric(trend)} over {runs} runs ({last} in the last)."
         return f"{said} {_would_show(trend)}"
-    before, after = trend.levels(trend.metrics[0], change)
-    word = "fell" if change.direction == "down" else "rose"
-    bounds = f"{signed_points(change.interval.low)} to {signed_points(change.interval.high)} points"
-    point = trend.points[change.position]
-    return (
-        f"{whose}{_metric(trend)} {word} on {short_day(point.started)} "
-        f"(run {safe_text(point.label)}): "
-        f"{percent(before)} before, {percent(after)} since, {bounds}."
-    )
+    levels = trend.levels(trend.metrics[0], change)
+    return whose + _change_sentence(trend, _metric(trend), change, levels)
 
 
-def _said_change(trend: SystemTrend) -> ChangePoint | None:
-    """The change that the headline is about: as people grade, where that is known."""
-    return trend.newest_change if trend.graded is None else trend.graded.newest
+def _as_people_grade(graded: GradedChanges) -> str:
+    return f"{metric_label(graded.metric)} as people grade it"
 
 
 def _graded_sentence(trend: SystemTrend, graded: GradedChanges) -> str:
-    name, change = f"{metric_label(graded.metric)} as people grade it", graded.newest
+    name, change = _as_people_grade(graded), graded.newest
     if change is None:
         last = percent(trend.points[graded.places[-1]].corrected[graded.metric].value, digits=1)
         return f"No change in {name} over {len(graded.places)} labelled runs ({last} in the last)."
+    return _change_sentence(trend, name, change, trend.graded_levels(graded, change))
+
+
+def _change_sentence(
+    trend: SystemTrend, name: str, change: ChangePoint, levels: tuple[float, float]
+) -> str:
+    """A change in the one sentence that every screen and page has of it."""
     point, ends = trend.points[change.position], change.interval
     return (
         f"{name} {'fell' if change.direction == 'down' else 'rose'} on "
-        f"{short_day(point.started)} (run {safe_text(point.label)}): {percent(change.before)} "
-        f"before, {percent(change.after)} since, {signed_points(ends.low)} to "
+        f"{short_day(point.started)} (run {safe_text(point.label)}): {percent(levels[0])} before, "
+        f"{percent(levels[1])} since, {signed_points(ends.low)} to "
         f"{signed_points(ends.high)} points."
     )
 
@@ -257,42 +261,54 @@ def _metric(trend: SystemTrend) -> str:
 
 
 def _rows_screen(trend: SystemTrend, most: int) -> list[Block]:
-    """The last runs, oldest first, a bar each, and where it changed."""
-    name = trend.metrics[0]
+    """The last runs, oldest first, a bar each, and where it changed.
+
+    Where people labelled some, their number comes first and the judge's own beside it.
+    """
+    name, people = trend.metrics[0], _corrected_metric(trend)
     changes = trend.changes[name] if trend.graded is None else trend.graded.changes
     marks = {
         change.position: "<- fell here" if change.direction == "down" else "<- rose here"
         for change in changes.points
     }
     first = max(0, len(trend.points) - most)
-    rows = tuple(
-        (
-            short_day(point.started),
-            safe_text(point.label) + "*" * bool(point.carried),
-            percent(shown(point, name).value, digits=1),
-            "#" * round(shown(point, name).value / _CELL),
-            marks.get(i, ""),
+    rows, cell = [], 2 * _CELL if people else _CELL
+    for i, point in enumerate(trend.points[first:], first):
+        judged, found = point.metrics[name], point.corrected.get(people or "")
+        drawn = judged if trend.graded is None else found
+        rows.append(
+            (
+                short_day(point.started),
+                safe_text(point.label) + "*" * bool(point.carried),
+                *([percent(found.value, digits=1) if found else "-"] if people else []),
+                percent(judged.value, digits=1),
+                "#" * round(drawn.value / cell) if drawn else "",
+                marks.get(i, ""),
+            )
         )
-        for i, point in enumerate(trend.points)
-        if i >= first
-    )
+    heads = [_metric(trend)]
+    if people:
+        heads = [f"people: {metric_label(people)}", f"judge: {_metric(trend)}"]
+    last = 2 + len(heads)
     table = Table(
-        header=("date", "run", _metric(trend), "", ""),
-        rows=rows,
-        left=(0, 1, 3, 4),
+        header=("date", "run", *heads, "", ""),
+        rows=tuple(rows),
+        left=(0, 1, last, last + 1),
         cut=((1, 12),),
     )
     earlier = [Remark(f"{plural(first, 'earlier run')}: -v")] if first else []
     return [table, *earlier]
 
 
+def _corrected_metric(trend: SystemTrend) -> str | None:
+    """The number that labels of people give for some of the runs."""
+    if trend.graded is not None:
+        return trend.graded.metric
+    return "pass^1" if any("pass^1" in point.corrected for point in trend.points) else None
+
+
 _MOST_LABELLED = 2
 """Runs whose corrected number a remark states: the newest."""
-
-
-def shown(point: TrendPoint, name: str) -> Estimate:
-    """The number of a run that people read: the corrected one, where there is one."""
-    return point.corrected.get(name, point.metrics[name])
 
 
 def _of_labels(trend: SystemTrend) -> str | None:
@@ -304,7 +320,7 @@ def _of_labels(trend: SystemTrend) -> str | None:
         if (rate := point.corrected.get("pass^1")) is not None
     ]
     if not said:
-        return None
+        return f"{capitalised(GRADED_BY_JUDGE)}." if trend.judged else None
     some = [f"{len(said) - _MOST_LABELLED:,} more before", *said[-_MOST_LABELLED:]]
     named = ", ".join(some if len(said) > _MOST_LABELLED else said)
     start = f"pass@1 corrected with labels of people: {named}."
@@ -320,23 +336,23 @@ def _of_labels(trend: SystemTrend) -> str | None:
 
 def _newest_change_first(trends: Sequence[SystemTrend]) -> list[SystemTrend]:
     def place(trend: SystemTrend) -> str:
-        change = _said_change(trend)
+        change = trend.change
         return "" if change is None else trend.points[change.position].started
 
     return sorted(trends, key=place, reverse=True)
 
 
-def _view(trend: SystemTrend) -> TrendView:
-    change = trend.newest_change
+def _view(trend: SystemTrend, headline: str) -> TrendView:
+    several = len(trend.points) > 1
+    said = [one for one in sentences(trend, turns=False) if one not in headline]
+    if trend.change is None and trend.turns:  # these say more than that nothing changed
+        said = []
+    labelled = _of_labels(trend)
     return TrendView(
         name=trend.name,
-        title=_moved_title(trend, change),
-        sentences=tuple(
-            sentence
-            for sentence in sentences(trend, turns=False)
-            if len(trend.points) > 1 and (change or not trend.turns)
-        ),
-        figure=trend.plot() if len(trend.points) > 1 else None,
+        title=_moved_title(trend),
+        sentences=(*(said if several else ()), *([labelled] if labelled else ())),
+        figure=trend.plot() if several else None,
         moved=trend.moved,
         turns=_turns_table(trend.turns),
         runs=runs_table(trend),
@@ -344,12 +360,16 @@ def _view(trend: SystemTrend) -> TrendView:
     )
 
 
-def _moved_title(trend: SystemTrend, change: ChangePoint | None) -> str:
+def _moved_title(trend: SystemTrend) -> str:
+    """How many tasks moved; by the judge's verdicts, as no task has labels enough of its own."""
+    change = trend.newest_change
     if change is None:
         return ""
     word = "fall" if change.direction == "down" else "rise"
     far = sum(abs(one.moved) >= _FAR for one in trend.moved)
-    return f"The {word} is in {plural(far, 'task')}" if far else f"The {word} is spread thin"
+    where = f"is in {plural(far, 'task')}" if far else "is spread thin"
+    start = "The" if trend.graded is None else "By the judge's verdicts a"
+    return f"{start} {word} {where}"
 
 
 def _turns_table(turns: Sequence[LabelChange]) -> Table | None:
@@ -368,14 +388,20 @@ def _streak(trend: SystemTrend) -> str:
 def sentences(trend: SystemTrend, *, turns: bool = True) -> list[str]:
     """What happened, the most alarming first; without `turns`, not task by task."""
     texts = []
-    if isinstance(trend.divergence, DivergingTrend) and trend.divergence.diverging:
-        texts.append(
-            f"Warning, {trend.divergence.name}: {safe_text(trend.name)} can do more and is "
-            f"less reliable (first run to last: {_moved(trend, 'pass@')}, "
-            f"{_moved(trend, 'pass^')})."
-        )
-    for name, changes in trend.changes.items():
-        texts += [_change(trend, name, change) for change in changes.points]
+    if trend.graded is not None:
+        texts.append(_graded_sentence(trend, trend.graded))
+    else:
+        if isinstance(trend.divergence, DivergingTrend) and trend.divergence.diverging:
+            texts.append(
+                f"Warning, {trend.divergence.name}: {safe_text(trend.name)} can do more and is "
+                f"less reliable (first run to last: {_moved(trend, 'pass@')}, "
+                f"{_moved(trend, 'pass^')})."
+            )
+        for name, changes in trend.changes.items():
+            texts += [
+                _change_sentence(trend, metric_label(name), change, trend.levels(name, change))
+                for change in changes.points
+            ]
     if turns:
         texts += [
             f"{safe_text(turn.task)} {turn.turn} at {safe_text(turn.label)} (was {turn.before})."
@@ -407,36 +433,33 @@ def _would_show(trend: SystemTrend) -> str:
     return f"{moved} show after {plural(trend.runs_to_show, 'more run')}."
 
 
-def _change(trend: SystemTrend, name: str, change: ChangePoint) -> str:
-    where = safe_text(trend.points[change.position].label)
-    before, after = trend.levels(name, change)
-    return (
-        f"{name} went {change.direction} at {where}: from {percent(before)} to "
-        f"{percent(after)} ({signed_points(change.interval.low)} to "
-        f"{signed_points(change.interval.high)} points)."
-    )
-
-
 def runs_table(trend: SystemTrend) -> Table:
-    """The runs one by one, the oldest first."""
-    heads = [head for name in trend.metrics for head in (metric_label(name), "these tasks")]
-    scopes = [5 + 2 * i for i in range(len(trend.metrics))]
+    """The runs one by one, the oldest first; what people say before what the judge says."""
+    people = _corrected_metric(trend)
+    whose = "judge: " if people else ""
+    names = [f"{whose}{metric_label(name)}" for name in trend.metrics]
+    if people:
+        names.insert(0, f"people: {metric_label(people)}")
     return Table(
-        header=("run", "date", "tasks", "trials", *heads),
-        rows=tuple(_row(point) for point in trend.points),
-        left=(0, 1, *scopes),
+        header=("run", "date", "tasks", "trials", *(h for one in names for h in (one, _SUITE))),
+        rows=tuple(_row(point, people) for point in trend.points),
+        left=(0, 1, *(5 + 2 * i for i in range(len(names)))),
         spare=(1,),
     )
 
 
-def _row(point: TrendPoint) -> tuple[str, ...]:
-    numbers = [
+_SUITE = "these tasks"
+
+
+def _row(point: TrendPoint, people: str | None) -> tuple[str, ...]:
+    numbers = [*([point.corrected.get(people)] if people else []), *point.metrics.values()]
+    cells = [
         cell
-        for estimate in (shown(point, name) for name in point.metrics)
-        for cell in (points(estimate.value, digits=1), span(estimate.interval))
+        for one in numbers
+        for cell in ((points(one.value, digits=1), span(one.interval)) if one else ("-", ""))
     ]
     tasks = f"{point.tasks}{'*' if point.carried else ''}"
-    return safe_text(point.label), point.started[:10], tasks, f"{point.runs:,}", *numbers
+    return safe_text(point.label), point.started[:10], tasks, f"{point.runs:,}", *cells
 
 
 MOST_MARKS = 30
@@ -702,7 +725,7 @@ _SYSTEM_TREND = JsonShape(
     "system_trend",
     SystemTrend,
     "One agent over its runs, the oldest first.",
-    "name k sentences points changes graded diverging turns",
+    "name k sentences points changes graded judged diverging turns",
     sentences=sentences,
     diverging=_diverging,
     parts=[_POINT, _CHANGES, _GRADED, _TURN],

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from passhat.analysis.gates.gate import (
+    AS_JUDGED,
     BY_LABELS,
     LATER_LOOK,
     NO_ERRORS,
@@ -281,7 +282,7 @@ def gates_screen(verdicts: Verdicts, about: str = "", most: int = MOST_GATES) ->
     if len(levels) == 1 and any(finding(v) and not _later_look(v) for v in verdicts):
         sure = percentage(1 - levels.pop())
         blocks.append(Remark(f"One-sided bounds at {sure} confidence; a CI has two sides."))
-    blocks += map(Remark, errors_of_all_looks(verdicts))
+    blocks += map(Remark, (*errors_of_all_looks(verdicts), *notes_of_judge(verdicts)))
     return blocks
 
 
@@ -406,6 +407,12 @@ def notes_of_stops(verdicts: Iterable[Verdict]) -> list[str]:
     return list(dict.fromkeys(f"{capitalised(note)}." for one in stopped for note in one.notes))
 
 
+def notes_of_judge(verdicts: Iterable[Verdict]) -> list[str]:
+    """That a judge graded what verdicts rest on, once, where no labels correct it."""
+    judged = any(AS_JUDGED in verdict.notes for verdict in verdicts)
+    return [f"{capitalised(AS_JUDGED)}."] if judged else []
+
+
 def _demand(verdict: Verdict) -> str:
     require = verdict.gate.require.removeprefix(f"{verdict.system}: ")
     if isinstance(verdict.gate.demand, NoWorseRequirement):
@@ -433,6 +440,7 @@ def _screen_details(verdict: Verdict, results: str | None) -> Iterator[str | Nex
     if promise := chance_of_a_wrong_verdict([verdict]):
         yield promise
         yield from notes_of_stops([verdict])
+    yield from notes_of_judge([verdict])
     if verdict.errors and verdict.errors != NO_ERRORS:
         yield f"{capitalised(verdict.errors)}."
     if verdict.gate.severity == "warning" and verdict.word != "PASS":
