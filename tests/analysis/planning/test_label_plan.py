@@ -9,7 +9,12 @@ from passhat.analysis.planning.label_plan import JudgeQuality, out_of_reach, pla
 from passhat.analysis.reports.judged import LabelEvidence
 from passhat.errors import ArgumentError
 from passhat.stats import judged
-from passhat.stats.judged import Labels, Verdicts, corrected_pass_rate
+from passhat.stats.judged import (
+    Labels,
+    Verdicts,
+    corrected_pass_hat_difference,
+    corrected_pass_rate,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -75,6 +80,29 @@ def test_pass_hat_k_takes_whole_tasks_and_more_tasks_where_these_are_too_few():
     narrow = plan_labels(QUALITY, tasks=60, runs=10, half_width=0.02, k=3)
     assert narrow.rows[0].labels is None
     assert "it takes more tasks" in " ".join(passhat.render([narrow]).split())
+
+
+def test_a_difference_of_pass_hat_k_planned_for_is_seen_four_times_in_five_or_more():
+    """Planned for two agents apart; that they have tasks in common makes it surer."""
+    rng = np.random.default_rng(3)
+    plan = plan_labels(QUALITY, tasks=80, runs=5, difference=0.3, k=3)
+    (row,) = plan.rows
+    assert row.labels > plan_labels(QUALITY, tasks=80, runs=5, difference=0.4, k=3).rows[0].labels
+    said = " ".join(passhat.render([plan]).split())
+    assert "of each agent for a difference of 30 points in pass^3 to be seen 4 times in 5" in said
+    tasks, seen = row.labels // 5, 0
+    for _ in range(20):
+        base = rng.beta(4, 1, 80)  # pass^3 is 4/7, of the other 0.27
+        truths = [rng.random((80, 5)) < rates[:, None] for rates in (base, base - 0.25)]
+        sides = []
+        for truth in truths:
+            right = truth.sum(axis=1)
+            verdicts = Verdicts(passed=right, failed=5 - right, errored=np.zeros(80, np.int64))
+            said = truth[:tasks].ravel()
+            read = Labels(task=np.repeat(np.arange(tasks), 5), verdict=said, passed=said)
+            sides.append((verdicts, read))
+        seen += corrected_pass_hat_difference(*sides, 3).interval.low > 0
+    assert seen >= 14
 
 
 @pytest.mark.parametrize("judge", ["0.9", "0.4,0.5", "good", "1.2,0.9", "labels"])

@@ -63,8 +63,11 @@ class JudgeQuality:
     def measured(cls, labels: LabelEvidence) -> JudgeQuality:
         """As labels of people show it; both verdicts must have some."""
         read = labels.by_verdict
-        for side, word in ((read.verdict, "passed"), (~read.verdict, "failed")):
-            if (count := int(np.count_nonzero(side))) < FEWEST_LABELS:
+        for side, word, trials in (
+            (read.verdict, "passed", labels.verdicts.passed),
+            (~read.verdict, "failed", labels.verdicts.failed),
+        ):
+            if (count := int(np.count_nonzero(side))) < max(1, min(FEWEST_LABELS, trials.sum())):
                 rule = f"must hold {FEWEST_LABELS} labels of trials that the judge {word}"
                 raise ArgumentError("results", f"{rule}, or say what the judge is like", count)
         graded = int(labels.verdicts.passed.sum() + labels.verdicts.failed.sum())
@@ -167,8 +170,6 @@ def plan_labels(
                 "gate", "must be on pass@1 or pass^k to be planned for a judge", gate
             )
         k = target[1]
-    if k > 1 and difference is not None:
-        raise ArgumentError("difference", "must be of pass@1 to be planned for a judge", f"k={k}")
     enough, wanted = _question(quality, k, half_width, gate, difference, confidence)
     if k > 1:
         rows, each = (
@@ -224,10 +225,11 @@ def _question(
         gap = probability("difference", difference, open_ends=True)
         room = 1 + power / -float(ndtri(tail))
 
+        # Two independent agents: the tasks that both have in common make it narrower.
         def tells_apart(arms: Callable[[float], tuple[float, float]], value: float) -> bool:
             return room * float(np.hypot(*arms(tail))) <= gap
 
-        return tells_apart, f"a difference of {100 * gap:g} points to be seen 4 times in 5"
+        return tells_apart, f"a difference of {100 * gap:g} points in {{}} to be seen 4 times in 5"
     half = probability("half_width", 0.05 if half_width is None else half_width, open_ends=True)
 
     def is_narrow(arms: Callable[[float], tuple[float, float]], value: float) -> bool:
