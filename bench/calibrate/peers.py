@@ -144,18 +144,26 @@ def _posterior(cell: Cell, passes: Counts) -> tuple[float, float]:
 @cache
 def _peers(cells: tuple[Cell, ...], repetitions: int, few: int) -> tuple[list[dict[str, Any]], str]:
     """What the packages print, in a separate process; nothing where they are not installed."""
-    if not PEERS.exists():
-        return [{} for _ in cells], "scorio and evalstats were not installed"
     asked = [
         {"n": c.runs, "k": c.k, "passes": c.draw(repetitions)[1][:few].tolist()} for c in cells
     ]
+    answers = ask_peers(asked)
+    if not answers:
+        return [{} for _ in cells], "scorio and evalstats were not installed"
+    versions = answers[0]["versions"]
+    return [{name: one[name] for name in ("scorio", "evalstats")} for one in answers], versions
+
+
+def ask_peers(asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What other tools say of each, from their own environment; nothing where it is not there."""
+    if not PEERS.exists():
+        return []
     script = ROOT / "bench" / "calibrate" / "peer_intervals.py"
     done = subprocess.run(
         [PEERS, script], input=json.dumps(asked), capture_output=True, text=True, check=True
     )
-    answers = json.loads(done.stdout)
-    versions = answers[0]["versions"]
-    return [{name: one[name] for name in ("scorio", "evalstats")} for one in answers], versions
+    answers: list[dict[str, Any]] = json.loads(done.stdout)
+    return answers
 
 
 def _summary(

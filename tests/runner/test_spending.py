@@ -265,7 +265,7 @@ def test_the_bill_of_a_judge_stands_in_the_report():
     assert any(note.startswith(said) for note in answer.report.notes), answer.report.notes
     bill = {"trials": 3, "calls": 3, "cost": pytest.approx(0.03), "tokens": 30_000}
     assert json.loads(render_json(answer))["judge"] == bill
-    asked = f"\nT{said[1:]}. Is it right? `passhat label`\n"
+    asked = f"\nT{said[1:]}. Is it right? passhat label\n"
     assert asked in render_terminal(answer, verbose=False)
     assert said in render_html(answer)
     # What the agents took is what it would be without a judge.

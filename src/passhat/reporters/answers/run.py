@@ -267,7 +267,7 @@ def _beside(answer: RunAnswer) -> list[Remark]:
     """What is left of an agent under faults, what moves it, the judge's bill, what was undone."""
     bill = []
     if answer.judge is not None:
-        bill = [f"{capitalised(answer.judge.sentence)}. Is it right? `passhat label`"]
+        bill = [f"{capitalised(answer.judge.sentence)}. Is it right? passhat label"]
     factors = [one for system in answer.report.systems for one in system.factors if one.matters]
     moved = [moved_sentence(one) for one in factors if one.name != "fault"][:1]
     return [
