@@ -78,9 +78,10 @@ fix: $(INSTALLED) ## let ruff mend what it can
 bench: .venv-bench/.installed ## ratios against peers, measured in one run
 	.venv-bench/bin/python -m bench
 
-mutations: $(INSTALLED) ## break 100,000 result files, 20,000 cassettes and outputs: each is read or refused in a sentence (some minutes)
+mutations: $(INSTALLED) ## break 100,000 result files, 20,000 cassettes and outputs, 200 stores: each is read or refused in a sentence (some minutes)
 	$(BIN)/python -m tests.ingest.mutation_search
 	$(BIN)/python -m tests.runner.mutations
+	$(BIN)/python -m tests.history.test_damage
 
 corpus: $(INSTALLED) ## keep the numbers of fifty analyses as they are now
 	$(BIN)/python -m tests.corpus.analyses

@@ -4,7 +4,10 @@ import random
 import sqlite3
 import subprocess
 import sys
+import tempfile
+import time
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -105,22 +108,31 @@ def mutate(data, rng):
     "count", [25, pytest.param(200, marks=pytest.mark.slow("two hundred damaged stores"))]
 )
 def test_no_random_damage_gives_other_numbers(tmp_path, count):
-    path = tmp_path / "whole.db"
+    refusals, slowest = refusals_of_damage(tmp_path, count)
+    assert len(refusals) > count / 5
+    assert not any("\n" in refusal for refusal in refusals), "each is a sentence"
+    assert slowest < 5
+
+
+def refusals_of_damage(folder, count, seed=None):
+    """What refuses so many damaged stores, and the most CPU seconds of one."""
+    path = folder / "whole.db"
     make_store(path)
     before = numbers(path)
-    rng = random.Random(count)
-    refusals = []
+    rng = random.Random(count if seed is None else seed)
+    refusals, slowest = [], 0.0
     for number in range(count):
-        damaged = tmp_path / f"{number}.db"
+        damaged = folder / f"{number}.db"
         damaged.write_bytes(mutate(path.read_bytes(), rng))
+        began = time.process_time()
         try:
             after = numbers(damaged)
         except PasshatError as error:
             refusals.append(str(error))
         else:
             assert after == before
-    assert len(refusals) > count / 5
-    assert not any("\n" in refusal for refusal in refusals), "each is a sentence"
+        slowest = max(slowest, time.process_time() - began)
+    return refusals, slowest
 
 
 def test_damage_of_the_write_ahead_log_changes_no_finished_run(tmp_path):
@@ -186,3 +198,17 @@ def test_history_verify_names_the_run_that_is_damaged(tmp_path):
     assert done.exit_code == 2
     assert f"run {key} is not what was stored" in done.stderr
     assert f"damaged: 1 run: {key}" in done.stderr
+
+
+def report(count=200, seed=None):
+    """Damage that many stores: `make mutations` runs this."""
+    with tempfile.TemporaryDirectory() as folder:
+        refusals, slowest = refusals_of_damage(Path(folder), count, seed)
+    sys.stdout.write(
+        f"{count:,} damaged stores: {len(refusals):,} refused in a sentence, "
+        f"{count - len(refusals):,} with the same numbers; the slowest took {slowest:.2f} CPU-s\n"
+    )
+
+
+if __name__ == "__main__":
+    report(*map(int, sys.argv[1:]))
