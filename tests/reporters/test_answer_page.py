@@ -3,6 +3,7 @@ import re
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
 import pytest
 
 import passhat
@@ -10,11 +11,12 @@ from passhat import render_html
 from passhat.analysis.comparing.comparison import compare
 from passhat.analysis.comparing.plots import plot_differences, plot_ranks
 from passhat.analysis.comparing.ranking import rank
-from passhat.analysis.comparing.trends import CountedRun, find_flaky
+from passhat.analysis.comparing.trends import CountedRun, find_flaky, trends
+from passhat.analysis.gates.judge import judge
 from passhat.analysis.planning.simulate import demonstrate, simulate
 from passhat.analysis.reports.parts import LABELS
 from passhat.drawing.figure import STYLE
-from passhat.records import Outcome
+from passhat.records import Outcome, Trials
 from passhat.reporters import render
 from passhat.reporters.answer import WORD_TONES
 from passhat.reporters.answers.trend import HEAT, MOST_MARKS, heat_cell
@@ -47,7 +49,7 @@ def test_the_picture_stands_alone(kind):
     assert text == plot(found).svg(standalone=True) + "\n"
 
 
-ROW = re.compile(r'<li data-row="([^"]+)">')
+ROW = re.compile(r'<li data-row="([^"]+)" id="[^"]+">')
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -110,14 +112,57 @@ def test_the_page_of_flaky_tasks_has_a_cell_for_every_run_of_every_task_that_fai
     found = find_flaky(counted_runs(6))
     text = render_html(found)
     failing = {key: cells for key, cells in found.counts.items() if any(n > c for n, c in cells)}
-    rows = re.findall(r'<th scope="row" class="name">(.*?)</th>(.*?)</tr>', text, re.DOTALL)
+    named = r'<th scope="row" class="name"><a href="#task-[^"]+">(.*?)</a></th>(.*?)</tr>'
+    rows = re.findall(named, text, re.DOTALL)
     assert sorted(task for task, _ in rows) == sorted(task for _, task in failing)
     assert {one.task for one in found.tasks} <= {task for task, _ in rows}
     for task, row in rows:
-        passed = re.findall(r'<td class="cell \w+">(.*?)</td>', row)
+        passed = re.findall(r'<td class="cell \w+"><a href="#run-\d+">(.*?)</a></td>', row)
         plain = [re.sub(r"<[^>]+>", "", cell) for cell in passed]
         assert plain == [f"{c} of {n} passed" for n, c in failing["agent", task]]
     assert "~~" not in text
+
+
+def fallen_runs():
+    """Eight runs of twenty tasks; from the sixth on a third of them fail."""
+    rates = [[0.95] * 20] * 5 + [[0.1] * 7 + [0.95] * 13] * 3
+    rng = np.random.default_rng(5)
+    return [
+        CountedRun(
+            key=f"run {i}",
+            label=f"run {i}",
+            started=f"2026-10-{i + 1:02}T09:00:00",
+            tallies=[
+                Trials.from_columns(
+                    task=[f"a task {n}" for n in range(20) for _ in range(8)],
+                    passed=(rng.random(160) < np.repeat(rate, 8)).tolist(),
+                ).tally()
+            ],
+        )
+        for i, rate in enumerate(rates)
+    ]
+
+
+PAGES = {
+    "gate": lambda: judge(simulate(tasks=30, runs=6, seed=2), "pass^3 >= 0.8"),
+    "trend": lambda: trends(fallen_runs()),
+    "flaky": lambda: find_flaky(fallen_runs()),
+    "report": lambda: passhat.report(simulate(tasks=30, runs=6, seed=2)),
+    "comparison": lambda: compare(TRIALS),
+}
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_every_name_of_a_task_is_a_link_and_every_link_leads_to_something_on_the_page(kind):
+    text = render_html(PAGES[kind]())
+    body = re.sub(r"<(script|style|svg)\b.*?</\1>", "", text, flags=re.DOTALL)
+    places = re.findall(r' id="([^"]+)"', body)
+    assert len(places) == len(set(places))
+    assert set(re.findall(r'href="#([^"]*)"', body)) <= set(places)
+    named = re.findall(r'<(?:th|td|div|span)[^>]*class="name">(.*?)</', body)
+    assert len(named) > 5
+    assert [name for name in named if "task" in name and not name.startswith("<a ")] == []
+    assert 'href="#task-' in body
 
 
 def test_rates_of_flaky_tasks_say_over_which_runs_they_are_where_not_all_have_a_column():

@@ -1014,7 +1014,7 @@ class FlakyTask:
 class FlakyTasks(Displayed):
     """The tasks that passed and failed over some runs; `tasks_seen` counts all that were run.
 
-    `days` are when the runs began. `counts` has, by system and task, the trials and passes of each
+    `days` are when the runs began, `keys` what they are called. `counts` has, by system and task, the trials and passes of each
     run, None where it has none; also of the tasks that always passed or never did.
     """
 
@@ -1023,6 +1023,7 @@ class FlakyTasks(Displayed):
     runs: int
     confidence: float
     days: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
     counts: Mapping[tuple[str, str], Sequence[tuple[int, int] | None]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -1064,6 +1065,7 @@ def find_flaky(
         runs=len(history),
         confidence=confidence,
         days=tuple(run.started for run in history),
+        keys=tuple(run.key for run in history),
         counts={
             key: tuple(by_run.get(i) for i in range(len(history))) for key, by_run in counts.items()
         },

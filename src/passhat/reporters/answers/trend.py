@@ -556,6 +556,7 @@ class FlakyAnswer(Answer[FlakyTasks]):
         failing = [row for row in rows if row.passed < row.trials]
         steady = len(rows) - len(failing)
         days = [short_day(day) for day in found.days[-MOST_MARKS:]]
+        first = found.runs - len(days)
         blocks = self.screen(options)
         notes = ["The number is how many trials passed; none where all did."]
         if len(days) < found.runs:
@@ -573,8 +574,26 @@ class FlakyAnswer(Answer[FlakyTasks]):
                 else f"The newest {len(days)} of {found.runs:,} runs"
             ),
             "notes": " ".join(notes),
+            "facts": [
+                *(
+                    (
+                        f"{one.passed:,} of {one.trials:,}",
+                        f"trials of {one.task} passed, the fewest",
+                    )
+                    for one in failing[:1]
+                ),
+                *([(f"{steady:,}", "tasks passed every trial")] if steady else []),
+            ],
             "several": len({row.system for row in rows}) > 1,
-            "days": days,
+            "runs": [
+                HeatRun(
+                    key=found.keys[i],
+                    day=short_day(found.days[i]),
+                    trials=sum(one[i][0] for one in found.counts.values() if one[i]),
+                    passed=sum(one[i][1] for one in found.counts.values() if one[i]),
+                )
+                for i in range(first, found.runs)
+            ],
         }
 
     def rows(self) -> Records:
@@ -623,6 +642,16 @@ class HeatRow:
     cells: Sequence[HeatCell | None]
     passed: int
     trials: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeatRun:
+    """A run that has a column: what it is called, when it began, and how its trials ended."""
+
+    key: str
+    day: str
+    trials: int
+    passed: int
 
 
 def heat_cell(counts: tuple[int, int] | None) -> HeatCell | None:

@@ -17,6 +17,7 @@ from passhat.analysis.gates.gate import (
     Gate,
     NoTaskWorseRequirement,
     NoWorseRequirement,
+    TaskEvidence,
     ThresholdRequirement,
     Verdict,
     Verdicts,
@@ -162,6 +163,9 @@ class VerdictsAnswer(Answer[Verdicts]):
             # Of one gate the bounds are in its gauge: a picture adds the way there, or its tasks.
             "evidence": self.figures() if number is None or verdicts[0].steps else {},
             "nearest": _nearest(verdicts[0]) if number else [],
+            "every_task": _lowest_first(verdicts[0]) if number else [],
+            "tasks_judged": len(verdicts[0].tasks),
+            "results": options.results,
         }
 
 
@@ -185,15 +189,22 @@ def _gate_number(verdict: Verdict) -> dict[str, Any] | None:
     }
 
 
-MOST_NEAREST = 8
-"""Tasks that the page of a gate names."""
+MOST_NEAREST, MOST_TASKS = 8, 2_000
+"""Tasks that the page of a gate names first, and that it lists below."""
 
 
-def _nearest(verdict: Verdict) -> list[tuple[str, str]]:
-    """The tasks that failed a trial, nearest to none first, and how often each passed."""
+def _nearest(verdict: Verdict) -> list[TaskEvidence]:
+    """The tasks that failed a trial, nearest to none first."""
     missed = [task for task in verdict.tasks if task.passed < task.runs]
     missed.sort(key=lambda task: (-task.passed / task.runs, natural_key(task.task)))
-    return [(task.task, f"{task.passed} of {task.runs}") for task in missed[:MOST_NEAREST]]
+    return missed[:MOST_NEAREST]
+
+
+def _lowest_first(verdict: Verdict) -> list[TaskEvidence]:
+    """Every task that the gate counts, as the page of a report has them."""
+    rate = {task.task: task.passed / task.runs if task.runs else 0.0 for task in verdict.tasks}
+    order = sorted(verdict.tasks, key=lambda task: (rate[task.task], natural_key(task.task)))
+    return order[:MOST_TASKS]
 
 
 MOST_GATES = 9

@@ -150,7 +150,8 @@ def templates() -> Environment:
         "percent": percent,
         "points": lambda value: points(value, digits=1),
         "prose": _prose,
-        "run_address": lambda key: f"#{key}",  # the dashboard has a page for each run
+        # The dashboard has a page for each run.
+        "run_address": lambda key: "#run-" + "_".join(safe_text(key).split()),
         "safe_text": safe_text,
         "scored": lambda tasks: bool((abs(tasks.mean_score - tasks.rate) > 1e-9).any()),
         "signed_points": signed_points,
