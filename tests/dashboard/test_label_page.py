@@ -49,6 +49,11 @@ def fields(text):
     return {name: unescape(value) for name, value in found}
 
 
+def following(text):
+    """Where the page of a trial that was labelled leads."""
+    return unescape(re.search(r'accesskey="j" href="([^"]+)"', text)[1])
+
+
 def labels_in(path):
     with History.open(path, read_only=True) as history:
         return history.labels(history.find_run("latest"))
@@ -76,8 +81,17 @@ def test_a_page_asks_for_one_trial_hides_its_verdict_and_keeps_the_answer_at_onc
     for left in (3, 2, 1, 0):
         status, headers, _ = post(site, {**fields(text), "passed": "yes", "note": "seen"})
         assert status == 303
+        asked = fields(text)
         text = site.get(headers["location"])[2]
+        # The same trial, now with what the judge says of it; the next one is asked for by itself.
         assert re.search(r"The judge (passed|failed) it", text)
+        assert f"{asked['task']} #{int(asked['trial']) + 1}</h1>" in unescape(text)
+        assert "judged by the model" in text
+        assert f"{left} of 4 left" in text
+        assert re.search(rf"agree on \d of {4 - left} trial", text)
+        assert 'name="passed"' not in text
+        text = site.get(following(text))[2]
+        assert not re.search(r"udge (passed|failed)|judged by the model", text)
         assert (f"{left} of 4 left" if left else "Nothing left to label") in text
     said = [one for own in labels_in(judged).values() for one in own]
     assert [(one.passed, one.by, one.note, one.chosen) for one in said] == [
@@ -92,7 +106,7 @@ def test_a_report_that_was_shown_before_has_the_labels_given_since(serve_site, j
     text = site.get("/run/latest/label?by=ann&budget=40")[2]
     for _ in range(40):
         _, headers, _ = post(site, {**fields(text), "passed": "no"})
-        text = site.get(headers["location"])[2]
+        text = site.get(following(site.get(headers["location"])[2]))[2]
     assert "Corrected with 40 labels of people" in site.get("/run/latest")[2]
 
 
@@ -126,6 +140,7 @@ def test_a_second_person_reads_one_in_five_again(serve_site, judged):
     text = site.get("/run/latest/label?by=ann&budget=10")[2]
     for _ in range(10):
         text = site.get(post(site, {**fields(text), "passed": "yes"})[1]["location"])[2]
+        text = site.get(following(text))[2]
     assert "2 of 10 left for ben" in site.get("/run/latest/label?by=ben&budget=10")[2]
 
 

@@ -97,6 +97,7 @@ from passhat.reporters.page_parts import (
     fit_transcripts,
     page_rows,
     transcript_cards,
+    trial_outcomes,
     write_out,
 )
 from passhat.reporters.rendering import answer_of
@@ -587,7 +588,7 @@ class Pages:
         return await run_in_threadpool(self._keep_label, request, form)
 
     def _label_page(self, request: Request) -> Response:
-        """A trial without its verdict; that of the last one, which has been answered."""
+        """A trial without its verdict; or one that was just answered, with it and its checks."""
         query = request.query_params
         asked = LabelChoice.read(query)
         skipped = page_number(query.get("skip") or "1") - 1
@@ -597,20 +598,37 @@ class Pages:
             if asked.by:
                 session = asked.session(history, run)
                 still = list(session.open_trials())
-                one = next(iter(still[skipped:]), None)
-                last = _assignment(session, query)
-                if last is not None and any(
-                    said.by == asked.by for said in history.labels(run).get(last.key, ())
-                ):
-                    values |= {"last": last.key, "verdict": session.verdict(last.key)}
+                own = {
+                    key: label
+                    for key, labels in history.labels(run).items()
+                    for label in labels
+                    if label.by == asked.by
+                }
+                named = _assignment(session, query)
+                answer = own.get(named.key) if named is not None else None
+                one = named if answer is not None else next(iter(still[skipped:]), None)
                 if one is not None:
-                    said = replace(session.transcript(one.key), checks=())
+                    said = session.transcript(one.key).cut(LONGEST_TRANSCRIPT)
                     values |= {
                         "one": one.key,
-                        "cards": transcript_cards(said.cut(LONGEST_TRANSCRIPT)),
+                        "cards": transcript_cards(said),
                         "rubrics": session.rubrics(one.key),
                     }
-                values |= {"left": len(still), "assigned": len(session.assigned)}
+                    if answer is not None:
+                        verdicts = trial_outcomes(session.trials)
+                        passed = {key: verdicts.get(key) is Outcome.PASSED for key in own}
+                        values |= {
+                            "answer": answer,
+                            "checks": check_cards(said.checks),
+                            "judge_passed": passed[one.key],
+                            "alike": sum(passed[key] == mine.passed for key, mine in own.items()),
+                            "labelled": len(own),
+                        }
+                values |= {
+                    "left": len(still),
+                    "assigned": len(session.assigned),
+                    "first": queries.first_trial(history, run),
+                }
         return page(
             "label.html", store=self.reports.title, run=run, asked=asked, skip=skipped + 2,
             token=self.access.form_token, **values,

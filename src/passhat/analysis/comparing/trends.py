@@ -1014,8 +1014,9 @@ class FlakyTask:
 class FlakyTasks(Displayed):
     """The tasks that passed and failed over some runs; `tasks_seen` counts all that were run.
 
-    `days` are when the runs began, `keys` what they are called. `counts` has, by system and task, the trials and passes of each
-    run, None where it has none; also of the tasks that always passed or never did.
+    `days` are when the runs began, `keys` what they are called. `counts` has, by system and task,
+    the trials and passes of each run, None where it has none; also of the tasks that always passed
+    or never did.
     """
 
     tasks: tuple[FlakyTask, ...]

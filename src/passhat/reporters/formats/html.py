@@ -150,6 +150,7 @@ def templates() -> Environment:
         "percent": percent,
         "points": lambda value: points(value, digits=1),
         "prose": _prose,
+        "task_row": lambda task: "#" + task_anchor("", task),
         # The dashboard has a page for each run.
         "run_address": lambda key: "#run-" + "_".join(safe_text(key).split()),
         "safe_text": safe_text,
