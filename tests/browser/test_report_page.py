@@ -243,6 +243,34 @@ def test_arrow_keys_read_out_the_cells_of_the_matrix(several, open_page):
     assert grid.locator("output").inner_text() == said[0, 1]
 
 
+def test_the_columns_of_the_matrix_have_a_second_order_that_stands_in_the_address(
+    several, open_page
+):
+    page = open_page(several.as_uri(), viewport={"width": 1280, "height": 900})
+    grid = page.locator("[data-figure=matrix]")
+    _, *tasks = json.loads(grid.get_attribute("data-rows"))
+    drawn = "svg => [...svg.querySelectorAll('[data-of] path')].map(one => one.getAttribute('d'))"
+    before = grid.locator("svg").first.evaluate(drawn)
+    page.get_by_role("button", name="Easiest first").click()
+    assert "columns=easiest" in page.url
+    page.reload()
+    assert page.get_by_role("button", name="Easiest first").get_attribute("aria-pressed") == "true"
+    grid.focus()
+    said = []
+    for _ in tasks:
+        page.keyboard.press("ArrowRight")
+        said.append(grid.locator("output").inner_text().split(", ")[1].split(":")[0])
+    means = {name: -sum(shares) / len(shares) for name, *shares in tasks}
+    assert said == sorted(means, key=means.get)
+    # The mark is around the cell that is read out: what is drawn there has its share.
+    box = box_of(grid.locator("[data-columns]"))
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert said[-1] in grid.locator("output").inner_text()
+    page.get_by_role("button", name="Alike tasks together").click()
+    assert "columns=" not in page.url
+    assert grid.locator("svg").first.evaluate(drawn) == before
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_no_accessibility_rule_is_broken_by_several_systems(
     several, open_page, axe_violations, scheme

@@ -201,7 +201,7 @@ MADE = {
     *("can", "always"),  # the squares of the demonstration
     *("colon", "lead", "begins", "whole-name"),  # parts of a headline
     *("l0", "l1", "l2", "l3"),  # levels of a table of tags
-    *("wide", "widest", "below-narrow", "line"),  # pictures
+    *("wide", "widest", "below-narrow", "line", "grouped", "ungrouped"),  # pictures
 }
 JINJA = r"\{\{.*?\}\}|\{%.*?%\}"
 READ_BY_OTHERS = {"person", "system", "over"}  # tests, and whoever scripts a page

@@ -11,12 +11,13 @@ from bench.calibrate.simulated_agents import omitted, simulate_runs
 
 from passhat import Trials, explain
 from passhat.analysis.explaining.run_diff import diff_runs
+from passhat.analysis.explaining.trajectories import NOTHING, ToolMatrix
 from passhat.errors import ArgumentError, InputError
 from passhat.ingest import read_with_transcripts
 from passhat.records import Outcome
 from passhat.records.transcript import Call, Check, Transcript, Turn
 from passhat.reporters import formats_for, render
-from passhat.reporters.answers.explanation import compared_text, verdict
+from passhat.reporters.answers.explanation import MOST_TOOLS, compared_text, tool_heat, verdict
 
 HOSTILE = "<script>alert(1)</script>\x1b]0;owned\x07\u202e[x](http://evil) | *b* {0} {tool} \x00"
 
@@ -259,3 +260,31 @@ def test_trials_that_errored_are_not_called_failing_and_their_error_is_shown():
     only = render(_answered("pass", "error", "error"))
     assert only.split("\n")[0] == "No trial failed, but 2 of 3 trials errored: no route to host."
     assert "errored" not in render(_answered("pass", "fail"))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_heat_map_of_tools_has_every_count_and_is_blue_where_the_tool_is_the_same(seed):
+    rng = np.random.default_rng(seed)
+    tools = [NOTHING, *(f"tool_{i}" for i in range(rng.integers(2, 14)))]
+    counts = {
+        (one, other): int(rng.integers(1, 60))
+        for one in tools
+        for other in tools
+        if (one or other) and rng.random() < 0.5
+    } | {("tool_0", "tool_1"): 61}
+    matrix = ToolMatrix(counts=counts, given=bool(seed % 2))
+    heat = tool_heat(matrix)
+    shown = (*matrix.tools[:MOST_TOOLS], NOTHING)
+    assert heat.tools == tuple(name or "no call" for name in shown)
+    assert [name for name, _ in heat.rows] == list(heat.tools)
+    warmth = {"half": 1, "few": 2, "none": 3}
+    other_tools = []
+    for one, (_, cells) in zip(shown, heat.rows, strict=True):
+        for other, (count, level) in zip(shown, cells, strict=True):
+            assert count == counts.get((one, other), 0)
+            assert (level == "") == (count == 0)
+            assert (level == "most") == (one == other and count > 0)
+            if count and one != other:
+                other_tools.append((count, warmth[level]))
+    assert [warm for _, warm in sorted(other_tools)] == sorted(warm for _, warm in other_tools)
+    assert heat.title.startswith("Failing trials called tool_1 61 times where")

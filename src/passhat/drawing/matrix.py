@@ -62,7 +62,8 @@ def matrix(
     places, cell = _places(shares, groups, room.width, width - 16)
     notes = _notes(groups, int((width - 48) / _LETTER))
     height = TOP + ROW * len(names) + 30 + _LINE * len(notes) + 6 * bool(notes)
-    body = label(x_label, room.width, 14) + "".join(
+    above = label(x_label, room.width, 14) + _letters(groups, places, cell)
+    body = (element("g", above, class_="grouped") if groups else above) + "".join(
         element(
             "g",
             label(name, room.width - 10, TOP + ROW * i + 15, "end", shown=room.shown[name])
@@ -71,14 +72,15 @@ def matrix(
         )
         for i, name in enumerate(names)
     )
-    body += _letters(groups, places, cell)
     body += _legend(room.width, TOP + ROW * len(names) + 20, errored=any(map(any, errored)))
     if columns_named:
         # Where the cells are, for keys that walk through them.
         sizes = [group.columns for group in groups] or [len(columns_named)]
-        at = [*map(number, (room.width, cell, _GROUP_GAP, TOP, ROW)), *map(str, sizes)]
+        # The width has more digits than a place: a thousand columns add up.
+        at = [number(room.width), f"{cell:.5g}", *map(str, (_GROUP_GAP, TOP, ROW, *sizes))]
         body += element("path", d="M0 0", class_="level", data_columns=" ".join(at))
-    body += _written_notes(notes, TOP + ROW * len(names) + 30)
+    if notes:
+        body += element("g", _written_notes(notes, TOP + ROW * len(names) + 30), class_="grouped")
     rows = zip(text_names(names), shares, strict=True)
     text = [title, *(_text_row(name, row) for name, row in rows)]
     text += [f"{letter:2} {note}" for letter, note in notes]

@@ -144,13 +144,16 @@ class ExplanationAnswer(Answer[Explanation]):
             for cause in explanation.causes
         ]
         steps = next_commands(explanation, options.results)
-        rest: list[Block] = [*trajectory_blocks(explanation)]
+        matrix = explanation.trajectories.matrix
+        table = _matrix(matrix) if matrix.tools else None  # drawn as a heat map below
+        rest = [block for block in trajectory_blocks(explanation) if block != table]
         return {
             "subject": "why trials fail",
             "headline": verdict(explanation),
             "compared": compared_text(explanation),
             "causes": causes,
             "caution": caution(explanation),
+            "tools": tool_heat(matrix) if matrix.tools else None,
             "tables": category_tables(explanation),
             "shares": [
                 [one.share for one in categories[:MOST_CATEGORIES]]
@@ -712,6 +715,45 @@ def _matrix(matrix: ToolMatrix) -> Table:
     ]
     what = "expected; called" if matrix.given else "passing trial called; failing trial called"
     return Table(header=(what, *map(str, range(1, len(tools))), "none"), rows=tuple(rows))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolHeat:
+    """Tools expected down, tools called across: how often, and how warm each cell is."""
+
+    title: str
+    expected: str
+    tools: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[tuple[int, str], ...]], ...]
+
+
+def tool_heat(matrix: ToolMatrix) -> ToolHeat:
+    """The matrix of tools as a page shows it: the same tool is blue, another the warmer the more."""
+    tools = (*matrix.tools[:MOST_TOOLS], NOTHING)
+    mistaken = {pair: n for pair, n in matrix.counts.items() if pair[0] != pair[1]}
+    (expected, called), most = max(mistaken.items(), key=lambda item: (item[1], item[0]))
+    wanted = f"a call of {expected}" if expected else "no call"
+    where = f"{wanted} was expected" if matrix.given else f"a passing trial made {wanted}"
+    title = f"Failing trials called {called or 'nothing'} {plural(most, 'time')} where {where}"
+
+    def level(pair: tuple[str, str]) -> str:
+        count = matrix.counts.get(pair, 0)
+        if not count or pair[0] == pair[1]:
+            return "most" if count else ""
+        return ("half", "few", "none")[min(2, 3 * count // most)]
+
+    return ToolHeat(
+        title=title,
+        expected="expected" if matrix.given else "called by the nearest trial that passed",
+        tools=tuple(tool or "no call" for tool in tools),
+        rows=tuple(
+            (
+                one or "no call",
+                tuple((matrix.counts.get((one, other), 0), level((one, other))) for other in tools),
+            )
+            for one in tools
+        ),
+    )
 
 
 def _cost_texts(trajectories: Trajectories) -> Iterator[str]:

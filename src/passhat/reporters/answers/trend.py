@@ -585,15 +585,7 @@ class FlakyAnswer(Answer[FlakyTasks]):
                 *([(f"{steady:,}", "tasks passed every trial")] if steady else []),
             ],
             "several": len({row.system for row in rows}) > 1,
-            "runs": [
-                HeatRun(
-                    key=found.keys[i],
-                    day=short_day(found.days[i]),
-                    trials=sum(one[i][0] for one in found.counts.values() if one[i]),
-                    passed=sum(one[i][1] for one in found.counts.values() if one[i]),
-                )
-                for i in range(first, found.runs)
-            ],
+            "runs": [_heat_run(found, i) for i in range(first, found.runs)],
         }
 
     def rows(self) -> Records:
@@ -652,6 +644,16 @@ class HeatRun:
     day: str
     trials: int
     passed: int
+
+
+def _heat_run(found: FlakyTasks, place: int) -> HeatRun:
+    cells = [cell for cells in found.counts.values() if (cell := cells[place]) is not None]
+    return HeatRun(
+        key=found.keys[place],
+        day=short_day(found.days[place]),
+        trials=sum(trials for trials, _ in cells),
+        passed=sum(passed for _, passed in cells),
+    )
 
 
 def heat_cell(counts: tuple[int, int] | None) -> HeatCell | None:

@@ -182,14 +182,16 @@ if (cells) {
   const grid = cells.closest("figure"), svg = cells.closest("svg");
   const [heads, ...tasks] = JSON.parse(grid.dataset.rows);
   const [left, wide, gap, top, tall, ...sizes] = cells.dataset.columns.split(" ").map(Number);
-  const lefts = sizes.flatMap((size, i) => Array(size).fill(gap * i)).map((apart, i) => left + wide * i + apart);
+  const grouped = sizes.flatMap((size, i) => Array(size).fill(gap * i)).map((apart, i) => left + wide * i + apart);
+  const columns = tasks.map((_, i) => i);
+  let lefts = grouped, placed = columns;
   const said = grid.appendChild(document.createElement("output"));
   let at = null;
   const show = (column, row) => {
     at = [Math.min(Math.max(column, 0), tasks.length - 1), Math.min(Math.max(row, 0), heads.length - 2)];
-    const share = tasks[at[0]][at[1] + 1];
+    const [task, ...shares] = tasks[placed[at[0]]], share = shares[at[1]];
     cells.setAttribute("d", `M${lefts[at[0]]} ${top + tall * at[1] + 1}h${wide}v${tall - 2}h${-wide}z`);
-    said.value = `${heads[at[1] + 1]}, ${tasks[at[0]][0]}: ${share === null ? "no trial" : `passed ${Math.round(100 * share)}% of its trials`}`;
+    said.value = `${heads[at[1] + 1]}, ${task}: ${share === null ? "no trial" : `passed ${Math.round(100 * share)}% of its trials`}`;
   };
   const steps = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
   grid.addEventListener("keydown", (event) => {
@@ -204,6 +206,44 @@ if (cells) {
     const [column, row] = [lefts.findLastIndex((edge) => edge <= x), Math.floor((y - top) / tall)];
     if (column >= 0 && x <= lefts[column] + wide && row >= 0 && row < heads.length - 1) show(column, row);
   });
+  // In the other order the columns are those of the picture, moved: easiest first, in one stretch.
+  const parts = [...svg.querySelectorAll("[data-of] path")].map((path) => [path, path.getAttribute("d")]);
+  const [, , width, whole] = svg.getAttribute("viewBox").split(" ");
+  const orders = grid.querySelector(".orders"), buttons = [...orders.querySelectorAll("button")];
+  const mean = ([, ...shares]) => {
+    const known = shares.filter((share) => share !== null);
+    return known.reduce((sum, share) => sum + share, 0) / Math.max(known.length, 1);
+  };
+  const easiest = columns.toSorted((a, b) => mean(tasks[b]) - mean(tasks[a]));
+  const arrange = (chosen) => {
+    const moved = chosen === "easiest";
+    [lefts, placed] = moved ? [columns.map((i) => left + wide * i), easiest] : [grouped, columns];
+    const place = columns.map((i) => placed.indexOf(i));
+    const shift = (x) => {
+      const column = grouped.findLastIndex((edge) => edge <= x + 0.06);
+      return x + lefts[place[column]] - grouped[column];
+    };
+    for (const [path, d] of parts) {
+      const ground = path.matches(".l0") && d.match(/^M[\d.]+ ([\d.]+)h[\d.]+v([\d.]+)/);
+      path.setAttribute("d", !moved ? d : ground ? `M${left} ${ground[1]}h${wide * tasks.length}v${ground[2]}H${left}z` : d.replace(/M([\d.]+)/g, (_, x) => `M${shift(+x).toFixed(1)}`));
+    }
+    svg.classList.toggle("ungrouped", moved);
+    const height = moved ? top + tall * (heads.length - 1) + 30 : whole;
+    svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    svg.setAttribute("height", height);
+    for (const button of buttons) button.setAttribute("aria-pressed", button.dataset.columnsOrder === chosen);
+    cells.setAttribute("d", "M0 0");
+    at = null;
+    said.value = "";
+  };
+  orders.hidden = false;
+  orders.addEventListener("click", (event) => {
+    const chosen = event.target.closest("button")?.dataset.columnsOrder;
+    if (chosen === undefined) return;
+    arrange(chosen);
+    remember("columns", chosen);
+  });
+  if (state.get("columns") === "easiest") arrange("easiest");
 }
 
 const copyText = async (text, button) => {
