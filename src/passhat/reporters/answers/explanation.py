@@ -728,7 +728,7 @@ class ToolHeat:
 
 
 def tool_heat(matrix: ToolMatrix) -> ToolHeat:
-    """The matrix of tools as a page shows it: the same tool is blue, another the warmer the more."""
+    """The matrix of tools as a page shows it: blue is the same tool, warm another."""
     tools = (*matrix.tools[:MOST_TOOLS], NOTHING)
     mistaken = {pair: n for pair, n in matrix.counts.items() if pair[0] != pair[1]}
     (expected, called), most = max(mistaken.items(), key=lambda item: (item[1], item[0]))
