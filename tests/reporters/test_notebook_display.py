@@ -2,6 +2,8 @@
 
 import csv
 import io
+import re
+from html import unescape
 from html.parser import HTMLParser
 
 import pandas
@@ -195,3 +197,16 @@ def test_a_figure_of_an_unknown_ending_is_refused(plain, tmp_path):
 
 def test_the_doors_are_public():
     assert all(hasattr(passhat, name) for name in ("render", "to_frame", "Progress"))
+
+
+def test_a_cell_shows_the_picture_of_the_page():
+    table = simulate(tasks=12, runs=4, rate={"a": 0.9, "b": 0.6}, seed=3)
+    for answer in (
+        judge(table.where(system="a"), "pass^2 >= 0.5"),
+        judge(table.where(system="a"), ["pass^2 >= 0.5", "pass@1 >= 0.5"]),
+        passhat.report(table.where(system="b")),
+        rank(table),
+    ):
+        drawn = re.search(r"<svg.*?</svg>", answer._repr_html_(), re.DOTALL)[0]
+        named = re.search(r"<title[^>]*>(.*?)</title>", drawn)[1]
+        assert unescape(named) in unescape(render(answer, "html"))

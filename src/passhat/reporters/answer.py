@@ -126,6 +126,10 @@ class Answer(ABC, Generic[Result]):
         """Pictures by name, the one that says most first."""
         return {}
 
+    def glance(self) -> Figure | None:
+        """The one picture beside a first look at the answer, if it has any."""
+        return next(iter(self.figures().values()), None)
+
     def cases(self) -> Sequence[TestSuite]:
         """The answer as test cases, for CI systems."""
         raise NotImplementedError(f"a {self.name} has no test cases")

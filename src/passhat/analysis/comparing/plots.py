@@ -32,7 +32,7 @@ _MARKED = 0.05
 
 
 def plot_differences(comparison: Comparison, *, most: int = MOST_ROWS) -> Figure:
-    """One dumbbell per task, from the second system's pass rate (hollow) to the first's (filled).
+    """A dumbbell per task that moved, from the second's pass rate (hollow) to the first's (filled).
 
     The row of the mean carries the interval of the mean difference, laid from the second's mean as
     in a Gardner-Altman plot (Ho et al. 2019): where it crosses the line, noise explains the
@@ -43,13 +43,16 @@ def plot_differences(comparison: Comparison, *, most: int = MOST_ROWS) -> Figure
     >>> print(plot_differences(found).text.splitlines()[1][:9])
     mean of 8
     """
-    tasks = sorted(
-        comparison.tasks, key=lambda task: (-abs(task.rate_difference), natural_key(task.name))
-    )[:most]
+    moved = [task for task in comparison.tasks if task.rate_difference] or comparison.tasks
+    tasks = sorted(moved, key=lambda task: (-abs(task.rate_difference), natural_key(task.name)))
+    tasks = tasks[:most]
     tasks.sort(key=lambda task: (task.rate_difference, natural_key(task.name)))
     mean = _mean_row(comparison)
     first, second = shorten_apart([comparison.first, comparison.second], 20)
-    cut = "" if len(tasks) == len(comparison.tasks) else f" (the {len(tasks)} that differ most)"
+    still = len(comparison.tasks) - len(moved)
+    cut = f" ({still:,} did not move)" if still else ""
+    if len(tasks) < len(moved):
+        cut = f" (the {len(tasks)} that differ most)"
     return interval_rows(
         ([mean] if mean else []) + [_task_row(task) for task in tasks],
         title=_title(comparison) + cut,

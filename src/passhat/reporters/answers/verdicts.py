@@ -146,19 +146,30 @@ class VerdictsAnswer(Answer[Verdicts]):
 
         return [gate_suite(self.result)]
 
-    def page(self, options: DisplayOptions) -> Mapping[str, Any]:
-        """All gates in one picture, and the evidence of each in a fold; one as a number."""
+    def glance(self) -> Figure | None:
+        """As on the page: all gates, or the tasks of one; of one that was watched the way there."""
+        watched = len(self.result) == 1 and self.result[0].steps
+        return (None if watched else self._overview()) or super().glance()
+
+    def _overview(self) -> Figure | None:
+        """All gates in one picture; of a single one on a share its tasks by their passes."""
         from passhat.analysis.gates.plots import gates_figure, tasks_figure
 
         verdicts = self.result
+        alone = len(verdicts) == 1 and _gate_number(verdicts[0]) is not None
+        found = tasks_figure(verdicts[0]) if alone else gates_figure(list(verdicts))
+        return None if isinstance(found, Unavailable) else found
+
+    def page(self, options: DisplayOptions) -> Mapping[str, Any]:
+        """All gates in one picture, and the evidence of each in a fold; one as a number."""
+        verdicts = self.result
         number = _gate_number(verdicts[0]) if len(verdicts) == 1 else None
-        overview = gates_figure(list(verdicts)) if number is None else tasks_figure(verdicts[0])
         return {
             "number": number,
             "subject": "gates",
             "headline": headline(verdicts),
             "counts": verdicts.sentence if len(verdicts) > 1 else "",
-            "overview": None if isinstance(overview, Unavailable) else overview,
+            "overview": self._overview(),
             "gates": [judged(verdict) for verdict in verdicts],
             # Of one gate the bounds are in its gauge: a picture adds the way there, or its tasks.
             "evidence": self.figures() if number is None or verdicts[0].steps else {},

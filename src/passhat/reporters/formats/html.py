@@ -343,10 +343,10 @@ _COLOURS = {"PASS": LIGHT["a"], "FAIL": LIGHT["b"], "UNDECIDED": LIGHT["e"]}
 
 
 def render_fragment(answer: Answer[Any], options: DisplayOptions) -> str:
-    """The answer with its verdict in a chip, as on its page, then its first figure."""
+    """The answer with its verdict in a chip, as on its page, then the picture of that page."""
     written = [text for block in answer.worded_blocks(options) for text in _block(block)]
-    figures = list(answer.figures().values())[:1]
-    drawn = [f"<div>{figure.svg(standalone=True)}</div>" for figure in figures]
+    figure = answer.glance()
+    drawn = [] if figure is None else [f"<div>{figure.svg(standalone=True)}</div>"]
     return (
         f'<div style="{_BOX}">' + "\n".join([*_chip(answer.chip()), *written, *drawn]) + "</div>\n"
     )
