@@ -107,7 +107,13 @@ def test_every_page_of_the_dashboard_has_the_same_sentence(store, verdict, serve
 def test_the_comment_on_a_pull_request_has_the_same_sentence(store, verdict):
     results = Results(paths=("latest",), store=store)
     review = ChangeReview(report=report(results), run_verdict=verdict_of_results(results))
-    assert verdict.sentence in words(render(review, "markdown"))
+    comment = render(review, "markdown")
+    assert verdict.sentence in words(comment)
+    # The tasks that fail most often come first, whatever their label.
+    rows = re.findall(r"^\| (task-\d+) \|.*?\| (\d)/6 \|", comment, re.MULTILINE)
+    assert [int(passed) for _, passed in rows] == sorted(int(passed) for _, passed in rows)
+    lowest = min(row.passed for row in review.report.systems[0].tasks)
+    assert int(rows[0][1]) == lowest
 
 
 def test_what_is_kept_is_derived_anew_when_its_basis_changes(store):

@@ -41,7 +41,7 @@ from passhat.reporters.answer import (
     paragraphs,
     verdict_text,
 )
-from passhat.reporters.answers.report_blocks import task_table, worst_tasks
+from passhat.reporters.answers.report_blocks import task_table
 from passhat.reporters.data import (
     IntervalObject,
     JsonShape,
@@ -1165,8 +1165,11 @@ def _change_row(one: Difference) -> tuple[str, ...]:
 
 
 def _worst(review: ChangeReview) -> Iterator[Block]:
+    from passhat.reporters.page_parts import page_rows
+
     for system in review.report.systems:
-        failing = [row for row in worst_tasks(system.tasks, MOST_TASKS) if row.passed < row.runs]
+        # By rate: a few trials leave most tasks undecided, also those that never pass.
+        failing = page_rows(system.tasks.failing())[:MOST_TASKS]
         if failing and system.name not in review.comparisons:
             yield Section(f"Least reliable tasks of {system.name}")
             yield task_table(failing)

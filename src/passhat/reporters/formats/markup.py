@@ -92,7 +92,8 @@ def _block(block: part.Block) -> str:
             detail = f": {escape_markdown(block.detail)}" if block.detail else ""
             return f"- {code_span(block.text)}{detail}"
         case part.Judged():
-            said = f"- **{block.word}** {escape_markdown(block.sentence)}"
+            sign = part.StatusLabel(block.word, part.WORD_TONES[block.word]).sign  # as in a chip
+            said = f"- **{sign} {block.word}** {escape_markdown(block.sentence)}"
             details = (_step(one) if isinstance(one, part.NextStep) else escape_markdown(one)
                        for one in block.details)  # fmt: skip
             return "\n".join([said, *(f"  {text}" for text in details)])
