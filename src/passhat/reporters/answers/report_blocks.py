@@ -801,9 +801,16 @@ def systems_table(
     if ranks:
         # What a reader of a page asks first stands first; how many trials there are, last.
         late = 3 if differ else 1
-        header = [title, "rank", *header[late:], *header[1:late]]
+        alike = differ and len({system.design.tasks for system in systems.values()}) == 1
+        header = [title, "rank", *header[late:], *header[1 + alike : late]]
         rows = tuple(
-            (name, rank_words(ranks.get(str(name))), *cells[late - 1 :], *cells[: late - 1], bar)
+            (
+                name,
+                rank_words(ranks.get(str(name))),
+                *cells[late - 1 :],
+                *cells[alike : late - 1],
+                bar,
+            )
             for name, *cells, bar in rows
         )
         scopes = header.index("these tasks"), header.index("similar tasks")
