@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from passhat import compare, judge, rank, render_html
-from passhat.analysis.comparing.trends import CountedRun, find_flaky
+from passhat import compare, explain, judge, rank, render_html
+from passhat.analysis.comparing.trends import CountedRun, find_flaky, trends
 from passhat.analysis.planning.simulate import demonstrate, simulate
 from passhat.analysis.reports.measure import measure
 from passhat.ingest import read_with_transcripts
@@ -1002,7 +1002,18 @@ def other_pages(tmp_path_factory):
         )
         for i in range(5)
     ]
+    mixed = Trials.from_columns(
+        task=[f"{n}" for n in range(12) for _ in range(4)],
+        passed=[n % 2 == run % 2 for n in range(12) for run in range(4)],
+    )
+    chats = {
+        (row.system, row.task, row.trial): CHAT["refuse" if row.outcome else "cancel"]
+        for row in mixed
+    }
     pages = {
+        "gate": render_html(judge(simulate(tasks=30, runs=6, seed=2), "pass^3 >= 0.8")),
+        "trend": render_html(trends(runs)),
+        "why": render_html(explain(mixed, chats)),
         "compare": render_html(compare(trials), transcripts=said),
         "demo": render_html(demonstrate()),
         "flaky": render_html(find_flaky(runs)),
@@ -1012,7 +1023,7 @@ def other_pages(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("kind", ["compare", "demo", "flaky"])
+@pytest.mark.parametrize("kind", ["compare", "demo", "flaky", "gate", "trend", "why"])
 @pytest.mark.slow("a page at two widths, light and dark, in a real browser")
 def test_other_pages_fit_every_screen_and_pass_axe(kind, other_pages, open_page, axe_violations):
     address = (other_pages / f"{kind}.html").as_uri()
