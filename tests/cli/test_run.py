@@ -76,7 +76,7 @@ def test_json_markdown_and_a_page_come_from_one_run(here, suite, call):
     assert done.stderr == ""
     assert "<!doctype html>" in (here / "page.html").read_text().lower()
     notes = (here / "notes.md").read_text()
-    assert notes.startswith("- **✕ FAIL** 12 of 20 trials failed; without a gate every trial must")
+    assert notes.startswith("- **✕ FAIL** 12 of 20 trials failed")
     assert "| pass@1 |" in notes
 
 
