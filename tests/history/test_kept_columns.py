@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from passhat.analysis.planning.simulate import simulate
+from passhat.analysis.reports.measure import measure
 from passhat.history import History
+from passhat.history.queries import ended_trials, marks_of_tasks, outcomes_over_time
 from passhat.history.store import pack_trials, unpack_trials
 from passhat.journeys import stored_runs
 from passhat.journeys.overview import ReportCache
@@ -16,6 +18,7 @@ from passhat.journeys.stored_runs import keep_answers, trials_in_columns
 from passhat.records import Outcome, Trial, Trials
 from passhat.records.labels import Label
 from passhat.records.tally import Categorical
+from passhat.stats import mean_intervals
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1)
 NUMBERS = st.none() | st.floats(0, 1e9)
@@ -103,3 +106,86 @@ def test_columns_that_are_not_of_this_state_of_the_run_or_are_damaged_are_not_re
         history.add_trials(run, [more], first_sequence=30)
         run = history.finish_run(run)
         assert "late" in trials_in_columns(history, run).tasks
+
+
+def test_the_intervals_of_a_large_suite_are_computed_once_and_kept_to_the_last_digit(
+    tmp_path, monkeypatch
+):
+    path = tmp_path / "history.db"
+    with History.open(path) as history:
+        run = history.start_run("large")
+        history.add_trials(run, simulate(tasks=8, runs=130, seed=1))
+        keep_answers(history, history.finish_run(run))
+        trials = history.trials(run)
+    monkeypatch.setattr(mean_intervals, "_given", {})
+    alone = measure(trials).system()
+    expected = dict(alone.metrics), alone.decay
+    # Another process: what was computed is gone, and nothing may be computed again.
+    monkeypatch.setattr(mean_intervals, "_given", {})
+    monkeypatch.setattr(mean_intervals, "suite_bounds", None)
+    reports = ReportCache(path, title="")
+    with reports.open() as history:
+        kept = reports.report(history, history.runs()[0]).system()
+        assert (dict(kept.metrics), kept.decay) == expected
+
+
+def test_intervals_that_were_not_kept_are_when_the_page_is_first_seen(tmp_path, monkeypatch):
+    path = tmp_path / "history.db"
+    with History.open(path) as history:
+        run = history.start_run("large")
+        history.add_trials(run, simulate(tasks=8, runs=130, seed=1))
+        history.finish_run(run)
+    seen = []
+    for computed in (mean_intervals.suite_bounds, None):
+        monkeypatch.setattr(mean_intervals, "_given", {})
+        monkeypatch.setattr(mean_intervals, "suite_bounds", computed)
+        reports = ReportCache(path, title="")
+        with reports.open() as history:
+            system = reports.report(history, history.runs()[0]).system()
+        seen.append((dict(system.metrics), system.decay))
+    assert seen[0] == seen[1]
+
+
+def test_the_marks_of_a_thousand_tasks_take_few_statements(address, monkeypatch):
+    with History.open(address) as history:
+        run = history.start_run("wide")
+        history.add_trials(run, simulate(tasks=1_000, runs=2, rate={"a": 0.6, "b": 0.5}, seed=2))
+        run = history.finish_run(run)
+        trials = history.trials(run)
+        asked = [*trials.tasks, "no such task", "o\"'; --"]
+        kind, statements = type(history.database), []
+        plain = kind.execute
+
+        def counted(self, sql, values=()):
+            statements.append(sql)
+            return plain(self, sql, values)
+
+        monkeypatch.setattr(kind, "execute", counted)
+        found = marks_of_tasks(history, run, "b", asked)
+    assert len(statements) <= 3
+    ended = {task: [] for task in asked}
+    for one in trials:
+        if one.system == "b":
+            ended[one.task].append((one.trial + 1, one.trial, one.outcome))
+    marks = {task: [(m.place, m.trial, m.outcome) for m in marks] for task, marks in found.items()}
+    assert marks == {task: sorted(rows) for task, rows in ended.items()}
+
+
+def test_outcomes_over_time_are_counted_as_by_hand(address):
+    rng = np.random.default_rng(4)
+    made = [
+        Trial(system=system, task=f"t{i % 7}", trial=i, outcome=Outcome(int(rng.integers(3))))
+        for i in range(31)
+        for system in ("b", "a")
+    ]
+    with History.open(address) as history:
+        run = history.start_run("s")
+        history.add_trials(run, made)
+        run = history.finish_run(run)
+        found = outcomes_over_time(history, run, 5)
+        ended = ended_trials(history, run)
+    counts = {}
+    for place, one in enumerate(ended):
+        key = 5 * place // len(ended), one.system
+        counts.setdefault(key, [0, 0, 0])[(1, 0, 2)[one.outcome]] += 1
+    assert found == [(*key, *counts[key]) for key in sorted(counts)]

@@ -208,3 +208,11 @@ def test_an_interval_reaches_as_far_as_the_exact_bound_of_the_one_task_that_coun
     exact_high = special.betaincinv(c + 1, n - c, 0.975) ** k if c < n else 1.0
     assert low[0] <= exact_low / (idle + 1) + 1e-12
     assert high[0] >= exact_high / (idle + 1) - 1e-12
+
+
+@pytest.mark.parametrize("width", [2, 65, 129, 513])
+@pytest.mark.parametrize("period", [1024, 8192, 1 << 15])
+def test_the_lowest_frequencies_are_those_of_the_whole_transform(width, period):
+    pmfs = np.random.default_rng(width).dirichlet(np.full(width, 0.3), size=7)
+    found = suite_bounds._lowest_frequencies(pmfs, period, 513)
+    np.testing.assert_allclose(found, np.fft.rfft(pmfs, period)[:, :513], rtol=0, atol=2e-15)

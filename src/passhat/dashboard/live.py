@@ -66,6 +66,7 @@ _UNITS = (("s", 1, 90), ("min", 60, 5_400), ("h", 3_600, 0))
 """Units of time, in seconds, and up to how many seconds each is used."""
 
 _LETTERS = {str(int(outcome)): outcome.name[0] for outcome in Outcome}
+_NOT_PASSED = re.compile(rf"(\d+):([{int(Outcome.FAILED)}{int(Outcome.ERRORED)}])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,17 +153,17 @@ class PageState:
 
     def _failing(self, progress: StoredProgress, fresh: Sequence[list[Any]]) -> list[list[Any]]:
         """The newest trials that did not pass; of those before the page was opened, the last."""
-        if not self.failing:
+        if self.failing:
+            self.failing += [one for one in fresh if one[3] != "P"]
+        else:
             self.failing = [
                 [task.system, task.task, int(trial), _LETTERS[outcome]]
                 for task in progress.tasks
                 if task.failed or task.errored
-                for trial, _, outcome in (run.partition(":") for run in task.runs.split())
+                for trial, outcome in _NOT_PASSED.findall(task.runs)
             ]
             self.failing.sort(key=itemgetter(2))
-        else:
-            self.failing += fresh
-        self.failing = [one for one in self.failing if one[3] != "P"][-MOST_FAILING:]
+        del self.failing[:-MOST_FAILING]
         return self.failing[::-1]
 
     def _gate_text(self, gate: StoredGate, progress: StoredProgress, done: int) -> str:

@@ -932,22 +932,25 @@ def _linked_trials(
 ) -> dict[str, TaskRuns]:
     """The trials of tasks, each with the address of its own page."""
     place = f"/run/{run.key}"
-    return {
-        task: TaskRuns(
+    found = {}
+    for task, marks in queries.marks_of_tasks(history, run, system, tasks).items():
+        if not marks:
+            continue
+        # All but the number is the same for the trials of a task: quoted once, not a thousand times
+        trial = url(f"{place}/trial", system=system, task=task)
+        found[task] = TaskRuns(
             address=url(f"{place}/task", system=system, task=task),
             request="",
             runs=tuple(
                 RunLink(
                     number=f"#{mark.place}",
                     outcome=mark.outcome.name.lower(),
-                    address=url(f"{place}/trial", system=system, task=task, trial=mark.trial),
+                    address=f"{trial}&trial={mark.trial}",
                 )
                 for mark in marks
             ),
         )
-        for task, marks in queries.marks_of_tasks(history, run, system, tasks).items()
-        if marks
-    }
+    return found
 
 
 def _no_verdict(run: Run) -> str:

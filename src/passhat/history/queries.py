@@ -6,6 +6,7 @@ The full-text index of what was said is filled when a run ends.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import fields
@@ -220,23 +221,31 @@ class TrialMark:
     outcome: Outcome
 
 
+TASKS_AT_ONCE = 900
+"""Tasks that one statement asks about: any SQLite takes so many values."""
+
+
 def marks_of_tasks(
     history: History, run: Run, system: str, tasks: Sequence[str]
 ) -> dict[str, list[TrialMark]]:
     """How each trial of some tasks ended, by number."""
     first = first_trial(history, run)
-    found: dict[str, list[TrialMark]] = {}
-    for task in tasks:
+    found: dict[str, list[TrialMark]] = {task: [] for task in tasks}
+    names = list(found)
+    for start in range(0, len(names), TASKS_AT_ONCE):
+        batch = names[start : start + TASKS_AT_ONCE]
         rows = history.database.execute(
-            "SELECT trial, outcome FROM trials WHERE run = ? "
-            "AND system = (SELECT id FROM names WHERE text = ?) "
-            "AND task = (SELECT id FROM names WHERE text = ?) ORDER BY trial",
-            (run.id, system, task),
+            f"""
+            SELECT t.text, x.trial, x.outcome FROM trials x JOIN names t ON t.id = x.task
+            WHERE x.run = ? AND x.system = (SELECT id FROM names WHERE text = ?)
+              AND x.task IN (SELECT id FROM names WHERE text IN ({", ".join("?" * len(batch))}))
+            ORDER BY x.trial
+            """,  # noqa: S608  marks only
+            (run.id, system, *batch),
         )
-        found[task] = [
-            TrialMark(place=trial - first + 1, trial=trial, outcome=Outcome(outcome))
-            for trial, outcome in rows
-        ]
+        for task, trial, outcome in rows:
+            mark = TrialMark(place=trial - first + 1, trial=trial, outcome=Outcome(outcome))
+            found[task].append(mark)
     return found
 
 
@@ -343,19 +352,27 @@ def outcomes_over_time(
     history: History, run: Run, parts: int
 ) -> list[tuple[int, str, int, int, int]]:
     """How many trials of each system passed, failed and errored in each of so many parts."""
+    # Marks that are joined system by system, in the order of the key: grouping by part as well
+    # would sort all trials.
     rows = history.database.execute(
-        """
-        SELECT part, n.text, passed, failed, errored FROM (
-          SELECT sequence * ?2 / (SELECT 1 + max(sequence) FROM trials WHERE run = ?1) AS part,
-            system, count(*) FILTER (WHERE outcome = 1) AS passed,
-            count(*) FILTER (WHERE outcome = 0) AS failed,
-            count(*) FILTER (WHERE outcome = 2) AS errored
-          FROM trials WHERE run = ?1 GROUP BY 1, 2) x
-        JOIN names n ON n.id = x.system ORDER BY 1, 2
-        """,
+        f"""
+        SELECT n.text, marks FROM (
+          SELECT system, {history.database.joined}(CAST(3 * (sequence * ?2 /
+            (SELECT 1 + max(sequence) FROM trials WHERE run = ?1)) + outcome AS TEXT), ' ') AS marks
+          FROM trials WHERE run = ?1 GROUP BY system) x
+        JOIN names n ON n.id = x.system
+        """,  # noqa: S608  our own names
         (run.id, parts),
     )
-    return [(part, system, *counts) for part, system, *counts in rows]
+    counts: dict[tuple[int, str], list[int]] = {}
+    for system, marks in rows:
+        for mark, count in Counter(marks.split()).items():
+            part, outcome = divmod(int(mark), 3)
+            counts.setdefault((part, system), [0, 0, 0])[outcome] = count
+    return [
+        (part, system, ended[Outcome.PASSED], ended[Outcome.FAILED], ended[Outcome.ERRORED])
+        for (part, system), ended in sorted(counts.items())
+    ]
 
 
 def tags_of_tasks(history: History, run: Run) -> dict[str, frozenset[str]]:

@@ -26,6 +26,7 @@ from passhat.journeys.analyses import report
 from passhat.journeys.results import bars_of_run
 from passhat.journeys.stored_runs import (
     explain_run,
+    kept_intervals,
     numbers_basis,
     numbers_of,
     tallies_of,
@@ -213,7 +214,12 @@ class ReportCache:
 
         def measured() -> Report:
             trials = self.trials(history, run)
-            return report(trials, bars=bars_of_run(run, trials))
+            with kept_intervals(history, run) as computed:
+                made = report(trials, bars=bars_of_run(run, trials))
+                if computed:
+                    for system in made.systems:
+                        _ = system.decay  # it is lazy, and the page of the run shows it
+            return made
 
         return self._reports.get(_with_labels(history, run), measured)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,7 +14,7 @@ from passhat.journeys.results import COUNTED_IN_STORE, Results, open_store, rena
 from passhat.messages import short_commit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
     from passhat.analysis.comparing.comparison import Comparison, Days
     from passhat.analysis.comparing.trends import (
@@ -183,7 +184,14 @@ def trend_basis(history: History, runs: Sequence[Run]) -> tuple[Hashable, ...]:
 def keep_answers(history: History, run: Run) -> RunVerdict:
     """The verdict on a run that has ended; what pages show of it is kept as well."""
     trials_in_columns(history, run)
-    numbers_of(history, run)
+    with kept_intervals(history, run) as computed:
+        numbers_of(history, run)
+        if computed:
+            from passhat.analysis.reports.evidence import count_evidence
+            from passhat.analysis.reports.measure import draw_curves
+
+            for tally in tallies_of(history, run):
+                draw_curves(count_evidence(tally, "fail"))
     if run.status == "finished" and run.trials:
         trends_of(history, runs_of_trend(history, run.suite))
     return verdict_on(history, run)
@@ -209,6 +217,28 @@ def trials_in_columns(history: History, run: Run) -> Trials:
     if run.status == "finished" and KEPT_IN_COLUMNS <= run.trials < COUNTED_IN_STORE:
         history.keep(run, "trials", basis, pack_trials(trials))
     return trials
+
+
+@contextmanager
+def kept_intervals(history: History, run: Run) -> Iterator[Mapping[str, object]]:
+    """Intervals of a large suite that are asked for meanwhile are computed once, and kept.
+
+    It holds those that had to be computed.
+    """
+    import msgspec
+
+    from passhat.stats.mean_intervals import KnownBounds, give_bounds, noting_bounds
+
+    basis = repr(numbers_basis(run))
+    body = history.kept(run, "intervals", basis)
+    if body is not None:
+        give_bounds(msgspec.msgpack.decode(body, type=KnownBounds))
+        yield {}
+        return
+    with noting_bounds() as found:
+        yield found
+    if found and run.status == "finished":
+        history.keep(run, "intervals", basis, msgspec.msgpack.encode(found))
 
 
 def tallies_of(history: History, run: Run) -> list[Tally]:

@@ -562,19 +562,19 @@ def measure_decay(
     order = describe_run_order(sequences, errors=options.errors)
     if not curves:
         return Decay(pass_hat=(), pass_at=(), beyond=(), run_order=order)
-    hats, ats = _curves(evidence, options)
+    hats, ats = draw_curves(evidence, confidence=options.confidence)
     return Decay(pass_hat=hats, pass_at=ats, beyond=_beyond(evidence), run_order=order)
 
 
-def _curves(
-    evidence: Evidence, options: ReportOptions
+def draw_curves(
+    evidence: Evidence, *, confidence: float = CONFIDENCE
 ) -> tuple[tuple[CurvePoint, ...], tuple[CurvePoint, ...]]:
     """Those of pass^k and of pass@k."""
     if not evidence.tasks:
         return (), ()
     longest = int(evidence.runs.min(initial=LONGEST_DEFAULT))
     counts = evidence.runs, evidence.passes
-    hats, ats = decay_curves(*counts, k=longest, scope=THIS_SUITE, confidence=options.confidence)
+    hats, ats = decay_curves(*counts, k=longest, scope=THIS_SUITE, confidence=confidence)
     return _drawn(hats, longest), _drawn(ats, longest)
 
 

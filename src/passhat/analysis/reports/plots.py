@@ -45,7 +45,7 @@ from passhat.records.trial import natural_key
 from passhat.stats.estimate import Estimate, Interval, Number, Unavailable
 
 if TYPE_CHECKING:
-    from passhat.analysis.reports.parts import Label, SystemReport, TaskRow
+    from passhat.analysis.reports.parts import Label, SystemReport, TaskRow, TaskTable
 
 
 WIDE_FROM = 30
@@ -405,9 +405,9 @@ def decay_finding(hat: Sequence[CurvePoint], at: Sequence[CurvePoint]) -> str:
     return "; ".join(ends) + "." if ends else "Nothing is known."
 
 
-def labels_title(tasks: Sequence[TaskRow]) -> str:
+def labels_title(tasks: TaskTable) -> str:
     """How many tasks pass only sometimes: there reliability is lost."""
-    mixed = sum(0 < row.passed < row.runs for row in tasks)
+    mixed = int(np.count_nonzero((tasks.passed > 0) & (tasks.passed < tasks.runs)))
     if not mixed:
         where = "the one task" if len(tasks) == 1 else f"all {plural(len(tasks), 'task')}"
         return f"Every trial of a task ended alike, in {where}"
