@@ -215,7 +215,7 @@ def rename(path: Path | str, run: str, suite: str) -> None:
 @output_options("run log")
 @_of_store
 def log(path: Path | str, run: str | None, limit: int, output: Output) -> None:
-    """Who tagged, noted, renamed or deleted what; the newest first.
+    """Who tagged, noted, renamed, deleted or labelled what; the newest first.
 
     RUN may also be the whole key of a run that was deleted.
     """

@@ -428,12 +428,23 @@ class History:
         """What people did to runs, or to one, which may be deleted, and noted; newest first."""
         key = run.key if isinstance(run, Run) else run
         rows = self.database.execute(
-            "SELECT run, at, person, action, text FROM changes "
-            "WHERE run = coalesce(CAST(? AS TEXT), run) ORDER BY id DESC LIMIT ?",
+            """
+            SELECT run, at, person, action, text, labels FROM (
+              SELECT id, run, at, person, action, text, 0 AS labels FROM changes
+              UNION ALL
+              SELECT 0, r.key, max(x.labelled), x.person, 'label', '', count(*)
+              FROM labels x JOIN runs r ON r.id = x.run GROUP BY r.key, x.person) AS done
+            WHERE run = coalesce(CAST(? AS TEXT), run) ORDER BY at DESC, id DESC LIMIT ?
+            """,
             (key, limit),
         )
-        names = ("run", "at", "person", "action", "text")
-        return [RunChange(**dict(zip(names, row, strict=True))) for row in rows]
+        return [
+            RunChange(
+                run=key, at=at, person=person, action=action,
+                text=plural(labels, "trial") if labels else text,
+            )
+            for key, at, person, action, text, labels in rows
+        ]  # fmt: skip
 
     @contextmanager
     def _changing(self, run: Run, by: str, action: RunAction, text: str) -> Iterator[None]:

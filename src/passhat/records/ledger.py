@@ -400,7 +400,8 @@ class RunList(Displayed):
 RunAction = Literal["tag", "untag", "note", "rename", "delete"]
 """What a person can do to a run."""
 
-_DONE: Mapping[RunAction, str] = {
+_DONE: Mapping[RunAction | Literal["label"], str] = {
+    "label": "labelled {}",
     "tag": "tagged it {}",
     "untag": "removed the tag {}",
     "note": "{}",
@@ -411,12 +412,12 @@ _DONE: Mapping[RunAction, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunChange:
-    """What a person did to a run, or noted about it."""
+    """What a person did to a run, or noted about it; all labels of a person are one change."""
 
     run: str
     at: str
     person: str
-    action: RunAction
+    action: RunAction | Literal["label"]
     text: str
 
     @property

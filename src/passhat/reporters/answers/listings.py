@@ -273,7 +273,7 @@ RUNS = JsonShape("runs", RunList, "The runs of a history store, the newest first
 
 
 class RunLogAnswer(Answer[RunLog]):
-    """Who tagged, noted, renamed or deleted which run."""
+    """Who tagged, noted, renamed, deleted or labelled which run."""
 
     name = "run log"
 
