@@ -20,6 +20,7 @@ from passhat.journeys.stored_runs import (
     verdict_on,
 )
 from passhat.records import Outcome, Trial
+from passhat.records.labels import Label
 from passhat.reporters import render
 
 TRIALS = 6
@@ -84,6 +85,125 @@ def test_every_screen_has_the_same_sentence(store, verdict, tmp_path):
     said(store, "report", newest, "-o", page, "-o", badge)
     assert verdict.sentence in words(page.read_text())
     assert verdict.sentence in words(badge.read_text())
+
+
+WORLDS = {
+    "plain": {},
+    "a fall": {"fall": 0.5},
+    "two agents, of which one fell": {"agents": ("calm", "falling"), "fall": 0.5},
+    "people label": {"labels": True},
+    "people label, and a fall": {"labels": True, "fall": 0.5},
+    "a gate that holds": {"gates": ["pass^1 >= 0.2"]},
+    "gates that fail, and a fall": {"gates": ["pass^3 >= 0.95", "pass^1 >= 0.2"], "fall": 0.5},
+    "factors": {"conditions": ("user=terse", "user=rude")},
+    "factors and a fall": {"conditions": ("user=terse", "user=rude"), "fall": 0.5},
+    "errors": {"errors": 0.1},
+    "a baseline": {"baseline": 1, "fall": 0.3},
+    "the first run": {"days": 1},
+    "the second run": {"days": 2},
+    "names to be escaped": {"agents": ("<b>\u202egpt & co</b>",), "fall": 0.5},
+}
+
+
+def simulated(path, seed, *, agents=("agent",), days=6, fall=0.0, labels=False, gates=(),
+              conditions=(), errors=0.0, baseline=None):  # fmt: skip
+    """A history whose last day may be worse, for the last agent."""
+    rng = np.random.default_rng(seed)
+    rates = {f"task-{i}": rate for i, rate in enumerate(rng.beta(5, 1.5, 12))}
+    with History.open(path) as history:
+        for day in range(days):
+            started = f"2026-11-{day + 1:02}T09:00:00.000+00:00"
+            run = history.start_run("suite", started=started, options={"gates": list(gates)})
+            trials = []
+            for agent in agents:
+                worse = fall if agent == agents[-1] and day == days - 1 else 0.0
+                for task, rate in rates.items():
+                    for at in conditions or (None,):
+                        for trial in range(6):
+                            passed = rng.random() < max(rate - worse, 0.0)
+                            errored = rng.random() < errors
+                            trials.append(
+                                Trial(
+                                    system=agent,
+                                    task=task if at is None else f"{task} {at}",
+                                    base=None if at is None else task,
+                                    at=() if at is None else (at,),
+                                    trial=trial,
+                                    outcome=Outcome.ERRORED if errored else Outcome(int(passed)),
+                                )
+                            )
+            history.add_trials(run, trials)
+            run = history.finish_run(run)
+            if labels:
+                read = rng.choice(len(trials), size=50, replace=False)
+                history.add_labels(
+                    run,
+                    {
+                        trials[i].key: [
+                            Label(
+                                passed=(trials[i].outcome is Outcome.PASSED)
+                                != (rng.random() < 0.1),
+                                by="ann",
+                                chosen="random",
+                            )
+                        ]
+                        for i in read
+                    },
+                )
+            if day == baseline:
+                history.tag(run, "baseline")
+    return path
+
+
+@pytest.mark.slow("fourteen histories on each of twelve screens, pages and files")
+@pytest.mark.parametrize("world", WORLDS)
+def test_whatever_the_history_all_say_the_same(world, serve_site, tmp_path):
+    store = simulated(tmp_path / "history.db", sorted(WORLDS).index(world), **WORLDS[world])
+    with History.open(store) as history:
+        runs = [run.key for run in history.runs()]
+        said_of_it = keep_answers(history, history.runs()[0])
+    newest, agents = runs[0], [one.system for one in said_of_it.agents]
+    # Of a first run, which has nothing to be compared with, a screen says nothing.
+    compared = [one for one in said_of_it.agents if one.movement != "first"]
+    sentences = [words(one.sentence) for one in compared]
+    assert bool(sentences) == (len(runs) > 1)
+    page, badge = tmp_path / "report.html", tmp_path / "x.badge.svg"
+    said(store, "report", newest, "-o", page, "-o", badge)
+    results = Results(paths=(newest,), store=store)
+    review = ChangeReview(report=report(results), run_verdict=verdict_of_results(results))
+    site = serve_site(store)
+
+    def shown(address):
+        status, _, body = site.get(address)
+        assert status == 200, address
+        return words(body)
+
+    places = {
+        "terminal": said(store, "report", newest),
+        "page": words(page.read_text()),
+        "badge": words(badge.read_text()),
+        "trend": said(store, "trend"),
+        "pull request": words(render(review, "markdown")),
+        "overview": shown("/"),
+        "run": shown(f"/run/{newest}"),
+        "saved page": shown(f"/run/{newest}/page"),
+        "live": shown(f"/run/{newest}/live"),
+        "trend page": shown("/trend?suite=suite"),
+    }
+    if len(runs) > 1:
+        places |= {
+            "compare": " ".join(
+                said(store, "compare", newest, runs[1], "--only", agent) for agent in agents
+            ),
+            "compare page": shown(f"/compare?run={newest}&run={runs[1]}"),
+        }
+    for place, text in places.items():
+        assert [one for one in sentences if one not in text] == [], place
+    assert ("▼" in places["overview"]) == said_of_it.fell
+    for word, sentence in said_of_it.gates:
+        for place in ("page", "run", "saved page", "live"):
+            assert f"{word} {words(sentence)}" in places[place], place
+        assert (words(sentence) in places["overview"]) == (word != "PASS")
 
 
 def test_a_trend_of_another_k_says_nothing_of_the_k_of_the_run(store, verdict):

@@ -601,7 +601,7 @@ def trend(
     newest = Results(paths=(trends[0].points[-1].key,), store=chosen["store"])
     verdict = verdict_of_results(newest)
     if verdict is not None:
-        verdict = verdict.about_ks({one.name: one.k for one in trends})
+        verdict = verdict.about([one.name for one in trends], k=k)
     output.write(
         trends,
         store=store_words(chosen["store"]),

@@ -203,9 +203,9 @@ def added_remarks(
 ) -> tuple[list[Remark], list[Remark]]:
     """What one screen adds to an answer before its commands, and after them."""
     said = verdict_text(options.verdict)
-    moves = {one.movement for one in options.verdict.agents} if options.verdict else set()
-    changed = not moves <= {"steady", "first"}
-    earlier = [Remark(said, apart=True, note=not changed)] if said and moves != {"first"} else []
+    agents = () if options.verdict is None else options.verdict.agents
+    first = all(one.movement == "first" for one in agents)
+    earlier = [Remark(said, apart=True)] if said and not first else []
     return earlier, [Remark(text) for text in reading_choices(provenance)]
 
 

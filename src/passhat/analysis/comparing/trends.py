@@ -790,14 +790,13 @@ class RunVerdict:
         """Whether any agent fell by more than noise."""
         return any(agent.fell for agent in self.agents)
 
-    def about(self, systems: Sequence[str]) -> RunVerdict:
-        """What is said of these agents alone; of all if none is named."""
-        chosen = tuple(one for one in self.agents if not systems or one.system in systems)
-        return replace(self, agents=chosen)
-
-    def about_ks(self, ks: Mapping[str, int]) -> RunVerdict:
-        """What is said of those agents whose verdict is about the pass^k given for them."""
-        chosen = tuple(one for one in self.agents if one.k == ks.get(one.system))
+    def about(self, systems: Sequence[str], *, k: int | None = None) -> RunVerdict:
+        """What is said of these agents alone, of all if none is named; and of one pass^k alone."""
+        chosen = tuple(
+            one
+            for one in self.agents
+            if (not systems or one.system in systems) and k in (None, one.k)
+        )
         return replace(self, agents=chosen)
 
     def of(self, system: str) -> AgentVerdict | None:

@@ -93,6 +93,8 @@ def page_of(
     if not isinstance(transcripts, PageTranscripts):
         transcripts = fit_transcripts(report, transcripts or {}, trials=options.trials)
     many, why = len(report.systems) > 1, options.explanation
+    if not gates and options.verdict is not None:  # a stored run: by the gates it was started with
+        gates = [Judged(word=word, sentence=said) for word, said in options.verdict.gates]
     outcomes = outcomes_of(report, list(transcripts.texts), options.trials)
     shown = transcript_links(transcripts, outcomes, several=many, first_trial=options.first_trial)
     return {
