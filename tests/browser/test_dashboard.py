@@ -611,6 +611,28 @@ def test_a_run_is_tagged_noted_copied_and_deleted_on_its_page(
     assert "0 runs" in page.locator("h1").inner_text()
 
 
+def test_every_page_has_the_keys(serve_site, store, visit):
+    site = serve_site(store)
+    page = visit(site, "/")
+    focus = "document.activeElement.name ?? document.activeElement.tagName"
+    walked = []
+    for name, path in pages_of(store).items():
+        page.goto(site.origin + path)
+        page.keyboard.press("?")
+        sheet = page.get_by_role("dialog", name="Keys")
+        assert sheet.is_visible(), name
+        page.keyboard.press("Escape")
+        assert not sheet.is_visible(), name
+        page.keyboard.press("/")
+        assert page.evaluate(focus) == "q", name
+        page.keyboard.press("Escape")
+        assert page.evaluate(focus) == "BODY", name
+        page.keyboard.press("j")
+        walked += [name] if page.evaluate(focus) != "BODY" else []
+    # No row of a ranking, or of a trend without a change, leads anywhere.
+    assert pages_of(store).keys() - set(walked) <= {"rank", "trend"}
+
+
 def test_keys_search_walk_turn_pages_and_can_be_turned_off(
     serve_site, store, visit, axe_violations
 ):
