@@ -18,6 +18,7 @@ PasshatError                 the base of them all
     │   └── ServerNeverStarted  it has not started once: no trial that needs it can run
     ├── ModelError           a model API refused, failed or answered nonsense
     │   └── ModelBusy        it may answer if asked again: overloaded, rate-limited, cut off
+    ├── MachineError         a sandbox or a program did not start, or memory ran out: try again
     ├── GraderError          a grader broke: neither a pass nor a failure
     └── ForgeError           GitHub or GitLab could not be reached, or refused
 """
@@ -186,6 +187,10 @@ class ModelBusy(ModelError):
         self.retry_after = retry_after
         self.perhaps_paid = perhaps_paid
         self.retries = retries
+
+
+class MachineError(RunError):
+    """What an attempt needs of this machine failed, and may not fail again."""
 
 
 class GraderError(RunError):

@@ -277,3 +277,75 @@ def test_a_run_killed_at_twenty_moments_loses_nothing_and_leaves_nothing(tmp_pat
     assert str(scratch) not in Path("/proc/self/mounts").read_text()
     for parent in (sandboxes.CGROUPS, sandboxes.CGROUPS / "memory", sandboxes.CGROUPS / "pids"):
         assert not [one for pid in pids for one in parent.glob(f"passhat-{pid}-*")]
+
+
+# What a run says of its trials.
+
+LIMITED = """\
+name: calc
+defaults: {{runs: 3}}
+resources: {{memory: 64MB, disk: 50MB, processes: 64}}
+systems:
+  - {{name: hungry, command: [/usr/bin/python3, -c, "x = b'x' * 10**9"]}}
+  - {{name: modest, command: [sh, -c, "{mend}"], sandbox: {sandbox}}}
+concurrency: 1
+tasks:
+  - name: add
+    prompt: calc.add is wrong. Fix it.
+    workspace: calc
+    expect:
+      - tests: {{run: "{unittest}", files: hidden/, at_least: 2}}
+"""
+
+
+def _passhat(*words, cwd):
+    env = {**os.environ, "NO_COLOR": "1", "COLUMNS": "80"}
+    return subprocess.run(
+        [*PASSHAT, *words], cwd=cwd, env=env, capture_output=True, text=True, check=False
+    )
+
+
+@isolated
+def test_a_limit_that_most_trials_reach_is_doubted(tmp_path):
+    write(
+        tmp_path,
+        {
+            "calc/calc.py": WRONG,
+            "hidden/hidden_tests.py": HIDDEN,
+            "suite.yml": LIMITED.format(mend=MEND, unittest=RUN_HIDDEN, sandbox="auto"),
+        },
+    )
+    done = _passhat("run", cwd=tmp_path)
+    said = " ".join(done.stdout.split())
+    assert done.returncode == 1, done.stderr
+    told = "3 of 3 trials of add by hungry reached their memory limit and failed by that"
+    assert told in said
+    assert "by modest reached" not in said
+    assert told in " ".join(_passhat("report", "latest", cwd=tmp_path).stdout.split())
+
+
+@isolated
+def test_a_run_whose_hidden_tests_change_stops_with_3_and_can_be_resumed(tmp_path):
+    hidden = tmp_path / "hidden" / "hidden_tests.py"
+    once = f"[ -e {tmp_path}/done ] || echo '#' >> {hidden}; touch {tmp_path}/done; {MEND}"
+    suite = LIMITED.format(mend=once, unittest=RUN_HIDDEN, sandbox="none")
+    lines = [line for line in suite.splitlines() if "hungry" not in line]
+    write(
+        tmp_path,
+        {
+            "calc/calc.py": WRONG,
+            "hidden/hidden_tests.py": HIDDEN,
+            "suite.yml": "\n".join(lines).replace("runs: 3", "runs: 9"),
+        },
+    )
+    stopped = _passhat("run", cwd=tmp_path)
+    said = " ".join(stopped.stderr.split())
+    assert stopped.returncode == 3, stopped
+    assert "no trial can be graded: changed during the run: hidden/hidden_tests.py" in said
+    assert "8 of 9 trials were left undone" in said
+    assert "--retry-errors" in said
+    hidden.write_text(HIDDEN)
+    resumed = _passhat("run", "--resume", "latest", "--retry-errors", cwd=tmp_path)
+    assert resumed.returncode == 0, resumed
+    (run,) = History.open(tmp_path / ".passhat" / "history.db").runs()
+    assert run.status == "finished"

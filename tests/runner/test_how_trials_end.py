@@ -23,7 +23,9 @@ from tests.runner.test_workspaces import (
     run,
 )
 
-from passhat.records import CommandSystem, Expectation, Pairing, Suite, Task, Workspace
+from passhat.errors import MachineError
+from passhat.records import CommandSystem, Expectation, Model, Pairing, Suite, Task, Workspace
+from passhat.records.secrets import Secret
 from passhat.runner import MemoryJournal, run_trials, workspaces
 from passhat.runner import sandbox as sandboxes
 
@@ -210,6 +212,47 @@ def test_killed_by_a_machine_without_memory_is_an_error_and_killed_by_itself_is_
     assert "the machine ran out of memory" in came["killed"][0].error
     assert came["ends"][0].outcome is FAILED
     assert signal.SIGKILL == 9
+
+
+@pytest.mark.parametrize(
+    ("failing", "script", "outcome", "starts"),
+    [
+        ({0}, MEND, PASSED, 3),
+        ({0, 1}, MEND, ERRORED, 2),
+        ((), IDLE, FAILED, 2),
+        ({1}, MEND, ERRORED, 2),
+    ],
+    ids=["once", "always", "never", "the grader"],
+)
+def test_an_agent_that_could_not_work_is_begun_again_once_and_the_trial_says_so(
+    folder, monkeypatch, failing, script, outcome, starts
+):
+    """In a fresh workspace; what it did itself, and what its grader met, is never repeated."""
+    really_run, seen = sandboxes.Sandbox.run, []
+
+    async def run_or_fail(self, argv, view, **given):
+        seen.append(view.top)
+        if len(seen) - 1 in failing:
+            raise MachineError("the sandbox cannot be started: too busy")
+        return await really_run(self, argv, view, **given)
+
+    monkeypatch.setattr(sandboxes.Sandbox, "run", run_or_fail)
+    trial, said = run(folder, [agent("a", script)])["a"]
+    assert trial.outcome is outcome, said
+    assert len(seen) == len(set(seen)) == starts
+    again = [flag for flag in said["workspace"]["flags"] if flag.startswith("begun again: ")]
+    is_again = 0 in failing
+    assert again == ["begun again: the sandbox cannot be started: too busy"] * is_again
+
+
+def test_an_agent_that_never_asks_its_model_is_begun_again_once(folder, tmp_path):
+    asks = f"echo x >> {tmp_path}/starts; {MEND}"
+    model = Model(name="gpt-5", base_url="http://127.0.0.1:9/v1", api_key=Secret("${K}", "x"))
+    systems = [agent("silent", asks, sandbox="none", model=model)]
+    trial, said = run(folder, systems)["silent"]
+    assert trial.outcome is ERRORED
+    assert (tmp_path / "starts").read_text() == "x\nx\n"
+    assert said["workspace"]["flags"][0].startswith("begun again: it never asked its model")
 
 
 def test_hidden_tests_that_are_changed_or_removed_during_a_run_decide_nothing(folder):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from passhat.runner import Journal, RunResult
     from passhat.runner.schedule import Shard
 
-UNFINISHED = ("running", "stopped", "interrupted", "budget", "errors", "failed")
+UNFINISHED = ("running", "stopped", "interrupted", "budget", "errors", "changed", "failed")
 """The states of a run that can be resumed, unless its process is still alive."""
 
 STORE_WAIT_SECONDS = 120.0

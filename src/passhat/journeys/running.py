@@ -66,7 +66,7 @@ from passhat.journeys.run_store import (
     run_to_resume,
     same_run,
 )
-from passhat.messages import plural
+from passhat.messages import listed, plural
 from passhat.records.suite import FAULT, CommandSystem, has_faults, plain_pairings
 from passhat.records.trial import Outcome
 from passhat.suite import find_suite, load_suite, refuse_unknown_models
@@ -556,7 +556,7 @@ def _run(
 
 
 def _raise_if_over(result: RunResult, opened: OpenRun) -> None:
-    """Raise if there is no answer: nothing ran, or the stored run was interrupted."""
+    """Raise if there is no answer: nothing ran, graders changed, or it was interrupted."""
     stored = opened.run is not None
     if result.ending == "interrupted" and (stored or not result.trials):
         outcomes = Counter(trial.outcome for trial in result.trials)
@@ -568,7 +568,7 @@ def _raise_if_over(result: RunResult, opened: OpenRun) -> None:
             signal=result.signal or 2,
             resume=opened.resume_command if result.undone else None,
         )
-    if not result.trials:
+    if not result.trials or result.ending == "changed":
         raise RunError(undone_sentence(result, opened) or "nothing was run")
 
 
@@ -681,11 +681,13 @@ def build_answer(
     unread = _not_passed(result)[MOST_TRIALS:]
     judged = _judged(suite, result, opened)
     bill = _bill(judged, "judge")
+    warnings = tuple(_workspace_notes(suite, result, opened))
     doubts = (
         *_perhaps_paid(result),
         *_passed_limits(suite, result),
         *_judge_notes(suite, judged, bill),
         *_user_notes(_bill(judged, "user")),
+        *warnings,
     )
     # Where nothing could be judged there is neither a PASS nor a FAIL of anything.
     nothing_ran = all(trial.outcome is Outcome.ERRORED for trial in result.trials)
@@ -712,6 +714,7 @@ def build_answer(
         floored=floored(suite),
         exempt=frozenset(() if judges else trials.systems),
         nothing_ran=nothing_ran,
+        warnings=warnings,
         results=opened.results,
         store=opened.store,
         run=None if opened.run is None else opened.run.key,
@@ -772,15 +775,20 @@ def _coverage(result: RunResult, threshold: float | None) -> ToolCoverage | None
 
 def undone_sentence(result: RunResult, opened: OpenRun) -> str | None:
     """What an early end left out, and the command that resumes it."""
-    if not result.undone:
+    if not result.undone and result.ending != "changed":
         return None
     why = f"{result.limit} was reached" if result.limit else "interrupted"
     if result.ending == "errors":
         why = f"the first {plural(len(result.trials), 'trial')} errored"
+    if result.ending == "changed":
+        names = listed(result.changed_files) or "a file that decides"
+        why = f"stopped, for no trial can be graded: changed during the run: {names}"
     text = f"{why}: {result.undone:,} of {result.planned:,} trials were left undone"
     command = opened.resume_command
     if command is None:
         return text
+    if result.ending == "changed":
+        return f"{text}; put it back, and resume with: {command} --retry-errors"
     if result.ending == "errors":
         return f"{text}; once the cause is gone, resume with: {command} --retry-errors"
     if result.limit in RAISED_BY:  # with the same limit it would stop again at once
@@ -917,6 +925,41 @@ def _user_notes(bill: JudgeBill | None) -> Iterator[str]:
     """What the simulated users took."""
     if bill is not None:
         yield _beside_agents(bill, "the simulated users")
+
+
+OFTEN = 0.2
+"""Beyond this share of a task's trials, it is the limit that should be looked at."""
+
+
+def _workspace_notes(suite: Suite, result: RunResult, opened: OpenRun) -> Iterator[str]:
+    """Trials in workspaces that were begun again, and limits that many trials of a task reached."""
+    there = {task.name for task in suite.tasks if task.workspace is not None}
+    trials = [trial for trial in result.trials if trial.task in there][:MOST_TRIALS]
+    if not trials:
+        return
+    from passhat.runner.attempt import BEGUN_AGAIN
+
+    begun_again: Counter[str] = Counter()
+    reached: Counter[tuple[str, str, str]] = Counter()
+    for (system, task, _), text in opened.transcripts(trials).items():
+        said = json.loads(text)
+        flags = (said.get("workspace") or {}).get("flags", ())
+        begun_again.update(
+            f[len(BEGUN_AGAIN) :].strip() for f in flags if f.startswith(BEGUN_AGAIN)
+        )
+        if said.get("stop_reason") in ("memory", "disk"):
+            reached[system, task, said["stop_reason"]] += 1
+    for reason, count in begun_again.most_common():
+        was = plural(count, "trial was", "trials were")
+        yield f"{was} begun again, for the agent could not work: {reason}"
+    made = Counter((trial.system, trial.task) for trial in trials)
+    for (system, task, limit), count in reached.items():
+        if count > OFTEN * made[system, task]:
+            yield (
+                f"{count:,} of {plural(made[system, task], 'trial')} of {task} by {system} reached "
+                f"their {limit} limit and failed by that: perhaps it is too low "
+                f"(`resources: {{{limit}: ...}}`)"
+            )
 
 
 def _beside_agents(bill: JudgeBill, who: str) -> str:

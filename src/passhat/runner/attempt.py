@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from passhat.dataclass import dataclass, replace
-from passhat.errors import ModelError, RunError, ServerError, ServerNeverStarted
+from passhat.errors import MachineError, ModelError, RunError, ServerError, ServerNeverStarted
 from passhat.records import (
     Amount,
     Answer,
@@ -79,6 +79,11 @@ class Attempts:
         """The files that decide about grades and are no longer as they were before the run."""
         return self._grading.files.changed()
 
+    @property
+    def cannot_decide(self) -> bool:
+        """Whether a trial was not graded because a file that decides was changed."""
+        return self._grading.files.has_refused
+
     def pairing(self, ticket: Ticket) -> Pairing:
         """The pairing that a ticket is for."""
         return self._pairings[ticket.system, ticket.task]
@@ -136,10 +141,32 @@ class Attempts:
         """Let the system work on the task, and grade what it did."""
         if isinstance(pairing.system, ModelSystem):
             return await self._conversed(pairing, pairing.system, request, answers)
+        result = await self._in_workspace(pairing, request, answers)
+        if not result.never_worked:
+            return result
+        remove_folder(request.workdir)
+        again = await self._in_workspace(pairing, request, answers, again=True)
+        flags = [f"{BEGUN_AGAIN} {result.error}", *(again.left or {}).get("flags", ())]
+        again.left = {**(again.left or {}), "flags": flags}
+        return again
+
+    async def _in_workspace(
+        self,
+        pairing: Pairing,
+        request: AttemptRequest,
+        answers: dict[int, Answer],
+        *,
+        again: bool = False,
+    ) -> Result:
+        """Let an agent that is no model work, in a fresh workspace where its task has one."""
         clock = time.perf_counter()
         result = Result(prompt=request.prompt)
         try:
-            request = replace(request, workspace=await self._workspace(pairing, request))
+            if pairing.task.workspace is not None:
+                assert isinstance(pairing.system, CommandSystem), "a suite with another is refused"
+                name = f"trial-{request.workdir.name}{'-again' if again else ''}"
+                opening = self._resources.workspaces.open(pairing.system, pairing.task, name)
+                request = replace(request, workspace=await opening)
         except RunError as error:
             result.error, result.seconds = str(error), time.perf_counter() - clock
             result.left = {"stage": "setup"}
@@ -152,14 +179,6 @@ class Attempts:
                 result.artefacts = await asyncio.to_thread(workspace.artefacts, clean)
                 result.left = await asyncio.to_thread(workspace.record)
                 await asyncio.to_thread(workspace.close)
-
-    async def _workspace(self, pairing: Pairing, request: AttemptRequest) -> TrialWorkspace | None:
-        """A fresh workspace for the trial, where its task has one."""
-        if pairing.task.workspace is None:
-            return None
-        assert isinstance(pairing.system, CommandSystem), "a suite with another is refused"
-        name = f"trial-{request.workdir.name}"
-        return await self._resources.workspaces.open(pairing.system, pairing.task, name)
 
     async def _worked(
         self,
@@ -181,7 +200,7 @@ class Attempts:
         except TimeoutError:
             result.seen = replace(result.seen, stop_reason="timeout", score=0.0)
         except RunError as error:
-            result.error = str(error)
+            result.error, result.is_machines = str(error), isinstance(error, MachineError)
         # The agent's own figure is under `reported`: it is judged by what was measured.
         ending = self._resources.cassettes.ending(request)
         took = time.perf_counter() - clock if ending is None else ending["seconds"]
@@ -449,6 +468,9 @@ def _cleaned(row: Trial, clean: Callable[[str], str]) -> Trial:
 Grader = Callable[[Task, Observation], Awaitable[Grade]]
 """Grades an observation by the expectations of a task."""
 
+BEGUN_AGAIN = "begun again:"
+"""What the remark of a trial begins with that errored before the agent worked, and was repeated."""
+
 CUT_SHORT = frozenset({"timeout", "budget", "memory", "disk"})
 """Ways to end that are failures of the agent, whatever it did before."""
 
@@ -463,6 +485,7 @@ class Result:
     seen: Observation = field(default_factory=Observation)
     grade: Grade | None = None
     error: str | None = None
+    is_machines: bool = False
     seconds: float | None = None
     conversation: Conversation | None = None
     steps: list[tuple[str, Grade]] = field(default_factory=list)
@@ -473,6 +496,20 @@ class Result:
     user: SimulatedUser | None = None
     turns: list[Observation] = field(default_factory=list)
     gateways: list[Gateway] = field(default_factory=list)
+
+    @property
+    def never_worked(self) -> bool:
+        """Whether something around an agent in a workspace kept it from working.
+
+        Then a second attempt costs nothing but time, and may succeed: no model has answered it, or
+        it has none of ours and the machine failed.
+        """
+        if self.error is None or self.workspace is None or self.workspace.stage != "agent":
+            return False
+        if self.user is not None or self.turns:
+            return False
+        models = [one for one in self.gateways if one.has_model]
+        return not any(one.has_answered for one in models) if models else self.is_machines
 
     def row(
         self, pairing: Pairing, ticket: Ticket, *, seed: int, base: str | None, at: tuple[str, ...]

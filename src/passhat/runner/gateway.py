@@ -261,6 +261,11 @@ class Gateway:
         seen = working.result()
         return replace(seen, stop_reason="budget") if self._over.done() else seen
 
+    @property
+    def has_answered(self) -> bool:
+        """Whether the model has answered the agent at least once."""
+        return bool(self._replies)
+
     def _silence(self, timed_out: bool) -> str | None:
         """Why the model answered nothing; None if it was never asked in time."""
         if self._asked:

@@ -72,6 +72,7 @@ class DecidingFiles:
 
     def __init__(self, directory: Path = Path(), pairings: Sequence[Pairing] = ()) -> None:
         self._directory = directory
+        self.has_refused = False  # one that was needed, because it was changed
         self._digests: dict[Path, str] = {}
         self._steering: dict[Path, dict[str, GivenFile]] = {}
         self._protected: dict[tuple[Path, str], dict[str, GivenFile]] = {}
@@ -113,6 +114,7 @@ class DecidingFiles:
         """Raise GraderError if a file that decides was changed since the run began."""
         digest = self._digests.get(file.absolute(), ABSENT)
         if digest not in (ABSENT, _digest(file)):
+            self.has_refused = True
             raise GraderError(
                 f"{file.name} was changed while the run went on, by an agent or by you: it can no "
                 "longer decide; put it back and run again"

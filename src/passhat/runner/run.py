@@ -61,7 +61,8 @@ class RunResult:
     (of the budget) says what ended it. `asked_again` are calls that were sent and not answered when
     an earlier start of this run died: perhaps paid twice, except for `found` of them, whose answers
     the provider had kept. `given_up` are calls whose answers were lost: perhaps paid, and not in
-    `cost`. `tools_offered` are the tools of the servers that were started.
+    `cost`. `tools_offered` are the tools of started servers, `changed_files` the files
+    that decide and were changed meanwhile.
     """
 
     trials: tuple[Trial, ...]
@@ -77,6 +78,7 @@ class RunResult:
     limit: str | None = None
     signal: int | None = None
     tools_offered: frozenset[str] = frozenset()
+    changed_files: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         made = f"{len(self.trials):,} of {plural(self.planned, 'trial')} in {self.seconds:.3g} s"
@@ -85,7 +87,7 @@ class RunResult:
 
     @property
     def undone(self) -> int:
-        early = self.ending in ("budget", "errors", "interrupted")
+        early = self.ending in ("budget", "errors", "changed", "interrupted")
         return max(0, self.planned - len(self.trials)) if early else 0
 
     def as_event(self) -> RunFinished:
@@ -188,6 +190,7 @@ class _Run:
         self._ending: Ending = "finished" if isinstance(rule, FixedRuns) else "settled"
         self._limit: str | None = None
         self._signal: int | None = None
+        self._changed_files: tuple[str, ...] = ()
         self._paused = False
         self._errors = errors
         self._restored = Restored(journal, retry_errored=retry_errored)
@@ -233,8 +236,9 @@ class _Run:
                     loop = asyncio.get_running_loop()
                     loop.call_later(minutes * 60, self._out_of_time)
                 await self._schedule.run()
-            if changed := self._attempts.changed_files:
-                self._tell(FilesChanged(files=changed))
+            self._changed_files = self._attempts.changed_files
+            if self._changed_files:
+                self._tell(FilesChanged(files=self._changed_files))
         return self._result(time.perf_counter() - clock)
 
     def _take_up(self) -> None:
@@ -291,6 +295,9 @@ class _Run:
         if alike and len(self._evidence) < self._planned and not self._limit:
             self._ending = "errors"
             self._schedule.stop()
+        if self._attempts.cannot_decide and not self._limit and self._signal is None:
+            self._ending = "changed"
+            self._schedule.stop()
         self._check_spending()
 
     def _check_spending(self) -> None:
@@ -328,6 +335,7 @@ class _Run:
             limit=self._limit,
             signal=self._signal,
             tools_offered=frozenset(self._resources.tools_offered),
+            changed_files=self._changed_files,
         )
         self._tell(result.as_event())
         return result

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from passhat.dataclass import dataclass
-from passhat.errors import RunError
+from passhat.errors import MachineError, RunError
 from passhat.records import Resources
 from passhat.runner.processes import (
     Tail,
@@ -216,7 +216,7 @@ class Sandbox:
             # Nothing ran, so these are bubblewrap's own words.
             if missing := re.search(r"^bwrap: execvp .*: (.*)$", stderr.text, re.MULTILINE):
                 raise OSError(missing[1])
-            raise RunError(f"the sandbox cannot be started: {stderr.text[:300].strip()}")
+            raise MachineError(f"the sandbox cannot be started: {stderr.text[:300].strip()}")
         # Which trial the kernel killed only a cgroup knows: the machine counts those of all.
         by_machine = (
             memory.machine_killed
@@ -224,7 +224,7 @@ class Sandbox:
             else _killed_on_this_machine() > killed_before
         )
         if limit is None and by_machine and code in (128 + signal.SIGKILL, -signal.SIGKILL):
-            raise RunError(
+            raise MachineError(
                 "the machine ran out of memory and killed it, below the limit that it has: run "
                 "fewer trials at a time (`concurrency:`), or lower `memory:` of `resources:`"
             )

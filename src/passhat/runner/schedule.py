@@ -324,8 +324,9 @@ class FixedRuns:
 
 # The events of a run, for progress displays and logs.
 
-Ending = Literal["finished", "settled", "budget", "errors", "interrupted"]
-"""How a run ended; "errors" is too many of the same kind, with no trial that could be judged."""
+Ending = Literal["finished", "settled", "budget", "errors", "changed", "interrupted"]
+"""How a run ended; "errors" is too many of the same kind, with no trial that could be judged, and
+"changed" that a file which decides is no longer what it was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

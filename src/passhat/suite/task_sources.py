@@ -122,7 +122,9 @@ class GivenTask:
     commit: str | None = None
 
 
-MEGABYTE = 10**6
+MEGABYTE = 2**20
+"""Harbor gives docker `2048M` for `memory_mb = 2048`, and docker counts in powers of 1024."""
+
 TESTS_INSIDE = "/tests"
 """Where both tools put the tests, once the agent has ended."""
 
@@ -236,13 +238,14 @@ def _number(told: Mapping[str, Any], key: str, file: Path) -> float | None:
 
 
 def _size(told: Mapping[str, Any], key: str, file: Path) -> int | None:
-    """Bytes of `memory_mb = 2048`, or of `memory = "2G"`, which older tasks have."""
+    """Bytes of `memory_mb = 2048`, or of `memory = "2G"`, which older tasks have for the same."""
     if (given := _number(told, f"{key}_mb", file)) is not None:
         return round(given * MEGABYTE)
     if (given := told.get(key)) is None:
         return None
     try:
-        size = bytes_of(str(given))
+        letter = str(given)[-1:].upper() in {"K", "M", "G"}
+        size = bytes_of(f"{given}i" if letter else str(given))
     except ValueError as error:
         raise SuiteError(f"{file}: {key} {error}; got {shown(given)}") from None
     if size < MEGABYTE:

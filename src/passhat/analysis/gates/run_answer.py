@@ -233,6 +233,7 @@ class RunAnswer(Displayed):
     not judged, tasks in `floored` only by their floor, and systems in `exempt` not at all; tasks
     under conditions are no part of the report's. `nothing_ran` says that every trial errored, and
     then nothing is judged; `incomplete` why a run with no failed demand has still not passed.
+    `warnings` are those notes of the report that the first screen shows too.
     `by_run` asks for a test case a run where formats have test cases. `coverage` says which of the
     servers' tools were called, `cause` what goes together with failing beyond luck, in one
     sentence. `judge` is the bill of the judge, and `more_runs` adds to the stored run. `lifts` has
@@ -255,6 +256,7 @@ class RunAnswer(Displayed):
     exempt: frozenset[str] = frozenset()
     nothing_ran: bool = False
     incomplete: str | None = None
+    warnings: tuple[str, ...] = ()
     results: str | None = None
     store: str | None = None
     run: str | None = None

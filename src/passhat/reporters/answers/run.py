@@ -187,6 +187,9 @@ class FinishedRunAnswer(Answer[RunAnswer]):
 LOWEST_TASKS = 5
 """Tasks that the first screen of a run lists."""
 
+MOST_WARNINGS = 2
+"""Notes on its trials that it shows; `passhat report` has them all."""
+
 
 def _room(above: Sequence[Block], below: Sequence[Block], options: DisplayOptions) -> int:
     """The lines that a screen has left between blocks; notes below may be left out."""
@@ -274,6 +277,7 @@ def _beside(answer: RunAnswer) -> list[Remark]:
         *map(Remark, moved),
         *(Remark(_sentence(recovery)) for recovery in answer.recoveries),
         *map(Remark, bill),
+        *(Remark(f"{capitalised(text)}.") for text in answer.warnings[:MOST_WARNINGS]),
         *(Remark(f"{text}.", apart=True) for text in [answer.undone] if text),
     ]
 

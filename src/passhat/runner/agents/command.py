@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from passhat.errors import RunError
+from passhat.errors import MachineError, RunError
 from passhat.records import CommandSystem, Observation
 from passhat.records.providers import CODING_AGENTS
 from passhat.runner.agents.agent_output import (
@@ -119,7 +119,7 @@ class CommandAgent:
         except TimeoutError:
             raise
         except (OSError, ValueError) as error:
-            raise RunError(_cannot_start(self._system.name, argv[0], error)) from error
+            raise MachineError(_cannot_start(self._system.name, argv[0], error)) from error
         finally:
             _task_file(request).unlink(missing_ok=True)
         seen = await self._read(request, ended.code, stdout, stderr, request.workdir)
