@@ -1247,11 +1247,11 @@ def _report(file: Path) -> bytes | None:
 
 
 def _reward(folder: Path) -> float | None:
-    """The score of tests as Harbor has them."""
-    written = _report(folder / "reward.txt")
+    """The score of tests as Harbor has them: where both files are there, JSON decides."""
+    written = _report(folder / "reward.json")
     if written is not None:
-        return read_reward(written, is_json=False)
-    return read_reward(_report(folder / "reward.json"), is_json=True)
+        return read_reward(written, is_json=True)
+    return read_reward(_report(folder / "reward.txt"), is_json=False)
 
 
 def files_of(source: Path) -> list[Path]:
