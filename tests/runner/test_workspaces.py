@@ -11,6 +11,7 @@ import os
 import shlex
 import shutil
 import socket
+import stat
 import subprocess
 import sys
 import tarfile
@@ -984,6 +985,29 @@ def test_a_folder_for_a_file_and_a_file_for_a_folder_cross_to_the_tests(folder, 
     assert trial.outcome is PASSED, said
 
 
+@isolated
+@pytest.mark.parametrize("how", ["laid over", "copied"])
+def test_pipes_sockets_and_devices_stop_nothing(tmp_path, folder, monkeypatch, how):
+    """Those of the workspace stay as they are; those that the agent makes are named."""
+    if how == "laid over" and not overlay_works(tmp_path):
+        pytest.skip("no overlay mount here")
+    monkeypatch.setattr(sandboxes, "overlay_works", lambda _: how == "laid over")
+    work = tmp_path / "work"
+    shutil.copytree(folder / "calc", work)
+    os.mkfifo(work / "pipe")
+    os.mkfifo(work / "replaced")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(work / "s"))
+    if os.geteuid() == 0:
+        os.mknod(work / "zero", 0o600 | stat.S_IFCHR, os.makedev(1, 5))
+    task = Task(name="t", prompt="?", workspace=Workspace(source=work), expect=(hidden(),))
+    script = f"{MEND}; rm replaced; echo text > replaced; mkfifo own"
+    trial, said = run(folder, [agent("a", script)], task=task)["a"]
+    assert trial.outcome is PASSED, said
+    assert said["workspace"]["flags"] == ["special file: own"]
+    assert "Binary files a/replaced and b/replaced differ" in said["workspace"]["diff"]
+
+
 def test_long_files_are_named_and_not_compared(tmp_path):
     """Comparing them could take minutes, and the agent decides how long they are."""
     (tmp_path / "long.txt").write_text("a\nb\n" * 4_000)
@@ -1119,6 +1143,64 @@ def test_a_hidden_test_is_imported_from_the_folder_that_it_lies_in(tmp_path, fol
     assert _import_folders({"files": ["hidden"]}, tmp_path) == {"", own}
     patch = f"diff --git a/{folder}/x.py b/{folder}/x.py\n"
     assert _import_folders({"patch": patch}, tmp_path) == {"", own}
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "command"),
+    [
+        ("pytest.ini", "[pytest]\npythonpath = lib ./src/\n", "pytest"),
+        ("tox.ini", "[pytest]\npythonpath =\n  lib\n  src\n", "pytest"),
+        ("setup.cfg", "[tool:pytest]\npythonpath = src lib\n", "pytest"),
+        ("pyproject.toml", "[tool.pytest.ini_options]\npythonpath = ['src', 'lib']\n", "pytest"),
+        ("pyproject.toml", "[tool.pytest.ini_options]\npythonpath = 'lib src'\n", "pytest"),
+        ("README", "", "env PYTHONPATH=src:lib python3 -m unittest"),
+        ("README", "", "sh -c 'export PYTHONPATH=\"lib:./src\"; pytest'"),
+    ],
+)
+def test_folders_that_are_named_for_imports_are_guarded_as_the_root_is(
+    tmp_path, file, text, command
+):
+    (tmp_path / file).write_text(text)
+    folders = {"", *workspaces._named_import_folders(shlex.split(command), tmp_path)}
+    assert folders == {"", "src", "lib"}
+    changes = Changes(files=dict.fromkeys(["src/json.py", "lib/csv.py", "docs/re.py"], tmp_path))
+    left = list(_standard_modules(changes, tmp_path, folders, ""))
+    assert left == ["src/json.py", "lib/csv.py"]
+
+
+@pytest.mark.parametrize(
+    "text", ["[pytest", "[pytest]\npythonpath", "\0", "a = [", "[tool]\npytest=1"]
+)
+def test_settings_that_cannot_be_read_name_no_folder(tmp_path, text):
+    for file in ("pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml"):
+        (tmp_path / file).write_text(text)
+    assert list(workspaces._named_import_folders(["pytest"], tmp_path)) == []
+
+
+TERMINAL_BENCH = """\
+if grep -q 'a + b' /app/calc.py; then echo 'PASSED test_outputs.py::test_add'
+else echo 'FAILED test_outputs.py::test_add - wrong'; exit 1; fi
+"""
+
+
+@isolated
+def test_a_task_of_terminal_bench_is_done_and_verified_inside_its_image(tmp_path, image):
+    """What its run-tests.sh prints decides, as pytest prints it."""
+    task = tmp_path / "tasks" / "adds"
+    for name, text in (
+        ("task.yaml", "instruction: Mend it.\nmax_agent_timeout_sec: 100\n"),
+        ("run-tests.sh", TERMINAL_BENCH), ("tests/test_outputs.py", ""), ("solution.sh", MEND),
+    ):  # fmt: skip
+        (task / name).parent.mkdir(parents=True, exist_ok=True)
+        (task / name).write_text(text)
+    scripts = {"mends": MEND, "idles": "true", "prints the report": TERMINAL_BENCH}
+    systems = [{"name": name, "command": ["sh", "-c", text]} for name, text in scripts.items()]
+    suite = {"name": "s", "systems": systems, "defaults": {"runs": 1},
+             "tasks": [{"name": "t", "from": "tasks", "workspace": {"image": image}}]}  # fmt: skip
+    (tmp_path / "suite.yml").write_text(json.dumps(suite))
+    trials = run_trials(load_suite(tmp_path / "suite.yml"), handle_signals=False).trials
+    ended = {trial.system: trial.outcome for trial in trials}
+    assert ended == {"mends": PASSED, "idles": FAILED, "prints the report": FAILED}
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is the oracle")

@@ -21,7 +21,7 @@ import sys
 import tarfile
 import zipfile
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -432,7 +432,9 @@ def _same(one: Path, other: Path) -> bool:
             return False
         if stat.S_ISLNK(a.st_mode):
             return one.readlink() == other.readlink()
-        if not stat.S_ISREG(a.st_mode) or a.st_size != b.st_size:
+        if not stat.S_ISREG(a.st_mode):
+            return a.st_rdev == b.st_rdev  # a pipe, a socket or a device holds nothing to compare
+        if a.st_size != b.st_size:
             return False
         if (a.st_mode ^ b.st_mode) & 0o100:
             return False
@@ -607,8 +609,8 @@ def _text(path: Path) -> str | None:
             return f"{path.readlink()}\n"
         if not path.exists():
             return ""
-        if path.stat().st_size > LONGEST_DIFF:
-            return None
+        if not path.is_file() or path.stat().st_size > LONGEST_DIFF:
+            return None  # to read a pipe may take for ever
         content = path.read_bytes()
         return None if b"\0" in content else content.decode("utf-8")
     except (OSError, UnicodeDecodeError):
@@ -928,7 +930,10 @@ class TrialWorkspace:
             *(*PROTECTED, *options.get("protect", ())),
             *_runner_files(argv, self._template),
         )
-        folders = _import_folders(options, directory)
+        folders = {
+            *_import_folders(options, directory),
+            *await asyncio.to_thread(_named_import_folders, argv, self._template),
+        }
         names = {
             *await asyncio.to_thread(_pytest_settings, self.changes, self._template),
             *_standard_modules(self.changes, self._template, folders, self._asked),
@@ -1144,6 +1149,29 @@ def _import_folders(options: Mapping[str, Any], directory: Path) -> set[str]:
         laid += [file.relative_to(root) for file in files_of(source)]
     folders = {path.parent.as_posix() for path in laid}
     return {"", *(folder for folder in folders if folder != ".")}
+
+
+PYTHON_PATH = re.compile(r"\bPYTHONPATH=[\"']?([^\s\"';&|]+)")
+
+
+def _named_import_folders(argv: Sequence[str], template: Path) -> Iterator[str]:
+    """Folders that come first for imports: `PYTHONPATH` of the command, `pythonpath` of pytest."""
+    import configparser
+
+    named = [word for path in PYTHON_PATH.findall(" ".join(argv)) for word in path.split(":")]
+    told = _of_pytest(template / "pyproject.toml")
+    tables = [told, told.get("ini_options")] if isinstance(told, dict) else []
+    given = [table.get("pythonpath") for table in tables if isinstance(table, dict)]
+    for file in ("pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg"):
+        settings = configparser.RawConfigParser(strict=False)
+        with suppress(configparser.Error):
+            settings.read_string((_text(template / file) or "")[:LONGEST_SETTINGS])
+        sections = ("tool:pytest",) if file == "setup.cfg" else ("pytest",)
+        given += [settings.get(one, "pythonpath", fallback=None) for one in sections]
+    for value in given:
+        words = value.split() if isinstance(value, str) else value
+        named += [word for word in words or () if isinstance(word, str)]
+    yield from ("" if (place := os.path.normpath(word)) == "." else place for word in named)
 
 
 def _pytest_settings(changes: Changes, template: Path) -> frozenset[str]:
