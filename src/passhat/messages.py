@@ -271,6 +271,17 @@ def one_of_rule(word: str, known: Sequence[str], most: int = 12) -> str:
     return f"must be one of {listed(known, most) or 'none'}{typo_hint(word, known)}"
 
 
+def likely_method(names: Sequence[str]) -> str | None:
+    """The method of an agent that probably takes the prompt; None if none is public.
+
+    >>> likely_method(["__init__", "lookup_order", "run"]), likely_method(["_go"])
+    ('run', None)
+    """
+    public = [name for name in names if not name.startswith("_")]
+    usual = ("run", "answer", "ask", "chat", "respond", "reply", "invoke", "complete", "generate")
+    return next((name for name in usual if name in public), public[0] if public else None)
+
+
 def no_task(name: str, tasks: Sequence[str]) -> str:
     """That results have no such task, which they have, and which one was probably meant.
 

@@ -214,3 +214,29 @@ def test_who_watches_is_told_how_things_stand_where_there_is_nothing_to_tell(fol
     done = CliRunner().invoke(main, watch)
     assert done.stdout == ""
     assert "agent: 200 trials seen; what is usual takes " in done.stderr
+
+
+def test_agents_that_are_written_in_two_ways_are_told_on_the_first_screen(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        f"{name};Q{q};{a};{(q + a) % 3 > 0:d};fine;none;long"
+        for name in ("GPT-5 mini", "Llama 4", "claude")
+        for q in range(9)
+        for a in range(4)
+    ]
+    rows[3], rows[40], rows[80] = (rows[i].upper() for i in (3, 40, 80))
+    table = ["Model;Question ID;Attempt;Result;a comment;another comment;a third comment", *rows]
+    (tmp_path / "export.csv").write_text("\n".join([*table, "TOTAL;;108;;;;", ";;;;;;"]))
+    done = CliRunner().invoke(main, ["report", "export.csv"])
+    check_screen(done.stdout, "two ways")
+    said = " ".join(done.stdout.split())
+    assert "agents whose names differ only in case or spaces: " in said, done.output
+    assert '"TOTAL", sums up the others' in said or re.search(r"\d notes? more: -v", said)
+
+
+def test_a_run_names_its_lowest_tasks_once(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    text = CliRunner().invoke(main, ["run", "--require", "pass@1 >= 0.95"]).stdout
+    assert text.startswith("FAIL")
+    assert "most common failure" in text
+    assert "Lowest: " not in text

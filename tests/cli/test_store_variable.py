@@ -52,6 +52,13 @@ def test_what_is_given_comes_before_the_variable_also_before_a_subcommand(call, 
     assert done.exit_code == 0
 
 
+def test_without_results_the_store_of_the_variable_is_viewed(call, monkeypatch):
+    monkeypatch.setenv("PASSHAT_STORE", "other.db")
+    done = call("view", "--no-browser")
+    assert done.exit_code == 2
+    assert "other.db: no history here yet" in done.stderr
+
+
 SHAKY = SUITE.replace("runs: 2", "runs: 5").replace(
     "[{answer: x}]", "[{answer: x}, {answer: y}, {answer: z}]"
 )

@@ -102,6 +102,20 @@ def test_a_last_row_that_sums_up_the_others_is_no_trial(word):
     assert f'the last row, "{word}", sums up the others' in trials.sources[0].notes[0]
 
 
+@pytest.mark.parametrize("end", ["TOTAL,,50%\n", "TOTAL,,50%\n,,\n,,\n", ",,\n", ", ,\n"])
+def test_what_a_spreadsheet_has_below_its_rows_is_no_trial(end):
+    text = f"model,task,passed\nm,a,1\nm,b,0\n{end}"
+    trials = read_trials(text.encode())
+    assert (trials.tasks, trials.systems, len(trials)) == (("a", "b"), ("m",), 2)
+    assert bool(trials.sources[0].notes) is ("TOTAL" in end)
+
+
+@pytest.mark.parametrize("row", ["m,,1", ",,1", "all of it,,1"])
+def test_a_row_without_a_task_is_still_refused(row):
+    with pytest.raises(ReadError, match="the task is missing"):
+        read_trials(f"model,task,passed\nm,a,1\n{row}\n".encode())
+
+
 @pytest.mark.parametrize("rows", ["total,1\na,0\n", "total,1\ntotal,0\n", "total,1\n"])
 def test_a_task_called_total_is_a_task(rows):
     assert "total" in read_trials(f"task,passed\n{rows}".encode()).tasks

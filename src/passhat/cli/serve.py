@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from passhat.arguments import STORE_VARIABLE
 from passhat.cli.options import (
     WHICH_COLUMNS,
     Number,
@@ -120,8 +121,9 @@ def view(
     """Look at everything that ran: overview, runs, tasks, transcripts, comparisons, trends.
 
     RESULTS is a history store, or logs of any tool, which are only read. Without RESULTS it is the
-    history of this folder, .passhat/history.db. The printed address opens once, in one browser;
-    Enter prints another. No other machine can reach it unless you --expose it.
+    store in PASSHAT_STORE, or the history of this folder, .passhat/history.db. The printed address
+    opens once, in one browser; Enter prints another. No other machine can reach it unless you
+    --expose it.
 
     \b
       passhat view
@@ -162,7 +164,7 @@ def _store(
 
     named = len(reading.paths) == 1 and is_store(reading.paths[0])
     if named or not reading.paths:
-        place = reading.paths[0] if named else DEFAULT_PATH
+        place = reading.paths[0] if named else os.environ.get(STORE_VARIABLE) or DEFAULT_PATH
         with History.open(place, read_only=True) as history:
             return place, history.name
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="passhat-view-"))

@@ -392,22 +392,38 @@ def _tells_apart(cell: Any) -> bool:
 
 
 def without_total(sheet: Table, task: str) -> tuple[Table, list[str]]:
-    """A table without the last row that sums up the others, and the note that says so."""
-    cells = [] if sheet.separator is None else sheet.cells(task)
-    last = str(cells[-1]).strip() if len(cells) > 1 else ""
-    if last.lower() not in TOTALS or last in map(str, cells[:-1]):
+    """A CSV without its last row if that sums up the others, with a note; nor empty ones below it.
+
+    A sum is called "Total" or the like, as its task or in the first cell of a row without a task.
+    """
+    if sheet.separator is None or not len(sheet):
         return sheet, []
-    columns = {name: sheet.cells(name)[:-1] for name in sheet.columns}
-    sheet = replace(sheet, columns=columns, numbers=sheet.numbers[:-1])
-    return sheet, [f'the last row, "{last}", sums up the others and was left out']
+    tasks = ["" if is_missing(cell) else str(cell).strip() for cell in sheet.cells(task)]
+    kept = len(tasks)
+    while kept and not tasks[kept - 1] and not _first_word(sheet, kept - 1):
+        kept -= 1
+    notes = []
+    word = tasks[kept - 1] or _first_word(sheet, kept - 1) if kept > 1 else ""
+    if word.lower() in TOTALS and tasks[kept - 1] not in tasks[: kept - 1]:
+        kept -= 1
+        notes = [f'the last row, "{word}", sums up the others and was left out']
+    if kept == len(tasks):
+        return sheet, []
+    columns = {name: sheet.cells(name)[:kept] for name in sheet.columns}
+    return replace(sheet, columns=columns, numbers=sheet.numbers[:kept]), notes
+
+
+def _first_word(sheet: Table, row: int) -> str:
+    cells = (sheet.cells(name)[row] for name in sheet.columns)
+    return next((str(cell).strip() for cell in cells if not is_missing(cell)), "")
 
 
 def ends_in_total(document: Document) -> bool:
-    """Whether the last line of a CSV may be such a row."""
+    """Whether the last line of a CSV may be such a row, or an empty one of a spreadsheet."""
     if document.kind != "text":
         return False
-    last = document.data[-400:].rstrip().rpartition(b"\n")[2].lower()
-    return any(word.encode() in last for word in TOTALS)
+    last = document.data[-400:].rstrip(b"\r\n").rpartition(b"\n")[2].lower()
+    return not last.strip(b",;\t \r") or any(word.encode() in last for word in TOTALS)
 
 
 def lists_runs(document: Document, mapping: ColumnMap) -> str | None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, InputError, RunError
-from passhat.messages import capitalised, listed, plural, short_value
+from passhat.messages import capitalised, likely_method, listed, plural, short_value
 from passhat.runner.run import run_coroutine
 
 if TYPE_CHECKING:
@@ -215,8 +215,8 @@ def _refuse_uncallable_class(function: str, file: Path) -> None:
             continue
         methods = [getattr(one, "name", "_") for one in kind.body]
         if "__call__" not in methods:
-            public = [one for one in methods if not one.startswith("_")]
-            example = f", such as {function}.{public[0]}" if public else ""
+            likely = likely_method(methods)
+            example = f", such as {function}.{likely}" if likely else ""
             raise InputError(
                 f'"{function}" is a class, whose instances cannot be called: name its method that '
                 f"takes the prompt{example}"

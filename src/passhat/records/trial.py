@@ -241,6 +241,8 @@ def how_chosen(source: Source) -> str:
     left_out = facts.get(LEFT_OUT, "")
     if any(UNUSED_COLUMNS in note for note in source.notes):
         left_out = ""  # the note names them, and says what they may be
+    elif left_out.startswith("columns ") and len(left_out) > LONGEST_LEFT_OUT:
+        left_out = "other columns (-v)"
     chosen = [
         f"{_SHOWN.get(name, name)} = {value}"
         for name, value in facts.items()
@@ -256,6 +258,12 @@ def _own_columns(name: str) -> tuple[str, ...]:
     """Columns that need no word: those that are called as what they hold."""
     return (f'column "{name}"', f'column "{_OTHER_NAMES.get(name, name)}"')
 
+
+LONGEST_LEFT_OUT = 32
+"""The most letters that names of columns may take where nobody asked for them."""
+
+ALIKE_NAMES = "names differ only in case or spaces"
+"""What a note says of agents or tasks that are probably the same."""
 
 UNUSED_COLUMNS = "columns not used: "
 """How the note on columns begins that may distinguish what is pooled."""

@@ -23,7 +23,7 @@ from passhat.analysis.reports.parts import (
 )
 from passhat.analysis.reports.report import Report
 from passhat.messages import few, plural
-from passhat.records.trial import NaturalKey, natural_key
+from passhat.records.trial import ALIKE_NAMES, NaturalKey, natural_key
 from passhat.reporters import headline, wording
 from passhat.reporters.answer import (
     RESULTS,
@@ -95,11 +95,17 @@ FEW_TASKS = 8
 def report_screen(report: Report, options: DisplayOptions) -> list[Block]:
     """The answer, the numbers that most readers need, the lowest tasks, what to do next."""
     one, *others = report.systems
-    said = report.notes if others else (*one.notes, *report.notes)
-    notes = [Remark(f"Note: {note}.", note=True) for note in said]
+    notes = _note_remarks(report)
     blocks = _screen_of(report, options) if others else _system_screen(one, options)
     at = next((i for i, block in enumerate(blocks) if isinstance(block, Hints)), len(blocks))
     return [*blocks[:at], *notes, *blocks[at:]]
+
+
+def _note_remarks(report: Report) -> list[Remark]:
+    """What is to be known beside the numbers; that one agent may be two is never left to -v."""
+    one, *others = report.systems
+    said = report.notes if others else (*one.notes, *report.notes)
+    return [Remark(f"Note: {note}.", note=ALIKE_NAMES not in note) for note in said]
 
 
 def _system_screen(system: SystemReport, options: DisplayOptions) -> list[Block]:
@@ -249,7 +255,8 @@ def _screen_of(report: Report, options: DisplayOptions) -> list[Block]:
     opening = headline.overview(report, scope=options.scope)
     errors = wording.screen_errors_of(systems)
     around = added_remarks(report.provenance, options)
-    said = [*([Remark(errors)] if errors else []), *around[0], *around[1]]
+    firm = [one for one in _note_remarks(report) if not one.note]
+    said = [*([Remark(errors)] if errors else []), *firm, *around[0], *around[1]]
     room = SCREEN_LINES - options.line_count([Headline(opening), *said])
     # A blank line, the header, whose CI it is, a command, and how many notes there are.
     room -= 4 + bool(report.notes)

@@ -40,6 +40,7 @@ from passhat.reporters.answers.report_blocks import (
     report_screen,
 )
 from passhat.reporters.answers.verdicts import (
+    LOWEST,
     MOST_GATES,
     VERDICT,
     VerdictsAnswer,
@@ -229,7 +230,11 @@ def _first_lines(answer: RunAnswer, most_gates: int) -> list[Block]:
     if verdicts is not None and len(verdicts) == 1:
         gate = gate_screen(verdicts[0], None, named=several)
         _, _, more = (begun or "").partition("; ")
-        gates = [replace(gate, details=(*([f"{more}."] if more else []), *gate.details))]
+        # A table of the lowest tasks follows.
+        kept = [
+            one for one in gate.details if not (isinstance(one, str) and one.startswith(LOWEST))
+        ]
+        gates = [replace(gate, details=(*([f"{more}."] if more else []), *kept))]
     elif verdicts is not None and len(verdicts):
         gates = gates_screen(verdicts, ", ".join(filter(None, (who, design))), most_gates)
         told = [

@@ -333,6 +333,9 @@ def _cell(verdict: Verdict, *, brief: bool = False) -> str:
     return found.replace("between ", "").replace(" and ", " to ") + more + mild
 
 
+LOWEST = "Lowest: "
+"""How the line begins with the tasks that pass least often."""
+
 _DONE = {"PASS": "passed", "FAIL": "failed", "UNDECIDED": "undecided"}
 _URGENCY = ("FAIL", "UNDECIDED", "PASS")
 
@@ -362,7 +365,9 @@ def finding(verdict: Verdict) -> str | None:
     share = demand.target.is_share
     texts = [shown(number, demand.threshold, share=share) for number in numbers]
     if share and any("." in text for text in texts):  # as many decimals as beside it
-        texts = [f"{one[:-1]}.0%" if one[:-1].isdigit() and one != "100%" else one for one in texts]
+        texts = [
+            one.replace("%", ".0%") if re.fullmatch(r"[1-9]\d?%", one) else one for one in texts
+        ]
     value, low, high = texts
     value = "" if only_limits(estimate) else f"{value}, "
     if verdict.word == "UNDECIDED":
@@ -474,7 +479,7 @@ def _screen_details(verdict: Verdict, results: str | None) -> Iterator[str | Nex
     if verdict.word == "FAIL" and low and isinstance(verdict.gate.demand, ThresholdRequirement):
         called = shorten_apart([one.task for one in low[:LOWEST_TASKS]], LONGEST_NAME)
         named = (f"{name} {one.passed}/{one.runs}" for name, one in zip(called, low, strict=False))
-        yield f"Lowest: {', '.join(named)}."
+        yield f"{LOWEST}{', '.join(named)}."
         if results is not None:
             yield advise("Why", f"passhat why {results}")
 

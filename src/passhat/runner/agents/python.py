@@ -25,6 +25,7 @@ import msgspec
 
 from passhat.dataclass import dataclass
 from passhat.errors import PasshatError, RunError, SuiteError
+from passhat.messages import likely_method
 from passhat.records import Observation, PythonSystem
 from passhat.runner.agents.agent_output import agent_function, encodable, observe_value, report_of
 from passhat.runner.agents.conversation import AttemptRequest
@@ -246,8 +247,8 @@ def load_agent(reference: str, *, search: Path | None = None) -> Callable[..., A
     if inspect.isclass(found) and not issubclass(found, str | int | float | Mapping):
         if not any("__call__" in vars(each) for each in found.__mro__):
             methods = [name for name, _ in inspect.getmembers(found, inspect.isfunction)]
-            public = [name for name in methods if not name.startswith("_")]
-            example = f", such as {reference}.{public[0]}" if public else ""
+            likely = likely_method(methods)
+            example = f", such as {reference}.{likely}" if likely else ""
             raise SuiteError(
                 f'"{reference}" is a class, whose instances cannot be called: name its method that '
                 f"takes the prompt{example}"
