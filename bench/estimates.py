@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib.metadata
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 import numpy as np
 from scipy import stats
@@ -51,7 +52,9 @@ def main() -> None:
         "agentrel, six",
         "agentrel / passhat's own interval, six",
     )
-    print(f"CPU time of one core; {REPLICATES} replicates; {_agentrel_version()}.\n")
+    print(
+        f"Median CPU time of one core, by turns; {REPLICATES} replicates; {_agentrel_version()}.\n"
+    )
     print("| " + " | ".join(header) + " |\n|" + "---|" * len(header))
     for tasks, runs in SIZES:
         # A suite for every call: what passhat remembers of the last one must not help it.
@@ -66,10 +69,14 @@ def main() -> None:
 def row(tasks: int, runs: int, suites: list[Counts]) -> tuple[str, ...]:
     """One line of the table."""
     n = np.full(tasks, runs)
-    third = len(suites) // 3
-    one = best_of(lambda c: suite_estimate(n, c, k=5, scope=SCOPE), suites[:third])
-    six = best_of(lambda c: _six(n, c, "default"), suites[third : 2 * third])
-    same = best_of(lambda c: _six(n, c, "hierarchical-bootstrap"), suites[2 * third :])
+    one, six, same = by_turns(
+        [
+            lambda c: suite_estimate(n, c, k=5, scope=SCOPE),
+            lambda c: _six(n, c, "default"),
+            lambda c: _six(n, c, "hierarchical-bootstrap"),
+        ],
+        suites,
+    )
     scipys = time_scipy(n, suites[0])
     theirs = time_agentrel(runs, suites[0])
     ours = (_readable(one), _readable(six), _readable(same), str(scipys))
@@ -88,25 +95,28 @@ def _six(n: Counts, passes: Counts, method: str) -> None:
         )
 
 
-def best_of(work: Callable[[Counts], object], suites: list[Counts]) -> float:
-    """The least CPU seconds of a call per suite: the others were disturbed, or warmed up."""
-    took = []
-    for passes in suites:
+def by_turns(works: Sequence[Callable[[Counts], object]], suites: list[Counts]) -> list[float]:
+    """The median CPU seconds of each, one suite to a call; the first of each warms up."""
+    took: list[list[float]] = [[] for _ in works]
+    for place, passes in enumerate(suites):
+        turn = place % len(works)
         began = time.process_time()
-        work(passes)
-        took.append(time.process_time() - began)
-    return min(took)
+        works[turn](passes)
+        took[turn].append(time.process_time() - began)
+    return [median(times[1:]) for times in took]
 
 
 def time_scipy(n: Counts, passes: Counts) -> Timing:
     """Percentile bootstrap of the mean of the per-task values."""
     values = pass_hat_k(n, passes, 5)
     replicates = min(REPLICATES, max(20, MOST_DRAWS // values.size))
-    seconds = best_of(
-        lambda _: stats.bootstrap(
-            (values,), np.mean, n_resamples=replicates, batch=20, method="percentile", rng=SEED
-        ),
-        [passes] * 3,
+    (seconds,) = by_turns(
+        [
+            lambda _: stats.bootstrap(
+                (values,), np.mean, n_resamples=replicates, batch=20, method="percentile", rng=SEED
+            )
+        ],
+        [passes] * 4,
     )
     return _scaled(seconds, replicates)
 
@@ -120,7 +130,7 @@ def time_agentrel(runs: int, passes: Counts) -> Timing | None:
     scores = {str(i): (np.arange(runs) < c).astype(float) for i, c in enumerate(passes)}
     # It draws task by task in Python, some microseconds each.
     replicates = min(REPLICATES, max(2, MOST_DRAWS // 20 // passes.size))
-    seconds = best_of(lambda _: theirs(scores, 5, n_boot=replicates, seed=SEED), [passes] * 2)
+    (seconds,) = by_turns([lambda _: theirs(scores, 5, n_boot=replicates, seed=SEED)], [passes] * 4)
     return _scaled(seconds, replicates)
 
 
