@@ -80,7 +80,7 @@ def test_every_further_run_of_a_small_design_moves_the_bounds_for_similar_tasks_
 
 @settings(max_examples=40, deadline=None)
 @given(
-    st.integers(1, 5),
+    st.integers(2, 5),
     st.lists(st.tuples(st.integers(0, 12), st.floats(0, 1)), min_size=1, max_size=12),
     st.sampled_from(["pass^k", "pass@k"]),
 )

@@ -248,13 +248,14 @@ def _bounds_of_mixed_tasks(cells: Cells, ks: Sequence[int], tail: Floats | float
     """
     low, high = _bounds_of_short_tasks(cells, ks, tail)
     for place, k in enumerate(ks):
-        enough = np.maximum(cells.n, 2.0 * k)
-        failed, passed = (
-            _bounds_of_long_tasks(Cells(n=enough, c=passes, tasks=cells.tasks), (k,), tail)
-            for passes in (cells.c, cells.c + enough - cells.n)
-        )
-        low[..., place] = np.maximum(low[..., place], failed[0][..., 0])
-        high[..., place] = np.minimum(high[..., place], passed[1][..., 0])
+        if k > 1:  # a single run, padded, would say more here than it does in a comparison
+            enough = np.maximum(cells.n, 2.0 * k)
+            failed, passed = (
+                _bounds_of_long_tasks(Cells(n=enough, c=passes, tasks=cells.tasks), (k,), tail)
+                for passes in (cells.c, cells.c + enough - cells.n)
+            )
+            low[..., place] = np.maximum(low[..., place], failed[0][..., 0])
+            high[..., place] = np.minimum(high[..., place], passed[1][..., 0])
         short = cells.n < 2 * k
         rest, these = cells.taken(~short), cells.taken(short)
         ends = _bounds_of_long_tasks(rest, (k,), tail), _bounds_of_short_tasks(these, (k,), tail)
