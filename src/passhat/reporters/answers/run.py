@@ -127,7 +127,7 @@ class FinishedRunAnswer(Answer[RunAnswer]):
             beside = [one for one in _beside(answer) if one.text not in said]
             above, below = blocks[:at], [*beside, *blocks[at:]]
             return [*above, *_floor_blocks(answer, options, _room(above, below, options)), *below]
-        alone = _only_task(answer.report)
+        alone = _is_one_task(answer)
         numbers = [] if gated or alone else _numbers(answer.report, options)
         below = [*_beside(answer), *_run_hints(answer)]
         earlier, _ = added_remarks(answer.report.provenance, options)
@@ -309,16 +309,17 @@ def _floor_blocks(answer: RunAnswer, options: DisplayOptions, room: int) -> list
     return blocks if answer.floors else []
 
 
-def _only_task(report: Report) -> bool:
-    """Whether one agent tried one task: a command that was repeated."""
-    return len(report.systems) == 1 and len(report.systems[0].tasks) == 1
+def _is_one_task(answer: RunAnswer) -> bool:
+    """Whether one agent tried one task and nothing was stored: a command that was repeated."""
+    systems = answer.report.systems
+    return answer.results is None and len(systems) == 1 and len(systems[0].tasks) == 1
 
 
 def _only_numbers(answer: RunAnswer) -> str:
     """The numbers of one task, which fit the line of the verdict."""
-    (system, *_), report = answer.report.systems, answer.report
+    system = answer.report.systems[0]
     passed, k = system.metrics.get("pass^1"), headline_k(system)
-    if not _only_task(report) or passed is None or passed.value is None:
+    if not _is_one_task(answer) or passed is None or passed.value is None:
         return ""
     texts = [f"{percent(passed.value)} passed {span(passed.interval, digits=0)}"]
     streak = system.pass_hat(k)
