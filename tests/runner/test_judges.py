@@ -106,6 +106,13 @@ def test_the_disagreement_of_a_judge_is_in_later_reports_of_the_run_too(run):
     assert "the judge disagreed with itself in 67%" in Path("page.html").read_text()
 
 
+def test_a_person_reads_the_rubric_wherever_the_suite_is(run, tmp_path):
+    run(lambda asked: grade(1.0), repeats=1, store=True)
+    (tmp_path / "passhat.yml").unlink()
+    said = CliRunner().invoke(main, ["label", "--by", "ann"], input="pppp").stdout
+    assert said.count("rubric: Is the answer right?") == 4
+
+
 def test_a_judge_that_is_asked_once_is_said_to_be_of_unknown_agreement(run):
     done, _ = run(lambda asked: grade(1.0), repeats=1)
     notes = json.loads(done.stdout)["report"]["notes"]

@@ -335,13 +335,17 @@ class Observation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """The result of one expectation: its share of the credit, and a sentence that says why."""
+    """The result of one expectation: its share of the credit, and a sentence that says why.
+
+    `expected` is the rubric of a judge, for the people who read the same answer.
+    """
 
     target: str
     matcher: str
     score: float
     weight: float
     message: str
+    expected: str = ""
     disagreement: float | None = None
     constraint: str | None = None
 

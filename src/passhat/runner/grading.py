@@ -135,6 +135,7 @@ async def _check(
         weight=expectation.weight,
         constraint=expectation.constraint,
         message=expectation.message if expectation.message and score < 1 else message,
+        expected=str(expectation.value) if expectation.matcher == "judge" else "",
         disagreement=match.disagreement,
     )
 
