@@ -80,6 +80,30 @@ def test_a_label_turned_from_fail_to_pass_lowers_no_end_in_any_small_table(monke
                     assert (found[better] >= before - 1e-12).all()
 
 
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("passed_by_judge", [5, 3])
+def test_a_label_turned_from_fail_to_pass_lowers_no_end_of_pass_hat_k_in_any_small_table(
+    passed_by_judge, k
+):
+    """Every table of the fewest tasks that there is a number for, each with three labels."""
+    tasks, own = 8, 3
+    verdicts = suite([passed_by_judge] * tasks, 5)
+    task = np.repeat(np.arange(tasks), own)
+    found = {}
+    for counts in itertools.combinations_with_replacement(range(own + 1), tasks):
+        passed = np.concatenate([np.arange(own) < count for count in counts])
+        labels = Labels(
+            task=task, verdict=np.arange(task.size) % 5 < passed_by_judge, passed=passed
+        )
+        number = corrected_pass_hat(verdicts, labels, k)
+        found[counts] = np.array([number.interval.low, number.interval.high, number.value])
+    for counts, before in found.items():
+        for place, count in enumerate(counts):
+            if count < own:
+                better = tuple(sorted((*counts[:place], count + 1, *counts[place + 1 :])))
+                assert (found[better] >= before - 1e-9).all()
+
+
 def test_a_label_turned_from_fail_to_pass_lowers_no_end_of_pass_hat_k():
     """Also where the verdicts take part, from twenty labelled tasks on."""
     rng = np.random.default_rng(3)
