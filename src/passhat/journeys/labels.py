@@ -165,7 +165,7 @@ class LabelSession:
                 yield one
 
     def rubrics(self, key: TrialKey) -> tuple[str, ...]:
-        """What the judge looked for in a trial; of older runs, where their suite is in this folder."""
+        """What the judge looked for; of an older run, where its suite is in this folder."""
         checks = (one for one in self.transcript(key).checks if one.matcher.endswith("judge"))
         if kept := tuple(one.expected for one in checks if one.expected):
             return kept
