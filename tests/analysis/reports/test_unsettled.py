@@ -229,3 +229,24 @@ def test_a_suites_mean_is_open_just_while_it_is_known_to_less_than_five_points(t
     open_ = [one for one in system.unsettled if one.what == "mean_score, this suite"]
     assert bool(open_) == (_half(system.mean_score.this_suite) > 0.05)
     assert all(one.more_runs > 0 for one in open_)
+
+
+@pytest.mark.parametrize("level", ["seed", "day"])
+def test_where_levels_move_the_suite_more_of_them_are_advised_and_not_more_trials(level):
+    """Five times the trials at the same levels hardly narrow the mean."""
+    rates = np.linspace(0.1, 0.9, 8)
+
+    def measured(runs):
+        rng = np.random.default_rng(3)
+        at, task, _ = (one.ravel() for one in np.indices((8, 10, runs)))
+        named = {"seed": at} if level == "seed" else {"at": [[f"day={one}"] for one in at]}
+        passed = rng.random(at.size) < rates[at]
+        return measure(Trials.from_columns(task=[f"t{i}" for i in task], passed=passed, **named))
+
+    once, often = (measured(runs).system() for runs in (3, 15))
+    width = once.metrics["mean_score"].interval.width
+    assert often.metrics["mean_score"].interval.width > 0.8 * width
+    for system in (once, often):
+        (mean,) = (one for one in system.unsettled if one.what.startswith("mean_score"))
+        assert mean.advice.startswith(f"More {level}s narrow the mean of these tasks (now ±")
+        assert mean.more_runs is None

@@ -216,6 +216,7 @@ def _measure_system(subject: SystemTrials, options: ReportOptions, *, parts: boo
             metrics["mean_score"],
             confidence=level,
             disturbances=subject.disturbances,
+            moved_by=[grouping.name for grouping in groupings],
         ),
         excluded=_exclusions(evidence, ks),
         factors=partial(measure_factors, subject.every, options) if parts else (),

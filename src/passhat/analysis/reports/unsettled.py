@@ -49,10 +49,12 @@ def list_unsettled(
     *,
     confidence: float,
     disturbances: Sequence[Disturbance] = (),
+    moved_by: Sequence[str] = (),
 ) -> tuple[Unsettled, ...]:
     """Tasks without a label, bars neither cleared nor missed, a mean known too loosely.
 
-    If runs were not independent, more of them are not promised to settle anything.
+    If runs were not independent, more of them are not promised to settle anything: where seeds or
+    days moved the suite (`moved_by`), only more of those do.
     """
     if np.array_equal(table.errored, evidence.runs):
         return ()  # nothing was measured, and more of the same would not help
@@ -68,7 +70,9 @@ def list_unsettled(
         )
     found = [_repeats(evidence)]
     found += [_bar(evidence, bar, confidence) for bar in bars]
-    if isinstance(variance, VarianceSplit):
+    if moved_by:
+        found += [_more_levels(mean, name) for name in moved_by]
+    elif isinstance(variance, VarianceSplit):
         found += _width(evidence, variance, mean, confidence)
     if evidence.typical_runs > 1:
         found.append(_labels(table))
@@ -183,6 +187,14 @@ def _bar(evidence: Evidence, bar: BarCount, confidence: float) -> Unsettled | No
     return Unsettled(
         what=f"bars, pass^{bar.k}", tasks=bar.undetermined, more_runs=more, advice=advice
     )
+
+
+def _more_levels(mean: Metric, name: str) -> Unsettled | None:
+    if mean.interval is None or mean.interval.width <= 2 * HALF_WIDTH:
+        return None
+    now = f"now ±{50 * mean.interval.width:.1f}"
+    advice = f"More {name}s narrow the mean of these tasks ({now}), not more trials at these."
+    return Unsettled(what="mean_score, this suite", tasks=(), more_runs=None, advice=advice)
 
 
 def _width(
