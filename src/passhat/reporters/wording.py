@@ -535,8 +535,7 @@ def short_of_2k(system: SystemReport) -> str | None:
     name = metric_label(f"pass^{k}")
     return (
         f"With {2 * k} trials of every task the interval of {name} for these tasks would be "
-        f"about {points(then)} points wide (now {points(number.interval.width)}): with fewer than "
-        f"2k trials a task shows its pass^k, but not how much that varies."
+        f"about {points(then)} points wide (now {points(number.interval.width)})."
     )
 
 
