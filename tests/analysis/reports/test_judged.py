@@ -72,6 +72,7 @@ def test_the_screen_shows_the_corrected_number_first_and_the_judges_own_beside_i
     assert f"pass@1 {100 * value:.1f}%" in text
     assert f"by the judge pass@1 is {100 * report.system().pass_hat(1).value:.1f}%" in text
     assert "Tasks, by the judge: " in text
+    assert report.plots.decay().title.startswith("By the judge: ")
     assert "pass^5 lies between" in text
 
 

@@ -215,7 +215,10 @@ def as_people_grade(system: SystemReport) -> SystemReport:
 def _notes(system: SystemReport, rate: Metric, corrected: Corrected) -> list[str]:
     if isinstance(corrected.this_suite, Unavailable):
         return [f"labels of people do not correct these numbers yet: {corrected.this_suite.reason}"]
-    notes = [] if rate.value is None else [f"by the judge pass@1 is {100 * rate.value:.1f}%"]
+    notes = []
+    if rate.value is not None:
+        rest = "tasks, curves and whatever labels do not correct rest on its verdicts"
+        notes.append(f"by the judge pass@1 is {100 * rate.value:.1f}%; {rest}")
     streak = system.metrics[f"pass^{headline_k(system)}"]
     found = streak.corrected
     if found is not None and found.limits and isinstance(found.this_suite, Unavailable):

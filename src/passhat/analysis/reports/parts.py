@@ -370,6 +370,12 @@ class SystemReport:
         """The mean score of a run."""
         return self.metrics["mean_score"]
 
+    @property
+    def is_corrected(self) -> bool:
+        """Whether labels of people correct its pass@1; what they do not is by the judge."""
+        rate = self.metrics.get("pass^1")
+        return rate is not None and rate.corrected is not None and bool(rate.corrected.this_suite)
+
     def pass_hat(self, k: int) -> Metric:
         """pass^k: the chance that k attempts at a task all succeed (reliability@k)."""
         return self._of_attempts("^", k)

@@ -74,7 +74,8 @@ class Plots:
 
     def decay(self, system: str | None = None) -> Figure | Unavailable:
         """pass@k and pass^k as k grows, with bands, and where a model takes over."""
-        decay = system_named(self.systems, system).decay
+        shown = system_named(self.systems, system)
+        decay, whose = shown.decay, "By the judge: " if shown.is_corrected else ""
         measured = [p for p in decay.pass_hat if isinstance(p.estimate, Estimate)]
         if len(measured) < 2:
             return Unavailable("a curve over k needs at least two trials of every task")
@@ -84,8 +85,8 @@ class Plots:
         at = replace(_series("pass@k", decay.pass_at), colour="n")
         return line_chart(
             [hat, at],
-            title=decay_title(measured, decay.pass_at),
-            finding=decay_finding(measured, decay.pass_at),
+            title=f"{whose}{decay_title(measured, decay.pass_at)}",
+            finding=f"{whose}{decay_finding(measured, decay.pass_at)}",
             x_label="attempts in a row (k)",
             y_label="chance",
             y_range=(0, 1),

@@ -136,9 +136,7 @@ def _system_screen(system: SystemReport, options: DisplayOptions) -> list[Block]
         *map(Remark, dict.fromkeys(wording.missing_notes(system, known))),
         *_screen_remarks(system, known),
     ]
-    rate = system.metrics.get("pass^1")
-    graded = rate is not None and rate.corrected is not None and bool(rate.corrected.this_suite)
-    whose = ", by the judge" if graded else ""  # the numbers above are as people grade
+    whose = ", by the judge" if system.is_corrected else ""  # the numbers above are not
     tasks = Remark(f"Tasks{whose}: {task_counts(system)}", apart=not _is_calm(system))
     every: list[Block] = []
     if options.wider_than is not None:
