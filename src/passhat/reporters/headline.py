@@ -66,17 +66,18 @@ def verdict(system: SystemReport, *, k: int | None = None, scope: Scope | None =
     return answer if disturbed is None else f"{disturbed} {answer}"
 
 
-def corrected_with(system: SystemReport) -> str:
-    """On how many labels of people the numbers of a system rest; empty if on none.
+def corrected_with(*systems: SystemReport) -> str:
+    """On how many labels of people the numbers of systems rest; empty if on none.
 
     With the judge's own numbers, the labels say nothing of what is shown.
     """
-    rate = system.metrics.get(ONE_ATTEMPT)
-    if rate is None or rate.corrected is None or not rate.corrected.this_suite:
-        return ""
-    if rate.this_suite is not rate.corrected.this_suite:
-        return ""
-    return f" Corrected with {plural(rate.corrected.labels, 'label')} of people."
+    rates = (one.metrics.get(ONE_ATTEMPT) for one in systems)
+    labels = sum(
+        rate.corrected.labels
+        for rate in rates
+        if rate is not None and rate.corrected and rate.this_suite is rate.corrected.this_suite
+    )
+    return f" Corrected with {plural(labels, 'label')} of people." if labels else ""
 
 
 def for_scope(systems: Sequence[SystemReport], scope: Scope | None) -> list[SystemReport]:
@@ -113,7 +114,7 @@ def overview(report: Report, *, k: int | None = None, scope: Scope | None = None
     else:
         said = judgement_of_all(for_scope(judged, scope), of=len(report.systems), k=k)
         said = f"For similar tasks: {said}" if scope == TASKS_LIKE_THESE else said
-        answer = f"{said}. {ahead(leaders)}."
+        answer = f"{said}. {ahead(leaders)}.{corrected_with(*judged)}"
     return " ".join([answer, *unjudged(report.systems, k)])
 
 

@@ -323,6 +323,24 @@ def test_a_ranking_goes_by_what_people_would_have_graded():
     assert "by the judge's verdicts new is first" in text
 
 
+def test_no_page_or_picture_ranks_by_the_judge_what_people_grade_alike(tmp_path):
+    """By the judge new is 20 points ahead."""
+    _, trials = two_agents()
+    for result in (measure(trials), rank(trials), compare(trials)):
+        result.save(tmp_path / "page.html")
+        page = (tmp_path / "page.html").read_text()
+        assert "Corrected with 240 labels of people." in page
+        for words in ("new leads", "new has the highest", "new stands alone", "new is better"):
+            assert words not in page
+        for words in ("are tied", "none is called the leader", "No clear difference"):
+            if words in page:
+                break
+        else:
+            pytest.fail("the page does not say that nobody is ahead")
+    curves = measure(trials).plots.curves()
+    assert curves.title.startswith("By the judge: ")
+
+
 def test_a_ranking_of_agents_with_too_few_labels_stays_and_says_so():
     _, trials = two_agents(each=4)
     found = rank(trials)

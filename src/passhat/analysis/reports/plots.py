@@ -203,13 +203,14 @@ class Plots:
         ]
         if len(series) < 2:
             return Unavailable("curves are compared if two agents have two trials of every task")
+        whose = "By the judge: " if any(one.is_corrected for one in self.systems) else ""
         first = leaders.names if isinstance(leaders, Leaders) and len(series) > 5 else ()
         if first:
             series = [replace(line, colour="a", faint=line.name not in first) for line in series]
         return line_chart(
             series,
-            title=curves_title(series),
-            finding=curves_finding(series, first, len(known) - len(series)),
+            title=f"{whose}{curves_title(series)}",
+            finding=f"{whose}{curves_finding(series, first, len(known) - len(series))}",
             x_label="attempts in a row (k)",
             y_label="pass^k",
             y_range=(0, next_fifth([value for line in series for value in line.y])),

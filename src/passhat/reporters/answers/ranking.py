@@ -198,7 +198,7 @@ class RankingAnswer(Answer[RankReport]):
     def figures(self) -> Mapping[str, Figure]:
         from passhat.analysis.comparing.plots import plot_ranks
 
-        return {"ranks": plot_ranks(self.result)}
+        return {"ranks": plot_ranks(self.shown)}
 
     def on_page(self, options: DisplayOptions) -> list[Block]:
         """What the picture does not show: it joins those that are tied."""

@@ -70,7 +70,11 @@ class ReportAnswer(Answer[Report]):
         # What labels show is said beside the numbers.
         notes = (n for n in report.notes if not (labelled and n.endswith(GRADED_BY_JUDGE)))
         systems = tuple(map(as_people_grade, report.systems))
-        return replace(report, systems=systems, notes=tuple(notes))
+        leaders = report.leaders_by_k
+        if any(one.is_corrected for one in systems):  # the leaders are those by the judge
+            way = "labels correct each agent on its own here (compare tests who is ahead)"
+            leaders = dict.fromkeys(leaders, Unavailable(way))
+        return replace(report, systems=systems, leaders_by_k=leaders, notes=tuple(notes))
 
     def title(self) -> str:
         return verdict_title(self.shown)
@@ -92,7 +96,7 @@ class ReportAnswer(Answer[Report]):
         return REPORT(self.result)
 
     def figures(self) -> Mapping[str, Figure]:
-        return report_figures(self.result)
+        return report_figures(self.shown)
 
     def cases(self) -> Sequence[TestSuite]:
         from passhat.reporters.test_cases import task_suites
