@@ -250,3 +250,18 @@ def test_where_levels_move_the_suite_more_of_them_are_advised_and_not_more_trial
         (mean,) = (one for one in system.unsettled if one.what.startswith("mean_score"))
         assert mean.advice.startswith(f"More {level}s narrow the mean of these tasks (now ±")
         assert mean.more_runs is None
+
+
+def test_seeds_that_only_number_the_rounds_of_a_run_change_no_advice():
+    for draw in range(20):
+        rng = np.random.default_rng(draw)
+        task, run = (one.ravel() for one in np.indices((20, 10)))
+        columns = {
+            "task": [f"t{i}" for i in task],
+            "trial": run,
+            "passed": rng.random(task.size) < rng.beta(2, 1, 20)[task],
+        }
+        with_seeds = measure(Trials.from_columns(**columns, seed=run)).system()
+        without = measure(Trials.from_columns(**columns)).system()
+        assert [u.what for u in with_seeds.unsettled] == [u.what for u in without.unsettled]
+        assert not any(u.advice.startswith("More seeds") for u in with_seeds.unsettled)

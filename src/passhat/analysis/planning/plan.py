@@ -17,7 +17,7 @@ from passhat.analysis.reports.evidence import (
     count_evidence,
     error_policy,
 )
-from passhat.analysis.reports.factors import level_tables
+from passhat.analysis.reports.factors import level_p_values, level_tables
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.unsettled import seen_design
 from passhat.arguments import CONFIDENCE, instance, probability, whole_number
@@ -46,11 +46,8 @@ from passhat.stats.estimate import Estimate, Interval, Unavailable
 from passhat.stats.factors import (
     SIGNIFICANT,
     LevelComponents,
-    LevelTest,
     level_components,
-    level_test,
 )
-from passhat.stats.multiple_testing import holm
 from passhat.stats.population_bounds import grouping
 from passhat.stats.sample_size import (
     GUESSED_ICC,
@@ -245,15 +242,13 @@ def _levels_or_trials(
         return
     options = ReportOptions.checked(ks=None, confidence=CONFIDENCE, errors=errors, seed=0)
     tables = dict(level_tables(trials, options))
-    tests = {name: level_test(table.runs, table.passes) for name, table in tables.items()}
-    known = {name: one.p_value for name, one in tests.items() if isinstance(one, LevelTest)}
-    corrected = dict(zip(known, holm(list(known.values())).tolist() if known else (), strict=True))
+    p_values = level_p_values(tables)
     for name, table in tables.items():
         found = level_components(table.runs, table.passes)
         if isinstance(found, Unavailable):
             continue
         tasks, total = len(table.runs), int(table.runs.sum(axis=1).max())
-        if name not in _GIVEN and corrected.get(name, 1.0) > SIGNIFICANT:
+        if name not in _GIVEN and p_values.get(name, 1.0) > SIGNIFICANT:
             yield f"levels of {short(name)} are not shown to matter: trials tell as much as levels"
         elif name not in _GIVEN:
             yield _more_levels(name, found, tasks, total, price)

@@ -141,6 +141,21 @@ def measure_factors(trials: Trials | None, options: ReportOptions) -> tuple[Fact
     return tuple(sorted(found, key=lambda one: 2.0 if one.p_value is None else one.p_value))
 
 
+def moving_samples(trials: Trials | None, options: ReportOptions) -> list[str]:
+    """The kinds of seeds or days, of which more could be taken, that are shown to matter."""
+    if trials is None or not trials.sampled_levels():
+        return []
+    p_values = level_p_values(dict(level_tables(trials, options)))
+    return [name for name, p in p_values.items() if is_sampled(name) and p <= SIGNIFICANT]
+
+
+def level_p_values(tables: Mapping[str, LevelTable]) -> dict[str, float]:
+    """The p-value of each factor that can be tested, corrected for the number of them (Holm)."""
+    tests = {name: level_test(table.runs, table.passes) for name, table in tables.items()}
+    known = {name: one.p_value for name, one in tests.items() if isinstance(one, LevelTest)}
+    return dict(zip(known, holm(list(known.values())).tolist() if known else (), strict=True))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LevelTable:
     """Trials and passes of each task (row) at each level (column) of one factor.

@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 
 from passhat.analysis.reports.dependence import LETTERS, SeedSpread, runs_by_level
 from passhat.analysis.reports.evidence import Evidence, ReportOptions, make_provenance, sources_of
-from passhat.analysis.reports.factors import HalMetric, measure_factors, measure_hal, wording_notes
+from passhat.analysis.reports.factors import (
+    HalMetric,
+    measure_factors,
+    measure_hal,
+    moving_samples,
+    wording_notes,
+)
 from passhat.analysis.reports.judged import with_corrections
 from passhat.analysis.reports.metrics import (
     Bars,
@@ -216,7 +222,7 @@ def _measure_system(subject: SystemTrials, options: ReportOptions, *, parts: boo
             metrics["mean_score"],
             confidence=level,
             disturbances=subject.disturbances,
-            moved_by=[grouping.name for grouping in groupings],
+            moved_by=partial(moving_samples, trials, options),
         ),
         excluded=_exclusions(evidence, ks),
         factors=partial(measure_factors, subject.every, options) if parts else (),

@@ -273,9 +273,8 @@ _SEEDS = "includes the spread between re-runs of the suite (one seed each)"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RunGroups:
-    """The runs of one system by round, seed or day: their passes and scores; `name` says which."""
+    """The runs of one system by round, seed or day: their passes and scores; `note` names it."""
 
-    name: str
     passes: GroupedRuns
     scores: GroupedRuns
     note: str
@@ -292,7 +291,6 @@ def groupings_of(trials: Trials, errors: ErrorPolicy, *, disturbed: bool) -> tup
         spread = runs.variance()
         if isinstance(spread, SeedVariance) and spread.between.value > 0:
             grouping = RunGroups(
-                name=name,
                 passes=GroupedRuns.of(runs.task, runs.level, runs.passed),
                 scores=GroupedRuns.of(runs.task, runs.level, runs.score),
                 note=_SEEDS if name == "seed" else f"includes the spread between {name}s",
@@ -325,7 +323,7 @@ def _rounds(trials: Trials, errors: ErrorPolicy) -> list[RunGroups]:
         return []
     tasks = repeats(trials)[1]
     passes, scores = (GroupedRuns.of_table(table, tasks) for table in tables)
-    return [RunGroups(name="round", passes=passes, scores=scores, note=_ROUNDS)]
+    return [RunGroups(passes=passes, scores=scores, note=_ROUNDS)]
 
 
 def _include(metrics: list[Metric], grouping: RunGroups) -> list[Metric]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -49,7 +49,7 @@ def list_unsettled(
     *,
     confidence: float,
     disturbances: Sequence[Disturbance] = (),
-    moved_by: Sequence[str] = (),
+    moved_by: Callable[[], Sequence[str]] = tuple,
 ) -> tuple[Unsettled, ...]:
     """Tasks without a label, bars neither cleared nor missed, a mean known too loosely.
 
@@ -70,8 +70,8 @@ def list_unsettled(
         )
     found = [_repeats(evidence)]
     found += [_bar(evidence, bar, confidence) for bar in bars]
-    if moved_by:
-        found += [_more_levels(mean, name) for name in moved_by]
+    if levels := moved_by():
+        found += [_more_levels(mean, name) for name in levels]
     elif isinstance(variance, VarianceSplit):
         found += _width(evidence, variance, mean, confidence)
     if evidence.typical_runs > 1:
