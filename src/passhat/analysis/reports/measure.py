@@ -148,7 +148,8 @@ def measure(
     if len(subjects) >= _MANY_SYSTEMS:
         sides = [subject.evidence for subject in subjects]
         compute_intervals_together(sides, options.ks, confidence=options.confidence)
-    systems = tuple(_measure_system(subject, options, parts=True) for subject in subjects)
+    alone = len(subjects) == 1
+    systems = tuple(_measure_system(one, options, parts=True, alone=alone) for one in subjects)
     notes = tuple(f"{one.name}: {note}" for one in sources_of(trials) for note in one.notes)
     if not isinstance(trials, Trials):
         counted = "read as counts per task: seeds, order, tools, levels and tags were not looked at"
@@ -173,8 +174,10 @@ def _systems(trials: object) -> list[Trials] | list[Tally]:
     return [tally for tally in trials if tally.trials]
 
 
-def _measure_system(subject: SystemTrials, options: ReportOptions, *, parts: bool) -> SystemReport:
-    """With `parts`, levels and tags too."""
+def _measure_system(
+    subject: SystemTrials, options: ReportOptions, *, parts: bool, alone: bool = False
+) -> SystemReport:
+    """With `parts`, levels and tags too; `alone`, also what takes a simulation of its own."""
     tally, trials, groupings = subject.tally, subject.trials, subject.groupings
     evidence = subject.evidence
     ks = options.ks or default_ks(evidence)
@@ -229,7 +232,7 @@ def _measure_system(subject: SystemTrials, options: ReportOptions, *, parts: boo
         hal=partial(_hal, subject.every, options) if parts else {},
         levels=_parts(subject, options, "level") if parts else {},
         tags=_parts(subject, options, "tag") if parts else {},
-        width_at_2k={} if groupings else _widths_at_2k(evidence, ks, level),
+        width_at_2k=_widths_at_2k(evidence, ks, level) if alone and not groupings else {},
         notes=(
             (
                 *_group_notes(subject, metrics["mean_score"], level),

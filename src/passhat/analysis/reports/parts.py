@@ -320,9 +320,9 @@ class SystemReport:
     how much of the mean's interval comes from runs and how much from tasks, `decay` what more
     attempts at every task would show and in what order the runs came, `unsettled` what the trials
     do not decide and how many more runs would, `factors` what moves the result, `hal` metrics
-    under the names of another tool. For each k above half of a task's runs, `width_at_2k` is about
-    how wide the interval of pass^k for these tasks would be with 2k runs of each. `asked_k` is the
-    k that a gate asked about: every sentence speaks of it.
+    under the names of another tool. In a report of one system, for each k above half of a task's
+    runs, `width_at_2k` is about how wide the interval of pass^k for these tasks would be with 2k
+    runs of each. `asked_k` is the k that a gate asked about: every sentence speaks of it.
     """
 
     name: str
