@@ -170,6 +170,21 @@ def test_list_show_verify_and_prune(recorded, suite, call, here: Path):
     assert "changed by hand" in done.stdout
 
 
+def test_a_cassette_with_a_long_name_is_listed_on_two_lines_and_so_is_a_torn_one(
+    recorded, call, here
+):
+    path = here / "cassettes" / "scripted.jsonl"
+    whole = path.read_text().splitlines()
+    for lines, told in ((whole, "scripted: 1 task x 10 trials"), (whole[:1], "unreadable: ")):
+        long = path.with_name(f"{'a-' * 50}.jsonl")
+        long.write_text("\n".join(lines) + "\n")
+        done = call("cassette", "list", str(long.relative_to(here)))
+        assert done.exit_code == 0, done.output
+        name, said = done.stdout.splitlines()
+        assert name == str(long.relative_to(here))
+        assert said.startswith(f"  {told}")
+
+
 def test_a_cassette_of_a_system_that_is_gone_is_pruned(recorded, suite, call, here):
     suite(SUITE.replace("model: scripted", "model: local/other.gguf").partition("    script")[0])
     assert "the suite has no agent 'scripted'" in call("cassette", "prune").stdout

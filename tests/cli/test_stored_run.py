@@ -117,6 +117,15 @@ def test_the_store_may_be_named_before_or_behind_what_is_done_with_it(call, here
     assert not (here / ".passhat" / "history.db").exists()
 
 
+def test_the_space_of_deleted_runs_is_freed_in_a_file_and_on_a_server(call, store, new_database):
+    address = new_database()
+    History.open(address).close()
+    for where in (store, address):
+        done = call("history", "vacuum", "--store", where)
+        assert done.exit_code == 0, done.output
+        assert done.stderr.startswith("freed ")
+
+
 def test_that_the_newest_of_several_runs_of_a_commit_is_taken_is_said(call, here):
     with History.open(here / ".passhat" / "history.db") as history:
         for day in (1, 2):

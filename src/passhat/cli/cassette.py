@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 ENDINGS = (".jsonl", ".jsonl.zst")
 LONGEST_TEXT = 2_000
-WIDTH = 80
-"""Columns of a line that lists a cassette."""
 
 Paths = tuple[Path, ...]
 
@@ -83,16 +81,27 @@ def _list(files: Paths, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([_plain(on_disk) for on_disk in cassettes], indent=2))
         return
+    from passhat.reporters.answer import SCREEN_WIDTH
+
     for on_disk in cassettes:
         path, summary = f"{on_disk.path}", _summary(on_disk)
-        if len(f"{path}  {summary}") > WIDTH and (read := on_disk.cassette) is not None:
-            counts = sorted({read.runs(task) for task in read.setups})
-            each = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
-            summary = f"{read.system}: {plural(len(read.setups), 'task')} x {each} trials"
-        for line in (
-            [f"{path}  {summary}"] if len(path + summary) < WIDTH - 1 else [path, f"  {summary}"]
-        ):
-            _say(line)
+        if len(f"{path}  {summary}") > SCREEN_WIDTH:
+            summary = _counted(on_disk) or summary
+        if len(f"{path}  {summary}") <= SCREEN_WIDTH:
+            _say(f"{path}  {summary}")
+        else:
+            _say(path)
+            _say(f"  {summary}")
+
+
+def _counted(on_disk: CassetteOnDisk) -> str | None:
+    """How many tasks and trials a cassette holds; None if it holds none or cannot be read."""
+    read = on_disk.cassette
+    if read is None or not read.setups:
+        return None
+    counts = sorted({read.runs(task) for task in read.setups})
+    each = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+    return f"{read.system}: {plural(len(read.setups), 'task')} x {each} trials"
 
 
 @cassette.command(cls=SectionedCommand)

@@ -425,13 +425,14 @@ def verify(path: Path | str) -> None:
 
 @history.command(cls=SectionedCommand)
 @_of_store
-def vacuum(path: Path) -> None:
+def vacuum(path: Path | str) -> None:
     """Free the disk space of deleted runs."""
-    before = path.stat().st_size if path.is_file() else 0
+    file = path if isinstance(path, Path) and path.is_file() else None  # else on a server
+    before = file.stat().st_size if file else 0
     with _open(path) as store:
         store.vacuum()
-    freed = max(0, before - path.stat().st_size) if before else 0
-    click.echo(f"freed {plural(freed, 'byte')}", err=True)
+    freed = f"{max(0, before - file.stat().st_size):,} bytes" if file else "what deleted runs took"
+    click.echo(f"freed {freed}", err=True)
 
 
 @history.command(

@@ -341,12 +341,12 @@ def watch(
 
     # A job that looks again and again is read only when there is something to tell.
     begun = Path(state or watching.state_path(reading.paths[0])).exists()
-    silent = not (once and begun) or sys.stderr.isatty()
+    tells_state = not (once and begun) or sys.stderr.isatty()
 
     def on_status(watched: watching.Watch) -> None:
-        nonlocal silent
-        if silent:
-            silent = False
+        nonlocal tells_state
+        if tells_state:
+            tells_state = False
             for line in watching.watch_summary(watched) or ["no trials yet"]:
                 click.echo(safe_text(line), err=True)
         if metrics is None:
@@ -371,7 +371,7 @@ def watch(
         once=once,
         on_status=on_status,
     ):
-        silent = False
+        tells_state = False  # the event says it
         told = {key: value for key, value in asdict(event).items() if value not in (None, "", ())}
         if as_json:
             click.echo(json.dumps(told))

@@ -37,6 +37,10 @@ Reasons = Mapping[tuple[str, str, int], tuple[str, ...]]
 _BY_EXIT_CODE: dict[int, RunOutcome] = {0: "passed", 1: "failed", 4: "undecided"}
 
 
+EVERY_TRIAL = "; without a gate every trial must pass."
+"""The rule that failed a run without gates."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
     """A reason why a system's trials of a task did not pass: an expectation, or an error."""
@@ -317,7 +321,7 @@ class RunAnswer(Displayed):
             return None  # trials left undone are named together with the command that resumes
         word = "FAIL" if outcome == "failed" else "not completed"
         of_all = f"{count:,} of {plural(sum(row.runs for row in rows), 'trial')}"
-        return f"{word}: {of_all} {how}; without a gate every trial must pass."
+        return f"{word}: {of_all} {how}{EVERY_TRIAL}"
 
     def _by_trials(self) -> RunOutcome:
         rows = list(self._demanded())

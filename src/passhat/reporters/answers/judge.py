@@ -89,7 +89,7 @@ def _people(check: JudgeCheck) -> str:
     found = check.people_agreement
     if not isinstance(found, Estimate):
         if len(check.people) < 2:
-            return "One person labelled, so that how far people agree is not known."
+            return "One person labelled: how far people agree is not known."
         return f"How far people agree with one another is not known: {found.reason}."
     shared = plural(found.runs or 0, "trial")
     return f"People agree with one another with kappa {found.value:.2f} ({shared} read twice)."

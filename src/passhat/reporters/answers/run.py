@@ -9,7 +9,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from passhat.analysis.gates.gate import Word
-from passhat.analysis.gates.run_answer import Failure, Lift, Recovery, RunAnswer, SelectionFloor
+from passhat.analysis.gates.run_answer import (
+    EVERY_TRIAL,
+    Failure,
+    Lift,
+    Recovery,
+    RunAnswer,
+    SelectionFloor,
+)
 from passhat.messages import capitalised, listed, plural
 from passhat.reporters import headline
 from passhat.reporters.answer import (
@@ -254,7 +261,7 @@ def _first_lines(answer: RunAnswer, most_gates: int) -> list[Block]:
     why = answer.why_not_passed or (floors if failed else None) or answer.incomplete
     sentence = (why or "the run was not completed.").removeprefix(f"{word}: ")
     if word == "FAIL" and (short_numbers := _only_numbers(answer)):
-        sentence = sentence.replace("; without a gate every trial must pass.", short_numbers)
+        sentence = sentence.replace(EVERY_TRIAL, short_numbers)
     return [Judged(word=word, sentence=sentence.removeprefix("not completed: ")), *gates]
 
 
