@@ -195,3 +195,100 @@ def test_a_shard_is_what_workers_run_of_it(workers, tmp_path):
     request = ("run", "suite.yml", "--runs", "10", "--shard", "2/3", "--store", store)
     answer, _ = answer_of(passhat(*request, "--executor", "workers", "--json", cwd=tmp_path))
     assert answer["report"]["systems"][0]["trials"] == 10  # of 30
+
+
+GRADED = """
+name: graded
+concurrency: 1
+systems: [{name: agent, command: [sh, -c, "echo yes; echo '#' >> %s"], sandbox: none}]
+tasks:
+  - name: a
+    prompt: "?"
+    runs: 6
+    expect: [%s]
+"""
+
+GRADERS = {
+    "check.py": "{command: ['{python}', check.py]}",
+    "marks.py": "{python: 'marks:good'}",
+    "hidden/hidden_tests.py": (
+        "{tests: {run: 'python3 -m unittest -v hidden_tests', files: hidden/}}"
+    ),
+}
+
+
+@pytest.fixture
+def graded(tmp_path):
+    """Write a suite whose agent changes a file that decides, which it may find."""
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "work").mkdir()
+    (tmp_path / "check.py").write_text("")
+    (tmp_path / "marks.py").write_text("def good(value): return True\n")
+    (tmp_path / "hidden" / "hidden_tests.py").write_text("")
+
+    def write(file, changes=None):
+        text = GRADED % (tmp_path / (changes or file), GRADERS[file])
+        if file.startswith("hidden"):
+            text = text.replace("    runs: 6", "    runs: 6\n    workspace: work")
+        (tmp_path / "suite.yml").write_text(text)
+
+    return write
+
+
+@pytest.mark.slow("starts workers in processes of their own")
+@pytest.mark.parametrize("file", GRADERS)
+def test_a_run_of_workers_whose_graders_change_ends_as_one_on_this_machine_does(
+    workers, graded, tmp_path, file
+):
+    """With 3; but a function is in memory, and goes on to decide as it was."""
+    graded(file)
+    local = passhat("run", "suite.yml", cwd=tmp_path)
+    _, alone = local.communicate(timeout=100)
+    store = workers(1)
+    driver = passhat("run", "--executor", "workers", "--store", store, cwd=tmp_path)
+    _, shared = driver.communicate(timeout=100)
+    code = 0 if file == "marks.py" else 3
+    assert (local.returncode, driver.returncode) == (code, code), (alone, shared)
+    for said in (alone, shared):
+        assert f"changed during the run, by an agent or by you: {file}" in " ".join(said.split())
+        assert ("no trial can be graded" in said) == ("--retry-errors" in said) == (code == 3)
+    with History.open(store) as history:
+        (run,) = history.runs()
+        assert (run.trials < 6) == (code == 3)
+
+
+@pytest.mark.slow("starts workers in processes of their own")
+@pytest.mark.parametrize("changed", ["suite.yml", "check.py"])
+def test_a_run_whose_files_no_worker_may_begin_with_ends_with_3(
+    graded, tmp_path, new_database, changed
+):
+    graded("check.py", changes="notes.txt")
+    store = new_database()
+    driver = passhat("run", "--executor", "workers", "--store", store, cwd=tmp_path)
+    with History.open(store) as history:
+        count = "SELECT count(*) FROM tickets"
+        while history.database.execute(count).fetchone() == (0,):
+            assert driver.poll() is None, driver.communicate()
+            time.sleep(0.05)
+    with (tmp_path / changed).open("a") as stream:
+        stream.write("# other\n")
+    _, err = driver.communicate(timeout=100)
+    assert driver.returncode == 3, err
+    assert f"changed during the run: {changed}" in " ".join(err.split())
+
+
+@pytest.mark.slow("starts a worker")
+def test_a_worker_with_other_graders_refuses_to_work(graded, tmp_path, new_database):
+    graded("check.py", changes="notes.txt")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "suite.yml").write_text((tmp_path / "suite.yml").read_text())
+    (elsewhere / "check.py").write_text("import sys; sys.exit(0)\n")
+    store = new_database()
+    driver = passhat("run", "--executor", "workers", "--store", store, cwd=tmp_path)
+    worker = passhat("worker", "--store", store, cwd=elsewhere)
+    _, err = worker.communicate(timeout=60)
+    driver.kill()
+    driver.communicate()
+    assert worker.returncode == 2
+    assert "the graders or hidden tests of suite.yml here are not those that run" in err

@@ -465,6 +465,14 @@ class WorkerSession:
             (self.run.id, ticket.number, self.number),
         )
 
+    def stop(self, why: str) -> None:
+        """Let no worker start anything more of this run; its driver ends it."""
+        self._database.execute(
+            "UPDATE accounts SET stopped = coalesce(stopped, :why) WHERE run = :run "
+            "AND EXISTS (SELECT 1 FROM sessions WHERE id = :me AND alive = 1)",
+            {"why": why, "run": self.run.id, "me": self.number},
+        )
+
     def renew(self) -> None:
         """Extend the lease while there is nothing to write."""
         if not renew_session(self._database, self.number):

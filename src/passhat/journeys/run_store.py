@@ -145,7 +145,7 @@ def _run_of_arm(history: History, judged: Run, name: str, arm: Mapping[str, str]
             if word in ("model", "agent")
             else f"its {word} {'has' if word == 'program' else 'have'} changed"
             for word, now in arm.items()
-            if stored.get(word) != now
+            if stored.get(word, now) != now
         ]
         if not differs:
             return run

@@ -301,7 +301,9 @@ def _find(history: History, reference: str | None) -> Run | None:
 
 
 def _suite(run: Run) -> Suite:
-    """The suite of a run, from this machine's copy of its file; it must be the same."""
+    """The suite of a run, from this machine's copy; it and what grades must be the same."""
+    from passhat.runner.preflight import graders_of
+
     request = RunRequest.from_json(run.options)
     if not request.suite:
         raise HistoryError(f"run {run.key} was not made by `passhat run`")
@@ -311,4 +313,12 @@ def _suite(run: Run) -> Suite:
             f"{request.suite} here is not the file that run {run.key} was started with: bring "
             "this machine's copy up to date"
         )
+    for name, arm in run.options.get("arms", {}).items():
+        started_with = arm.get("graders", "").split(" ")[-1]  # resumed: "before, then now"
+        if started_with not in ("", graders_of(suite, name)):
+            raise HistoryError(
+                f"the graders or hidden tests of {request.suite} here are not those that run "
+                f"{run.key} was started with: put them back, or bring this machine's copy up to "
+                "date"
+            )
     return suite

@@ -105,10 +105,21 @@ class DecidingFiles:
         """The files that are no longer as they were, by their names from the suite's folder."""
         there = {file: digest for file, digest in self._digests.items() if digest != ABSENT}
         changed = (file for file, digest in there.items() if _digest(file) != digest)
+        return tuple(str(self._from_suite(file)) for file in changed)
+
+    def hash(self) -> str:
+        """One hash of them, the same on every machine; without snapshots, which runs write."""
+        named = ((self._from_suite(file), digest) for file, digest in self._digests.items())
+        told = [
+            f"{digest} {file.name if file.is_absolute() else file.as_posix()}"
+            for file, digest in named
+            if file.parent != Path("snapshots") and SKIPPED.isdisjoint(file.parts)
+        ]
+        return hashlib.sha256("\n".join(sorted(told)).encode()).hexdigest()[:16]
+
+    def _from_suite(self, file: Path) -> Path:
         root = self._directory.absolute()
-        return tuple(
-            str(file.relative_to(root) if file.is_relative_to(root) else file) for file in changed
-        )
+        return file.relative_to(root) if file.is_relative_to(root) else file
 
     def check(self, file: Path) -> None:
         """Raise GraderError if a file that decides was changed since the run began."""

@@ -296,7 +296,7 @@ def lacks_program(what: System | Server, directory: Path) -> str | None:
 
 
 def arm_of(suite: Suite, name: str) -> dict[str, str]:
-    """What the trials of a system depend on: model, agent or program, tasks, fixtures and limits.
+    """What the trials of a system depend on: model, agent, tasks, fixtures, graders and limits.
 
     Trials of two runs are alike where all of it is the same. What consists of files is told by a
     hash of them, a coding agent by its version.
@@ -332,8 +332,17 @@ def arm_of(suite: Suite, name: str) -> dict[str, str]:
         "program": _program_digest(system, suite.directory),
         "tasks": _hash(tasks),
         "fixtures": _hash(fixtures),
+        "graders": graders_of(suite, name),
         "limits": _hash(plain(limits)),
     }
+
+
+def graders_of(suite: Suite, name: str) -> str:
+    """A hash of the files that decide about the trials of a system."""
+    from passhat.runner.guarding import DecidingFiles
+
+    pairings = [pairing for pairing in suite.pairings if pairing.system.name == name]
+    return DecidingFiles(suite.directory, pairings).hash()
 
 
 def _hash(value: object) -> str:

@@ -18,6 +18,7 @@ from passhat.records.ledger import CallKey, Claim, Entry, QueueState
 from passhat.records.suite import model_of
 from passhat.records.trial import TrialKey
 from passhat.runner.attempt import Attempts
+from passhat.runner.guarding import DecidingFiles
 from passhat.runner.journal import Journal, JournalWriter
 from passhat.runner.processes import signals_to, signals_to_thread
 from passhat.runner.resources import RunResources
@@ -27,6 +28,7 @@ from passhat.runner.schedule import (
     BudgetHit,
     Ending,
     ErrorsAlike,
+    FilesChanged,
     FixedRuns,
     OnEvent,
     OrderedEvidence,
@@ -46,6 +48,10 @@ DRIVER_POLL_SECONDS = 0.25
 READ_AT_ONCE = 5_000
 AHEAD_OF_FIXED = 20_000
 """How many tickets of a fixed plan are ready at most: enough for ten thousand trials a poll."""
+
+CHANGED = "changed"
+"""Why a worker stops a run in which a file that decides is not what it was; the files follow it,
+one a line."""
 
 
 class TicketQueue(Protocol):
@@ -83,7 +89,8 @@ def drive(
 
     The driver runs no trial. It may be killed and started again: everything it knows is in the
     store. `check` is called at every poll, and raises if no worker is left. Without `keep_going`
-    the run ends when five trials errored alike and none could be judged.
+    the run ends when five trials errored alike and none could be judged, and always when a file
+    that decides has changed.
     """
     rule = stopping_rule or FixedRuns(suite.pairings)
     errors = None if keep_going else ErrorsAlike()
@@ -122,6 +129,8 @@ class _Driver:
         self._spending = RunSpending(budget)
         self._tickets: dict[int, Ticket] = {}
         self._rows = {(p.system.name, p.task.name): p for p in suite.pairings}
+        self._files = DecidingFiles.of(suite)
+        self._changed_files: tuple[str, ...] = ()
         self._over = False
         # A run that starts its own workers is not told that there are none yet.
         self._crew = (-1, -1) if check is None else (0, 0)
@@ -134,6 +143,9 @@ class _Driver:
         with signals_to_thread(self._interrupt, enabled=handle_signals):
             while self._step(clock):
                 self._stop.wait(DRIVER_POLL_SECONDS)
+        self._changed_files = self._changed_files or self._files.changed()
+        if self._changed_files:
+            self._on_event(FilesChanged(files=self._changed_files))
         return self._result(time.perf_counter() - clock)
 
     def _take_up(self, restored: Restored) -> None:
@@ -155,6 +167,8 @@ class _Driver:
             self._end_early(self._queue.limit_reached())
         if minutes is not None and time.perf_counter() - clock > minutes * 60 and not self._limit:
             self._end_early("max_minutes")
+        if self._limit is None and self._signal is None and self._ending != "changed":
+            self._end_if_changed(state)
         if self._signal is not None:
             self._queue.stop("interrupted")
             return False
@@ -168,6 +182,19 @@ class _Driver:
             return True
         self._gather()
         return False
+
+    def _end_if_changed(self, state: QueueState) -> None:
+        """End a run whose graders changed: a worker could not grade by them, or none may begin.
+
+        A worker refuses to begin with files that are not those of the run: where tickets wait and
+        nobody takes them, this machine's own files may be why.
+        """
+        word, *files = (state.stopped or "").split("\n")
+        if state.ready and not state.workers:
+            files = files or list(self._files.changed())
+        if word == CHANGED or files:
+            self._changed_files, self._ending, self._over = tuple(files), "changed", True
+            self._queue.stop(CHANGED)
 
     def _hand_out(self, state: QueueState) -> None:
         # A sequential rule is asked for no more than can run at once: what it decides depends on
@@ -243,6 +270,7 @@ class _Driver:
             given_up=self._journal.given_up(),
             limit=self._limit,
             signal=self._signal,
+            changed_files=self._changed_files,
         )
         self._on_event(result.as_event())
         return result
@@ -282,6 +310,8 @@ class LeasedSession(Protocol):
     def unmark_sent(self, call: CallKey, /) -> None: ...
 
     def give_back(self, ticket: Ticket) -> None: ...
+
+    def stop(self, why: str) -> None: ...
 
     def renew(self) -> None: ...
 
@@ -414,6 +444,9 @@ class _Worker:
             await self._call(self._session.give_back, ticket)
             await asyncio.sleep(WORKER_POLL_SECONDS)  # other calls may cost less than they reserved
             return
+        if self._attempts.cannot_decide:  # told before the trial is: the driver may end with it
+            why = "\n".join([CHANGED, *self._attempts.changed_files])
+            await self._call(self._session.stop, why)
         await self._writer.keep(finished)
         self._done += 1
 
