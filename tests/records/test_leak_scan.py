@@ -3,6 +3,7 @@
 import gzip
 import io
 import random
+import sqlite3
 import tarfile
 import zipfile
 from pathlib import Path
@@ -82,6 +83,26 @@ def test_a_kept_file_holds_no_secret_however_it_is_written(kind, file):
         assert value not in cleaned
         assert cleaned.startswith(before)
         assert b"[redacted" in cleaned
+
+
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_a_scan_finds_a_secret_however_it_is_written_and_packed(tmp_path, kind, file):
+    code, before, after = FILES[file]
+    content = before + f"nothing\n{SAMPLES[kind]}".encode(code) + after
+    (tmp_path / "plain").write_bytes(content)
+    (tmp_path / "packed").write_bytes(gzip.compress(content))
+    with zipfile.ZipFile(tmp_path / "zip", "w") as archive:
+        archive.writestr("inner", content)
+    with sqlite3.connect(tmp_path / "store") as store:
+        store.execute("CREATE TABLE kept (body BLOB)")
+        store.execute("INSERT INTO kept VALUES (?)", (content,))
+    store.close()
+    found = list(scan_paths([tmp_path], Redactor({SAMPLES["known"]: "PIN"})))
+    assert {one.path.name for one in found} == {"plain", "packed", "zip", "store"}
+    unmarked = code.startswith(("utf-16-", "utf-32-"))
+    place = " (binary)" if unmarked else f":{2 + before.count(10)}"
+    assert {one.place for one in found if one.path.name == "plain"} == {place}
 
 
 def _packed(write) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import codecs
 import json
 import re
 import sys
@@ -112,9 +113,13 @@ class Redactor:
         if b"\0" not in content:  # a byte that is no UTF-8 hides nothing that stands beside it
             text = content.decode("utf-8", "surrogateescape")
             return self.clean(text).encode("utf-8", "surrogateescape")
-        is_known = any(form in content for known, _ in self._forms for form in _encodings(known))
-        is_secret = is_known or next(self.leaks(_legible(content)), None) is not None
+        is_secret = self.known_in(content) or next(self.leaks(_legible(content)), None) is not None
         return None if is_secret else content
+
+    def known_in(self, content: bytes) -> list[str]:
+        """The names of the known values in a file, in whatever encoding it is."""
+        found = {name for known, name in self._forms for f in _encodings(known) if f in content}
+        return sorted(found)
 
     def restore(self, text: str) -> str:
         """JSON text that was cleaned, with the values back that the agent may know."""
@@ -127,7 +132,7 @@ class Redactor:
         """Every secret in a text that was not cleaned, or was not cleaned well enough."""
         for form, name in self._forms:
             if (start := text.find(form)) >= 0:
-                yield Leak(what=f"the value of {name}", start=start)
+                yield Leak(what=_value_of(name), start=start)
         for backwards in self._backwards:
             if (start := text.find(backwards)) >= 0:
                 yield Leak(what="a known secret written backwards", start=start)
@@ -281,6 +286,10 @@ def _mark(name: str) -> str:
     return f"{NAMED}{name}]"
 
 
+def _value_of(name: str) -> str:
+    return f"the value of {name}"
+
+
 # Searching files for secrets: texts, compressed files, archives and SQLite stores.
 
 SQLITE = b"SQLite format 3\0"
@@ -345,14 +354,22 @@ def _scan_file(path: Path, redactor: Redactor) -> Iterator[FoundSecret]:
         raise InputError(f"{path} is larger than {MOST_BYTES} bytes: scan its parts")
     with path.open("rb") as file:
         start = file.read(len(SQLITE))
-    for place, text in _texts(path, start):
+    for place, content in _contents(path, start):
+        text = content if isinstance(content, str) else _text(content)
+        seen = set()
         for leak in redactor.leaks(text):
+            seen.add(leak.what)
             line = text.count("\n", 0, leak.start) + 1
             yield FoundSecret(path=path, place=place or f":{line}", what=leak.what)
+        if isinstance(content, bytes) and b"\0" in content:
+            wide = [leak.what for leak in redactor.leaks(_legible(content))]
+            known = map(_value_of, redactor.known_in(content))
+            for what in sorted({*wide, *known} - seen):
+                yield FoundSecret(path=path, place=place or " (binary)", what=what)
 
 
-def _texts(path: Path, start: bytes) -> Iterator[tuple[str, str]]:
-    """The texts of a file, each with its place in the file; "" if lines can be counted."""
+def _contents(path: Path, start: bytes) -> Iterator[tuple[str, str | bytes]]:
+    """What is in a file, each with its place there; "" if lines can be counted."""
     import zipfile
 
     if start == SQLITE:
@@ -361,13 +378,13 @@ def _texts(path: Path, start: bytes) -> Iterator[tuple[str, str]]:
         with zipfile.ZipFile(path) as archive:
             for member in archive.infolist():
                 with archive.open(member) as file:
-                    yield f"!{member.filename}", _text(file.read(MOST_BYTES))
+                    yield f"!{member.filename}", file.read(MOST_BYTES)
     else:
-        yield "", _text(_unpacked(path.read_bytes()))
+        yield "", _unpacked(path.read_bytes())
 
 
-def _store_texts(path: Path) -> Iterator[tuple[str, str]]:
-    """Every text and every blob of a SQLite file, as far as a blob is text once unpacked."""
+def _store_texts(path: Path) -> Iterator[tuple[str, str | bytes]]:
+    """Every text and every blob of a SQLite file, unpacked."""
     import sqlite3
     from contextlib import closing
 
@@ -385,7 +402,7 @@ def _store_texts(path: Path) -> Iterator[tuple[str, str]]:
                     if isinstance(value, str):
                         yield f" (table {table})", value
                     elif isinstance(value, bytes):
-                        yield f" (table {table})", _text(_unpacked(value))
+                        yield f" (table {table})", _unpacked(value)
 
 
 def _unpacked(data: bytes) -> bytes:
@@ -409,5 +426,14 @@ def _zstd() -> Any:
     return zstd
 
 
+_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it begins with
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+
+
 def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
+    code = next((code for mark, code in _MARKS.items() if data.startswith(mark)), None)
+    return data.decode(code, "replace") if code else data.decode("utf-8", "surrogateescape")
