@@ -47,7 +47,7 @@ def test_every_part_gets_a_line_and_problems_say_what_to_do(suite, call):
     assert line("agent shell").startswith("ok")
     assert line("agent gone").startswith("problem")
     assert line("agent function").startswith("problem")
-    assert done.stderr == "`doctor` is now `check`\n4 problems\n"
+    assert done.stderr == "4 problems\n`doctor` is now `check`\n"
 
 
 def test_a_suite_that_can_run_is_ready(suite, call):
@@ -55,7 +55,7 @@ def test_a_suite_that_can_run_is_ready(suite, call):
     done = call("doctor", "--ask")
     assert done.exit_code == 0, done.output
     assert "answered 'x'" in done.stdout
-    assert done.stderr == "`doctor` is now `check`\nready\n"
+    assert done.stderr == "ready\n`doctor` is now `check`\n"
 
 
 def test_a_suite_that_is_wrong_is_a_problem_of_its_own(suite, call):
@@ -104,7 +104,7 @@ def test_what_a_replay_does_not_need_is_a_note_and_no_problem(call, here, monkey
     assert any(line.startswith("ok       cassettes: replayed, no key needed") for line in lines)
     (told,) = [line for line in lines if line.startswith("note")]
     assert told.startswith("note     model local/smollm2: only a live run needs it; ")
-    assert done.stderr == "`doctor` is now `check`\nready\n"
+    assert done.stderr == "ready\n`doctor` is now `check`\n"
     assert call("doctor", "--ask").exit_code == 1, "to ask, it must be here"
 
 

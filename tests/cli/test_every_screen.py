@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from tests.reporters.test_screens import SPACED_PERCENT, retired_in
 
 from passhat.cli import FORMERLY, main
+from passhat.cli.output import LONG_RUNNING
 from passhat.reporters.answer import SCREEN_LINES, SCREEN_WIDTH
 from passhat.reporters.formatting import display_width
 
@@ -167,6 +168,8 @@ def test_what_a_command_prints_is_a_screen_in_our_words(folder, monkeypatch, com
         )
         assert done.stdout or done.stderr, words
         check_screen(done.stdout, f"{command} {words}")
+        if command not in LONG_RUNNING:
+            check_order(done, f"{command} {words}")
         said = " ".join(f"{done.stdout}\n{done.stderr}".split())
         assert retired_in(said) == [], f"{command} {words}: {said}"
         assert not SPACED_PERCENT.search(said), said
@@ -180,6 +183,33 @@ def check_screen(text, which):
     for line in lines:
         whole = line.startswith("tool-selection floor") or "passhat " in line or PLACE.search(line)
         assert whole or display_width(line) <= SCREEN_WIDTH, f"{which}: {line}"
+
+
+def check_order(done, which):
+    """Where both streams meet, the answer comes first, or what was wrong."""
+    first = done.stdout or ("" if done.exit_code == 0 else "Error: ")
+    assert done.output.startswith((first, "Usage: ")), f"{which}:\n{done.output}"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["report", "one.jsonl", "--drop-rounds", "2"],
+        ["rank", "all.jsonl", "--drop-rounds", "2"],
+        ["rank", "nowhere.jsonl"],
+        ["gate", "one.jsonl", "--explain", "--require", "pass@1 >= 0.1", "--scope", "this suite"],
+        ["flaky", "sums"],
+        ["diff", "latest", "sum"],
+        ["compare", "base", "latest", "-o", "both.html", "--as", "text"],
+        ["history", "show", "latest"],
+        ["validate"],
+    ],
+)
+def test_notes_follow_the_answer(folder, monkeypatch, words):
+    monkeypatch.chdir(folder)
+    done = CliRunner().invoke(main, words)
+    assert done.stderr, "a screen without a note shows nothing here"
+    check_order(done, words)
 
 
 def test_a_column_that_is_not_used_is_named_once(folder, monkeypatch):

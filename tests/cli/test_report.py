@@ -27,7 +27,7 @@ def results(here: Path) -> str:
 def test_the_answer_is_on_standard_output_and_talk_is_not(call, results):
     done = call("report", results, "--only", "one")
     assert done.exit_code == 0
-    assert done.stdout.startswith(("You can", "Too early", "Rounds"))
+    assert done.stdout.startswith("one is not reliable: ")
     assert done.stderr == ""
 
 
@@ -207,7 +207,7 @@ def test_a_table_too_big_to_hold_is_counted_and_gives_the_same_numbers(call, her
 def test_a_name_too_long_for_a_file_is_told_as_one_that_is_not_there(call, command):
     told = call(command, "a" * 5000)
     assert told.exit_code == 2
-    assert told.stderr.removeprefix("`rank` is now `compare`\n").startswith("Error: aaa")
+    assert told.stderr.startswith("Error: aaa")
     assert len(told.stderr) < 500
 
 
@@ -215,7 +215,8 @@ def test_rounds_are_left_out_on_request_and_never_in_silence(call, here):
     rows = [f"t{i},{r},{int(r != 3 and (i + r) % 9 != 0)}" for i in range(20) for r in range(6)]
     (here / "outage.csv").write_text("task,trial,passed\n" + "\n".join(rows) + "\n")
     whole = call("report", "outage.csv")
-    assert whole.stdout.startswith("Round 4 is out of line: 20 of 20 trials failed")
+    assert whole.stdout.startswith("outage is not reliable: ")
+    assert "Round 4 is out of line: 20 of 20 trials failed" in " ".join(whole.stdout.split())
     assert "--drop-rounds 4" in whole.stdout
     left = call("report", "outage.csv", "--drop-rounds", "4")
     assert left.stderr.startswith("left out by request: round 4, 20 of 120 trials")

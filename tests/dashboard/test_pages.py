@@ -190,7 +190,7 @@ def test_systems_without_a_shared_task_are_told_so(site, tmp_path, serve_site):
     apart = serve_site(path)
     with History.open(path, read_only=True) as history:
         keys = "&".join(f"run={run.key}" for run in history.runs())
-    assert "must share a task" in words(apart.get(f"/compare?{keys}")[2])
+    assert "have no task in common" in words(apart.get(f"/compare?{keys}")[2])
 
 
 def test_a_trend_leads_from_run_to_run(site, runs):

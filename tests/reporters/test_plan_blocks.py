@@ -143,6 +143,25 @@ ASKED = {
 }
 
 
+PARTIAL = Trials.from_columns(
+    task=[f"t{i % 10}" for i in range(60)],
+    score=[(i * 7 % 5) / 4 for i in range(60)],
+    passed=[False] * 60,
+)
+
+
+@pytest.mark.parametrize("asked", [{}, {"k": 4}, {"tasks": 50}, {"half_width": 0.1}])
+@pytest.mark.parametrize("trials", [None, simulate(tasks=30, runs=4, seed=1), PARTIAL])
+def test_a_plan_for_a_precision_names_one_number_of_trials(trials, asked):
+    if trials is PARTIAL and "k" in asked:
+        return  # a streak of partial credit is not planned
+    shown = " ".join(render_plan(plan(trials, **asked)).split())
+    times = re.search(r"(?:tasks|run each) (once|twice|[\d,]+(?= times))", shown)[1]
+    wanted = {"once": "1", "twice": "2"}.get(times, times)
+    said = re.findall(r" x ([\d,]+) trials? (?:reach|show|cannot)", shown)
+    assert set(said) == {wanted}, shown
+
+
 @pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)
 @pytest.mark.parametrize("trials", [None, simulate(tasks=30, runs=4, seed=1)])
 def test_the_table_is_of_what_was_asked_about_and_marks_the_row_that_is_advised(trials, asked):
@@ -162,5 +181,5 @@ def test_the_table_is_of_what_was_asked_about_and_marks_the_row_that_is_advised(
         assert float(width.lstrip("±")) <= 100 * made.chosen.target + 0.05
     at = {design.runs: design for design in promise.designs}
     assert list(at) == sorted(at)
-    assert at[promise.runs_of_each].this_suite == promise.this_suite
+    assert at[max(made.chosen.runs, asked.get("k", 1))].this_suite == promise.this_suite
     assert all(design.this_suite <= design.tasks_like_these for design in promise.designs)

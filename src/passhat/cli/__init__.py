@@ -163,12 +163,19 @@ class Commands(click.Group):
     def main(self, args: Sequence[str] | None = None, *more: Any, **options: Any) -> Any:
         """Run the command that was typed; `args` come from a program that calls us."""
         self.typed = args is None
-        return super().main(args, *more, **options)
+        self.notes: list[str] = []
+        try:
+            return super().main(args, *more, **options)
+        finally:  # line 1 of a screen is the answer, or what was wrong
+            with suppress(OSError):
+                for note in self.notes:
+                    click.echo(note, err=True)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """The arguments, after noting whether any of them asks for help."""
         ctx.meta[_ASKS_HELP] = bool({"-h", "--help", "--help-all"}.intersection(args))
         ctx.meta["passhat.typed"] = tuple(args)
+        ctx.meta["passhat.notes"] = self.notes
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:

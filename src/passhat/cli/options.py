@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import click
 
 from passhat.arguments import CONFIDENCE, SEED, STORE, STORE_VARIABLE
-from passhat.cli.output import Output, printed_formats, usual_endings
+from passhat.cli.output import Output, print_note, printed_formats, usual_endings
 from passhat.errors import ArgumentError
 from passhat.messages import closest
 from passhat.reporters import formats_for
@@ -222,7 +222,7 @@ class SectionedGroup(SectionedCommand, click.Group):
 def say_new_name(old: str, new: str, words: Sequence[str]) -> None:
     """Say on standard error what something is called now, unless the words ask for quiet."""
     if not {"-q", "--quiet"}.intersection(words):
-        click.echo(f"`{old}` is now `{new}`", err=True)
+        print_note(f"`{old}` is now `{new}`")
 
 
 def _print_everything(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

@@ -101,8 +101,7 @@ class Output:
     def say(self, text: str, *, always: bool = False) -> None:
         """Print a note on standard error; with --quiet only what must be said `always`."""
         if always or not self.quiet:
-            with suppress(OSError):  # a verdict does not depend on who reads notes
-                click.echo(safe_lines(text), err=True)
+            print_note(text)
 
     def _save(self, path: Path, rendered: str | bytes) -> None:
         content = rendered.encode("utf-8") if isinstance(rendered, str) else rendered
@@ -119,6 +118,22 @@ class Output:
                 raise RunError(f"{what}: {error.strerror}; nothing was written there") from error
             raise unwritable(path, error, self.option) from error
 
+
+def print_note(text: str) -> None:
+    """Print a note on standard error: after the answer, which is line 1 where both streams meet.
+
+    Commands that run for long tell it at once.
+    """
+    context = click.get_current_context(silent=True)
+    held = None if context is None else context.meta.get("passhat.notes")
+    if context is not None and held is not None and context.command.name not in LONG_RUNNING:
+        held.append(safe_lines(text))
+        return
+    with suppress(OSError):  # a verdict does not depend on who reads notes
+        click.echo(safe_lines(text), err=True)
+
+
+LONG_RUNNING = frozenset({"run", "resume", "repeat", "worker", "view", "watch", "mcp", "label"})
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of a disk, not of what was asked for."""

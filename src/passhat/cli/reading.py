@@ -23,6 +23,7 @@ from passhat.cli.options import (
     shared,
     store_option,
 )
+from passhat.cli.output import print_note
 from passhat.dataclass import dataclass
 from passhat.journeys.results import LATEST, Results, is_store
 from passhat.messages import closest
@@ -177,9 +178,7 @@ def say_note(note: str) -> None:
     """Print a note, such as which run was taken, on standard error, unless --quiet was given."""
     context = click.get_current_context(silent=True)
     if not (context and context.params.get("quiet")):
-        from passhat.reporters.formatting import safe_lines
-
-        click.echo(safe_lines(note), err=True)
+        print_note(note)
 
 
 def _checked_format(_: Any, __: Any, name: str | None) -> str | None:

@@ -64,7 +64,7 @@ from passhat.ingest.sources import (
     name_by_folder,
     open_input,
 )
-from passhat.messages import few, few_paths, listed, one_of_rule, plural, short, typo_hint
+from passhat.messages import few, few_paths, one_of_rule, plural, short, typo_hint
 from passhat.records import Duplicates, Source, Trials
 from passhat.records.columns import (
     CONFIGURATIONS,
@@ -88,7 +88,7 @@ from passhat.records.columns import (
     verdict_columns,
 )
 from passhat.records.transcript import CleanTexts, TranscriptKey, Transcripts
-from passhat.records.trial import ALIKE_NAMES, Outcome, read_by_different_scores
+from passhat.records.trial import Outcome, alike_names, read_by_different_scores
 from passhat.records.trials import check_duplicates
 
 _TABULAR = ("text", "lines", "array", "json", "parquet")
@@ -438,14 +438,7 @@ def _as_one(parts: Sequence[CheckedPart]) -> Trials:
 
 def _noted_cases(trials: Trials, sources: Sequence[Source]) -> tuple[Source, ...]:
     """The sources, the first with a note on names that differ only in case or spaces."""
-    notes = []
-    for what, names in (("agents", trials.systems), ("tasks", trials.tasks)):
-        spellings: dict[str, list[str]] = {}
-        for name in names:
-            spellings.setdefault("".join(name.casefold().split()), []).append(name)
-        if alike := [found for found in spellings.values() if len(found) > 1]:
-            shown = listed([" / ".join(map(short, names)) for names in alike], 1)
-            notes.append(f"{what} whose {ALIKE_NAMES}: {shown}; write them alike to pool them")
+    notes = [*alike_names(trials.systems), *alike_names(trials.tasks, "tasks")]
     first, *others = sources
     return (replace(first, notes=(*first.notes, *notes)) if notes else first, *others)
 

@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import Literal
 
 from passhat.dataclass import dataclass, result_dataclass
-from passhat.messages import few, short
+from passhat.messages import few, listed, short
 
 Duplicates = Literal["error", "keep", "last"]
 ErrorPolicy = Literal["fail", "exclude"]
@@ -264,6 +264,21 @@ LONGEST_LEFT_OUT = 32
 
 ALIKE_NAMES = "names differ only in case or spaces"
 """What a note says of agents or tasks that are probably the same."""
+
+
+def alike_names(names: Iterable[str], what: str = "agents") -> list[str]:
+    """A note on names that differ only in case or spaces, if there are any.
+
+    >>> alike_names(["O3", "o3", "o4"])
+    ['agents whose names differ only in case or spaces: O3 / o3; write them alike to pool them']
+    """
+    spellings: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        spellings.setdefault("".join(name.casefold().split()), []).append(name)
+    alike = [" / ".join(map(short, found)) for found in spellings.values() if len(found) > 1]
+    note = f"{what} whose {ALIKE_NAMES}: {listed(alike, 1)}; write them alike to pool them"
+    return [note] if alike else []
+
 
 UNUSED_COLUMNS = "columns not used: "
 """How the note on columns begins that may distinguish what is pooled."""

@@ -54,7 +54,7 @@ def opening(report: Report) -> str:
 
 
 def verdict(system: SystemReport, *, k: int | None = None, scope: Scope | None = None) -> str:
-    """The answer in one sentence; before it, what makes the runs less than independent.
+    """The answer in one sentence; after it, what makes the trials less than independent.
 
     `k` asks for another k than the headline's, `scope` for which tasks to judge.
     """
@@ -63,7 +63,7 @@ def verdict(system: SystemReport, *, k: int | None = None, scope: Scope | None =
     answer = _answer(judged, headline_k(system) if k is None else k)
     answer = f"For similar tasks: {answer}" if scope == TASKS_LIKE_THESE else answer
     answer += corrected_with(system)
-    return answer if disturbed is None else f"{disturbed} {answer}"
+    return answer if disturbed is None else f"{answer} {disturbed}"
 
 
 def corrected_with(*systems: SystemReport) -> str:

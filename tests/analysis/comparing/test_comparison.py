@@ -7,6 +7,7 @@ import pytest
 
 from passhat.analysis.comparing.comparison import compare
 from passhat.analysis.comparing.plots import plot_differences
+from passhat.analysis.comparing.ranking import rank
 from passhat.analysis.planning.simulate import SimulationModel, simulate
 from passhat.errors import ArgumentError
 from passhat.records import Trials
@@ -132,9 +133,21 @@ def test_without_seeds_there_is_no_seeded_difference():
 
 
 def test_no_shared_task_is_refused():
-    told = r"must share a task between the two agents \(x has a; y has b, c, d, e, f and 1 more\)"
+    told = r"^x and y have no task in common \(x has a; y has b, c, d, e, f and 1 more\)$"
     with pytest.raises(ArgumentError, match=told):
         compare(_side("x", {"a": 1}), _side("y", dict.fromkeys("bcdefg", 1)))
+
+
+@pytest.mark.parametrize("other", ["gpt-4o", "GPT - 4o", "Gpt-4O"])
+def test_two_spellings_of_a_name_are_told_as_the_likely_cause(other):
+    cause = f"names differ only in case or spaces: GPT-4o / {other}"
+    one, two = _side("GPT-4o", {"a": 3, "b": 1}), _side(other, {"a": 2, "b": 2})
+    assert any(cause in note for note in compare(one, two).notes)
+    assert cause in " ".join(render(compare(one, two), "text").split())
+    three = rank(Trials.concat([one, two, _side("o3", {"a": 2, "b": 2})]))
+    assert cause in " ".join(render(three, "text").split())
+    with pytest.raises(ArgumentError, match=re.escape(cause)):
+        compare(one, _side(other, {"c": 2}))
 
 
 def test_three_systems_are_not_compared_but_ranked():

@@ -35,7 +35,7 @@ from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import listed, plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
-from passhat.records.trial import GRADED_BY_JUDGE, graded_by_judge
+from passhat.records.trial import GRADED_BY_JUDGE, alike_names, graded_by_judge
 from passhat.records.trials import check_trials_argument, one_tally
 from passhat.stats.dependent_runs import BetweenDayVariance, Margins, excess, wider_margins
 from passhat.stats.estimate import (
@@ -192,7 +192,12 @@ def compare(
         runs_to_test=minimum_runs(len(shared), confidence=options.confidence),
         margin=margin,
         provenance=make_provenance(tallies, options),
-        notes=(*_error_note(tallies, options), *_judge_note(tallies, differences), *notes),
+        notes=(
+            *alike_names(tally.system for tally in tallies),
+            *_error_note(tallies, options),
+            *_judge_note(tallies, differences),
+            *notes,
+        ),
         leniency=leniency,
         sequences={} if tables is None else _sequences(tables),
     )
@@ -220,9 +225,16 @@ def _shared_tasks(tallies: Sequence[Tally], sides: Sequence[Evidence]) -> list[s
     there = set(sides[1].tasks)
     shared = [name for name in sides[0].tasks if name in there]
     if not shared:
+        one, other = (tally.system for tally in tallies)
         have = (f"{tally.system} has {listed(tally.tasks, 5)}" for tally in tallies)
-        rule = f"must share a task between the two agents ({'; '.join(have)})"
-        raise ArgumentError("trials", rule, 0)
+        why = alike_names([one, other])
+        said = f"{one} and {other} have no task in common ({'; '.join(have)})"
+        raise ArgumentError(
+            "trials",
+            "must share a task between the two agents",
+            0,
+            sentence="; ".join([said, *why]),
+        )
     return shared
 
 

@@ -33,7 +33,7 @@ from passhat.errors import ArgumentError
 from passhat.messages import first_few, plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Outcome, Tally, Trials
 from passhat.records.data_frames import refuse_frame
-from passhat.records.trial import GRADED_BY_JUDGE, graded_by_judge
+from passhat.records.trial import GRADED_BY_JUDGE, alike_names, graded_by_judge
 from passhat.records.trials import one_tally
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
@@ -206,7 +206,7 @@ def rank(
         method=ranking.method,
         confidence=ranking.confidence,
         provenance=make_provenance(trials, options),
-        notes=(*ranking.notes, *([GRADED_BY_JUDGE] if judged else [])),
+        notes=(*ranking.notes, *alike_names(names), *([GRADED_BY_JUDGE] if judged else [])),
         here=None if ahead is None else names[ahead],
         all_or_nothing=all(side.evidence.all_or_nothing for side in able),
         fewest_runs=min(int(side.evidence.runs.min()) for side in able),

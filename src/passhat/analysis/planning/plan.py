@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from itertools import count, takewhile
 from math import floor
 from typing import Any, Literal
@@ -92,7 +92,8 @@ class Plan(Displayed):
     no runs are given, it is the one that was run, or else the one that reaches the target. Both
     are of the mean, by formula; `assured` is what most reports will reach, also of pass^k, and
     `assured_comparison` what tells two agents apart with the power asked for: both are drawn at
-    first look.
+    first look. Where neither runs nor a difference are asked about, `detectable` and the tasks
+    that similar tasks take are at the runs that reach the target: a plan names one number of them.
     """
 
     assumptions: Assumptions
@@ -184,12 +185,40 @@ def plan(
         cost_ratio=cost_ratio,
         confidence=level,
     )
+    precision_asked = runs is None and difference is None
     tasks, runs = _size(evidence, tasks, runs, target)
     chosen = target.design(tasks, runs)
     known = evidence if seen is not None and rate is None and correlation is None else None
     design: dict[str, Any] = {
-        "rate": base.rate, "icc": base.icc, "tasks": tasks, "runs": runs, "confidence": level,
+        "rate": base.rate, "icc": base.icc, "tasks": tasks, "confidence": level,
     }  # fmt: skip
+    by_formula = (chosen.runs_this_suite if precision_asked else None) or runs
+    k = whole_number("k", k)
+    assurance = probability("assurance", assurance, open_ends=True)
+
+    @cache
+    def promise() -> Assured | Unavailable:
+        return assure(
+            known,
+            **design,
+            runs=runs,
+            runs_asked=not precision_asked,
+            half_width=half_width,
+            k=k,
+            assurance=assurance,
+        )
+
+    def comparison() -> AssuredComparison | Unavailable:
+        found = promise()
+        return assure_comparison(
+            known,
+            **design,
+            runs=found.runs_of_each if isinstance(found, Assured) else by_formula,
+            difference=difference,
+            power=power,
+            task_correlation=base.task_correlation,
+        )
+
     return Plan(
         assumptions=base,
         chosen=chosen,
@@ -199,7 +228,7 @@ def plan(
             (rate, zero_failure_runs(rate, confidence=level)) for rate in ZERO_FAILURE_RATES
         ),
         difference=difference,
-        **_apart(base, tasks, runs, difference, power, level),
+        **_apart(base, tasks, by_formula, difference, power, level),
         budgets=budgets(target.design, tasks, priced(spending or Spending(), tally)),
         power=power,
         confidence=level,
@@ -208,22 +237,8 @@ def plan(
             *target.notes(tasks, runs),
             *_levels_or_trials(trials, errors, difference, cost_ratio),
         ),
-        assured=partial(
-            assure,
-            known,
-            **design,
-            half_width=half_width,
-            k=whole_number("k", k),
-            assurance=probability("assurance", assurance, open_ends=True),
-        ),
-        assured_comparison=partial(
-            assure_comparison,
-            known,
-            **design,
-            difference=difference,
-            power=power,
-            task_correlation=base.task_correlation,
-        ),
+        assured=promise,
+        assured_comparison=comparison,
     )
 
 
@@ -591,11 +606,13 @@ class Assured:
 class AssuredComparison:
     """What tells two agents apart with the power asked for, by comparisons that were drawn.
 
-    `detectable` is the smallest difference that the design shows, None if it shows none;
-    `tasks` (in so many `families`), or `runs` of each of those there are, show `difference`.
+    `detectable` is the smallest difference that `runs_of_each` of these tasks show, None if they
+    show none; `tasks` (in so many `families`) at as many, or `runs` of each of those there are,
+    show `difference`.
     """
 
     power: float
+    runs_of_each: int
     detectable: float | None
     difference: float | None
     tasks: int | Unavailable | None = None
@@ -633,6 +650,7 @@ def assure_comparison(
     here = compared(suites, runs)
     assured = AssuredComparison(
         power=power,
+        runs_of_each=runs,
         detectable=_smallest(lambda size: here.show(size, power)),
         difference=difference,
     )
@@ -671,12 +689,16 @@ def assure(
     icc: float,
     tasks: int,
     runs: int,
+    runs_asked: bool,
     half_width: float,
     k: int,
     confidence: float,
     assurance: float = ASSURANCE,
 ) -> Assured | Unavailable:
-    """What the half-width asked for takes, from runs that were made or from a guess."""
+    """What the half-width asked for takes, from runs that were made or from a guess.
+
+    With `runs_asked`, tasks for similar tasks are counted at `runs`; else at those it takes.
+    """
     if evidence is not None and not evidence.all_or_nothing and k == 1:
         return _PARTIAL_CREDIT
     if tasks < 2:
@@ -701,7 +723,8 @@ def assure(
     end = needed or _MOST_ASSURED_RUNS
     beyond = 4 * needed if needed else end
     doublings = takewhile(lambda n: n < beyond, (k << i for i in count()))
-    several, families = _sample(suites, lambda some: reports(some, often).are_within(half_width))
+    each = often if runs_asked or needed is None else needed
+    several, families = _sample(suites, lambda some: reports(some, each).are_within(half_width))
     return Assured(
         metric=f"pass^{k}" if k > 1 else "mean",
         half_width=half_width,
@@ -711,7 +734,7 @@ def assure(
         runs=needed or Unavailable(f"more than {_MOST_ASSURED_RUNS:,} trials of each task"),
         tasks=several or Unavailable(f"more than {_MOST_ASSURED_TASKS:,} tasks"),
         families=families,
-        runs_of_each=often,
+        runs_of_each=each,
         this_suite=now.this_suite,
         tasks_like_these=now.tasks_like_these,
         purchases=tuple(

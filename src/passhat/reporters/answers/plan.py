@@ -73,7 +73,7 @@ class PlanAnswer(Answer[Plan]):
         if self.result.budgets:
             return _facts_of_budget(self.result.budgets[0])
         chosen, promise = self.result.chosen, self.result.assured
-        runs, tasks, each = chosen.runs_this_suite, chosen.tasks_needed, chosen.runs
+        runs, (tasks, each) = chosen.runs_this_suite, _tasks_by_formula(self.result)
         if isinstance(promise, Assured):
             runs = promise.runs if isinstance(promise.runs, int) else None
             tasks = promise.tasks if isinstance(promise.tasks, int) else None
@@ -191,20 +191,27 @@ class PlanAnswer(Answer[Plan]):
 
 def _facts_of_difference(plan: Plan) -> Facts:
     """Tasks and trials that tell two agents apart, and what the design there is can tell."""
-    drawn, chosen, found = plan.assured_comparison, plan.chosen, plan.detectable
+    drawn, (each, seen) = plan.assured_comparison, _shown_difference(plan)
     count = plan.tasks_for_difference
-    seen = None if isinstance(found, Unavailable) else found.value
     if isinstance(drawn, AssuredComparison):
-        count, seen = drawn.tasks if isinstance(drawn.tasks, int) else None, drawn.detectable
+        count = drawn.tasks if isinstance(drawn.tasks, int) else None
     facts = []
     if count is not None:
-        each = plural(chosen.runs, "trial")
-        facts.append((plural(count, "task"), f"at {each} each, for each of the two agents"))
-        facts.append((f"{2 * count * chosen.runs:,} trials", "in all, of both agents"))
+        times = plural(each, "trial")
+        facts.append((plural(count, "task"), f"at {times} each, for each of the two agents"))
+        facts.append((f"{2 * count * each:,} trials", "in all, of both agents"))
     if seen is not None and seen < 1:
-        size = f"{plural(chosen.tasks, 'task')} at {plural(chosen.runs, 'trial')}"
+        size = f"{plural(plan.chosen.tasks, 'task')} at {plural(each, 'trial')}"
         facts.append((f"{100 * seen:.1f} points", f"is what {size} tell apart"))
     return facts
+
+
+def _shown_difference(plan: Plan) -> tuple[int, float | None]:
+    """At how many trials of each task two agents are compared, and the difference they show."""
+    drawn, found = plan.assured_comparison, plan.detectable
+    if isinstance(drawn, AssuredComparison):
+        return drawn.runs_of_each, drawn.detectable
+    return (plan.chosen.runs, None) if isinstance(found, Unavailable) else (found.runs, found.value)
 
 
 def _facts_of_budget(budget: BudgetPlan) -> Facts:
@@ -267,8 +274,8 @@ def _for_similar(plan: Plan) -> str:
     """What it takes for other tasks of the kind: tasks, where trials no longer help."""
     promise, chosen = plan.assured, plan.chosen
     goal = _points(chosen.target or 0.0)
-    tasks: int | Unavailable | None = chosen.tasks_needed
-    each = chosen.runs
+    tasks: int | Unavailable | None
+    tasks, each = _tasks_by_formula(plan)
     if isinstance(promise, Assured):
         tasks, each = promise.tasks, promise.runs_of_each
     if isinstance(tasks, Unavailable):
@@ -279,13 +286,19 @@ def _for_similar(plan: Plan) -> str:
     return f"For similar tasks more trials hardly help: {reach}."
 
 
+def _tasks_by_formula(plan: Plan) -> tuple[int | None, int]:
+    """The tasks that similar tasks take, and the trials of each at which they do."""
+    found = plan.detectable
+    each = plan.chosen.runs if isinstance(found, Unavailable) else found.runs
+    return next(one.tasks_needed for one in plan.designs if one.runs == each), each
+
+
 def _two_agents(plan: Plan) -> str:
     """The difference between two agents that the design shows."""
-    found, drawn, chosen = plan.detectable, plan.assured_comparison, plan.chosen
-    if isinstance(found, Unavailable):
+    if isinstance(plan.detectable, Unavailable):
         return ""
-    seen = drawn.detectable if isinstance(drawn, AssuredComparison) else found.value
-    size = f"{plural(chosen.tasks, 'task')} x {plural(chosen.runs, 'trial')}"
+    each, seen = _shown_difference(plan)
+    size = f"{plural(plan.chosen.tasks, 'task')} x {plural(each, 'trial')}"
     if (seen or 1.0) >= 1:
         return f"Two agents: {size} cannot show any difference."
     of = "" if _metric(plan) == "pass@1" else " of pass@1"
@@ -461,12 +474,11 @@ def _split(plan: Plan) -> str:
 
 
 def _comparing(plan: Plan) -> str:
-    found, drawn, chosen = plan.detectable, plan.assured_comparison, plan.chosen
     power = percent(plan.power)
-    if isinstance(found, Unavailable):
-        return f"{capitalised(found.reason)}."
-    size = f"{plural(chosen.tasks, 'task')} at {plural(chosen.runs, 'trial')} per agent"
-    seen = drawn.detectable if isinstance(drawn, AssuredComparison) else found.value
+    if isinstance(plan.detectable, Unavailable):
+        return f"{capitalised(plan.detectable.reason)}."
+    each, seen = _shown_difference(plan)
+    size = f"{plural(plan.chosen.tasks, 'task')} at {plural(each, 'trial')} per agent"
     least = f"two agents apart that differ by {100 * (seen or 1.0):.1f} points"
     shows = f"tell {least}" if (seen or 1.0) < 1 else "cannot tell any two agents apart"
     return f"{size} {shows} on similar tasks, both run on the same tasks (paired, {power} power)."
@@ -490,7 +502,8 @@ def _for_difference(plan: Plan, difference: float) -> str:
     tasks = plural(count, "task")
     if isinstance(drawn, AssuredComparison) and isinstance(drawn.families, int):
         tasks = f"{plural(drawn.families, 'family', 'families')} ({tasks})"
-    return f"{goal}, take {tasks} at {plural(chosen.runs, 'trial')} per agent; {more}."
+    each = plural(_shown_difference(plan)[0], "trial")
+    return f"{goal}, take {tasks} at {each} per agent; {more}."
 
 
 def _points(half_width: float) -> str:

@@ -15,7 +15,7 @@ from passhat.analysis.comparing.ranking import (
     RankReport,
 )
 from passhat.messages import listed, plural
-from passhat.records.trial import GRADED_BY_JUDGE, natural_key
+from passhat.records.trial import ALIKE_NAMES, GRADED_BY_JUDGE, natural_key
 from passhat.reporters.answer import (
     SHORTEST_HEADING,
     Answer,
@@ -133,7 +133,7 @@ class RankingAnswer(Answer[RankReport]):
                 f"{plural(report.tasks, 'shared task')}).",
             )
         )
-        blocks += [Paragraph("Note", f"{text}.") for text in _of_labels(report)]
+        blocks += [Paragraph("Note", f"{text}.") for text in _screen_notes(report)]
         if options.results is not None:
             why = "Look at the two at the top by themselves, on these tasks and on others like them"
             blocks.append(Steps("Next", (advise(why, _comparing(report, options.results)),)))
@@ -172,7 +172,7 @@ class RankingAnswer(Answer[RankReport]):
             *([Remark(f"{more:,} more: -v")] if more else []),
             Remark(f"{level}% CI; the ranks hold together with {level}% confidence."),
             *(Remark(f"Left out: {text}.") for text in left_out),
-            *(Remark(f"Note: {text}.") for text in _of_labels(report)),
+            *(Remark(f"Note: {text}.") for text in _screen_notes(report)),
         ]
         if options.results is not None:
             blocks.append(Hints((_next_look(report, options.results, narrowed=options.narrowed),)))
@@ -222,12 +222,15 @@ def verdict(report: RankReport) -> str:
     return f"{_verdict(report)} Corrected with {plural(report.labels, 'label')} of people."
 
 
-def _of_labels(report: RankReport) -> list[str]:
-    """What the judge says where labels correct it, why they do not, or that there are none."""
+def _screen_notes(report: RankReport) -> list[str]:
+    """What of labels and judges must be known, and that one agent may be ranked as two."""
     return [
         note
         for note in report.notes
-        if report.labels or note.startswith("labels of people") or note == GRADED_BY_JUDGE
+        if report.labels
+        or note.startswith("labels of people")
+        or note == GRADED_BY_JUDGE
+        or ALIKE_NAMES in note
     ]
 
 
