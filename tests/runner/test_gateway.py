@@ -13,7 +13,7 @@ from dataclasses import replace
 import pytest
 from tests.runner.test_workspaces import SYSTEM_PYTHON, isolated
 
-from passhat.errors import PasshatError
+from passhat.errors import MachineError, PasshatError
 from passhat.records import (
     Budget,
     CassetteSettings,
@@ -33,6 +33,7 @@ from passhat.records import (
 from passhat.records.providers import CODING_AGENTS
 from passhat.records.secrets import Secret
 from passhat.runner import MemoryJournal, resources, run_trials
+from passhat.runner import sandbox as sandboxes
 from passhat.runner.cassettes import open_cassettes
 from passhat.runner.models.exchange import CallRequest, Reply
 from passhat.runner.models.retrying import Throttle
@@ -365,6 +366,61 @@ def test_a_model_that_never_answers_is_an_error_and_one_that_recovers_is_not(fol
     assert troubled
     assert unasked[0].outcome is ERRORED
     assert unasked[0].error.startswith("it never asked its model")
+
+
+@pytest.fixture
+def killed_by_the_machine(monkeypatch):
+    """Let the machine run out of memory at the end of the first starts; lists all starts."""
+    really_run, starts = sandboxes.Sandbox.run, []
+
+    def so_often(times):
+        async def run_and_kill(self, argv, view, **given):
+            starts.append(await really_run(self, argv, view, **given))
+            if len(starts) <= times:
+                raise MachineError("the machine ran out of memory and killed it")
+            return starts[-1]
+
+        monkeypatch.setattr(sandboxes.Sandbox, "run", run_and_kill)
+        return starts
+
+    return so_often
+
+
+@isolated
+@pytest.mark.parametrize("times", [1, 2], ids=["once", "always"])
+def test_an_agent_that_the_machine_killed_is_begun_again_and_all_its_calls_are_counted(
+    folder, killed_by_the_machine, times
+):
+    """Also where its model had answered it before."""
+    starts = killed_by_the_machine(times)
+    with WireServer() as server:
+        result, seen = run(suite_of(folder, agent("a", ONCE * 3, server)))
+        answered = server.answered
+    trial, said = seen["a"]
+    assert len(starts) == 2
+    assert trial.outcome is (PASSED if times == 1 else ERRORED)
+    assert said["workspace"]["stage"] == ("grader" if times == 1 else "agent")
+    assert said["workspace"]["flags"][0].startswith("begun again: the machine ran out of memory")
+    assert (trial.tokens_in, trial.tokens_out) == (60, 12)
+    assert trial.cost == pytest.approx(6 * 30 / 1e6) == pytest.approx(result.cost)
+    assert (result.calls, answered) == (6, 6)
+
+
+@isolated
+def test_a_trial_that_is_begun_again_has_one_budget_and_a_place_for_each_of_its_calls(
+    folder, killed_by_the_machine
+):
+    killed_by_the_machine(1)
+    journal = MemoryJournal()
+    with WireServer() as server:
+        suite = suite_of(folder, agent("a", ONCE * 3, server))
+        _, seen = run(replace(suite, trial_budget=Budget(max_tokens=60)), journal=journal)
+        answered = server.answered
+    trial, said = seen["a"]
+    assert trial.outcome is FAILED
+    assert said["checks"][0]["message"] == "stopped by its budget"
+    assert answered in (5, 6)
+    assert journal.calls() == answered
 
 
 def test_an_agent_that_runs_out_of_time_still_shows_what_it_spent(folder):

@@ -5,8 +5,10 @@ not count: what it broke is told from what was broken by trying the tests on the
 """
 
 import json
+import os
 import signal
 import tempfile
+from dataclasses import replace
 
 import pytest
 from tests.runner.test_workspaces import (
@@ -16,6 +18,7 @@ from tests.runner.test_workspaces import (
     PASSED,
     RUN_HIDDEN,
     SMALL,
+    SYSTEM_PYTHON,
     agent,
     folder,
     hidden,
@@ -212,6 +215,43 @@ def test_killed_by_a_machine_without_memory_is_an_error_and_killed_by_itself_is_
     assert "the machine ran out of memory" in came["killed"][0].error
     assert came["ends"][0].outcome is FAILED
     assert signal.SIGKILL == 9
+
+
+@pytest.fixture
+def small_machine(tmp_path, monkeypatch):
+    """A group of 100 MB around those of trials: the kernel kills in them, at no limit of ours."""
+    v2 = sandboxes.cgroup_version() == 2
+    around = sandboxes.CGROUPS / ("" if v2 else "memory") / f"machine-{os.getpid()}"
+    try:
+        around.mkdir()
+        (around / ("memory.max" if v2 else "memory.limit_in_bytes")).write_text("100000000")
+        if v2:
+            (around / "cgroup.subtree_control").write_text("+memory")
+    except OSError as error:
+        pytest.skip(f"no control group of memory may be made here: {error}")
+    (tmp_path / "groups").mkdir()
+    (tmp_path / "groups" / "memory").symlink_to(around)
+    monkeypatch.setattr(sandboxes, "CGROUPS", around if v2 else tmp_path / "groups")
+    yield
+    around.rmdir()
+
+
+@pytest.mark.usefixtures("small_machine")
+def test_memory_that_the_machine_lacks_is_an_error_and_that_over_the_limit_a_failure(folder):
+    """By what the kernel really does: our limits are 256 and 50 MB, the machine has 100."""
+    takes = f'{SYSTEM_PYTHON} -c "bytearray(200_000_000)"'
+    for limit, outcome in ((256 << 20, ERRORED), (50 << 20, FAILED)):
+        limits = replace(SMALL, memory=limit)
+        for name, script in (("ends with it", f"exec {takes}"), ("answers", f"{MEND}; {takes}")):
+            trial, said = run(folder, [agent("a", script)], resources=limits)["a"]
+            assert trial.outcome is outcome, (limit, name, said)
+            if outcome is FAILED:
+                assert said["stop_reason"] == "memory"
+                assert said["workspace"]["stage"] == "grader"
+            else:
+                assert "the machine ran out of memory" in trial.error
+                flags = said["workspace"]["flags"]
+                assert flags[0].startswith("begun again: the machine ran out of memory")
 
 
 @pytest.mark.parametrize(

@@ -571,6 +571,82 @@ def test_a_kill_for_want_of_memory_is_the_limits_or_the_machines(tmp_path, files
     assert (kills.limit_killed, kills.machine_killed) == (whose == "limit", whose == "machine")
 
 
+@pytest.fixture
+def version_2(tmp_path, monkeypatch):
+    """A folder in which groups have the files of version 2: all, or without some controllers."""
+    (tmp_path / "cgroup.controllers").write_text("cpu memory pids\n")
+    monkeypatch.setattr(sandboxes, "CGROUPS", tmp_path)
+    really_make = Path.mkdir
+    files = ["cgroup.procs", "memory.max", "memory.swap.max", "pids.max", "cpu.max"]
+
+    def without(*absent):
+        def make(folder, *given, **named):
+            is_new = folder.parent == tmp_path and not folder.exists()
+            really_make(folder, *given, **named)
+            if is_new:
+                for name in {*files} - {*absent}:
+                    (folder / name).touch()
+                for name in absent:  # the kernel lets nobody make a file there
+                    (folder / name).symlink_to(tmp_path / "nowhere" / name)
+
+        monkeypatch.setattr(Path, "mkdir", make)
+
+    return without
+
+
+@pytest.mark.parametrize(
+    ("absent", "held"),
+    [
+        ([], {"memory", "pids", "cpu"}),
+        (["memory.swap.max"], {"memory", "pids", "cpu"}),
+        (["memory.max", "memory.swap.max"], {"pids", "cpu"}),
+        (["cpu.max", "pids.max"], {"memory"}),
+    ],
+)
+def test_limits_of_version_2_are_in_the_files_and_words_of_the_kernel(version_2, absent, held):
+    """As Documentation/admin-guide/cgroup-v2.rst names them."""
+    version_2(*absent)
+    group = sandboxes.Cgroup(Limits(memory=256 << 20, cpus=1.5, processes=64))
+    assert group.version == 2
+    (place,) = group.folders
+    values = {"memory.max": str(256 << 20), "memory.swap.max": "0", "pids.max": "64",
+              "cpu.max": "150000 100000"}  # fmt: skip
+    written = {name: (place / name).read_text() for name in values if (place / name).exists()}
+    assert written == {name: text for name, text in values.items() if name not in absent}
+    assert {name for name in ("memory", "pids", "cpu") if group.holds(name)} == held
+
+
+@isolated
+def test_a_real_group_of_version_2_without_controllers_ends_all_and_the_watcher_limits(
+    folder, monkeypatch
+):
+    """Machines with both versions have one: it holds processes, and no memory."""
+    unified = sandboxes.CGROUPS / "unified"
+    if "memory" in _text_or(unified / "cgroup.controllers", "memory").split():
+        pytest.skip("there is no group of version 2 without the memory controller")
+    monkeypatch.setattr(sandboxes, "CGROUPS", unified)
+    sandboxes.cgroup_version.cache_clear()
+    try:
+        came = run(
+            folder,
+            [
+                agent("mends", f"(setsid sleep 1000 &) ; {MEND}"),
+                agent("hungry", ATTACKS["takes all memory"]),
+            ],
+        )
+    finally:
+        sandboxes.cgroup_version.cache_clear()
+    assert came["mends"][0].outcome is PASSED
+    assert came["mends"][1]["workspace"]["limits"].startswith("a watcher")
+    assert came["hungry"][0].outcome is FAILED
+    assert came["hungry"][1]["stop_reason"] == "memory"
+    assert not list(unified.glob(f"passhat-{os.getpid()}-*"))
+
+
+def _text_or(path, other):
+    return path.read_text() if path.is_file() else other
+
+
 @isolated
 @pytest.mark.parametrize("held", [True, False], ids=["a cgroup", "no cgroup"])
 def test_an_agent_is_not_blamed_for_what_the_kernel_killed_elsewhere(folder, monkeypatch, held):

@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, datetime
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -142,10 +143,14 @@ class Attempts:
         if isinstance(pairing.system, ModelSystem):
             return await self._conversed(pairing, pairing.system, request, answers)
         result = await self._in_workspace(pairing, request, answers)
-        if not result.never_worked:
+        if not result.could_not_work:
             return result
         remove_folder(request.workdir)
-        again = await self._in_workspace(pairing, request, answers, again=True)
+        again = await self._in_workspace(pairing, request, answers, earlier=result)
+        if any(one.has_answered for one in again.gateways):
+            usages, costs = zip(*(one.taken for one in again.gateways), strict=True)
+            usage, cost = reduce(both, usages), reduce(both, costs)
+            again.seen = replace(again.seen, usage=usage, cost=cost)
         flags = [f"{BEGUN_AGAIN} {result.error}", *(again.left or {}).get("flags", ())]
         again.left = {**(again.left or {}), "flags": flags}
         return again
@@ -156,15 +161,20 @@ class Attempts:
         request: AttemptRequest,
         answers: dict[int, Answer],
         *,
-        again: bool = False,
+        earlier: Result | None = None,
     ) -> Result:
-        """Let an agent that is no model work, in a fresh workspace where its task has one."""
+        """Let an agent that is no model work, in a fresh workspace where its task has one.
+
+        Where an `earlier` attempt could not work, its calls are counted on, against one budget.
+        """
         clock = time.perf_counter()
         result = Result(prompt=request.prompt)
+        if earlier is not None:
+            result.agent, result.gateways = earlier.agent, earlier.gateways
         try:
             if pairing.task.workspace is not None:
                 assert isinstance(pairing.system, CommandSystem), "a suite with another is refused"
-                name = f"trial-{request.workdir.name}{'-again' if again else ''}"
+                name = f"trial-{request.workdir.name}{'-again' if earlier else ''}"
                 opening = self._resources.workspaces.open(pairing.system, pairing.task, name)
                 request = replace(request, workspace=await opening)
         except RunError as error:
@@ -192,7 +202,9 @@ class Attempts:
         workspace = result.workspace = request.workspace
         caches = self._resources.caches(request, answers)
         grader = self._grader(request, caches, result)
-        agent = self._resources.agent(pairing.system, request, caches, result.gateways.append)
+        agent = result.agent = result.agent or self._resources.agent(
+            pairing.system, request, caches, result.gateways.append
+        )
         try:
             if pairing.task.scenario is not None:
                 result.user = await self._resources.user(pairing.task, request, caches)
@@ -469,7 +481,7 @@ Grader = Callable[[Task, Observation], Awaitable[Grade]]
 """Grades an observation by the expectations of a task."""
 
 BEGUN_AGAIN = "begun again:"
-"""What the remark of a trial begins with that errored before the agent worked, and was repeated."""
+"""What the remark of a trial begins with whose agent could not work, and was begun again."""
 
 CUT_SHORT = frozenset({"timeout", "budget", "memory", "disk"})
 """Ways to end that are failures of the agent, whatever it did before."""
@@ -495,21 +507,23 @@ class Result:
     judged: list[Amount] = field(default_factory=list)
     user: SimulatedUser | None = None
     turns: list[Observation] = field(default_factory=list)
+    agent: Agent | None = None
     gateways: list[Gateway] = field(default_factory=list)
 
     @property
-    def never_worked(self) -> bool:
+    def could_not_work(self) -> bool:
         """Whether something around an agent in a workspace kept it from working.
 
-        Then a second attempt costs nothing but time, and may succeed: no model has answered it, or
-        it has none of ours and the machine failed.
+        The machine did, or no model has answered it. Then a second attempt may succeed.
         """
         if self.error is None or self.workspace is None or self.workspace.stage != "agent":
             return False
         if self.user is not None or self.turns:
             return False
         models = [one for one in self.gateways if one.has_model]
-        return not any(one.has_answered for one in models) if models else self.is_machines
+        if self.is_machines or any(one.machine_failed for one in models):
+            return True
+        return bool(models) and not any(one.has_answered for one in models)
 
     def row(
         self, pairing: Pairing, ticket: Ticket, *, seed: int, base: str | None, at: tuple[str, ...]

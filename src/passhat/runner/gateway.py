@@ -23,7 +23,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from passhat.dataclass import dataclass
-from passhat.errors import ModelBusy, ModelError, PasshatError, RunError
+from passhat.errors import MachineError, ModelBusy, ModelError, PasshatError, RunError
 from passhat.messages import plural
 from passhat.records import Amount, Model, ModelParameters, Observation, TokenUsage, ToolCall
 from passhat.records.ledger import CallKey, both
@@ -157,6 +157,7 @@ class Gateway:
         self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._replies: list[Reply] = []
         self._asked = 0
+        self.machine_failed = False  # and not the agent, nor its model
         self._refused: Counter[str] = Counter()
         self._said = ""
 
@@ -228,6 +229,7 @@ class Gateway:
             seen, error = Observation(stop_reason="timeout", score=0.0), None
         except RunError as problem:
             seen, error = Observation(), str(problem)
+            self.machine_failed = isinstance(problem, MachineError)
         finally:
             await self.close()
         if self._over.done():
@@ -236,7 +238,7 @@ class Gateway:
             error = error or self._silence(seen.stop_reason == "timeout")
         reported = {name: value for name, value in seen.reported.items() if name != "tokens"}
         called = [call for reply in self._replies for call in reply.calls]
-        usage, cost = _taken(self._replies)
+        usage, cost = self.taken
         return replace(
             seen,
             error=error,
@@ -265,6 +267,11 @@ class Gateway:
     def has_answered(self) -> bool:
         """Whether the model has answered the agent at least once."""
         return bool(self._replies)
+
+    @property
+    def taken(self) -> tuple[TokenUsage | None, float | None]:
+        """What its answers took together; None where one of them does not say it."""
+        return _taken(self._replies)
 
     def _silence(self, timed_out: bool) -> str | None:
         """Why the model answered nothing; None if it was never asked in time."""

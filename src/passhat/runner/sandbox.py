@@ -627,7 +627,7 @@ class Cgroup:
         }
         if self.version == 2:
             settings = {
-                "memory": [("memory.max", str(limits.memory)), ("memory.swap.max", "0")],
+                "memory": [("memory.max", str(limits.memory))],
                 "pids": [("pids.max", str(limits.processes))],
                 "cpu": [("cpu.max", f"{quota} 100000")],
             }
@@ -642,6 +642,10 @@ class Cgroup:
                 self._held.add(controller)
             except OSError:
                 continue
+        for folder in self.folders:  # a kernel that counts no swap has no file for it
+            if self.version == 2 and (folder / "memory.swap.max").exists():
+                with suppress(OSError):
+                    (folder / "memory.swap.max").write_text("0")
 
     def holds(self, controller: str) -> bool:
         """Whether the limit of a controller is in force."""
