@@ -183,6 +183,8 @@ class Commands(click.Group):
         _let_idle_threads_sleep()
         _open_closed_streams()
         try:
+            if not ctx.meta[_ASKS_HELP]:
+                _need_memory()
             ctx.default_map = _defaults(asks_help=ctx.meta[_ASKS_HELP])
             return super().invoke(ctx)
         except PasshatError as error:
@@ -243,6 +245,34 @@ def _let_idle_threads_sleep() -> None:
     name = "OPENBLAS_THREAD_TIMEOUT"
     if name not in os.environ:
         os.putenv(name, "4")  # for this process: agents get os.environ, which stays as it was
+
+
+_LEAST_MEMORY = 384 * 2**20
+_LITTLE_MEMORY = 2**31
+
+
+def _need_memory() -> None:
+    """Refuse to start where the limits of this process (`ulimit -v`) leave NumPy too little.
+
+    OpenBLAS, which NumPy and SciPy bring along once each, takes 32 MB for each thread. Where it
+    cannot have them it asks for ever, or ends the process with 1, which would say that a gate
+    failed. One thread each makes what is needed the same on a machine with many cores.
+    """
+    try:
+        import resource
+    except ImportError:  # Windows has no such limits
+        return
+    limits = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
+    least = min((limit for limit in limits if limit != resource.RLIM_INFINITY), default=None)
+    if least is None or least >= _LITTLE_MEMORY:
+        return
+    if least < _LEAST_MEMORY:
+        raise Incomplete(
+            f"there is too little memory: passhat needs {_LEAST_MEMORY >> 20} MB, and the limit of "
+            f"this process (`ulimit -a`) is {least >> 20} MB"
+        )
+    if "OPENBLAS_NUM_THREADS" not in os.environ:
+        os.putenv("OPENBLAS_NUM_THREADS", "1")
 
 
 def _defaults(*, asks_help: bool) -> dict[str, Any] | None:
