@@ -182,6 +182,30 @@ def test_a_program_that_breaks_is_an_error(tmp_path: Path, argv: list[str], said
         graded(tmp_path, command(*argv), Observation())
 
 
+@pytest.mark.parametrize("text", ["def (\n", "if True:\nx = 1\n", "if True:\n\tx\n        y\n"])
+def test_a_check_that_python_cannot_parse_is_an_error_and_the_agents_own_file_a_failure(
+    tmp_path: Path, text: str
+) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (tmp_path / "check.py").write_text(text)
+    (work / "solution.py").write_text(text)
+    seen = Observation(files=work)
+    with pytest.raises(GraderError, match=r"broke: check\.py: \w+Error: "):
+        graded(tmp_path, command("{python}", str(tmp_path / "check.py")), seen)
+    assert not graded(tmp_path, command("{python}", "solution.py"), seen).passed
+    # A check that imports the agent's broken file has run, and found it broken.
+    imports = command("{python}", "-c", "import solution")
+    assert not graded(tmp_path, imports, seen).passed
+
+
+def test_a_python_that_cannot_start_is_an_error(tmp_path: Path) -> None:
+    # PYTHONHOME names a place without a standard library
+    words = ["env", f"PYTHONHOME={tmp_path}", "{python}", "-c", "pass"]
+    with pytest.raises(GraderError, match="env broke: Fatal Python error: "):
+        graded(tmp_path, command(*words), Observation())
+
+
 def test_a_program_has_its_say_when_it_exits_even_if_a_child_goes_on(tmp_path: Path) -> None:
     given = graded(tmp_path, command("sh", "-c", "sleep 60 & echo seen; exit 0"), Observation())
     assert given.details[0].message == "sh exited with 0: seen"

@@ -1586,6 +1586,18 @@ def test_a_diff_is_shown_and_never_run():
         ("nosuchprogram", 127, "nosuchprogram: not found", True),
         ("python3 -m unittest t", 1, "ModuleNotFoundError: No module named 'calc'", False),
         ("python3 -m pytest -q", 1, "1 failed", False),
+        (
+            "python3 -m pytest -q",
+            1,
+            "Fatal Python error: init_sys_streams: no\nPython runtime state: core initialized\n",
+            True,
+        ),
+        (
+            "python3 -m pytest -q",
+            1,
+            "Fatal Python error: Segmentation fault\n\nThread 0x00 (most recent call first):\n",
+            False,
+        ),
     ],
 )
 def test_tests_that_cannot_be_started_are_an_error_and_no_failure(command, code, stderr, broken):

@@ -26,7 +26,7 @@ from passhat.records import CheckResult, Expectation, Grade, Model, Observation,
 from passhat.records.suite import TARGETS
 from passhat.runner import matchers
 from passhat.runner.guarding import DecidingFiles, grader_environment, snapshot_file
-from passhat.runner.hidden_tests import missing_module
+from passhat.runner.hidden_tests import failed_start, missing_module
 from passhat.runner.matchers import (
     MISSING,
     VALUE_MATCHERS,
@@ -337,6 +337,8 @@ async def match_command(
     told = telling_line(said)
     if (module := missing_module(argv, code, told)) is not None:
         raise GraderError(f"{argv[0]} has no {module}: install it there, or name one that has it")
+    if (fault := failed_start(code, said, folder)) is not None:
+        raise GraderError(f"{argv[0]} broke: {fault}")
     if planted:
         listed = ", ".join(planted[:3]) + (", ..." if len(planted) > 3 else "")
         told += f" (without what the agent wrote to {listed}: see protect and trust)"

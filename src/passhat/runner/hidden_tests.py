@@ -7,6 +7,7 @@ that all passed and exit code 0: code under test may end the process whenever it
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import re
@@ -91,7 +92,10 @@ async def match_tests(
             f"the tests could not run: {program} has no {module}: name an interpreter that has it, "
             "and let the sandbox see it with `show:`"
         )
-    results = read_results(ended)
+    if ended.report is None and (fault := failed_start(ended.code, ended.stderr)):
+        raise GraderError(f"the tests could not run: {program} broke: {fault}")
+    # A report has up to 10 MB, which takes a second: the other trials go on meanwhile.
+    results = await asyncio.to_thread(read_results, ended)
     note(results)
     if ended.reward is not None and ended.limit is None:
         return Match(ended.reward, f"the tests gave {ended.reward:g} of 1")
@@ -148,6 +152,39 @@ def missing_module(words: Sequence[str], code: int, last_line: str) -> str | Non
     module = words[words.index("-m") + 1]
     said = re.fullmatch(r"\S+: No module named (\S+)", last_line)
     return module if said and said[1] == module.partition(".")[0] else None
+
+
+_FATAL = re.compile(
+    r"^(Fatal Python error: .*)\nPython runtime state: (?!initialized)", re.MULTILINE
+)
+_UNREADABLE = re.compile(
+    r"""\s*File "(?P<script>.+)", line \d+\n"""
+    r"(?:.*\n)*(?P<fault>(?:Syntax|Indentation|Tab)Error: .*)\s*"
+)
+
+
+def failed_start(code: int, said: str, folder: Path | None = None) -> str | None:
+    r"""Why Python never ran the program that it was given, from what it said; None if it did.
+
+    Python ends with 1 then, as a program does that judged and found a failure. A script that it
+    cannot parse has no traceback; one in the `folder` of the agent is the agent's own.
+
+    >>> failed_start(1, "Fatal Python error: no codec\nPython runtime state: core initialized\n")
+    'Fatal Python error: no codec'
+    >>> said = '  File "/suite/check.py", line 1\n    def (\nSyntaxError: invalid syntax'
+    >>> failed_start(1, said, Path("/work")), failed_start(1, said, Path("/suite"))
+    ('check.py: SyntaxError: invalid syntax', None)
+    """
+    if code != 1:
+        return None
+    if fatal := _FATAL.search(said):
+        return fatal[1]
+    if folder is None or not (found := _UNREADABLE.fullmatch(said)):
+        return None
+    script = Path(found["script"])
+    if not script.is_absolute() or script.resolve().is_relative_to(folder.resolve()):
+        return None
+    return f"{script.name}: {found['fault']}"
 
 
 def _missing(wanted: Sequence[str], names: Sequence[str]) -> list[str]:
