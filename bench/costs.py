@@ -52,7 +52,7 @@ systems, tasks, runs, suites = map(int, sys.argv[2:])
 def answer(trials):
     if asked == "compare":
         return passhat.compare(trials)
-    report = passhat.measure(trials)
+    report = passhat.report(trials)
     if asked == "decay":
         return [system.decay for system in report.systems]
 def limit():

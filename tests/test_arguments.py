@@ -5,6 +5,7 @@ import re
 import pytest
 
 import passhat
+from passhat.analysis.gates.judge import judge
 from passhat.errors import ArgumentError
 from passhat.records import Behaviour, Model, ModelSystem, Pairing, Suite, Task
 
@@ -12,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("few_suites_drawn")
 
 TRIALS = passhat.simulate(tasks=6, runs=5, rate={"old": 0.6, "new": 0.8}, seed=3)
 NEW = TRIALS.where(system="new")
-REPORT = passhat.measure(NEW)
+REPORT = passhat.report(NEW)
 _AGENT = ModelSystem(name="agent", model=Model(name="scripted", script=(Behaviour(answer="4"),)))
 SUITE = Suite(
     name="sums",
@@ -28,11 +29,11 @@ OF_ONE_AGENT = [
 ]
 OF_SEVERAL = [passhat.rank_results, passhat.compare]
 WRONG = [
-    (lambda: passhat.pass_hat_k(NEW, 5), "passhat.measure(trials).system().pass_hat(5)"),
-    (lambda: passhat.pass_hat_k(NEW, k=5), "passhat.measure(trials).system().pass_hat(5)"),
-    (lambda: passhat.pass_at_k(NEW, 5), "passhat.measure(trials).system().pass_at(5)"),
-    (lambda: passhat.stats.icc(NEW), "passhat.measure(trials).system().variance.icc"),
-    (lambda: passhat.stats.variance_components(NEW), "passhat.measure(trials).system().variance"),
+    (lambda: passhat.pass_hat_k(NEW, 5), "passhat.report(trials).pass_hat(5)"),
+    (lambda: passhat.pass_hat_k(NEW, k=5), "passhat.report(trials).pass_hat(5)"),
+    (lambda: passhat.pass_at_k(NEW, 5), "passhat.report(trials).pass_at(5)"),
+    (lambda: passhat.stats.icc(NEW), "passhat.report(trials).system().variance.icc"),
+    (lambda: passhat.stats.variance_components(NEW), "passhat.report(trials).system().variance"),
     (lambda: passhat.pass_hat_k(5, 5), "k must be given: pass_hat_k(runs, passes, k)"),
     (lambda: passhat.stats.icc([5, 5]), "total must be given after n"),
     (lambda: passhat.read_trials(b"x", pas_if="score>1"), "(did you mean pass_if?), got 'pas_if'"),
@@ -47,7 +48,9 @@ WRONG = [
     (lambda: passhat.gate(NEW, against=3), "against must be trials, a path"),
     (lambda: passhat.gate(NEW, against=NEW, margin=3), "margin must lie in [0, 1]"),
     (lambda: passhat.gate(NEW, suite=3), "suite must be a Suite or the path"),
-    (lambda: passhat.why(NEW), "results must be paths or names of runs"),
+    (lambda: passhat.why("x.csv", {}), "transcripts must be left out with files"),
+    (lambda: passhat.diff_trials(NEW, "task-1"), "results must be paths or names of runs"),
+    (lambda: passhat.trend(NEW), "suite must be the name of a suite whose runs are stored"),
     (lambda: passhat.store_results(NEW), "suite must name the suite of trials"),
     (lambda: passhat.store_results("x", started="soon"), "started must be a time such as 2026-"),
     (lambda: passhat.trend("s", store=3), "store must be the path of a store"),
@@ -78,14 +81,14 @@ WRONG = [
     (lambda: passhat.repeat("true", least=3), "least must lie in [0, 1]"),
     (lambda: passhat.assert_reliable(3), "function must be a function"),
     (lambda: passhat.assert_reliable(lambda: True, runs=0), "runs must be a whole number >= 1"),
-    (lambda: passhat.judge(NEW, None), "gate must be a sentence such as"),
-    (lambda: passhat.judge(NEW, "pass@1 >= 0.1", baseline="x"), "baseline must be Trials"),
+    (lambda: judge(NEW, None), "gate must be a sentence such as"),
+    (lambda: judge(NEW, "pass@1 >= 0.1", baseline="x"), "baseline must be Trials"),
     (lambda: passhat.profile(NEW, "x"), "reference must be Trials or a list of Tally"),
     (lambda: passhat.simulate(world=3), "world must be SimulationModel(...)"),
     (lambda: passhat.simulate(tasks="5"), "tasks must be a whole number >= 1, got '5'"),
     (lambda: passhat.targets("x"), "report must be a report"),
     (lambda: passhat.parse_gate(3), "gate must be a sentence such as"),
-    (lambda: passhat.measure(NEW, bars={"task-01": 0.5}), "(did you mean task-1?), got 'task-01'"),
+    (lambda: passhat.report(NEW, bars={"task-01": 0.5}), "(did you mean task-1?), got 'task-01'"),
     (lambda: passhat.write_trials(NEW, 3), "path must be a path"),
     (lambda: passhat.weight_by_traffic(NEW, 3), "shares must be shares by group"),
     (lambda: passhat.load_suite(3), "path must be the path of a suite file"),
@@ -144,7 +147,7 @@ def test_a_misspelt_public_name_tells_python_which_was_meant():
 
 def test_the_calls_that_refusals_of_trials_name_are_there():
     calls = {
-        word for _, said in WRONG for word in re.findall(r"passhat\.measure\(trials\)\S+", said)
+        word for _, said in WRONG for word in re.findall(r"passhat\.report\(trials\)\S+", said)
     }
     assert len(calls) == 4
     for call in calls:

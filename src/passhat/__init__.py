@@ -116,6 +116,9 @@ _load, *_ = lazy_exports(
     },
 )
 
+_ASKED_AS = {"explain": "why", "judge": "gate", "measure": "report"}
+"""Parts of `passhat.analysis` that are asked for by another name, which reads files too."""
+
 _CALLED_HERE = {
     "ReliabilitySummary": "passhat.report",
     "RunSet": "passhat.Trials",
@@ -167,7 +170,13 @@ def __getattr__(name: str) -> Any:
     if name in _CALLED_HERE:
         missing = f"module 'passhat' has no attribute {name!r}; here it is {_CALLED_HERE[name]}"
         raise AttributeError(missing)
-    return _load(name)
+    found = _load(name)
+    if name in _ASKED_AS:
+        from warnings import warn
+
+        del globals()[name]  # so that each use is told
+        warn(f"passhat.{name} is passhat.{_ASKED_AS[name]} now", DeprecationWarning, stacklevel=2)
+    return found
 
 
 def __dir__() -> list[str]:

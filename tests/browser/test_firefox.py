@@ -8,8 +8,9 @@ import time
 
 import pytest
 
-from passhat import compare, measure, render_html, simulate
+from passhat import compare, render_html, simulate
 from passhat.analysis.planning.simulate import demonstrate
+from passhat.analysis.reports.measure import measure
 
 CHAT = json.dumps({"messages": [{"role": "user", "text": "Cancel my flight"}], "answer": "Done"})
 SHOWN = "return [...document.querySelectorAll('.trial')].filter(e => e.checkVisibility()).length"

@@ -4,8 +4,10 @@ import re
 
 import pytest
 
-from passhat import compare, explain, judge, rank, render_html
+from passhat import compare, rank, render_html
 from passhat.analysis.comparing.trends import CountedRun, find_flaky, trends
+from passhat.analysis.explaining.explain import explain
+from passhat.analysis.gates.judge import judge
 from passhat.analysis.planning.simulate import demonstrate, simulate
 from passhat.analysis.reports.measure import measure
 from passhat.ingest import read_with_transcripts

@@ -123,7 +123,7 @@ def test_a_path_where_trials_are_wanted_is_answered_with_the_function_that_reads
 
 
 def test_explaining_without_transcripts_names_the_function_that_reads_them():
-    from passhat import explain
+    from passhat.analysis.explaining.explain import explain
 
     table = Trials.from_columns(task=["a", "a"], passed=[True, False])
     with pytest.raises(ArgumentError, match=r"passhat\.read_with_transcripts"):

@@ -156,7 +156,7 @@ def test_the_public_names_are_sorted_and_all_there():
 
 def test_fifteen_names_are_to_begin_with_and_all_others_stay():
     assert len(set(dir(passhat)) - {"__version__"}) == 15
-    for name in ("measure", "judge", "explain", "rank", "render_html", "Report", "Estimate"):
+    for name in ("rank", "render_html", "Report", "Estimate"):
         assert getattr(passhat, name) is not None
 
 
@@ -170,6 +170,15 @@ def test_fifteen_names_are_to_begin_with_and_all_others_stay():
 def test_an_old_name_works_and_says_the_new_one(package, old, new):
     with pytest.warns(DeprecationWarning, match=rf"{package.__name__}\.{new} now"):
         assert getattr(package, old) is getattr(package, new)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("measure", "report"), ("judge", "gate"), ("explain", "why")]
+)
+def test_a_part_of_the_analysis_works_from_here_and_says_what_is_asked_instead(old, new):
+    for _ in range(2):
+        with pytest.warns(DeprecationWarning, match=rf"^passhat\.{old} is passhat\.{new} now$"):
+            assert getattr(passhat, old).__module__.startswith("passhat.analysis.")
 
 
 @pytest.mark.parametrize("name", passhat._CALLED_HERE)

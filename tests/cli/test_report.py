@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from passhat import measure, read_trials, render_json, render_markdown, simulate
+from passhat import read_trials, render_json, render_markdown, simulate
+from passhat.analysis.reports.measure import measure
 from passhat.cli.error_messages import in_options_of
 from passhat.cli.options import parse_bars
 from passhat.cli.report import report as report_command

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passhat import measure
+from passhat.analysis.reports.measure import measure
 from passhat.errors import ReadError
 from passhat.ingest import ColumnMap, read_tallies, read_trials
 from passhat.records import Trials

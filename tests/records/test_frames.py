@@ -9,6 +9,7 @@ import pyarrow
 import pytest
 
 import passhat
+from passhat.analysis.gates.judge import judge
 from passhat.errors import ArgumentError, ReadError
 from passhat.ingest import read_trials
 from passhat.records import Outcome, Trial, Trials
@@ -106,7 +107,7 @@ TAKES_NO_FRAME = {
     "write_trials": lambda frame: passhat.write_trials(frame, "never-written.csv"),
     "rank": passhat.rank,
     "profile": lambda frame: passhat.profile(frame, frame),
-    "judge": lambda frame: passhat.judge(frame, ["pass^1 >= 0.5"]),
+    "judge": lambda frame: judge(frame, ["pass^1 >= 0.5"]),
 }
 
 
@@ -127,8 +128,10 @@ def test_each_question_takes_a_frame_as_it_takes_trials(frame):
     assert str(passhat.gate(frame, "pass@1 >= 0.1")) == str(passhat.gate(trials, "pass@1 >= 0.1"))
     assert str(passhat.compare(frame, frame)) == str(passhat.compare(trials, trials))
     assert str(passhat.plan(frame)) == str(passhat.plan(trials))
-    with pytest.raises(ArgumentError, match="which have transcripts"):
-        passhat.why(frame)
+    assert str(passhat.why(frame)) == str(passhat.why(trials))
+    assert str(passhat.why(frame)).startswith("Cannot say why: these results hold no transcripts.")
+    with pytest.raises(ArgumentError, match="suite must be the name of a suite whose runs are sto"):
+        passhat.trend(frame)
 
 
 def test_a_frame_without_task_or_outcome_is_told_which_columns_it_lacks_and_has():
@@ -222,7 +225,7 @@ def test_a_frame_whose_columns_disagree_is_refused():
 
 
 def test_a_frame_can_be_measured_as_it_is():
-    report = passhat.measure(pandas.DataFrame(FRAME))
+    report = passhat.report(pandas.DataFrame(FRAME))
     assert [system.name for system in report.systems] == ["x"]
 
 

@@ -32,7 +32,7 @@ def test_the_weighted_mean_is_the_mean_of_the_groups_by_their_shares(trials, giv
     weighed = weight_by_traffic(trials, shares)
     means = [float(trials.where(tag=name).score.mean()) for name in there]
     expected = np.average(means, weights=list(shares.values()))
-    assert passhat.measure(weighed).system().pass_hat(1).value == pytest.approx(expected)
+    assert passhat.report(weighed).system().pass_hat(1).value == pytest.approx(expected)
 
 
 def test_tasks_of_a_group_divide_its_share_by_their_own_weights():
@@ -74,4 +74,4 @@ def test_levels_and_families_are_groups_too():
         task=["a", "b"], passed=[1, 0], family=["django", None], level=[None, "system"]
     )
     weighed = weight_by_traffic(trials, {"django": 3, "system": 1})
-    assert passhat.measure(weighed).system().pass_hat(1).value == pytest.approx(0.75)
+    assert passhat.report(weighed).system().pass_hat(1).value == pytest.approx(0.75)

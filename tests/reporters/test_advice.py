@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from passhat import measure, render_html, render_markdown, render_terminal
+from passhat import render_html, render_markdown, render_terminal
+from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
 from passhat.reporters.answer import NextStep, Steps
 from passhat.reporters.formats.markup import blocks_markdown

@@ -13,7 +13,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from passhat import Trials, judge, measure, simulate
+from passhat import Trials, simulate
+from passhat.analysis.gates.judge import judge
+from passhat.analysis.reports.measure import measure
 from passhat.reporters import render
 from passhat.reporters.answer import Answer, DisplayOptions
 from passhat.reporters.rendering import FORMATS

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from bench.calibrate.simulated_agents import omitted, simulate_runs
 
-from passhat import Trials, explain
+from passhat import Trials
+from passhat.analysis.explaining.explain import explain
 from passhat.analysis.explaining.run_diff import diff_runs
 from passhat.analysis.explaining.trajectories import NOTHING, ToolMatrix
 from passhat.errors import ArgumentError, InputError

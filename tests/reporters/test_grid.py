@@ -13,8 +13,6 @@ import pytest
 from passhat import (
     Trials,
     compare,
-    judge,
-    measure,
     plan,
     profile,
     rank,
@@ -26,8 +24,10 @@ from passhat import (
 from passhat.analysis.comparing.trends import CountedRun, trends
 from passhat.analysis.gates.gate import parse_gate
 from passhat.analysis.gates.gate_plan import plan_gate
+from passhat.analysis.gates.judge import judge
 from passhat.analysis.gates.run_answer import Failure, RunAnswer
 from passhat.analysis.planning.simulate import demonstrate
+from passhat.analysis.reports.measure import measure
 from passhat.errors import ArgumentError
 from passhat.journeys.checks import CostRange, RunPlan
 from passhat.records import Outcome

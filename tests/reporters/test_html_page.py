@@ -2,7 +2,9 @@ import re
 
 import pytest
 
-from passhat import explain, judge, render_html
+from passhat import render_html
+from passhat.analysis.explaining.explain import explain
+from passhat.analysis.gates.judge import judge
 from passhat.analysis.planning.simulate import simulate
 from passhat.analysis.reports.measure import measure
 from passhat.records import Trials

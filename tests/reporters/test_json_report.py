@@ -6,7 +6,8 @@ import jsonschema
 import numpy as np
 import pytest
 
-from passhat import judge, render_html, render_json
+from passhat import render_html, render_json
+from passhat.analysis.gates.judge import judge
 from passhat.analysis.planning.simulate import SimulationModel, simulate
 from passhat.analysis.reports.measure import measure
 from passhat.cli.setup import schema_text

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat import compare, measure, rank, render_terminal, simulate
+from passhat import compare, rank, render_terminal, simulate
 from passhat import render_terminal as render_comparison
+from passhat.analysis.reports.measure import measure
 from passhat.records import Categorical
 from passhat.reporters.formatting import TerminalStyle, display_width, shorten_apart
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from passhat import measure, render_terminal
+from passhat import render_terminal
+from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
 from passhat.reporters.data import to_json
 from passhat.reporters.wording import noise_sentence, noise_shape, short_of_2k

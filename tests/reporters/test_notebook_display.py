@@ -14,11 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import passhat
-from passhat import Trials, compare, explain, judge, measure, plan, profile, rank, render, simulate
+from passhat import Trials, compare, plan, profile, rank, render, simulate
 from passhat.analysis.comparing.trends import CountedRun, trends
+from passhat.analysis.explaining.explain import explain
 from passhat.analysis.gates.gate import parse_gate
 from passhat.analysis.gates.gate_plan import plan_gate
+from passhat.analysis.gates.judge import judge
 from passhat.analysis.gates.run_answer import RunAnswer
+from passhat.analysis.reports.measure import measure
 from passhat.errors import ArgumentError
 
 pytestmark = pytest.mark.usefixtures("few_suites_drawn")

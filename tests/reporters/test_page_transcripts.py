@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passhat import Trials, compare, measure, render_html, simulate
+from passhat import Trials, compare, render_html, simulate
+from passhat.analysis.reports.measure import measure
 from passhat.errors import ArgumentError
 from passhat.records import Outcome
 from passhat.records.transcript import cut_text

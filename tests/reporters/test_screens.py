@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 
 from passhat import (
     compare,
-    explain,
     flaky_tasks,
-    judge,
-    measure,
     parse_gate,
     plan,
     rank,
@@ -26,7 +23,9 @@ from passhat import (
     trend,
 )
 from passhat.analysis.comparing.trends import AgentVerdict, RunVerdict
+from passhat.analysis.explaining.explain import explain
 from passhat.analysis.gates.gate_plan import plan_gate
+from passhat.analysis.gates.judge import judge
 from passhat.analysis.gates.run_answer import (
     Failure,
     Lift,
@@ -35,6 +34,7 @@ from passhat.analysis.gates.run_answer import (
     WorseTask,
 )
 from passhat.analysis.planning.simulate import SimulationModel, demonstrate
+from passhat.analysis.reports.measure import measure
 from passhat.history import History
 from passhat.journeys.checks import CostRange, RunPlan
 from passhat.records import Trials

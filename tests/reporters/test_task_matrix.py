@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from passhat import Trials, measure, rank, simulate
+from passhat import Trials, rank, simulate
+from passhat.analysis.reports.measure import measure
 from passhat.records import Outcome
 from passhat.reporters import render
 from passhat.reporters.answers.report_blocks import rank_words

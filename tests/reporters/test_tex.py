@@ -6,7 +6,9 @@ import subprocess
 import pytest
 
 import passhat
-from passhat import Trials, compare, judge, measure, plan, rank
+from passhat import Trials, compare, plan, rank
+from passhat.analysis.gates.judge import judge
+from passhat.analysis.reports.measure import measure
 from passhat.reporters import render
 
 NAMES = (

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat import Trials, measure, render_html
+from passhat import Trials, render_html
+from passhat.analysis.reports.measure import measure
 from passhat.records import Outcome
 from passhat.records.transcript import CleanTexts
 from passhat.reporters.answers import report_page

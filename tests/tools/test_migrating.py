@@ -181,7 +181,7 @@ def test_agentrel_and_passhat_state_the_same_numbers_from_the_same_records(tool,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     theirs = json.loads(done.stdout)
-    ours = passhat.measure(passhat.Trials.from_records(records), ks=(1, 3)).system()
+    ours = passhat.report(passhat.Trials.from_records(records), ks=(1, 3)).system()
     for name in ("pass@1", "pass@3", "pass^1", "pass^3"):
         assert ours.metrics[name].this_suite.value == pytest.approx(theirs[name])
     assert ours.variance.icc.value == pytest.approx(max(0.0, theirs["icc"]), abs=1e-6)
@@ -196,7 +196,7 @@ def test_what_tracelens_wrote_is_read_run_by_run_and_gives_its_pass_rates(tool, 
     assert done.returncode == 0, done.stderr
     results = tmp_path / "eval" / "results"
     theirs = json.loads((results / "results.json").read_text())
-    ours = passhat.measure(passhat.read_trials(results / "trials.json"), ks=(1, 2, 3)).system()
+    ours = passhat.report(passhat.read_trials(results / "trials.json"), ks=(1, 2, 3)).system()
     assert ours.metrics["pass@1"].this_suite.value == pytest.approx(0.7)
     assert ours.metrics["pass@3"].this_suite.value == pytest.approx(theirs["pass_at_k"]["pass@3"])
     # theirs is the share of windows of consecutive runs, so it depends on the order of runs
@@ -215,7 +215,7 @@ def test_the_reducers_of_inspect_are_the_numbers_of_passhat(tool, tmp_path):
     (log,) = (tmp_path / "logs").glob("*.eval")
     said = environment.run("python", "-c", INSPECT_SAYS, str(log), cwd=tmp_path)
     theirs = json.loads(said.stdout)
-    ours = passhat.measure(passhat.read_trials(log), ks=(1, 2, 4)).system()
+    ours = passhat.report(passhat.read_trials(log), ks=(1, 2, 4)).system()
     for reducer, name in {
         "mean": "pass^1",
         "pass_at_2": "pass@2",

@@ -2,7 +2,8 @@
 
 import json
 
-from passhat import Trials, measure
+from passhat import Trials
+from passhat.analysis.reports.measure import measure
 from passhat.reporters import render
 
 NAMES = [

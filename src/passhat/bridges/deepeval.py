@@ -1,7 +1,7 @@
 """deepeval: the results of `evaluate` as trials.
 
 results = evaluate(test_cases * 10, metrics)  # each case ten times
-passhat.measure(trials_of_results(results))
+passhat.report(trials_of_results(results))
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ passhat.run("passhat.yml", on_event=SpanEvents())  # the same while a run lasts
 
 spans = TrialSpans()                                     # in a program that is traced
 tracer_provider.add_span_processor(spans)
-passhat.measure(spans.trials(task="app.case"))
+passhat.report(spans.trials(task="app.case"))
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 dataset = Dataset(cases=[...], evaluators=[...], report_evaluators=[Reliability(k=3)])
 report = dataset.evaluate_sync(task, repeat=10)
-passhat.measure(trials_of_report(report))
+passhat.report(trials_of_report(report))
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Ray Data: a dataset of trials reduced to counts on the nodes that hold it.
 
 trials = ray.data.read_parquet("s3://evals/trials")
-passhat.measure(tally_dataset(trials))
+passhat.report(tally_dataset(trials))
 """
 
 from __future__ import annotations

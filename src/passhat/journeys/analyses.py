@@ -620,6 +620,7 @@ MOST_RUNS = 12
 
 def why(
     results: ResultsLike,
+    transcripts: Transcripts | None = None,
     *,
     task: str | None = None,
     only: Names = (),
@@ -629,11 +630,19 @@ def why(
 ) -> Explanation:
     """What do failing runs do that passing runs of the same task do not?
 
-    `results` have transcripts: they are files, or stored runs.
+    Files and stored runs have transcripts; of trials or a data frame they are given beside them,
+    as `read_with_transcripts` reads them.
     """
     from passhat.analysis.explaining.explain import explain
 
-    trials, transcripts = _with_transcripts(results, task, MOST_COMPARED)
+    read = trials_or_results(results)
+    if not isinstance(read, Results):
+        trials, transcripts = read, {} if transcripts is None else transcripts
+    elif transcripts is None:
+        trials, transcripts = read.with_transcripts(task=task, most=MOST_COMPARED)
+    else:
+        rule = "must be left out with files and stored runs, which have their own"
+        raise ArgumentError("transcripts", rule, transcripts)
     chosen = choose_systems(trials, only)
     if task is not None:
         if task not in chosen.tasks:
@@ -657,7 +666,11 @@ def diff_trials(
     """
     from passhat.analysis.explaining.run_diff import diff_runs
 
-    trials, transcripts = _with_transcripts(results, task)
+    read = trials_or_results(results)
+    if not isinstance(read, Results):
+        rule = "must be paths or names of runs, which have transcripts; trials have none"
+        raise ArgumentError("results", rule, results)
+    trials, transcripts = read.with_transcripts(task=task, most=None)
     system = arguments.one_name("only", only)
     chosen_names(system, trials.systems)  # refuses one that is not there
     first = first_number(trials.trial.tolist())
@@ -668,17 +681,6 @@ def diff_trials(
             raise ArgumentError(name, rule, number)
     numbers = (None if number is None else number - 1 + first for number in (left, right))
     return diff_runs(trials, transcripts, task, *numbers, system=system)
-
-
-def _with_transcripts(
-    given: ResultsLike, task: str | None, most: int | None = None
-) -> tuple[Trials, Transcripts]:
-    """The trials of results, and the transcripts that are compared: of files or stored runs."""
-    results = trials_or_results(given)
-    if not isinstance(results, Results):
-        rule = "must be paths or names of runs, which have transcripts; trials have none"
-        raise ArgumentError("results", rule, given)
-    return results.with_transcripts(task=task, most=most)
 
 
 # How reliability changed over the stored runs of a suite, and which tasks are flaky.
@@ -704,6 +706,9 @@ def trend(
     """How did the reliability of each agent change over the newest `last` runs of a suite?"""
     from passhat.analysis.comparing.trends import trends
 
+    if suite is not None:
+        rule = "must be the name of a suite whose runs are stored; passhat.report takes results"
+        arguments.instance("suite", suite, str, rule)
     with _read_runs("passhat trend", suite, store, branch, last, only) as runs:
         if k is None:  # what the gates of the newest run ask about, as its report does
             asked = Results(paths=(runs[-1].key,), store=store).asked_k()

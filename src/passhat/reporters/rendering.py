@@ -213,7 +213,8 @@ def render_json(answer: Any) -> str:
 def to_frame(answer: Any, library: FrameLibrary | None = None) -> Any:
     """The rows of an answer as a pandas, polars or Arrow table: those of its CSV file, unrounded.
 
-    >>> from passhat import judge, simulate
+    >>> from passhat import simulate
+    >>> from passhat.analysis.gates.judge import judge
     >>> verdicts = judge(simulate(tasks=5, runs=9, rate=0.9, seed=1), ["pass^1 >= 0.1"])
     >>> to_frame(verdicts, "pandas")["verdict"].tolist()
     ['PASS']

@@ -40,7 +40,7 @@ def pass_hat_k(n: ArrayLike, c: ArrayLike | None = None, k: int | None = None) -
     >>> round(pass_hat_k(10, 8, 3), 4)
     0.4667
     """
-    refuse_trials(n, f"measure(trials).system().pass_hat({c if k is None else k})")
+    refuse_trials(n, f"report(trials).pass_hat({c if k is None else k})")
     runs, passes, draws = _checked(n, c, k)
     return _plain(share_of_passing_subsets(runs, passes, draws))
 
@@ -61,7 +61,7 @@ def pass_at_k(n: ArrayLike, c: ArrayLike | None = None, k: int | None = None) ->
     >>> round(pass_at_k(10, 8, 2), 4)
     0.9778
     """
-    refuse_trials(n, f"measure(trials).system().pass_at({c if k is None else k})")
+    refuse_trials(n, f"report(trials).pass_at({c if k is None else k})")
     runs, passes, draws = _checked(n, c, k)
     return _plain(1.0 - share_of_passing_subsets(runs, runs - passes, draws))
 

@@ -81,7 +81,7 @@ def variance_components(
     'one trial per task cannot tell skill from luck: run each task at least twice'
     """
     level = confidence_level(confidence)
-    refuse_trials(n, "measure(trials).system().variance")
+    refuse_trials(n, "report(trials).system().variance")
     table = _anova(n, total, squares)
     if isinstance(table, Unavailable):
         return table
@@ -117,7 +117,7 @@ def icc(
     """
     one_of("method", method, ("F", WIDENED_F))
     level = confidence_level(confidence)
-    refuse_trials(n, "measure(trials).system().variance.icc")
+    refuse_trials(n, "report(trials).system().variance.icc")
     table = _anova(n, total, squares)
     if isinstance(table, Unavailable):
         return table

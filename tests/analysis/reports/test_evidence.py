@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
 
-from passhat import compare, judge, measure, plan, profile, rank, simulate
+from passhat import compare, plan, profile, rank, simulate
 from passhat.analysis.comparing.trends import CountedRun, trends
+from passhat.analysis.gates.judge import judge
 from passhat.analysis.reports.evidence import count_evidence, typical_runs
+from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.metrics import headline_number
 from passhat.errors import ArgumentError
 from passhat.records import Trials

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
 
-from passhat import measure, render_terminal
+from passhat import render_terminal
 from passhat.analysis.gates.judge import judge
+from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.targets import targets
 from passhat.ingest import read_trials
 from passhat.journeys import run

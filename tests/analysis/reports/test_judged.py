@@ -6,9 +6,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from passhat import check_judge, compare, gate, judge, measure, render
+from passhat import check_judge, compare, gate, render
 from passhat.analysis.comparing.ranking import rank
 from passhat.analysis.comparing.trends import CountedRun, KeptTrend, judge_agents, trends
+from passhat.analysis.gates.judge import judge
+from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.metrics import SystemTrials
 from passhat.errors import InputError
 from passhat.records import Trials

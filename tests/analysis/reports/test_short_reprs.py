@@ -28,15 +28,16 @@ TAGGED = passhat.Trials.from_columns(
 MAKERS = {
     "trials": lambda: TRIALS,
     "tally": lambda: OTHER.tally(),
-    "report": lambda: passhat.measure(TRIALS, bars=0.7),
-    "report of one": lambda: passhat.measure(OTHER),
-    "tagged": lambda: passhat.measure(TAGGED),
+    "report": lambda: passhat.report(TRIALS, bars=0.7),
+    "report of one": lambda: passhat.report(OTHER),
+    "tagged": lambda: passhat.report(TAGGED),
     "comparison": lambda: passhat.compare(ONE, OTHER),
     "ranking": lambda: passhat.rank(TRIALS),
     "plan": lambda: passhat.plan(OTHER, half_width=0.02, difference=0.1),
     "plan from nothing": lambda: passhat.plan(tasks=50),
     "profile": lambda: passhat.profile(OTHER, TRIALS),
-    "verdicts": lambda: passhat.judge(TRIALS, ["pass^3 >= 0.8", "every task: pass^1 >= 0.1"]),
+    "verdicts": lambda: passhat.gate(TRIALS, ["pass^3 >= 0.8", "every task: pass^1 >= 0.1"]),
+    "explanation": lambda: passhat.why(TRIALS),
     "gate": lambda: passhat.parse_gate("pass^3 >= 0.8"),
     "world": lambda: SimulationModel(),
     "determinism": lambda: passhat.determinism_check(lambda: 1),
@@ -75,7 +76,9 @@ def test_the_repr_of_a_result_is_one_bounded_line(name):
             assert shown.isprintable(), shown
 
 
-@pytest.mark.parametrize("name", ["tally", "comparison", "ranking", "plan", "profile", "verdicts"])
+@pytest.mark.parametrize(
+    "name", ["tally", "comparison", "ranking", "plan", "profile", "verdicts", "explanation"]
+)
 def test_the_repr_of_a_result_names_what_leads_on(name):
     result = made(name)
     see = repr(result).rpartition("; see ")[2]

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat import Trials, measure, render_json, targets
+from passhat import Trials, render_json, targets
+from passhat.analysis.reports.measure import measure
 from passhat.records.trial import STEP_FAILED, STEP_PASSED
 from passhat.reporters import wording
 from passhat.stats.estimate import Unavailable

@@ -29,8 +29,9 @@ from passhat.analysis.explaining.runs import (
 from passhat.analysis.explaining.trajectories import Trajectories, trajectories
 from passhat.analysis.reports.evidence import Provenance, ReportOptions, make_provenance
 from passhat.arguments import CONFIDENCE, probability, whole_number
-from passhat.dataclass import Displayed, result_dataclass
+from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
+from passhat.messages import plural, short_repr
 from passhat.records import Outcome, Trials
 from passhat.records.transcript import Check, TranscriptKey, Transcripts, unread_of
 from passhat.records.trial import first_number, natural_key
@@ -89,7 +90,7 @@ class FailingTask:
     passing_answers: tuple[tuple[str, int], ...]
 
 
-@result_dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation(Displayed):
     """Why runs fail, as far as their calls show it.
 
@@ -119,6 +120,11 @@ class Explanation(Displayed):
     pairs: tuple[RunDiff, ...] = field(default=(), repr=False)
     first_trial: int = 0
     failing: tuple[FailingTask, ...] = ()
+
+    def __repr__(self) -> str:
+        failed = f"{self.counts.failed:,} of {plural(self.counts.runs, 'trial')} failed"
+        causes = f"{plural(len(self.causes), 'cause')} shown"
+        return short_repr("Explanation", failed, causes, see=".causes, .categories, .failing")
 
 
 def explain(

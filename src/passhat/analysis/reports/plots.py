@@ -64,7 +64,8 @@ _COLOURS: dict[Label, str] = {"solid": "a", "flaky": "e", "broken": "b", "undeci
 class Plots:
     """The pictures of a report; `system` may stay out if there is only one.
 
-    >>> from passhat import measure, simulate
+    >>> from passhat import simulate
+    >>> from passhat.analysis.reports.measure import measure
     >>> figure = measure(simulate(tasks=5, runs=4, seed=1)).plots.decay()
     >>> figure._repr_svg_()[:4]
     '<svg'

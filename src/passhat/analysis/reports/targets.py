@@ -123,7 +123,7 @@ def targets(
     from passhat.analysis.reports.report import Report
 
     if not isinstance(report, Report | SystemReport):
-        raise ArgumentError("report", "must be a report; passhat.measure(trials) makes one", report)
+        raise ArgumentError("report", "must be a report; passhat.report(trials) makes one", report)
     systems = [report] if isinstance(report, SystemReport) else report.systems
     return {
         f"{system.name}: {name}" if len(systems) > 1 else name: value
