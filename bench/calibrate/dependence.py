@@ -279,7 +279,7 @@ def _covered(
     trials = Trials.from_columns(
         task=[str(i) for i in rows.ravel()], trial=columns.ravel(), passed=table.ravel()
     )
-    evidence = count_evidence(trials.tally(), "fail")
+    evidence = count_evidence(trials.tally())
     differ = round_tests(table.astype(float)).differ
     together = groupings_of(trials, "fail", disturbed=bool(differ))
     plain = measure_metrics(evidence, (1,), confidence=0.95)["pass^1"]

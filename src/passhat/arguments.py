@@ -5,16 +5,33 @@ from __future__ import annotations
 import math
 import operator
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import field, fields
+from functools import wraps
+from inspect import Parameter, signature
+from numbers import Integral
 from pathlib import Path
 from types import UnionType
-from typing import Any, SupportsFloat, SupportsIndex, TypeVar
+from typing import (
+    Any,
+    Literal,
+    ParamSpec,
+    SupportsFloat,
+    SupportsIndex,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    get_args,
+)
 
+from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import one_of_rule, typo_hint
 
 Word = TypeVar("Word")
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
 
 BEYOND = 2**63
 """Whole numbers are smaller: a store and numpy hold 64 bits."""
@@ -204,3 +221,139 @@ PROFILE_KS = (1, 2, 3, 4)
 
 HEADLINE_K = 5
 """The largest k of a headline and of a trend."""
+
+
+# How results are analysed. An option is declared here, once: as a keyword argument with its type,
+# and as a field with its default, its rule, its flag and its help. Functions that analyse results
+# take it then, the commands have the flag, and reports record it. What it does to the trials is in
+# `analysis/reports/evidence.py`.
+
+ErrorPolicy = Literal["fail", "exclude"]
+
+
+class CountingTerms(TypedDict, total=False):
+    """What reports, comparisons and gates take alike."""
+
+    errors: ErrorPolicy
+    seed: int
+
+
+class AnalysisTerms(CountingTerms, total=False):
+    """And the confidence of intervals, which a gate states for itself."""
+
+    confidence: float
+
+
+class ReportTerms(AnalysisTerms, total=False):
+    """And the k of pass@k and pass^k."""
+
+    ks: int | Sequence[int] | None
+
+
+def ascending(name: str, values: object) -> tuple[int, ...]:
+    """Whole numbers >= 1, each once and in order; a single one is a list of one.
+
+    >>> ascending("ks", [4, 1, 4]), ascending("ks", 3)
+    ((1, 4), (3,))
+    """
+    if isinstance(values, Integral):
+        values = (values,)
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ArgumentError(name, "must be whole numbers such as (1, 2, 4)", values)
+    return tuple(sorted({whole_number(name, value) for value in values}))
+
+
+def confidence_level(value: object) -> float:
+    """A confidence such as 0.95."""
+    level = probability("confidence", value, open_ends=True)
+    if level > _SUREST:
+        raise ArgumentError("confidence", f"must not exceed {_SUREST}", value)
+    return level
+
+
+# Beyond this confidence the quantiles of many distributions are infinite.
+_SUREST = 1 - 1e-12
+
+
+def error_policy(errors: Any) -> ErrorPolicy:
+    """`errors`, if it says what an errored trial counts as.
+
+    >>> error_policy("ignore")
+    Traceback (most recent call last):
+    passhat.errors.ArgumentError: errors must be one of 'fail', 'exclude', got 'ignore'
+    """
+    if errors not in (known := get_args(ErrorPolicy)):
+        raise ArgumentError("errors", f"must be one of {', '.join(map(repr, known))}", errors)
+    return "fail" if errors == "fail" else "exclude"
+
+
+def _option(default: Any, flag: str, help_: str, rule: Callable[[Any], Any]) -> Any:
+    return field(default=default, metadata={"flag": flag, "help": help_, "rule": rule})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportOptions:
+    """What the caller chose: enough, with the input, to make the same report again."""
+
+    ks: tuple[int, ...] | None = _option(
+        None,
+        "--k",
+        "The k of pass@k and pass^k, such as 1,2,4.",
+        lambda ks: None if ks is None else ascending("ks", ks),
+    )
+    confidence: float = _option(
+        CONFIDENCE, "--confidence", "Confidence level of all intervals.", confidence_level
+    )
+    errors: ErrorPolicy = _option(
+        "fail", "--errors", "Count errored trials as failures, or leave them out.", error_policy
+    )
+    bars: Mapping[str, float] | float | None = None
+    seed: int = _option(
+        SEED,
+        "--seed",
+        "Seed of all that is random: the same seed gives the same bytes.",
+        lambda seed: whole_number("seed", seed, least=0),
+    )
+
+    @classmethod
+    def checked(
+        cls, *, bars: Mapping[str, float] | float | None = None, **terms: Unpack[ReportTerms]
+    ) -> ReportOptions:
+        """The options of a caller; an error names the one that makes no sense."""
+        given: Mapping[str, Any] = terms
+        rules = {name: option.metadata["rule"] for name, option in ANALYSIS_OPTIONS.items()}
+        return cls(bars=bars, **{name: rules[name](value) for name, value in given.items()})
+
+
+DEFAULT_OPTIONS = ReportOptions()
+
+ANALYSIS_OPTIONS = {option.name: option for option in fields(ReportOptions) if option.metadata}
+
+
+def takes(
+    terms: type, *, more: bool = False
+) -> Callable[[Callable[Given, Answer]], Callable[Given, Answer]]:
+    """Show the options in these terms in the signature of a function that takes them as `**terms`.
+
+    Other names are refused, unless the function takes `more`.
+    """
+
+    def decorate(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
+        *own, rest = signature(function).parameters.values()
+        options = [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=ANALYSIS_OPTIONS[name].default)
+            for name in ANALYSIS_OPTIONS
+            if name in terms.__annotations__
+        ]
+        shown = [*own, *options, *([rest] if more else [])]
+
+        @wraps(function)
+        def checked(*args: Given.args, **given: Given.kwargs) -> Answer:
+            if not more:
+                refuse_unknown(function.__name__, given, {one.name for one in shown})
+            return function(*args, **given)
+
+        checked.__dict__["__signature__"] = signature(function).replace(parameters=shown)
+        return checked
+
+    return decorate

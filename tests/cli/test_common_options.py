@@ -7,9 +7,12 @@ import click
 import pytest
 from click.testing import CliRunner
 
+import passhat
 from passhat import ColumnMap
+from passhat.arguments import ANALYSIS_OPTIONS, CountingTerms
 from passhat.cli import COMMANDS as EVERY
 from passhat.cli import main
+from passhat.journeys import review_change
 
 COMMANDS = ("report", "compare", "rank", "plan", "profile", "simulate", "convert", "demo")
 COMMON = (
@@ -101,3 +104,21 @@ def test_tools_and_start_times_are_read_from_columns_of_any_name(tmp_path):
     done = CliRunner().invoke(main, ["convert", str(table), *words])
     assert "search" in done.stdout
     assert "2026-11-16T09:30:00" in done.stdout
+
+
+@pytest.mark.parametrize("name", ANALYSIS_OPTIONS)
+def test_an_option_of_the_statistics_is_declared_once_and_taken_by_all_that_analyse(name):
+    option = ANALYSIS_OPTIONS[name]
+    taking = [passhat.report, passhat.compare, passhat.profile_results, passhat.rank_results]
+    commands = ["report", "compare", "profile", "rank"]
+    if name in CountingTerms.__annotations__:  # gates have a confidence and a k of their own
+        taking, commands = [*taking, passhat.gate, review_change], [*commands, "gate"]
+    for function in taking:
+        assert inspect.signature(function).parameters[name].default == option.default
+    for command in commands:
+        assert option.metadata["flag"] in flags(command)
+
+
+def test_an_option_that_nobody_declared_is_refused_by_its_name():
+    with pytest.raises(TypeError, match=r"report\(\) got an unexpected keyword argument 'kss'.*ks"):
+        passhat.report("-", kss=3)

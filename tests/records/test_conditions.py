@@ -159,7 +159,7 @@ def test_phases_of_hal_are_conditions_of_one_agent():
 
 def test_one_task_under_several_conditions_is_one_of_the_tasks_that_were_drawn():
     table = crossed_table()
-    evidence = count_evidence(table.tally(), "fail")
+    evidence = count_evidence(table.tally())
     assert evidence.crossed
     assert evidence.family == tuple(name.partition(" [")[0] for name in evidence.tasks)
     as_families = replace(table, base=None, at=None, family=table.base)
@@ -169,7 +169,7 @@ def test_one_task_under_several_conditions_is_one_of_the_tasks_that_were_drawn()
     assert ours.interval == theirs.interval
     three = [f"f{code % 3}" for code in table.base.codes.tolist()]
     few = replace(crossed_table(), family=type(table.base).of(three))
-    assert count_evidence(few.tally(), "fail").family == evidence.family
+    assert count_evidence(few.tally()).family == evidence.family
 
 
 def test_runs_that_were_sealed_before_there_were_conditions_stay_whole(tmp_path):

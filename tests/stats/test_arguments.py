@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from passhat.arguments import whole_number
+from passhat.arguments import ascending, whole_number
 from passhat.errors import ArgumentError
 from passhat.stats import (
     MeanSeries,
@@ -11,7 +11,6 @@ from passhat.stats import (
     round_tests,
     suite_estimate,
 )
-from passhat.stats.arguments import ascending
 from passhat.stats.usage import quantile_estimate, ratio_of_totals
 
 

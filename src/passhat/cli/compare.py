@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
+from passhat.arguments import ReportTerms
 from passhat.cli.options import (
     CRITERION,
     FOR,
@@ -15,7 +16,6 @@ from passhat.cli.options import (
     VERBOSE,
     WHICH_COLUMNS,
     WRITE,
-    AnalysisOptions,
     SectionedCommand,
     Share,
     analysis_options,
@@ -79,7 +79,7 @@ def compare(
     scope: Scope | None,
     transcripts: bool,
     output: Output,
-    **analysis: Unpack[AnalysisOptions],
+    **analysis: Unpack[ReportTerms],
 ) -> None:
     """Which agent is better, on the same tasks?
 
@@ -196,7 +196,7 @@ def profile(
     against: tuple[str, ...],
     only: str | None,
     output: Output,
-    **analysis: Unpack[AnalysisOptions],
+    **analysis: Unpack[ReportTerms],
 ) -> None:
     """How does the agent compare with others?
 
@@ -245,7 +245,7 @@ def rank(
     only: tuple[str, ...],
     by: str | None,
     output: Output,
-    **analysis: Unpack[AnalysisOptions],
+    **analysis: Unpack[ReportTerms],
 ) -> None:
     """Which of several agents are ahead, and which are tied?
 

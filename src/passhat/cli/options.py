@@ -8,20 +8,17 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, Literal, TypedDict, get_args, get_origin, get_type_hints
 
 import click
 
-from passhat.arguments import CONFIDENCE, SEED, STORE, STORE_VARIABLE
+from passhat.arguments import ANALYSIS_OPTIONS, STORE, STORE_VARIABLE, CountingTerms, ReportTerms
 from passhat.cli.output import Output, print_note, printed_formats, usual_endings
 from passhat.errors import ArgumentError
 from passhat.messages import closest
 from passhat.reporters import formats_for
 from passhat.reporters.rendering import ENDINGS
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Scope
-
-if TYPE_CHECKING:
-    from passhat.records import ErrorPolicy
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
@@ -418,42 +415,28 @@ for_option = renamed(
 quiet_option = shared(
     OUTPUT, "-q", "--quiet", is_flag=True, help="Print no notes on standard error."
 )
-confidence_option = shared(
-    ANALYSIS,
-    "--confidence",
-    type=Share(),
-    default=CONFIDENCE,
-    help="Confidence level of all intervals.",
-)
-errors_option = shared(
-    ANALYSIS,
-    "--errors",
-    type=click.Choice(["fail", "exclude"]),
-    default="fail",
-    help="Count errored trials as failures, or leave them out.",
-)
-seed_option = shared(
-    ANALYSIS,
-    "--seed",
-    type=WholeNumber(min=0),
-    default=SEED,
-    help="Seed of all that is random: the same seed gives the same bytes.",
-)
-analysis_options = in_order(
-    shared(ANALYSIS, "--k", "ks", type=K_LIST, help="The k of pass@k and pass^k, such as 1,2,4."),
-    confidence_option,
-    errors_option,
-    seed_option,
-)
 
 
-class AnalysisOptions(TypedDict):
-    """The values of `analysis_options`, as the arguments of a journey."""
+def analysis_option(name: str) -> Decorator:
+    """The flag of an option that `passhat.arguments` declares."""
+    option, kind = ANALYSIS_OPTIONS[name], get_type_hints(ReportTerms)[name]
+    known = {int: WholeNumber(min=0), float: Share(), bool: click.BOOL}
+    words = click.Choice(get_args(kind)) if get_origin(kind) is Literal else K_LIST
+    return shared(
+        ANALYSIS,
+        option.metadata["flag"],
+        name,
+        type=known.get(kind, words),
+        default=option.default,
+        help=option.metadata["help"],
+    )
 
-    ks: tuple[int, ...] | None
-    confidence: float
-    errors: ErrorPolicy
-    seed: int
+
+confidence_option, seed_option = analysis_option("confidence"), analysis_option("seed")
+counting_options = in_order(
+    *(analysis_option(name) for name in ANALYSIS_OPTIONS if name in CountingTerms.__annotations__)
+)
+analysis_options = in_order(*map(analysis_option, ANALYSIS_OPTIONS))
 
 
 def store_option(

@@ -20,7 +20,7 @@ from passhat.cli.options import (
     SectionedCommand,
     Share,
     WholeNumber,
-    analysis_options,
+    analysis_option,
     file_option,
     in_order,
     output_options,
@@ -96,7 +96,7 @@ _judge = functools.partial(shared, "Where a judge grades")
     help="Plan labels of people: how much the judge passes of what is right and fails of what is "
     "wrong, such as 0.9,0.85; or `labels`, as those in RESULTS show it.",
 )  # fmt: skip
-@analysis_options
+@in_order(*map(analysis_option, ("ks", "confidence", "errors", "seed")))
 @output_options("plan")
 @reading_options(required=False)
 def plan(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
-from passhat.arguments import CONFIDENCE, MARGIN
+from passhat.arguments import CONFIDENCE, MARGIN, ReportTerms
 from passhat.cli.forge_output import announce, forge_options, wanted
 from passhat.cli.options import (
     CRITERION,
@@ -19,17 +19,15 @@ from passhat.cli.options import (
     ONLY,
     VERBOSE,
     WHICH_COLUMNS,
-    AnalysisOptions,
     SectionedCommand,
     Share,
     analysis_options,
     bar_option,
-    errors_option,
+    counting_options,
     for_option,
     output_options,
     parse_bars,
     renamed,
-    seed_option,
 )
 from passhat.cli.output import (
     Output,
@@ -43,8 +41,8 @@ from passhat.cli.reading import ReadingOptions, reading_options, say_note
 from passhat.journeys.results import is_there
 
 if TYPE_CHECKING:
-    from passhat.analysis.gates.gate import GateTerms
-    from passhat.records import ErrorPolicy, Tally, Transcripts, Trials
+    from passhat.analysis.gates.gate import JudgeTerms
+    from passhat.records import Tally, Transcripts, Trials
     from passhat.stats.estimate import Scope
 
 
@@ -106,7 +104,7 @@ def report(
     github: bool | None,
     informational: bool,
     output: Output,
-    **analysis: Unpack[AnalysisOptions],
+    **analysis: Unpack[ReportTerms],
 ) -> None:
     """How reliable is the agent in these results?
 
@@ -238,8 +236,7 @@ _COMPARES = re.compile(r"[<>]=?\s*[\d.]+\s*%?$")
     type=click.Choice(["fail", "pass", "exit4"]),
     help="How to exit when the verdict is UNDECIDED.",
 )
-@errors_option
-@seed_option
+@counting_options
 @forge_options
 @output_options("verdicts", explained=True)
 @reading_options()
@@ -255,12 +252,10 @@ def gate(
     only: tuple[str, ...],
     bars: tuple[str, ...],
     confidence: float | None,
-    errors: ErrorPolicy,
-    seed: int,
     github: bool | None,
     informational: bool,
     output: Output,
-    **terms: Unpack[GateTerms],
+    **terms: Unpack[JudgeTerms],
 ) -> None:
     """Do these results meet the gate? PASS, FAIL or UNDECIDED.
 
@@ -288,17 +283,16 @@ def gate(
     if wanted(github) and (require or against is not None or suite is not None):
         review = review_change(
             results, require, against=against, margin=margin, suite=suite, only=only, bars=bar,
-            gate_confidence=confidence, errors=errors, seed=seed, informational=informational,
-            **terms,
+            gate_confidence=confidence, informational=informational, **terms,
         )  # fmt: skip
         verdicts = review.verdicts
     else:
         verdicts = journeys.gate(
             results, require, against=against, margin=margin, suite=suite, only=only, bars=bar,
-            confidence=confidence, errors=errors, seed=seed, **terms,
+            confidence=confidence, **terms,
         )  # fmt: skip
     assert verdicts is not None, "a review with a demand has verdicts"
-    again = reading.again(errors=errors)
+    again = reading.again(errors=terms["errors"])
     output.write(verdicts, explain=output.verbose, results=again)
     if output.paths_out:  # what is in a file is not in the log of a CI job
         for verdict in verdicts:

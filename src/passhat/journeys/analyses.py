@@ -13,7 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from passhat import arguments
-from passhat.arguments import COMPARED_KS, CONFIDENCE, PROFILE_KS, SEED, STORE
+from passhat.arguments import (
+    COMPARED_KS,
+    CONFIDENCE,
+    PROFILE_KS,
+    SEED,
+    STORE,
+    AnalysisTerms,
+    ReportTerms,
+    takes,
+)
 from passhat.errors import ArgumentError, HistoryError, InputError
 from passhat.journeys.results import (
     Names,
@@ -52,15 +61,13 @@ LARGEST_ICC = 0.95
 """The largest share of spread between tasks that a gate is planned with: at 1 runs never differ."""
 
 
+@takes(ReportTerms)
 def report(
     results: ResultsLike,
     *,
     only: Names = (),
-    ks: int | Sequence[int] | None = None,
-    confidence: float = CONFIDENCE,
-    errors: ErrorPolicy = "fail",
     bars: Mapping[str, float] | float | None = None,
-    seed: int = SEED,
+    **terms: Unpack[ReportTerms],
 ) -> Report:
     r"""How reliable is the agent in these results?
 
@@ -80,28 +87,19 @@ def report(
     counts = isinstance(results, Sequence) and any(isinstance(one, Tally) for one in results)
     if not counts and isinstance(read := trials_or_results(results), Results):
         bars = read.bars(bars, subjects)
-    measured = measure(
-        subjects,
-        ks=ks,
-        confidence=confidence,
-        errors=errors,
-        bars=bars,
-        seed=seed,
-    )
+    measured = measure(subjects, bars=bars, **terms)
     return measured.about(results.asked_k() if isinstance(results, Results) else None)
 
 
+@takes(ReportTerms)
 def compare(
     results: ResultsLike | Tally,
     *others: ResultsLike | Tally,
     only: Names = (),
     margin: float | None = None,
     by: str | None = None,
-    ks: int | Sequence[int] | None = None,
-    confidence: float = CONFIDENCE,
-    errors: ErrorPolicy = "fail",
-    seed: int = SEED,
     days: Days | None = None,
+    **terms: Unpack[ReportTerms],
 ) -> Comparison | RankReport | Frontier:
     """Is one agent better than another, on the same tasks? More than two are ranked, `by` a metric.
 
@@ -124,28 +122,14 @@ def compare(
     read, chosen = _beside(results, others, arguments.names("only", only))
     sides, held = _sides(read, chosen)
     if (by := "seconds" if by == "latency" else by) in PRICES:
-        return _frontier(_together(sides), by, ks, confidence, errors, seed)
+        return _frontier(_together(sides), by, **terms)
     if len(sides) > 2:
-        return rank_results(
-            _together(sides),
-            by=by or usual_metric(ks),
-            confidence=confidence,
-            errors=errors,
-            seed=seed,
-        )
+        return rank_results(_together(sides), by=by, **terms)
     if by is not None:
-        ks = _ks_of(by)
+        terms["ks"] = _ks_of(by)
     if days is None and isinstance(read, Results) and len(read.paths) == 2 and len({*chosen}) <= 1:
-        days = days_between(read, errors)
-    answer = comparison.compare(
-        *sides,
-        ks=ks,
-        margin=margin,
-        confidence=confidence,
-        errors=errors,
-        seed=seed,
-        days=days,
-    )
+        days = days_between(read, terms.get("errors", "fail"))
+    answer = comparison.compare(*sides, margin=margin, days=days, **terms)
     if held > len(sides):  # picked after looking: some of many pairs differ by chance
         note = (
             f"this is 1 of the {held * (held - 1) // 2:,} pairs of the {held:,} agents in these "
@@ -158,30 +142,28 @@ def compare(
 def _frontier(
     trials: Trials | list[Tally],
     by: str,
-    ks: int | Sequence[int] | None,
-    confidence: float,
-    errors: ErrorPolicy,
-    seed: int,
+    *,
+    ks: int | Sequence[int] | None = None,
+    **terms: Unpack[AnalysisTerms],
 ) -> Frontier:
     from passhat.analysis.comparing.ranking import find_frontier
     from passhat.stats.estimate import Unavailable
 
     k = None if ks is None else int(usual_metric(ks).removeprefix("pass^"))
-    found = find_frontier(trials, by=by, k=k, confidence=confidence, errors=errors, seed=seed)
-    if isinstance(found, Unavailable):
-        raise InputError(found.reason)
-    return found
+    frontier = find_frontier(trials, by=by, k=k, **terms)
+    if isinstance(frontier, Unavailable):
+        raise InputError(frontier.reason)
+    return frontier
 
 
+@takes(AnalysisTerms)
 def rank_results(
     results: ResultsLike,
     *,
     only: Names = (),
     by: str | None = None,
     ks: int | Sequence[int] | None = None,
-    confidence: float = CONFIDENCE,
-    errors: ErrorPolicy = "fail",
-    seed: int = SEED,
+    **terms: Unpack[AnalysisTerms],
 ) -> RankReport:
     """Which of several agents are ahead, and which are tied?
 
@@ -190,27 +172,19 @@ def rank_results(
     from passhat.analysis.comparing.ranking import rank
     from passhat.stats.estimate import Unavailable
 
-    answer = rank(
-        subjects_of(results, only),
-        by=by or usual_metric(ks),
-        confidence=confidence,
-        errors=errors,
-        seed=seed,
-    )
+    answer = rank(subjects_of(results, only), by=by or usual_metric(ks), **terms)
     if isinstance(answer, Unavailable):
         raise InputError(answer.reason)
     return answer
 
 
+@takes(ReportTerms)
 def profile_results(
     results: ResultsLike,
     *,
     against: ResultsLike | None = None,
     only: Names = None,
-    ks: int | Sequence[int] | None = None,
-    confidence: float = CONFIDENCE,
-    errors: ErrorPolicy = "fail",
-    seed: int = SEED,
+    **terms: Unpack[ReportTerms],
 ) -> Profile:
     """How does an agent compare with others: those of `against`, or the others in `results`?"""
     from passhat.analysis.comparing.ranking import profile
@@ -224,14 +198,9 @@ def profile_results(
             f"there is only the agent {trials.systems[0]!r}: name others to compare it with, "
             "`against=REFERENCE`"
         )
-    return profile(
-        chosen,
-        trials if against is None else trials_of(against, argument="against"),
-        ks=ks or PROFILE_KS,
-        confidence=confidence,
-        errors=errors,
-        seed=seed,
-    )
+    others = trials if against is None else trials_of(against, argument="against")
+    terms["ks"] = terms.get("ks") or PROFILE_KS
+    return profile(chosen, others, **terms)
 
 
 class PlanTerms(TypedDict, total=False):
@@ -402,9 +371,7 @@ def usual_metric(ks: int | Sequence[int] | None) -> str:
     """
     if ks is None:
         return "mean_score"
-    from passhat.stats.arguments import ascending
-
-    asked = ascending("ks", ks)
+    asked = arguments.ascending("ks", ks)
     return f"pass^{asked[-1]}" if asked else "mean_score"
 
 
@@ -438,7 +405,7 @@ def _lowest_agent(
     agents = {name: trials.where(system=name) for name in names}
 
     def mean(name: str) -> float:
-        found = count_evidence(agents[name].tally(), "fail")
+        found = count_evidence(agents[name].tally())
         return float((found.passes / found.runs).mean())
 
     lowest = min(names, key=mean)

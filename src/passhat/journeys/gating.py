@@ -8,10 +8,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from passhat import arguments
-from passhat.arguments import CONFIDENCE, MARGIN, SEED
+from passhat.arguments import CONFIDENCE, MARGIN, SEED, CountingTerms, takes
 from passhat.errors import ArgumentError, InputError
 from passhat.journeys.results import (
     Names,
@@ -32,18 +32,19 @@ from passhat.records.suite import FAULT, plain_pairings
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Comparison, Days
-    from passhat.analysis.gates.gate import Gate, GateTerms, Verdicts
+    from passhat.analysis.gates.gate import Gate, GateTerms, JudgeTerms, Verdicts
     from passhat.analysis.gates.judge import GateLike
     from passhat.analysis.gates.run_answer import ChangeReview
     from passhat.analysis.gates.stopping import StoppingRule
     from passhat.history import Run
     from passhat.journeys.run_store import Arms, OpenRun
-    from passhat.records import ErrorPolicy, Pairing, Suite, Transcripts, Trials
+    from passhat.records import Pairing, Suite, Transcripts, Trials
 
 FALSE_ALARMS = 0.001
 """How often a review of an unchanged agent may fail: people ignore a check that cries wolf."""
 
 
+@takes(CountingTerms, more=True)
 def review_change(
     results: ResultsLike,
     require: GateLike | Sequence[GateLike] = (),
@@ -56,10 +57,8 @@ def review_change(
     ks: Sequence[int] | None = None,
     confidence: float = CONFIDENCE,
     gate_confidence: float | None = None,
-    errors: ErrorPolicy = "fail",
-    seed: int = SEED,
     informational: bool = False,
-    **terms: Unpack[GateTerms],
+    **terms: Unpack[JudgeTerms],
 ) -> ChangeReview:
     r"""What to tell the people who review a change.
 
@@ -87,25 +86,27 @@ def review_change(
         verdicts = judged.verdicts(
             _demands(require, against, margin, systems=len(trials.systems)),
             margin=margin, suite=suite, only=only, bars=bars, confidence=gate_confidence,
-            errors=errors, seed=seed, **terms,
+            **terms,
         )  # fmt: skip
+    counting, _ = _split(terms)
     comparisons: dict[str, Comparison] = {}
     if against is not None:
-        comparisons = _comparisons(trials, judged, against, confidence, errors, seed)
+        comparisons = _comparisons(trials, judged, against, confidence, **counting)
     return ChangeReview(
         report=measure(
             trials,
             ks=ks,
             confidence=confidence,
-            errors=errors,
             bars=judged.bars(bars, _loaded(suite), trials),
-            seed=seed,
+            **counting,
         ),
         verdicts=verdicts,
         comparisons=comparisons,
         baseline=None if against is None else str(against),
         explanation=(
-            explain(trials, transcripts, confidence=confidence, seed=seed) if transcripts else None
+            explain(trials, transcripts, confidence=confidence, seed=counting.get("seed", SEED))
+            if transcripts
+            else None
         ),
         informational=informational,
     )
@@ -145,13 +146,12 @@ def _comparisons(
     judged: JudgedResults,
     against: str | Path,
     confidence: float,
-    errors: ErrorPolicy,
-    seed: int,
+    **counting: Unpack[CountingTerms],
 ) -> dict[str, Comparison]:
     """Each system against the one of its name; a single one against a single one of any name."""
     from passhat.analysis.comparing.comparison import compare
 
-    old, days = judged.baseline(against, "against"), judged.days(against, errors)
+    old, days = judged.baseline(against, "against"), judged.days(against, **counting)
     single = len(trials.systems) == len(old.systems) == 1
     comparisons = {}
     for name in trials.systems:
@@ -159,15 +159,14 @@ def _comparisons(
         if before in old.systems:
             sides = trials.where(system=name), old.where(system=before)
             with suppress(InputError):  # no task in common: the gate says so
-                comparisons[name] = compare(
-                    *sides, confidence=confidence, errors=errors, seed=seed, days=days
-                )
+                comparisons[name] = compare(*sides, confidence=confidence, days=days, **counting)
     return comparisons
 
 
 # Do results meet a demand? Gates on files, on stored runs, and against baselines.
 
 
+@takes(CountingTerms, more=True)
 def gate(
     results: ResultsLike,
     require: GateLike | Sequence[GateLike] | None = (),
@@ -178,9 +177,7 @@ def gate(
     only: Names = (),
     bars: Mapping[str, float] | float | None = None,
     confidence: float | None = None,
-    errors: ErrorPolicy = "fail",
-    seed: int = SEED,
-    **terms: Unpack[GateTerms],
+    **terms: Unpack[JudgeTerms],
 ) -> Verdicts:
     r"""Judge results by gates: PASS, FAIL or UNDECIDED, with the evidence.
 
@@ -196,7 +193,7 @@ def gate(
     judged = JudgedResults(results, against)
     return judged.verdicts(
         require, margin=margin, suite=suite, only=only, bars=bars, confidence=confidence,
-        errors=errors, seed=seed, **terms,
+        **terms,
     )  # fmt: skip
 
 
@@ -255,15 +252,15 @@ class JudgedResults:
         only: Names,
         bars: Mapping[str, float] | float | None,
         confidence: float | None,
-        errors: ErrorPolicy,
-        seed: int,
-        **terms: Unpack[GateTerms],
+        **terms: Unpack[JudgeTerms],
     ) -> Verdicts:
         """The verdicts of all gates, by the arguments of `gate`."""
         from passhat.analysis.gates.judge import judge
 
-        loaded = _loaded(suite)
-        gates = _gates(require, loaded, self.against, margin, {"confidence": confidence, **terms})
+        loaded, (counting, of_gates) = _loaded(suite), _split(terms)
+        gates = _gates(
+            require, loaded, self.against, margin, {"confidence": confidence, **of_gates}
+        )
         if loaded is not None and (replayed := self._replayed(loaded, gates)) is not None:
             return replayed
         everybody = self.read[0]
@@ -279,10 +276,9 @@ class JudgedResults:
             gates,
             bars=self.bars(bars, loaded, trials),
             baseline=left_out | self._named_baselines(gates, everybody.systems),
-            errors=errors,
-            seed=seed,
-            days=self._days(gates, everybody.systems, errors),
+            days=self._days(gates, everybody.systems, **counting),
             looks=() if self.run is None else looks_at(self.run),
+            **counting,
         )
 
     def bars(
@@ -304,14 +300,16 @@ class JudgedResults:
             self._baselines[name] = self._read_baseline(name, argument)
         return self._baselines[name]
 
-    def days(self, given: str | Path | Trials, errors: ErrorPolicy) -> Days | None:
+    def days(self, given: str | Path | Trials, **counting: Unpack[CountingTerms]) -> Days | None:
         """How much runs differ from day to day, if the baseline is a stored run."""
         own, name = self._results, str(given)
         if own is None or not isinstance(given, str | Path):
             return None
         if is_there(name) or not store_is_there(own.store) or not own.names_a_run(name):
             return None
-        return stored_days(replace(own, paths=(name,), names=()), name, self.run, errors)
+        return stored_days(
+            replace(own, paths=(name,), names=()), name, self.run, counting.get("errors", "fail")
+        )
 
     def _read_baseline(self, name: str, argument: str) -> Trials:
         """The baseline without the rounds to drop; its tasks weigh as those of the judged do."""
@@ -344,12 +342,13 @@ class JudgedResults:
         }
 
     def _days(
-        self, gates: Sequence[Gate], systems: Sequence[str], errors: ErrorPolicy
+        self, gates: Sequence[Gate], systems: Sequence[str], **counting: Unpack[CountingTerms]
     ) -> dict[str, Days]:
         if self.against is not None:
-            named = {"": self.days(self.against, errors)}
+            named = {"": self.days(self.against, **counting)}
         else:
-            named = {name: self.days(name, errors) for name in _baselines_of(gates) - {*systems}}
+            others = _baselines_of(gates) - {*systems}
+            named = {name: self.days(name, **counting) for name in others}
         return {name: days for name, days in named.items() if days is not None}
 
     def _replayed(self, suite: Suite, gates: Sequence[Gate]) -> Verdicts | None:
@@ -377,6 +376,12 @@ class JudgedResults:
                 seed=suite.seed,
             )
             return replay_run(rule, tickets, journal.finished())
+
+
+def _split(terms: JudgeTerms) -> tuple[CountingTerms, GateTerms]:
+    counting = {key: value for key, value in terms.items() if key in CountingTerms.__annotations__}
+    of_gates = {key: value for key, value in terms.items() if key not in counting}
+    return cast(CountingTerms, counting), cast("GateTerms", of_gates)
 
 
 def _loaded(suite: Suite | str | Path | None) -> Suite | None:

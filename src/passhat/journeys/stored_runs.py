@@ -191,7 +191,7 @@ def keep_answers(history: History, run: Run) -> RunVerdict:
             from passhat.analysis.reports.measure import draw_curves
 
             for tally in tallies_of(history, run):
-                draw_curves(count_evidence(tally, "fail"))
+                draw_curves(count_evidence(tally))
     if run.status == "finished" and run.trials:
         trends_of(history, runs_of_trend(history, run.suite))
     return verdict_on(history, run)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from passhat.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from passhat.arguments import ErrorPolicy as ErrorPolicy
     from passhat.records.ledger import Amount as Amount
     from passhat.records.ledger import Answer as Answer
     from passhat.records.ledger import CallIntent as CallIntent
@@ -70,7 +71,6 @@ if TYPE_CHECKING:
     from passhat.records.transcript import Turn as Turn
     from passhat.records.trial import FEATURES as FEATURES
     from passhat.records.trial import Duplicates as Duplicates
-    from passhat.records.trial import ErrorPolicy as ErrorPolicy
     from passhat.records.trial import Outcome as Outcome
     from passhat.records.trial import Source as Source
     from passhat.records.trial import Trial as Trial

@@ -9,9 +9,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from passhat.arguments import ErrorPolicy
 from passhat.dataclass import dataclass, result_dataclass
 from passhat.messages import plural, quoted, short_repr
-from passhat.records.trial import ErrorPolicy, Outcome, Source
+from passhat.records.trial import Outcome, Source
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -13,7 +13,6 @@ from passhat.dataclass import dataclass, result_dataclass
 from passhat.messages import few, listed, short
 
 Duplicates = Literal["error", "keep", "last"]
-ErrorPolicy = Literal["fail", "exclude"]
 
 FEATURES = ("tokens_in", "tokens_out", "tokens", "cost", "seconds", "turns", "tool_calls")
 """What an attempt took, in numbers; `tokens` is the total of logs that do not tell in from out."""

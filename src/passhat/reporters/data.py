@@ -8,8 +8,9 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, NotRequired, TypedDict, cast
 
-from passhat.analysis.reports.evidence import Provenance, ReportOptions
+from passhat.analysis.reports.evidence import Provenance
 from passhat.analysis.reports.parts import Corrected, Metric
+from passhat.arguments import ReportOptions
 from passhat.records.trial import Source
 from passhat.stats.estimate import Estimate, Interval, Number, Scope, Unavailable
 
@@ -244,7 +245,9 @@ PROVENANCE = JsonShape(
             "options",
             ReportOptions,
             "What the caller chose.",
-            "k=ks confidence errors bars seed",
+            " ".join(
+                "k=ks" if option.name == "ks" else option.name for option in fields(ReportOptions)
+            ),
         ),
     ),
 )

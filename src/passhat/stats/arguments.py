@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from passhat.arguments import probability, whole_number
+from passhat.arguments import whole_number
 from passhat.errors import ArgumentError
 
 DEFAULT_SEED = 0
-# Beyond this confidence the quantiles of many distributions are infinite.
-_SUREST = 1 - 1e-12
 # How far sums of scores may be off by rounding, for each run.
 _SUMS_ROUNDING = 1e-9
 
@@ -21,27 +18,6 @@ Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 # A string: naming np.random here would load it, also for reports that draw nothing.
 RandomSource: TypeAlias = "np.random.Generator | int | None"
-
-
-def ascending(name: str, values: object) -> tuple[int, ...]:
-    """Whole numbers >= 1, each once and in order; a single one is a list of one.
-
-    >>> ascending("ks", [4, 1, 4]), ascending("ks", 3)
-    ((1, 4), (3,))
-    """
-    if isinstance(values, (int, np.integer)):
-        values = (values,)
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise ArgumentError(name, "must be whole numbers such as (1, 2, 4)", values)
-    return tuple(sorted({whole_number(name, value) for value in values}))
-
-
-def confidence_level(value: object) -> float:
-    """A confidence such as 0.95."""
-    level = probability("confidence", value, open_ends=True)
-    if level > _SUREST:
-        raise ArgumentError("confidence", f"must not exceed {_SUREST}", value)
-    return level
 
 
 def count_array(name: str, values: ArrayLike) -> Counts:

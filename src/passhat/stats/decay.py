@@ -9,11 +9,11 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passhat.arguments import CONFIDENCE, whole_number
+from passhat.arguments import CONFIDENCE, confidence_level, whole_number
 from passhat.dataclass import dataclass, replace, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.stats import special
-from passhat.stats.arguments import Counts, Floats, confidence_level, one_of, trial_counts
+from passhat.stats.arguments import Counts, Floats, one_of, trial_counts
 from passhat.stats.beta_binomial import DifficultyModel, fit_cells, fit_with_atoms, prior_weights
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,

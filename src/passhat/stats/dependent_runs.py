@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passhat.arguments import CONFIDENCE
+from passhat.arguments import CONFIDENCE, confidence_level
 from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.stats import special
@@ -19,7 +19,6 @@ from passhat.stats.arguments import (
     Counts,
     Floats,
     RandomSource,
-    confidence_level,
     count_array,
     float_array,
     one_of,

@@ -12,12 +12,12 @@ from math import comb, inf, sqrt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from passhat.arguments import CONFIDENCE, whole_number
+from passhat.arguments import CONFIDENCE, confidence_level, whole_number
 from passhat.dataclass import result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural
 from passhat.stats import special
-from passhat.stats.arguments import Counts, Floats, RandomSource, confidence_level, random_generator
+from passhat.stats.arguments import Counts, Floats, RandomSource, random_generator
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Number, Unavailable
 from passhat.stats.exact_tests import stratified_distribution
 from passhat.stats.numerics import bisect

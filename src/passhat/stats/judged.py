@@ -19,11 +19,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.arguments import CONFIDENCE
+from passhat.arguments import CONFIDENCE, confidence_level
 from passhat.dataclass import dataclass, result_dataclass
 from passhat.messages import plural
 from passhat.stats import special
-from passhat.stats.arguments import Counts, Floats, confidence_level, random_generator
+from passhat.stats.arguments import Counts, Floats, random_generator
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
     Estimate,

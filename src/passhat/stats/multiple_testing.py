@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.arguments import CONFIDENCE, whole_number
+from passhat.arguments import CONFIDENCE, confidence_level, whole_number
 from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import (
     Counts,
     Floats,
     RandomSource,
-    confidence_level,
     one_of,
     random_generator,
     score_array,

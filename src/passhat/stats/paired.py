@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passhat.arguments import CONFIDENCE, probability
+from passhat.arguments import CONFIDENCE, confidence_level, probability
 from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural
@@ -18,7 +18,6 @@ from passhat.stats.arguments import (
     Counts,
     Floats,
     RandomSource,
-    confidence_level,
     float_array,
     one_of,
     random_generator,

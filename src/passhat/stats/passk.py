@@ -10,9 +10,9 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from passhat.arguments import CONFIDENCE, probability, whole_number
+from passhat.arguments import CONFIDENCE, confidence_level, probability, whole_number
 from passhat.errors import ArgumentError
-from passhat.stats.arguments import Counts, Floats, confidence_level, refuse_trials, trial_counts
+from passhat.stats.arguments import Counts, Floats, refuse_trials, trial_counts
 from passhat.stats.estimate import Estimate, Interval
 from passhat.stats.numerics import log_probability
 from passhat.stats.sufficient_statistics import Cells, task_counts

@@ -5,18 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passhat.arguments import CONFIDENCE, whole_number
+from passhat.arguments import CONFIDENCE, confidence_level, whole_number
 from passhat.dataclass import result_dataclass
 from passhat.errors import ArgumentError
 from passhat.stats import special
-from passhat.stats.arguments import (
-    Counts,
-    Floats,
-    RandomSource,
-    confidence_level,
-    random_generator,
-    score_array,
-)
+from passhat.stats.arguments import Counts, Floats, RandomSource, random_generator, score_array
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Unavailable
 from passhat.stats.population_bounds import ratio_estimate
 from passhat.stats.proportions import proportion_bounds, wilson_bounds

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passhat.arguments import CONFIDENCE, whole_number
+from passhat.arguments import CONFIDENCE, confidence_level, whole_number
 from passhat.stats import special
-from passhat.stats.arguments import Counts, Floats, confidence_level, one_of, trial_counts
+from passhat.stats.arguments import Counts, Floats, one_of, trial_counts
 from passhat.stats.estimate import Estimate, Interval, Scope
 
 # Sixty halvings of [0, 1] reach the spacing of floats.

@@ -8,18 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.arguments import CONFIDENCE
+from passhat.arguments import CONFIDENCE, confidence_level
 from passhat.dataclass import dataclass, lazy_field, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural
-from passhat.stats.arguments import (
-    Floats,
-    RandomSource,
-    confidence_level,
-    float_array,
-    random_generator,
-    score_array,
-)
+from passhat.stats.arguments import Floats, RandomSource, float_array, random_generator, score_array
 from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.exact_tests import MONTE_CARLO_FLIPS, sign_flip_tests
 from passhat.stats.multiple_testing import tukey, tukey_level

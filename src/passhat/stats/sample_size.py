@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from passhat.arguments import CONFIDENCE, finite_number, probability, whole_number
+from passhat.arguments import CONFIDENCE, confidence_level, finite_number, probability, whole_number
 from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.stats import special
-from passhat.stats.arguments import Floats, confidence_level, one_of
+from passhat.stats.arguments import Floats, one_of
 from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.mean_intervals import wilson_suite_bounds
 from passhat.stats.numerics import bisect

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from passhat.arguments import CONFIDENCE, whole_number
+from passhat.arguments import CONFIDENCE, confidence_level, whole_number
 from passhat.dataclass import dataclass, replace
 from passhat.errors import ArgumentError
 from passhat.stats import special
@@ -24,7 +24,6 @@ from passhat.stats.arguments import (
     Counts,
     Floats,
     RandomSource,
-    confidence_level,
     one_of,
     random_generator,
     score_sums,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from passhat.arguments import CONFIDENCE, probability, whole_number
+from passhat.arguments import CONFIDENCE, confidence_level, probability, whole_number
 from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.stats import special
-from passhat.stats.arguments import Counts, Floats, confidence_level, score_array
+from passhat.stats.arguments import Counts, Floats, score_array
 from passhat.stats.beta_binomial import (
     PriorWeights,
     chance_above,

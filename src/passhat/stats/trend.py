@@ -11,17 +11,10 @@ from typing import ClassVar, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.arguments import CONFIDENCE, probability, whole_number
+from passhat.arguments import CONFIDENCE, confidence_level, probability, whole_number
 from passhat.dataclass import result_dataclass
 from passhat.errors import ArgumentError
-from passhat.stats.arguments import (
-    Counts,
-    Floats,
-    confidence_level,
-    float_array,
-    one_of,
-    trial_counts,
-)
+from passhat.stats.arguments import Counts, Floats, float_array, one_of, trial_counts
 from passhat.stats.beta_binomial import fit_cells
 from passhat.stats.dependent_runs import BetweenDayVariance, wider_margins
 from passhat.stats.estimate import Estimate, Interval, Unavailable, independent_difference

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from passhat.arguments import CONFIDENCE, probability
+from passhat.arguments import CONFIDENCE, confidence_level, probability
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
 from passhat.stats import special
-from passhat.stats.arguments import Floats, confidence_level, float_array
+from passhat.stats.arguments import Floats, float_array
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Interval, Unavailable
 from passhat.stats.numerics import jackknife_variance
 from passhat.stats.population_bounds import ratio_estimate

@@ -9,12 +9,12 @@ from typing import Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passhat.arguments import CONFIDENCE, probability, whole_number
+from passhat.arguments import CONFIDENCE, confidence_level, probability, whole_number
 from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural
 from passhat.stats import special
-from passhat.stats.arguments import Floats, confidence_level, one_of, refuse_trials, score_sums
+from passhat.stats.arguments import Floats, one_of, refuse_trials, score_sums
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 from passhat.stats.numerics import jackknife_variance
 from passhat.stats.population_bounds import (

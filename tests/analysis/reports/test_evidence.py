@@ -7,6 +7,7 @@ from passhat.analysis.gates.judge import judge
 from passhat.analysis.reports.evidence import count_evidence, typical_runs
 from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.metrics import headline_number
+from passhat.arguments import ReportOptions
 from passhat.errors import ArgumentError
 from passhat.records import Trials
 
@@ -15,7 +16,7 @@ ONE = PAIR.where(system="a")
 
 
 def _evidence(**columns):
-    return count_evidence(Trials.from_columns(**columns).tally(), "fail")
+    return count_evidence(Trials.from_columns(**columns).tally())
 
 
 @pytest.mark.parametrize(
@@ -30,7 +31,7 @@ def test_scores_are_all_or_nothing_when_they_say_what_the_outcome_says(scores, e
 @pytest.mark.parametrize("errors", ["fail", "exclude"])
 def test_errored_runs_leave_all_or_nothing_scores_so(errors):
     table = Trials.from_columns(task=["a", "a", "b"], outcome=["passed", "errored", "errored"])
-    assert count_evidence(table.tally(), errors).all_or_nothing
+    assert count_evidence(table.tally(), ReportOptions(errors=errors)).all_or_nothing
 
 
 @pytest.mark.parametrize("runs", [[3], [2, 5], [1, 9, 4], [4, 4, 1, 9], [1, 2, 3, 4, 5, 6]])

@@ -34,7 +34,7 @@ def _tally(rng, families, tasks, runs, sd, *, mean=1.0) -> Tally:
 
 
 def _note(tally) -> str | None:
-    return family_note(count_evidence(tally, "fail"), None, confidence=0.95)
+    return family_note(count_evidence(tally), None, confidence=0.95)
 
 
 @pytest.mark.parametrize("design", DESIGNS)

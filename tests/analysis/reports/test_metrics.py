@@ -15,7 +15,7 @@ passes_of_five = st.lists(st.integers(0, 5), min_size=2, max_size=12)
 def _evidence(passes, runs=5):
     rows = [(f"t{i}", run < count) for i, count in enumerate(passes) for run in range(runs)]
     task, passed = zip(*rows, strict=True)
-    return count_evidence(Trials.from_columns(task=task, passed=passed).tally(), "fail")
+    return count_evidence(Trials.from_columns(task=task, passed=passed).tally())
 
 
 @pytest.mark.parametrize("scope", ["this suite", "tasks like these"])

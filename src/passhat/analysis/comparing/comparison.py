@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from itertools import groupby
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, Unpack
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from passhat.analysis.reports.evidence import (
     Evidence,
     Floats,
     Provenance,
-    ReportOptions,
     count_evidence,
     make_provenance,
 )
@@ -30,7 +29,7 @@ from passhat.analysis.reports.judged import (
 )
 from passhat.analysis.reports.measure import run_sequences
 from passhat.analysis.reports.metrics import SystemTrials, measure_metrics, trials_on
-from passhat.arguments import COMPARED_KS, CONFIDENCE
+from passhat.arguments import COMPARED_KS, ReportOptions, ReportTerms, takes
 from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import listed, plural, quoted, rounded, short_repr
@@ -135,16 +134,14 @@ class Comparison(Displayed):
         return tuple(task for task in self.tasks if task.flip)
 
 
+@takes(ReportTerms)
 def compare(
     first: Trials | Tally,
     second: Trials | Tally | None = None,
     *,
-    ks: int | Sequence[int] | None = None,
     margin: float | None = None,
-    confidence: float = CONFIDENCE,
-    errors: ErrorPolicy = "fail",
-    seed: int = 0,
     days: Days | None = None,
+    **terms: Unpack[ReportTerms],
 ) -> Comparison:
     """Compare two systems task by task; `first` alone may hold both.
 
@@ -156,10 +153,10 @@ def compare(
     >>> found.headline.answer("this suite")
     'better'
     """
-    options = ReportOptions.checked(ks=ks, confidence=confidence, errors=errors, seed=seed)
+    options = ReportOptions.checked(**terms)
     given = _two_sides(first, second)
     tallies = one_tally("first", given[0]), one_tally("second", given[1])
-    sides = tuple(count_evidence(tally, options.errors) for tally in tallies)
+    sides = tuple(count_evidence(tally, options) for tally in tallies)
     shared = _shared_tasks(tallies, sides)
     left, right = (side.only(shared) for side in sides)
     pair = _Pair(left=left, right=right, options=options, margin=margin)
@@ -759,7 +756,7 @@ def with_dependence(
     """The differences with what seeds and disturbances of both sides add; and notes on these."""
     if tables is None:
         return differences, ()
-    sides = [SystemTrials.of(one, errors=options.errors) for one in tables]
+    sides = [SystemTrials.of(one, options) for one in tables]
     notes = tuple(
         f"{side.name}: {sentence.rstrip('.')}"
         for side in sides

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import Unpack
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from passhat.analysis.reports.evidence import (
     Evidence,
     Floats,
     Provenance,
-    ReportOptions,
     count_evidence,
     make_provenance,
     too_few_runs,
@@ -21,17 +21,20 @@ from passhat.analysis.reports.judged import corrected_differences, label_evidenc
 from passhat.analysis.reports.metrics import SystemTrials, rank_subjects
 from passhat.analysis.reports.parts import Metric
 from passhat.arguments import (
-    CONFIDENCE,
     HEADLINE_K,
     PROFILE_KS,
+    AnalysisTerms,
+    ReportOptions,
+    ReportTerms,
     instance,
     several,
+    takes,
     whole_number,
 )
 from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import first_few, plural, quoted, rounded, short_repr
-from passhat.records import ErrorPolicy, Outcome, Tally, Trials
+from passhat.records import Outcome, Tally, Trials
 from passhat.records.data_frames import refuse_frame
 from passhat.records.trial import GRADED_BY_JUDGE, alike_names, graded_by_judge
 from passhat.records.trials import one_tally
@@ -132,14 +135,13 @@ class RankReport(Displayed):
         return short_repr(head, *shown, see=".systems, .tie_bands, .pairs")
 
 
+@takes(AnalysisTerms)
 def rank(
     trials: Trials | Sequence[Tally],
     *,
     by: str = "mean_score",
     metric: str | None = None,
-    confidence: float = CONFIDENCE,
-    errors: ErrorPolicy = "fail",
-    seed: int = 0,
+    **terms: Unpack[AnalysisTerms],
 ) -> RankReport | Unavailable:
     """Rank the systems of a table by mean_score, pass^k or pass@k over the tasks all of them ran.
 
@@ -150,11 +152,11 @@ def rank(
     >>> [system.ranks for system in found.systems]
     [(1, 2), (1, 2), (3, 3)]
     """
-    options = ReportOptions.checked(ks=None, confidence=confidence, errors=errors, seed=seed)
+    options = ReportOptions.checked(**terms)
     metric = by if metric is None else metric
     instance("by", metric, str, _METRICS)
     k = _attempts(metric)
-    every = [SystemTrials.of(side, errors=options.errors) for side in _systems(trials)]
+    every = [SystemTrials.of(side, options) for side in _systems(trials)]
     # Those with k runs of most tasks or, where that leaves fewer than two, of any: otherwise one
     # system with few runs would remove the tasks of all others from the ranking.
     able = [side for side in every if side.evidence.typical_runs >= k]
@@ -390,14 +392,11 @@ class Profile(Displayed):
         return short_repr(head, *shown, see=".norms")
 
 
+@takes(ReportTerms)
 def profile(
     trials: Trials | Tally,
     reference: Trials | Sequence[Tally],
-    *,
-    ks: int | Sequence[int] = PROFILE_KS,
-    confidence: float = CONFIDENCE,
-    errors: ErrorPolicy = "fail",
-    seed: int = 0,
+    **terms: Unpack[ReportTerms],
 ) -> Profile:
     """One system among the systems of a reference table.
 
@@ -409,13 +408,14 @@ def profile(
     >>> found.norms[0].name, found.norms[0].percentile.value
     ('pass^1', 1.0)
     """
-    options = ReportOptions.checked(ks=ks, confidence=confidence, errors=errors, seed=seed)
+    terms.setdefault("ks", PROFILE_KS)
+    options = ReportOptions.checked(**terms)
     own = one_tally("trials", trials, purpose="to profile")
     others = [t for t in _tallies(reference) if t.system != own.system]
     if not others:
         raise ArgumentError("reference", "must hold another agent to compare with", own.system)
-    field = {tally.system: count_evidence(tally, options.errors) for tally in others}
-    mine = count_evidence(own, options.errors)
+    field = {tally.system: count_evidence(tally, options) for tally in others}
+    mine = count_evidence(own, options)
     return Profile(
         system=own.system,
         agents=tuple(field),
@@ -597,24 +597,23 @@ class Frontier(Displayed):
         return tuple(one for one in self.systems if one.beaten_by is None)
 
 
+@takes(AnalysisTerms)
 def find_frontier(
     trials: Trials | Sequence[Tally],
     *,
     by: str = "cost",
     k: int | None = None,
-    confidence: float = CONFIDENCE,
-    errors: ErrorPolicy = "fail",
-    seed: int = 0,
+    **terms: Unpack[AnalysisTerms],
 ) -> Frontier | Unavailable:
     """The agents that may be on the frontier of a price (cost, tokens, seconds) and pass^k.
 
     Agent j beats agent i if pass^k is higher and the price lower, for similar tasks: both one-sided
     tests must reject (the larger p-value; Berger 1982), with Holm's correction over all pairs.
     """
-    options = ReportOptions.checked(ks=None, confidence=confidence, errors=errors, seed=seed)
+    options = ReportOptions.checked(**terms)
     if by not in PRICES:
         raise ArgumentError("by", f"must be one of {', '.join(PRICES)}", by)
-    every = [SystemTrials.of(side, errors=options.errors) for side in _systems(trials)]
+    every = [SystemTrials.of(side, options) for side in _systems(trials)]
     priced = [side for side in every if _known_price(side, by)]
     if len(priced) < 2:
         return Unavailable(f"a frontier takes two agents whose trials say their {by}")

@@ -18,7 +18,7 @@ from passhat.analysis.reports.metrics import (
     mean_pass_hat,
     measure_metrics,
 )
-from passhat.arguments import CONFIDENCE, HEADLINE_K, whole_number
+from passhat.arguments import CONFIDENCE, HEADLINE_K, ReportOptions, whole_number
 from passhat.dataclass import Displayed, dataclass, lazy_field, replace, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import (
@@ -424,11 +424,12 @@ def _stretch(changes: Sequence[ChangePoint]) -> int:
 
 
 def _snapshots(name: str, history: Sequence[CountedRun], errors: ErrorPolicy) -> list[_Snapshot]:
+    options = ReportOptions.checked(errors=errors)
     known: dict[str, tuple[int, int]] = {}
     weights: dict[str, float] = {}
     snapshots = []
     for run in history:
-        counted = [count_evidence(tally, errors) for tally in run.tallies if tally.system == name]
+        counted = [count_evidence(tally, options) for tally in run.tallies if tally.system == name]
         fresh = {
             task: (int(n), int(c))
             for evidence in counted
@@ -837,7 +838,7 @@ class AgentNumbers:
 
 def agent_numbers(tally: Tally, groupings: Sequence[RunGroups] = ()) -> AgentNumbers:
     """The numbers of one agent in one run, from its counts."""
-    evidence = count_evidence(tally, "fail")
+    evidence = count_evidence(tally)
     k = int(evidence.runs.min(initial=HEADLINE_K)) if evidence.tasks else 1
     numbers = AgentNumbers(
         system=tally.system,

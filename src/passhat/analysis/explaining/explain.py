@@ -27,15 +27,14 @@ from passhat.analysis.explaining.runs import (
     runs_by_task,
 )
 from passhat.analysis.explaining.trajectories import Trajectories, trajectories
-from passhat.analysis.reports.evidence import Provenance, ReportOptions, make_provenance
-from passhat.arguments import CONFIDENCE, probability, whole_number
+from passhat.analysis.reports.evidence import Provenance, make_provenance
+from passhat.arguments import CONFIDENCE, ReportOptions, confidence_level, probability, whole_number
 from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural, short_repr
 from passhat.records import Outcome, Trials
 from passhat.records.transcript import Check, TranscriptKey, Transcripts, unread_of
 from passhat.records.trial import first_number, natural_key
-from passhat.stats.arguments import confidence_level
 from passhat.stats.estimate import Estimate
 from passhat.stats.proportions import share_estimate
 
@@ -184,7 +183,7 @@ def explain(
         shuffles=shuffles,
         provenance=make_provenance(
             trials,
-            ReportOptions(ks=None, confidence=confidence, errors="exclude", bars=None, seed=seed),
+            ReportOptions(confidence=confidence, errors="exclude", seed=seed),
         ),
         pairs=tuple(_pairs(causes, groups, partings, runs, first)),
         first_trial=first,

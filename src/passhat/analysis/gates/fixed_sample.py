@@ -269,7 +269,7 @@ def judge_every_task(gate: Gate, subject: SystemTrials) -> Verdict:
     """
     demand = gate.demand
     assert isinstance(demand, EveryTaskRequirement)
-    bars = bars_of(demand, subject.bars, subject.tally.tasks)
+    bars = bars_of(demand, subject.options.bars, subject.tally.tasks)
     rows = [task for task in task_evidence(gate, subject) if task.task in bars]
     runs, passed = (np.array([getattr(r, name) for r in rows]) for name in ("runs", "passed"))
     bar = np.array([bars[row.task] for row in rows])
@@ -794,7 +794,7 @@ def _any_target(gate: Gate, target: Target, subject: SystemTrials, confidence: f
         ks=None if target.k is None else (target.k,),
         confidence=confidence,
         errors=subject.errors,
-        bars=subject.bars,
+        bars=subject.options.bars,
     )
     number = target.value_in(report.systems[0], gate.scope)
     if not isinstance(number, float):

@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any, Literal, TypedDict, cast, get_args, overload
 
 from passhat.analysis.reports.targets import Target, parse_target
-from passhat.arguments import CONFIDENCE, instance, whole_number
+from passhat.arguments import CONFIDENCE, CountingTerms, instance, whole_number
 from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import closest, metric_label, plural, quoted, rounded, short_repr
@@ -159,6 +159,10 @@ class GateTerms(TypedDict, total=False):
     design: Design | None
     on_undecided: OnUndecided | None
     severity: Severity | None
+
+
+class JudgeTerms(GateTerms, CountingTerms, total=False):
+    """And how trials are counted."""
 
 
 def asked_k(gates: Iterable[Gate]) -> int | None:

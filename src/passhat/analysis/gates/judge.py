@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -42,14 +42,13 @@ from passhat.analysis.gates.sequential_verdicts import (
     stream_verdict,
 )
 from passhat.analysis.reports.dependence import Disturbance, disturbance_sentence, dropped_note
-from passhat.analysis.reports.evidence import error_policy
 from passhat.analysis.reports.metrics import Bars, SystemTrials, checked_bars
 from passhat.analysis.reports.targets import passed
-from passhat.arguments import names, several
+from passhat.arguments import CountingTerms, ReportOptions, names, several, takes
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural
-from passhat.records import ErrorPolicy, Trial, Trials
+from passhat.records import Trial, Trials
 from passhat.records.trial import graded_by_judge, stopped_by_gates
 from passhat.records.trials import check_trials_argument, refuse_file
 from passhat.stats.estimate import Estimate
@@ -60,14 +59,12 @@ GateLike = Gate | str | Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _JudgeContext:
-    """What else a verdict depends on: bars, baselines, what was planned, what is not gated."""
+    """What else a verdict depends on: options, baselines, what was planned, what is not gated."""
 
-    bars: Bars = None
+    options: ReportOptions
     baselines: Mapping[str, Trials] = field(default_factory=dict)
     planned: Planned = field(default_factory=dict)
     quarantined: tuple[str, ...] = ()
-    errors: ErrorPolicy = "fail"
-    seed: int = 0
     days: Mapping[str, Days] = field(default_factory=dict)
 
     def name_of(self, baseline: str) -> str:
@@ -75,6 +72,7 @@ class _JudgeContext:
         return baseline if baseline in self.baselines else ""
 
 
+@takes(CountingTerms)
 def judge(
     trials: Trials,
     gates: GateLike | Iterable[GateLike],
@@ -83,10 +81,9 @@ def judge(
     baseline: Trials | Mapping[str, Trials] | None = None,
     planned: Planned | None = None,
     quarantined: Sequence[str] = (),
-    errors: ErrorPolicy = "fail",
-    seed: int = 0,
     days: Mapping[str, Days] | None = None,
     looks: Sequence[int] = (),
+    **terms: Unpack[CountingTerms],
 ) -> Verdicts:
     """The verdict of every gate (one, or several) on every system of these trials.
 
@@ -107,12 +104,10 @@ def judge(
     check_trials_argument("trials", trials, counts=False)
     named = _named_baselines(baseline)
     around = _JudgeContext(
-        bars=checked_bars(bars, trials.tasks),
+        options=ReportOptions.checked(bars=checked_bars(bars, trials.tasks), **terms),
         baselines=named | {name: trials.where(system=name) for name in trials.systems},
         planned=planned or {},
         quarantined=names("quarantined", quarantined),
-        errors=error_policy(errors),
-        seed=seed,
         days=days or {},
     )
     parsed = [parse_gate(gate) for gate in several(gates, str, Mapping)]
@@ -172,7 +167,7 @@ def _judged(gate: Gate, trials: Trials, around: _JudgeContext) -> Iterator[Verdi
     tables = gated_tables(trials, gate, around.quarantined)
     if isinstance(gate.demand, BestOfRequirement):
         plain = (table.at_reference() for table in tables)
-        yield _with_quarantine(_judge_best(gate, plain, seed=around.seed), around)
+        yield _with_quarantine(_judge_best(gate, plain, seed=around.options.seed), around)
     else:
         yield from (_judge_one(gate, table, around) for table in tables)
 
@@ -180,7 +175,7 @@ def _judged(gate: Gate, trials: Trials, around: _JudgeContext) -> Iterator[Verdi
 def _judge_one(gate: Gate, trials: Trials, around: _JudgeContext) -> Verdict:
     """The verdict of one gate on the trials of one system."""
     demand = gate.demand
-    subject = SystemTrials.of(trials, errors=around.errors, bars=around.bars)
+    subject = SystemTrials.of(trials, around.options)
     every, trials = trials, trials.at_reference()  # gates judge the first level of each factor
     if gate.evidence == "sequential":
         verdict = _judge_sequentially(gate, trials, around)
@@ -351,13 +346,13 @@ def _judge_sequentially(gate: Gate, trials: Trials, around: _JudgeContext) -> Ve
     hold.
     """
     if isinstance(gate.demand, EveryTaskRequirement):
-        return _every_task(gate, gate.demand, trials, around.bars)
+        return _every_task(gate, gate.demand, trials, around.options.bars)
     sides = _sides(gate, trials, around)
     queues = [_in_order(side) for side in sides]
     shared = [task for task in queues[0] if all(task in queue for queue in queues)]
     if decides_in_rounds(gate, len(shared)):
-        return _judge_rounds(gate, sides, sorted(shared), seed=around.seed)
-    stream = SharedDraws(trials.systems[0], sorted(shared), [gate], seed=around.seed)
+        return _judge_rounds(gate, sides, sorted(shared), seed=around.options.seed)
+    stream = SharedDraws(trials.systems[0], sorted(shared), [gate], seed=around.options.seed)
     empty = _draw_all(stream, lambda draw: queues[0][draw.task])
     return _out_of_runs(stream_verdict(stream, stream.watches[0]), empty)
 

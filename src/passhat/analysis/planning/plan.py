@@ -11,22 +11,24 @@ from typing import Any, Literal
 
 import numpy as np
 
-from passhat.analysis.reports.evidence import (
-    Evidence,
-    ReportOptions,
-    count_evidence,
-    error_policy,
-)
+from passhat.analysis.reports.evidence import Evidence, count_evidence
 from passhat.analysis.reports.factors import level_p_values, level_tables
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.analysis.reports.unsettled import seen_design
-from passhat.arguments import CONFIDENCE, instance, probability, whole_number
+from passhat.arguments import (
+    CONFIDENCE,
+    ReportOptions,
+    confidence_level,
+    instance,
+    probability,
+    whole_number,
+)
 from passhat.dataclass import Displayed, dataclass, lazy_field, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural, rounded, short, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.trials import one_tally
-from passhat.stats.arguments import Floats, confidence_level
+from passhat.stats.arguments import Floats
 from passhat.stats.assurance import (
     ASSURANCE,
     CLOSE,
@@ -165,10 +167,10 @@ def plan(
     >>> found.one_task_runs, found.chosen.tasks_needed
     (385, 231)
     """
-    error_policy(errors)
+    options = ReportOptions.checked(confidence=confidence, errors=errors)
     tally = None if trials is None else one_tally("trials", trials, purpose="to plan from")
-    evidence = None if tally is None else count_evidence(tally, errors)
-    level = confidence_level(confidence)
+    evidence = None if tally is None else count_evidence(tally, options)
+    level = options.confidence
     base = assume(evidence, rate, correlation, task_correlation, level)
     seen = seen_before(evidence, level)
     if seen is not None and seen.constant and (rate is not None or correlation is not None):
@@ -255,7 +257,7 @@ def _levels_or_trials(
     """For each factor of the trials: do more levels tell more, or more trials?"""
     if not isinstance(trials, Trials):
         return
-    options = ReportOptions.checked(ks=None, confidence=CONFIDENCE, errors=errors, seed=0)
+    options = ReportOptions.checked(errors=errors)
     tables = dict(level_tables(trials, options))
     p_values = level_p_values(tables)
     for name, table in tables.items():

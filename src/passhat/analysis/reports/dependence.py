@@ -12,14 +12,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.arguments import CONFIDENCE, whole_number
+from passhat.arguments import CONFIDENCE, confidence_level, whole_number
 from passhat.dataclass import dataclass, lazy_field, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import capitalised, listed, numbers_in_words, plural
 from passhat.records import ErrorPolicy, Outcome, Trials
 from passhat.records.trial import POOLED_ROUNDS
 from passhat.records.trials import check_trials_argument
-from passhat.stats.arguments import Floats, confidence_level
+from passhat.stats.arguments import Floats
 from passhat.stats.dependent_runs import (
     Burst,
     RoundTests,

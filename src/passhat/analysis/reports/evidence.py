@@ -13,11 +13,10 @@ import scipy
 from numpy.typing import NDArray
 
 from passhat._version import __version__
-from passhat.arguments import whole_number
+from passhat.arguments import DEFAULT_OPTIONS, ReportOptions
 from passhat.dataclass import dataclass, result_dataclass
 from passhat.messages import plural
-from passhat.records import Categorical, ErrorPolicy, Source, Tally, Trials
-from passhat.stats.arguments import ascending, confidence_level, one_of
+from passhat.records import Categorical, Source, Tally, Trials
 from passhat.stats.passk import task_values
 from passhat.stats.population_bounds import FEWEST_FAMILIES
 from passhat.stats.sufficient_statistics import TaskSums
@@ -131,24 +130,15 @@ class Evidence:
         return tuple(self.tasks[i] for i in np.flatnonzero(self.runs < k))
 
 
-def error_policy(errors: str) -> ErrorPolicy:
-    """`errors`, if it says what an errored trial counts as.
-
-    >>> error_policy("ignore")
-    Traceback (most recent call last):
-    passhat.errors.ArgumentError: errors must be one of 'fail', 'exclude', got 'ignore'
-    """
-    return "fail" if one_of("errors", errors, ("fail", "exclude")) == "fail" else "exclude"
-
-
-def count_evidence(tally: Tally, errors: ErrorPolicy) -> Evidence:
+def count_evidence(tally: Tally, options: ReportOptions = DEFAULT_OPTIONS) -> Evidence:
     """An errored trial is a run that failed with score 0, or is no run at all.
 
+    What every report, comparison and verdict is made of is counted here, as the options say.
     Where tasks were tried as they are and under conditions, the first are the evidence.
     """
     tally = tally.at_reference()
     family, crossed = _sampled_units(tally)
-    runs = tally.runs(error_policy(errors))
+    runs = tally.runs(options.errors)
     rows = np.flatnonzero(runs > 0)
     every = rows.size == runs.size
     return Evidence(
@@ -235,36 +225,6 @@ _LABELS = (
     *("system", "task", "level", "tags", "tools", "error", "started", "family", "human_labels"),
     *("base", "at"),
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportOptions:
-    """What the caller chose: enough, with the input, to make the same report again."""
-
-    ks: tuple[int, ...] | None
-    confidence: float
-    errors: ErrorPolicy
-    bars: Mapping[str, float] | float | None
-    seed: int
-
-    @classmethod
-    def checked(
-        cls,
-        *,
-        ks: int | Sequence[int] | None,
-        confidence: float,
-        errors: str,
-        seed: int,
-        bars: Mapping[str, float] | float | None = None,
-    ) -> ReportOptions:
-        """The options of a caller; an error names the one that makes no sense."""
-        return cls(
-            ks=None if ks is None else ascending("ks", ks),
-            confidence=confidence_level(confidence),
-            errors=error_policy(errors),
-            bars=bars,
-            seed=whole_number("seed", seed, least=0),
-        )
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)

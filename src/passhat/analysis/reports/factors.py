@@ -14,8 +14,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.analysis.reports.evidence import Counts, ReportOptions
-from passhat.arguments import HEADLINE_K
+from passhat.analysis.reports.evidence import Counts
+from passhat.arguments import HEADLINE_K, ReportOptions
 from passhat.dataclass import dataclass, result_dataclass
 from passhat.messages import few, plural, short
 from passhat.records import Outcome, Trials

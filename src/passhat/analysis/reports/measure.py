@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from passhat.analysis.reports.dependence import LETTERS, SeedSpread, runs_by_level
-from passhat.analysis.reports.evidence import Evidence, ReportOptions, make_provenance, sources_of
+from passhat.analysis.reports.evidence import Evidence, make_provenance, sources_of
 from passhat.analysis.reports.factors import (
     HalMetric,
     measure_factors,
@@ -56,7 +56,7 @@ from passhat.analysis.reports.parts import (
 )
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.unsettled import list_unsettled
-from passhat.arguments import CONFIDENCE
+from passhat.arguments import CONFIDENCE, ReportOptions, ReportTerms, takes
 from passhat.dataclass import LazyMapping, dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import listed, plural
@@ -111,14 +111,12 @@ _MANY_SYSTEMS = 8
 _SUITES_AT_2K = 40
 
 
+@takes(ReportTerms)
 def measure(
     trials: Trials | Sequence[Tally] | Any,
     *,
-    ks: int | Sequence[int] | None = None,
-    confidence: float = CONFIDENCE,
-    errors: ErrorPolicy = "fail",
     bars: Bars = None,
-    seed: int = 0,
+    **terms: Unpack[ReportTerms],
 ) -> Report:
     """Measure everything about these trials, system by system.
 
@@ -135,16 +133,11 @@ def measure(
     trials = framed_trials(trials)
     refuse_file("trials", trials, instead="passhat.report")
     tables = _systems(trials)
-    options = ReportOptions.checked(
-        ks=ks,
-        confidence=confidence,
-        errors=errors,
-        bars=checked_bars(bars, (name for one in tables for name in one.tasks)),
-        seed=seed,
-    )
+    bars = checked_bars(bars, (name for table in tables for name in table.tasks))
+    options = ReportOptions.checked(bars=bars, **terms)
     if not tables:
         raise ArgumentError("trials", "must hold at least one trial", 0)
-    subjects = [SystemTrials.of(one, errors=options.errors) for one in tables]
+    subjects = [SystemTrials.of(one, options) for one in tables]
     if len(subjects) >= _MANY_SYSTEMS:
         sides = [subject.evidence for subject in subjects]
         compute_intervals_together(sides, options.ks, confidence=options.confidence)
@@ -443,7 +436,7 @@ def _measure_part(
     subject = SystemTrials(
         tally=table.tally(),
         trials=table,
-        errors=options.errors,
+        options=options,
         together=((), groupings),
     )
     return _measure_system(subject, options, parts=False)

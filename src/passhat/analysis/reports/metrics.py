@@ -15,16 +15,17 @@ from passhat.analysis.reports.dependence import (
     round_table,
     runs_by_level,
 )
-from passhat.analysis.reports.evidence import (
-    Evidence,
-    Floats,
-    ReportOptions,
-    count_evidence,
-    value_table,
-)
+from passhat.analysis.reports.evidence import Evidence, Floats, count_evidence, value_table
 from passhat.analysis.reports.judged import LabelEvidence, label_evidence
 from passhat.analysis.reports.parts import BarCount, ErrorSplit, Metric
-from passhat.arguments import CONFIDENCE, HEADLINE_K, KS, probability
+from passhat.arguments import (
+    CONFIDENCE,
+    DEFAULT_OPTIONS,
+    HEADLINE_K,
+    KS,
+    ReportOptions,
+    probability,
+)
 from passhat.dataclass import dataclass, lazy_field, replace
 from passhat.errors import ArgumentError
 from passhat.messages import plural, short, typo_hint
@@ -145,7 +146,9 @@ def split_errors(
             tasks=len(tally.tasks),
         ),
         kinds={} if trials is None or not count else _kinds(trials),
-        otherwise=measure_metrics(count_evidence(tally, other), ks, confidence=level)
+        otherwise=measure_metrics(
+            count_evidence(tally, replace(options, errors=other)), ks, confidence=level
+        )
         if count
         else {},
     )
@@ -196,7 +199,7 @@ def _broken_rules(trials: Trials, flagged: np.ndarray) -> str:
 
 
 def _rate(trials: Trials, options: ReportOptions) -> str:
-    evidence = count_evidence(trials.tally(), options.errors)
+    evidence = count_evidence(trials.tally(), options)
     metrics = measure_metrics(evidence, (1,), confidence=options.confidence)
     value = metrics["pass@1"].value
     return "unknown" if value is None else f"{100 * value:.1f}%"
@@ -363,7 +366,7 @@ Together = tuple[tuple[Disturbance, ...], tuple[RunGroups, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SystemTrials:
-    """One system: its counts, its trials if they were read one by one, and the error policy.
+    """One system: its counts, its trials if they were read one by one, and the options.
 
     `every` are its trials with those under other conditions than these.
     What moved its runs `together` is looked for on first use, which takes many permutations.
@@ -371,35 +374,35 @@ class SystemTrials:
 
     tally: Tally
     trials: Trials | None
-    errors: ErrorPolicy = "fail"
-    bars: Bars = None
+    options: ReportOptions = DEFAULT_OPTIONS
     every: Trials | None = None
     together: lazy_field[Together] = lazy_field()
 
     @classmethod
-    def of(
-        cls, given: Trials | Tally, *, errors: ErrorPolicy = "fail", bars: Bars = None
-    ) -> SystemTrials:
+    def of(cls, given: Trials | Tally, options: ReportOptions = DEFAULT_OPTIONS) -> SystemTrials:
         """The trials of one system with what moved them together; counts do not show that.
 
         Where tasks were tried as they are and under conditions, these are the first.
         """
         if isinstance(given, Tally):
             tally = given.at_reference()
-            return cls(tally=tally, trials=None, errors=errors, bars=bars, together=((), ()))
+            return cls(tally=tally, trials=None, options=options, together=((), ()))
         trials = given.at_reference()
         return cls(
             tally=trials.tally(),
             trials=trials,
-            errors=errors,
-            bars=bars,
+            options=options,
             every=given,
-            together=partial(_found_together, trials, errors),
+            together=partial(_found_together, trials, options.errors),
         )
 
     @property
     def name(self) -> str:
         return self.tally.system
+
+    @property
+    def errors(self) -> ErrorPolicy:
+        return self.options.errors
 
     @property
     def disturbances(self) -> tuple[Disturbance, ...]:
@@ -411,7 +414,7 @@ class SystemTrials:
 
     @property
     def evidence(self) -> Evidence:
-        return count_evidence(self.tally, self.errors)
+        return count_evidence(self.tally, self.options)
 
     @property
     def labels(self) -> LabelEvidence | None:
@@ -436,7 +439,7 @@ class SystemTrials:
         if len(kept) < len(evidence.tasks):
             evidence = evidence.only(kept)
             if self.trials is not None:
-                subject = SystemTrials.of(trials_on(self.trials, kept), errors=self.errors)
+                subject = SystemTrials.of(trials_on(self.trials, kept), self.options)
         return measure_metrics(
             evidence,
             ks,
@@ -570,7 +573,7 @@ def headline_number(
     >>> headline_number(simulate(tasks=10, runs=8, seed=1).tally()).name
     'pass^5'
     """
-    evidence = count_evidence(tally, errors)
+    evidence = count_evidence(tally, ReportOptions.checked(errors=errors))
     fewest = int(evidence.runs.min(initial=HEADLINE_K))
     chosen = k or (fewest if evidence.tasks else 1)
     if not evidence.tasks:
@@ -589,7 +592,7 @@ def mean_pass_hat(tally: Tally, k: int, *, errors: ErrorPolicy = "fail") -> floa
     >>> mean_pass_hat(trials.tally(), 5) == headline_number(trials.tally()).number.value
     True
     """
-    evidence = count_evidence(tally, errors)
+    evidence = count_evidence(tally, ReportOptions.checked(errors=errors))
     enough = evidence.runs >= k
     if not enough.any():
         return None

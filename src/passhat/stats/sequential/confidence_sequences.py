@@ -11,10 +11,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from passhat.arguments import CONFIDENCE, finite_number, whole_number
+from passhat.arguments import CONFIDENCE, confidence_level, finite_number, whole_number
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.stats.arguments import Counts, Floats, confidence_level
+from passhat.stats.arguments import Counts, Floats
 from passhat.stats.estimate import Estimate, Interval
 from passhat.stats.numerics import bisect
 from passhat.stats.passk import pass_hat_k
