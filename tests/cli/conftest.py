@@ -13,6 +13,11 @@ from passhat.cli import main
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "CI")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def quick_plans(few_suites_drawn: None) -> None:
+    """What a command does with a plan shows on a rough one; tests/analysis has the numbers."""
+
+
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The directory that commands are called in."""

@@ -168,9 +168,9 @@ NO_PROSE = re.compile(
 
 def messages(module):
     """The texts with several words in a module, but for docstrings, queries and lists of keys."""
-    tree = ast.parse(module.read_text(encoding="utf-8"))
-    about = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(ast.parse(module.read_text(encoding="utf-8"))))
+    about = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         if not isinstance(node, ast.Constant) or id(node) in about:
             continue
         text = node.value if isinstance(node.value, str) else ""

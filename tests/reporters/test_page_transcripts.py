@@ -126,10 +126,10 @@ def test_nothing_is_left_out_while_something_less_wanted_is_kept(report, trials)
 def test_each_outcome_of_each_task_is_shown_once_before_any_is_shown_twice(report, trials):
     once = {("flaky", "F"), ("flaky", "E"), ("flaky", "P")}
     once |= {("solid", "P"), ("broken", "F"), ("broken", "E")}
-    counts = set()
+    counts, said = set(), unlike(2_000)
     for most in range(2_000, 30_000, 500):
         limits = PageLimits(max_bytes=most, max_transcript=2_000)
-        fitted = fit_transcripts(report, unlike(2_000), trials=trials, limits=limits)
+        fitted = fit_transcripts(report, said, trials=trials, limits=limits)
         found = letters(fitted.texts)
         counts.add(len(found))
         if len(found) <= len(once):
