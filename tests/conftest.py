@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import http.client
+import os
 import signal
 import threading
 import time
@@ -15,7 +16,7 @@ from hypothesis.internal.conjecture import providers
 
 # The same examples every time: what turns red was changed. `make search` looks for new ones.
 settings.register_profile("passhat", deadline=None, derandomize=True)
-settings.register_profile("quick", deadline=None, derandomize=True, max_examples=8)
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=5)
 settings.register_profile("search", deadline=None, max_examples=2000)
 settings.load_profile("passhat")
 # Hypothesis also draws constants of the modules that are loaded, and a worker loads those of the
@@ -27,6 +28,10 @@ providers._get_local_constants = lambda: providers._local_constants
 for _sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     if signal.getsignal(_sign) is signal.SIG_IGN:
         signal.signal(_sign, lambda *_: None)
+
+# Commands tell a pull request of themselves in CI; a test that wants it says so.
+for _name in ("GITHUB_ACTIONS", "GITLAB_CI"):
+    os.environ.pop(_name, None)
 
 
 def pytest_collection_modifyitems(items):
@@ -62,13 +67,6 @@ def pytest_collection_finish():
     gc.collect()
     gc.freeze()
     gc.enable()
-
-
-@pytest.fixture(autouse=True)
-def outside_of_any_job(monkeypatch):
-    """Commands tell a pull request of themselves in CI; a test that wants it says so."""
-    for name in ("GITHUB_ACTIONS", "GITLAB_CI"):
-        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture(scope="module")

@@ -543,7 +543,13 @@ def test_the_mark_of_a_trial_opens_it_by_its_address_and_keys_walk_through(
     assert "#" not in page.url
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("dark", 1280), ("light", 400)])
+@pytest.mark.parametrize(
+    ("scheme", "width"),
+    [
+        ("dark", 1280),
+        pytest.param("light", 400, marks=pytest.mark.slow("the same page once more")),
+    ],
+)
 def test_no_accessibility_rule_is_broken_by_an_open_trial(
     chats, open_page, axe_violations, scheme, width
 ):

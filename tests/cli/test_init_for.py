@@ -28,7 +28,9 @@ def passhat(folder, *words):
     ("words", "trials", "code"),
     [
         (["--python", "my_agent:answer"], 100, (0, 4)),
-        (["--command", AGENT], 100, (0,)),
+        pytest.param(
+            ["--command", AGENT], 100, (0,), marks=pytest.mark.slow("a process for each trial")
+        ),
         pytest.param(
             ["--mcp", SERVER], 10, (0,), marks=pytest.mark.slow("four commands, a real server each")
         ),

@@ -125,13 +125,8 @@ def test_the_github_job_pins_its_actions_and_may_write_what_it_writes(shell):
     assert all(re.fullmatch(r"actions/[a-z/-]+@[0-9a-f]{40}", name) for name in used)
 
 
-@pytest.mark.parametrize(
-    ("ci", "run"),
-    [
-        ("github", run_github),
-        pytest.param("gitlab", run_gitlab, marks=pytest.mark.slow("the whole job once more")),
-    ],
-)
+@pytest.mark.slow("the whole job once more")
+@pytest.mark.parametrize(("ci", "run"), [("github", run_github), ("gitlab", run_gitlab)])
 def test_a_job_installs_the_project_whose_agent_it_runs(shell, ci, run):
     assert shell("init", "--ci", ci).returncode == 0
     shell.write("passhat.yml", SUITE.format(gate="pass@1 >= 0.5"))

@@ -52,7 +52,9 @@ def same(one, other):
             assert getattr(left, each.name) == getattr(right, each.name), each.name
 
 
-@pytest.mark.parametrize("seed", [1, 2, 4, 5])
+@pytest.mark.parametrize(
+    "seed", [1, 2, 4, pytest.param(5, marks=pytest.mark.slow("one more history"))]
+)
 def test_numbers_that_are_known_change_nothing_in_a_trend(tmp_path, seed):
     with History.open(tmp_path / "h.db") as history:
         fill(history, seed, weighted=seed > 3)

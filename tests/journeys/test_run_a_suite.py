@@ -56,6 +56,7 @@ def test_a_gate_can_be_settled_from_the_recorded_runs(shell, no_model):
     assert "at most 80 trials" in done.stderr
 
 
+@pytest.mark.slow("a real server for each trial")
 def test_the_scripted_suite_runs_against_its_real_server(shell):
     shell("init", "--scripted")
     done = shell("run", "--runs", "2")

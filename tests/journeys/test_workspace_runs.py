@@ -305,6 +305,7 @@ def _passhat(*words, cwd):
     )
 
 
+@pytest.mark.slow("trials in sandboxes that run into their limit")
 @isolated
 def test_a_limit_that_most_trials_reach_is_doubted(tmp_path):
     write(
