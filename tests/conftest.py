@@ -37,10 +37,11 @@ for _name in ("GITHUB_ACTIONS", "GITLAB_CI"):
 def pytest_collection_modifyitems(items):
     """Who makes others wait says why, and takes no more examples than the profile allows.
 
-    Files that start processes are long and come first: at the end no worker waits for one of them.
+    Files that simulate or start processes are long and come first: at the end no worker waits for
+    one of them.
     """
     turns = {folder: turn for turn, folder in enumerate(LONG)}
-    items.sort(key=lambda item: turns.get(_folder(item), len(LONG)))
+    items.sort(key=lambda item: turns.get(_kind(item), len(LONG)))
     for item in items:
         own = getattr(getattr(item, "obj", None), "_hypothesis_internal_use_settings", None)
         if own is not None and own.max_examples > settings.default.max_examples:
@@ -51,10 +52,12 @@ def pytest_collection_modifyitems(items):
                 raise pytest.UsageError(f'{item.nodeid}: say why: @pytest.mark.slow("...")')
 
 
-LONG = ("browser", "journeys", "faults", "cli", "runner")
+LONG = ("calibration", "browser", "journeys", "faults", "cli", "runner")
 
 
-def _folder(item):
+def _kind(item):
+    if item.path.stem.endswith("calibration"):
+        return "calibration"
     return item.nodeid.partition("/")[2].partition("/")[0]
 
 
