@@ -237,6 +237,107 @@ def test_a_row_of_swe_bench_is_its_commit_and_issue_and_only_its_patch_passes(
     assert "1 of 2 named tests did not pass: test_sum" in tried[0].reason
 
 
+CHECKS = "def test_it(): assert {f}(2) == {n}\n"
+MARK = "import pytest\n@pytest.mark.parametrize"
+MULTIPLIES = "def test_it(a): assert {f}(a) == a * {n} / 2\n"
+DATA = "from pathlib import Path\nDATA = Path(__file__).parent / 'two {f}.txt'\n"
+PYTEST_ROWS = [
+    (CHECKS, ["test_it"]),
+    ("class TestIt:\n    def test_it(self): assert {f}(2) == {n}\n", ["TestIt::test_it"]),
+    (MARK + "('a', [2, 3])\n" + MULTIPLIES, ["test_it[2]", "test_it[3]"]),
+    (  # cut at the space, as the data set has such names
+        MARK + "('a', [2, 3], ids=['x 2', 'x 3'])\n" + MULTIPLIES,
+        ["test_it[x"],
+    ),
+    (DATA + "def test_it(): assert {f}(2) == int(DATA.read_text())\n", ["test_it"]),
+    (CHECKS + "def test_other(): assert False\n", ["test_it"]),
+    (CHECKS + "def test_more(): assert {f}(3) == {n} * 3 / 2\n", ["test_it", "test_more"]),
+]
+UNIT = "import unittest\nclass T(unittest.TestCase):\n    def test_{f}(self):\n"
+ASSERTS = "        self.assertEqual({f}(2), {n})\n"
+UNITTEST_ROWS = [
+    (UNIT + ASSERTS, ["test_{f} (tests.test_{f}.T)"]),
+    (UNIT + ASSERTS, ["test_{f} (tests.test_{f}.T.test_{f})"]),  # Python 3.11
+    (  # unittest prints the docstring, which the data set takes for the name
+        UNIT + "        '''It multiplies as {f}/x.py should.'''\n" + ASSERTS,
+        ["It multiplies as {f}/x.py should."],
+    ),
+]
+ROWS = {
+    "pytest": (PYTEST_ROWS * 2, "tests/test_{f}.py::", "tests/test_old.py::O::test_old"),
+    "unittest": (UNITTEST_ROWS * 2, "", "test_old (tests.test_old.O)"),
+}
+"""Tests of each row and their names in the data set, where these begin, and that of an old test."""
+
+
+def published_rows(clone, sources, begins, old):
+    """A repository with a commit for each fix, and rows with the published fields."""
+    wrong = "def f{0}(a):\n    return a\n\n\n"
+    write(
+        clone,
+        {
+            "lib.py": "".join(wrong.format(number) for number in range(len(sources))),
+            "tests/__init__.py": "",
+            "tests/test_old.py": "import lib\nimport unittest\nclass O(unittest.TestCase):\n"
+            "    def test_old(self): assert lib\n",
+        },
+    )
+    git("init", "-q", at=clone)
+    rows = []
+    for number, (source, failing) in enumerate(sources):
+        told = {"f": f"f{number}", "n": 2 * (number + 2)}
+        git("add", "-A", at=clone)
+        git("commit", "-qm", "before", at=clone)
+        before = git("rev-parse", "HEAD", at=clone).strip()
+        right = f"def f{number}(a):\n    return a * {number + 2}\n\n\n"
+        text = (clone / "lib.py").read_text()
+        write(clone, {"lib.py": text.replace(wrong.format(number), right)})
+        patch = git("diff", at=clone)
+        git("commit", "-qam", "fix", at=clone)
+        tests = "from lib import {f}\n" + source
+        write(clone, {f"tests/test_f{number}.py": tests.format(**told),
+                      f"tests/two f{number}.txt": f"{told['n']}\n"})  # fmt: skip
+        git("add", "-A", at=clone)
+        rows.append({
+            "repo": "ada/lib", "instance_id": f"ada__lib-{number}", "base_commit": before,
+            "patch": patch, "test_patch": git("diff", "--cached", at=clone),
+            "problem_statement": f"f{number} is wrong", "hints_text": "",
+            "created_at": "2023-05-01T12:00:00Z", "version": "1.0",
+            "FAIL_TO_PASS": json.dumps([(begins + name).format(**told) for name in failing]),
+            "PASS_TO_PASS": json.dumps([old]), "environment_setup_commit": before,
+        })  # fmt: skip
+    return rows
+
+
+@isolated
+@pytest.mark.slow("runs the tests of twenty rows twice")
+def test_twenty_rows_as_they_are_published_pass_by_their_own_patch_and_fail_without(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("passhat.runner.cheats.CHEATS", ())
+    shown = [one for one in {sys.prefix, *sys.path} if Path(one).is_dir()]
+    pytest_words = f"{sys.executable} -m pytest -q --junitxml={{report}}"
+    commands = {
+        "pytest": f"{pytest_words} tests/test_old.py {{tests}}",
+        "unittest": f"{SYSTEM_PYTHON} -m unittest discover -v",
+    }
+    found = []
+    for name, given in ROWS.items():
+        rows = published_rows(tmp_path / name / "ada__lib", *given)
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (tmp_path / f"{name}.jsonl").write_text(text)
+        (tmp_path / f"{name}.yml").write_text(
+            f"systems: [{{name: a, command: agent, show: {json.dumps(shown)}}}]\n"
+            f"tasks: [{{name: swe, from: {name}.jsonl, workspace: {name}, "
+            f"expect: [{{tests: {json.dumps(commands[name])}}}]}}]\n"
+        )
+        suite = load_suite(tmp_path / f"{name}.yml")
+        assert [task.prompt for task in suite.tasks] == [row["problem_statement"] for row in rows]
+        found += try_tasks(suite)
+    assert [one.attempt for one in found] == [NOTHING, SOLUTION] * 20
+    assert not [one for one in found if one.outcome != one.wanted]
+
+
 def test_rows_of_swe_bench_are_recognised_and_say_what_is_missing(tmp_path, swe_bench):
     (task,) = suite_of(tmp_path, "from: rows.jsonl").tasks
     assert task.workspace.image == "swebench/sweb.eval.x86_64.ada_1776_calc-7"
@@ -366,7 +467,10 @@ def test_what_is_printed_is_read_in_a_time_that_grows_with_its_bytes(unit):
 
 def test_thousands_of_named_tests_are_looked_for_at_once_however_tools_write_them():
     names = [f"tests/test_{n}.py::Test::test_{n % 7}" for n in range(5000)]
-    reported = [hidden_tests._dotted(f"src/{name}") for name in names]
+    reported = [
+        hidden_tests.TestResult(name=hidden_tests._dotted(f"src/{name}"), outcome="passed")
+        for name in names
+    ]
     began = time.process_time()
     assert hidden_tests._missing([*names, "test_6", "est_6"], reported) == ["est_6"]
     assert hidden_tests._missing(names, reported[1:]) == names[:1]

@@ -44,11 +44,15 @@ TestOutcome = Literal["passed", "failed", "skipped"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestResult:
-    """One test of a report: what it is called, how it ended, and what it said."""
+    """One test of a report: what it is called, how it ended, and what it said.
+
+    `title` is the line that unittest prints in place of its name where the test has a docstring.
+    """
 
     name: str
     outcome: TestOutcome
     message: str = ""
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +117,7 @@ def _verdict(
     failed = [one for one in ran if one.outcome == "failed"]
     least = int(options.get("at_least") or 1)
     wanted = [str(name) for name in options.get("names") or ()]
-    missing = _missing(wanted, [one.name for one in ran if one.outcome == "passed"])
+    missing = _missing(wanted, ran)
     if ended.limit is not None:
         return 0.0, f"the tests went over their {ended.limit} limit"
     if not results:
@@ -187,24 +191,38 @@ def failed_start(code: int, said: str, folder: Path | None = None) -> str | None
     return f"{script.name}: {found['fault']}"
 
 
-def _missing(wanted: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Which of the tests that are asked for are not there: tools write one in several ways.
+def _missing(wanted: Sequence[str], ran: Sequence[TestResult]) -> list[str]:
+    """Which of the tests that are asked for did not pass: tools write one in several ways.
 
-    >>> _missing(["tests/test_a.py::test_x", "test_y"], ["tests.test_a::test_x", "m.C::test_y"])
+    SWE-bench cuts names at their first space: `test_y[1` stands for all tests that it begins, and
+    none of them may fail.
+
+    >>> ran = [TestResult(name=n, outcome="passed") for n in ("t.a::test_x", "m.C::test_y[1 2]")]
+    >>> _missing(["t/a.py::test_x", "test_y[1 2]", "m.py::C::test_y[1"], ran)
     []
-    >>> _missing(["test_x", "a.py::test_y"], ["m::my_test_x", "b::test_y"])
-    ['test_x', 'a.py::test_y']
+    >>> _missing(["est_x", "b.py::test_x", "test_y[1 3]", "test_y"], ran)
+    ['est_x', 'b.py::test_x', 'test_y[1 3]', 'test_y']
     """
     asked = {name: _dotted(name) for name in wanted}
     lengths = {len(text) for text in asked.values()}
-    # The ends of a name, one for each length that is asked for: there may be thousands of both.
-    there = {
-        name[len(name) - length :]
-        for name in map(_dotted, names)
-        for length in lengths
-        if len(name) == length or (len(name) > length and name[-length - 1] == ".")
-    }
-    return [name for name in wanted if asked[name] not in there]
+    there: dict[TestOutcome, set[str]] = {"passed": set(), "failed": set(), "skipped": set()}
+    for one in ran:
+        whole = _dotted(one.name)
+        short = whole.partition(" ")[0]
+        names = {whole, _dotted(one.title), short if _is_cut(short) else whole}
+        # The ends of a name, one for each length that is asked for: there may be thousands of both.
+        there[one.outcome] |= {
+            name[len(name) - length :]
+            for name in names
+            for length in lengths
+            if len(name) == length or (len(name) > length and name[-length - 1] == ".")
+        }
+    passed = there["passed"] - {name for name in there["failed"] if _is_cut(name)}
+    return [name for name in wanted if asked[name] not in passed]
+
+
+def _is_cut(name: str) -> bool:
+    return name.count("[") > name.count("]")
 
 
 def _dotted(name: str) -> str:
@@ -351,7 +369,7 @@ def _pytest(text: str) -> list[TestResult]:
     return [TestResult(name=name, outcome=outcome) for name, outcome in found.items()]
 
 
-VERBOSE = re.compile(r"^(\w+) \(([\w.<>]+)\)(?:\n.*)? \.\.\. ", re.MULTILINE)
+VERBOSE = re.compile(r"^(\w+) \(([\w.<>]+)\)(?:\n(.*))? \.\.\. ", re.MULTILINE)
 ENDED = re.compile(r"^(ok|FAIL|ERROR|skipped.*|expected failure|unexpected success)$", re.MULTILINE)
 SUMMARY = re.compile(r"^(?:={70}|-{70})$", re.MULTILINE)
 
@@ -374,5 +392,7 @@ def _verbose(text: str) -> list[TestResult]:
         # The runner says last how a test ended: what is before may be the test's own words.
         if words := ENDED.findall(printed[test.end() : end]):
             outcome = outcomes.get(words[-1], "skipped")
-            results.append(TestResult(name=f"{test[2]}::{test[1]}", outcome=outcome))
+            owner = test[2].removesuffix(f".{test[1]}")  # Python 3.11 has the test there too
+            name = f"{owner}::{test[1]}"
+            results.append(TestResult(name=name, outcome=outcome, title=test[3] or ""))
     return results

@@ -301,7 +301,7 @@ def _test_names(row: Row, key: str, where: str) -> list[str]:
         given = json.loads(given) if isinstance(given, str) else given
     if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
         raise SuiteError(f"{where}: {key} should be a list of tests, got {shown(given)}")
-    return [re.sub(r"^(\w+) \(([\w.]+)\)$", r"\2::\1", name) for name in given]
+    return [re.sub(r"^(\w+) \(([\w.]+?)(?:\.\1)?\)$", r"\2::\1", name) for name in given]
 
 
 def find_clone(repository: str, folder: Path) -> Path:
