@@ -72,12 +72,12 @@ def written(folder: Path) -> dict[str, tuple[Path, float]]:
     shapes = {
         "1 system x 2,000 tasks x 5 runs": (2_000, 5, {"agent": 0.8}),
         "100,000 trials: 1 system x 1,000 tasks x 100 runs": (1_000, 100, {"agent": 0.8}),
-        "12 systems x 127 tasks x 4 runs": (
+        "12 agents x 127 tasks x 4 runs": (
             127,
             4,
             {f"agent-{i}": 0.3 + i / 20 for i in range(12)},
         ),
-        "12 systems x 1,000 tasks x 20 runs": (
+        "12 agents x 1,000 tasks x 20 runs": (
             1_000,
             20,
             {f"agent-{i}": 0.3 + i / 20 for i in range(12)},

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 from ruamel.yaml import YAML
 
 import passhat
@@ -123,25 +124,55 @@ def test_every_extra_is_in_the_table_of_extras():
 
 
 RETIRED = re.compile(
-    r"tasks like these|for this suite|one try\b|pass\^1(?!\d)|told apart|further runs|settled"
-    r"|(?<!CI )\bsystems\b|random draws|can depend on|be depended on"
+    r"tasks like these|(?:for |\")this suite|(?:one|1) try\b|pass\^1(?!\d)|told apart"
+    r"|further runs|settled|(?<!CI )\bsystems\b|random draws|can depend on|be depended on"
 )
 """Former words for what the glossary calls otherwise; tests of screens have a list too."""
 
-IN_FORMER_WORDS = {
-    "glossary.md": "says what other tools and files call things",
-    "calibration.md": "names scopes as the files of its simulations do",
-    "benchmarks.md": "is written by `make bench`",
-    "suite.md": "tells of the keys of a file, one of which is `systems:`",
-    "formats.md": "quotes what a benchmark published",
-}
+KEY_LINK = re.compile(r"\[systems(?=\])")
+"""The part of a reference that tells of the key `systems:`."""
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if p.name not in IN_FORMER_WORDS], ids=name)
-def test_pages_and_help_have_one_name_for_one_thing(page):
-    """The page of commands holds the help of every one."""
-    text = re.sub(r"^```.*?^```|`[^`\n]*`|\]\([^)]*\)", "", page.read_text(), flags=re.M | re.S)
-    assert RETIRED.findall(text) == []
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_pages_have_one_name_for_one_thing(page):
+    text = KEY_LINK.sub("", page.read_text())
+    text = re.sub(r"^```.*?^```|`[^`\n]*`|\]\([^)]*\)", "", text, flags=re.M | re.S)
+    assert RETIRED.findall(BESIDE.sub("", text)) == []
+
+
+TEMPLATES = sorted(
+    path for ending in ("html", "js") for path in (ROOT / "src").rglob(f"*.{ending}")
+)
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=name)
+def test_templates_have_the_words_of_the_pages(template):
+    """What a template says itself: neither its tags and expressions, nor code but for its texts."""
+    text = template.read_text()
+    if template.suffix == ".js":
+        quoted = re.findall(r"\"[^\"\n]*\"|'[^'\n]*'|`[^`]*`", text)
+        text = "\n".join(one for one in quoted if " " in one)
+    shown = re.sub(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|<[^>]*>|\$\{[^}]*\}", " ", text, flags=re.S)
+    assert RETIRED.findall(shown) == []
+
+
+def helps(group=main, before=()):
+    """The words of every command, former ones too."""
+    context = click.Context(group)
+    for word in [*group.list_commands(context), *(() if before else FORMERLY)]:
+        command = group.get_command(context, word)
+        yield (*before, word)
+        if isinstance(command, click.Group):
+            yield from helps(command, (*before, word))
+
+
+@pytest.mark.parametrize("layer", ["--help", "--help-all"])
+def test_help_has_the_words_of_the_pages(layer):
+    for words in [(), *helps()]:
+        told = CliRunner().invoke(main, [*words, layer])
+        assert told.exit_code == 0, words
+        said = re.sub(r"--[a-z-]+", "", BESIDE.sub("", told.stdout))
+        assert RETIRED.findall(said) == [], words
 
 
 KEPT_NAMES = {
@@ -154,7 +185,7 @@ KEPT_NAMES = {
 
 BESIDE = re.compile(
     r"\"(this suite|tasks like these)\" in files|pass\^1 is pass@1|`[^`]*`|\bsystems:"
-    r"|\b\w+_(systems|settled)\b"
+    r"|\b\w+_(systems|settled)\b|pass\^1 to pass\^4 as published"
 )
 """The former word told beside today's; what is written in files."""
 

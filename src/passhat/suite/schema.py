@@ -188,7 +188,7 @@ class AgentPart(TaskFields, ModelFields):
 
 
 class DefaultsPart(ModelFields):
-    """Defaults for agents, systems and tasks."""
+    """Defaults of `agents:`, `systems:` and `tasks:`."""
 
     model: str | None = None
     """The model of an agent."""
@@ -337,7 +337,7 @@ class GatePart(Part):
     name: str | None = None
     """Its name in the verdict."""
     system: str | None = None
-    """Only this system."""
+    """Only this agent."""
     tags: Texts | None = None
     """Only tasks with one of these tags."""
     confidence: Chance | None = None
@@ -518,7 +518,7 @@ class SuitePart(Part):
     systems: Sequence[SystemPart] = ()
     """Agents under test: every one runs every task."""
     tasks: Sequence[TaskPart] = ()
-    """Tasks for every system."""
+    """Tasks for every agent."""
     users: Mapping[Name, UserPart] = {}
     """Simulated users, by name: each talks to the agent in every task that has `user:`."""
     factors: FactorsPart = FactorsPart()
@@ -526,7 +526,7 @@ class SuitePart(Part):
     shares: Mapping[Name, Positive] = {}
     """The traffic share of each tag, level or family of tasks; each task is in one of them."""
     defaults: DefaultsPart = DefaultsPart()
-    """Defaults for agents, systems and tasks."""
+    """Defaults of `agents:`, `systems:` and `tasks:`."""
     gates: Sequence[Annotated[GatePart, Short("require")]] = ()
     """What the results must show."""
     seed: CountOrZero = 0

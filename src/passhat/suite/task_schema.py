@@ -635,12 +635,12 @@ class TaskFields(Part):
 
 
 class TaskPart(TaskFields):
-    """One thing every system is asked to do."""
+    """One thing every agent is asked to do."""
 
     system_prompt: str | None = None
-    """A system prompt for this task, in place of the system's own."""
+    """A system prompt for this task, in place of the agent's own."""
     systems: Texts | None = None
-    """Only these systems; by default all of them."""
+    """Only these agents; by default all of them."""
     source: Annotated[str | None, Spelled("from")] = None
     """Tasks as other tools keep them: the evals.json of a skill (a judge reads each eval by its
     expectations), a folder of Harbor or Terminal-Bench tasks, SWE-bench rows as JSON Lines, or the
