@@ -174,6 +174,7 @@ def test_what_a_command_prints_is_a_screen_in_our_words(folder, monkeypatch, com
         assert retired_in(said) == [], f"{command} {words}: {said}"
         assert not SPACED_PERCENT.search(said), said
         assert "got None" not in said, said
+        assert "every task" not in str(words) or done.exit_code == 1, said
 
 
 def check_screen(text, which):
@@ -262,6 +263,14 @@ def test_agents_that_are_written_in_two_ways_are_told_on_the_first_screen(tmp_pa
     said = " ".join(done.stdout.split())
     assert "agents whose names differ only in case or spaces: " in said, done.output
     assert '"TOTAL", sums up the others' in said or re.search(r"\d notes? more: -v", said)
+
+
+def test_a_run_that_its_gates_stopped_has_no_rate_in_the_list_of_runs(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    words = ["--store", "early.db", "--trials", "40", *GATES[2:], "--until-decided"]
+    assert CliRunner().invoke(main, ["run", "-q", *words]).exit_code == 0
+    listed = CliRunner().invoke(main, ["history", "--store", "early.db"]).stdout
+    assert re.search(r" sums +\d+ +-  stopped early\n", listed), listed
 
 
 def test_a_run_names_its_lowest_tasks_once(folder, monkeypatch):

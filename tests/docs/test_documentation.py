@@ -108,6 +108,13 @@ def test_links_lead_somewhere(page):
             assert (page.parent / target.partition("#")[0]).exists(), target
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_gate_on_a_page_can_be_read(page):
+    """The page of commands has the examples of every help page."""
+    for words in re.findall(r"--require '([^'\n]+)'", page.read_text()):
+        assert passhat.parse_gate(words).label == words
+
+
 def test_make_targets_in_the_readme_exist():
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
     for page in PAGES:

@@ -368,12 +368,14 @@ class Row(TypedDict):
 
     `status` is running, finished, interrupted, budget, failed, or stopped where the process died;
     `owner` is the process that has a running run. `passed` counts trials; `pass_rate` is pass^1,
-    the mean over the tasks of each system, and `pass_rates` that of each system by name.
+    the mean over the tasks of each system, and `pass_rates` that of each system by name. A run
+    that was `stopped_early`, by its gates, has a verdict: its rates are those it stopped at.
     """
 
     run: str
     suite: str
     status: str
+    stopped_early: bool
     owner: str | None
     started: str
     commit: str | None

@@ -267,13 +267,17 @@ def _number(match: re.Match[str]) -> Requirement:
 
 
 def _every_task(match: re.Match[str]) -> Requirement:
-    known = parse_target(match["target"]).attempts
-    if known is None or known[0] != "pass^k":
-        raise ArgumentError("gate", "can ask a pass^k of every task", match["target"])
+    k = _streak(parse_target(match["target"]))
+    if k is None:
+        raise ArgumentError("gate", "can ask pass@1 or a pass^k of every task", match["target"])
     own = match["own"] is not None
-    return EveryTaskRequirement(
-        k=known[1], bar=None if own else _value(match, share=True, what="bar")
-    )
+    return EveryTaskRequirement(k=k, bar=None if own else _value(match, share=True, what="bar"))
+
+
+def _streak(target: Target) -> int | None:
+    """The k of a pass^k; pass@1 is pass^1. None for any other number."""
+    kind, k = target.attempts or ("", 0)
+    return k if kind == "pass^k" or k == 1 else None
 
 
 def _better(match: re.Match[str]) -> Requirement:
@@ -292,10 +296,12 @@ def _compared(match: re.Match[str]) -> dict[str, Any]:
     """Baseline, margin and metric of a sentence that compares with a baseline."""
     margin = _value(match, share=True, what="margin") if match["number"] else 0.0
     metric = parse_target(match["metric"] or "mean_score")
-    if not metric.is_mean_score and (metric.attempts or ("", 0))[0] != "pass^k":
-        rule = "can compare mean_score or a pass^k with a baseline"
+    k = _streak(metric)
+    if not metric.is_mean_score and k is None:
+        rule = "can compare mean_score, pass@1 or a pass^k with a baseline"
         raise ArgumentError("gate", rule, metric.name)
-    return {"baseline": match["baseline"], "margin": margin, "metric": metric.name}
+    name = metric.name if k is None else f"pass^{k}"
+    return {"baseline": match["baseline"], "margin": margin, "metric": name}
 
 
 def _best_of(match: re.Match[str]) -> Requirement:

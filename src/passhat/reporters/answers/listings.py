@@ -222,9 +222,10 @@ def _cells(row: Row, start: int) -> tuple[str, ...]:
 
 def _screen_cells(row: Row) -> tuple[str, ...]:
     several = len(row["pass_rates"]) > 1
-    rate = "" if several else percent(row["pass_rate"], digits=1)
+    rate = "" if several else "-" if row["stopped_early"] else percent(row["pass_rate"], digits=1)
     commit = short_commit(row["commit"]) + "*" if row["dirty"] else short_commit(row["commit"])
     status = "" if row["status"] == "finished" else _status(row)
+    status = "stopped early" if row["stopped_early"] else status
     words = ", ".join([*([status] if status else []), *row["tags"]])
     cells = (row["run"], _started(row["started"]), row["suite"], commit, row["branch"] or "",
              f"{row['trials']:,}", rate, words)  # fmt: skip
