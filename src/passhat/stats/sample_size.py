@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from math import ceil, expm1, floor, log, log1p, sqrt
+from math import ceil, expm1, floor, hypot, log, log1p, sqrt
 from typing import Any
 
 import numpy as np
@@ -517,6 +517,38 @@ class ObservedDesign:
 
     rate: float | None = None
     """The mean, if it is known."""
+
+
+@result_dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSpread:
+    """What moved runs together adds to half-widths, as squares add up: seeds, days or rounds.
+
+    `levels` of the kind `name` were seen. More trials at the same ones leave what they add; if
+    each trial of a task is at one more (`grows`), that falls with the root of their number.
+    """
+
+    name: str
+    levels: int
+    grows: bool
+    this_suite: float
+    tasks_like_these: float
+
+    def added_to(self, widths: tuple[float, float], runs: int) -> tuple[float, float]:
+        """The half-widths in both scopes, with the spread between as many levels as runs allow."""
+        share = sqrt(self.levels / (runs if self.grows else min(runs, self.levels)))
+        return (
+            min(WIDEST, hypot(widths[0], share * self.this_suite)),
+            min(WIDEST, hypot(widths[1], share * self.tasks_like_these)),
+        )
+
+    @property
+    def least(self) -> tuple[float, float]:
+        """The half-widths that no number of trials gets below."""
+        return (0.0, 0.0) if self.grows else (self.this_suite, self.tasks_like_these)
+
+    def needed(self, now: float, half_width: float) -> int:
+        """About so many levels bring a width of `now` to `half_width`, at as many runs of each."""
+        return round_up(self.levels * (now / half_width) ** 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from passhat.errors import ArgumentError
 from passhat.records import Trials
 from passhat.stats.assurance import PossibleSuites
 from passhat.stats.estimate import Interval, Unavailable
+from passhat.stats.sample_size import GroupSpread
 
 
 def test_the_published_figures_come_out_before_any_run():
@@ -131,6 +132,78 @@ def test_a_plan_from_trials_begins_at_the_interval_of_their_report_whatever_they
     assert widths == sorted(widths, reverse=True)
     enough = plan(trials, runs=found.chosen.runs_this_suite).chosen
     assert enough.this_suite <= 0.05 + 1e-9
+
+
+def _moved(by, seed, *, tasks=12, levels=6, runs=3):
+    """Trials that seeds, days, a bad round or users move together."""
+    rng = np.random.default_rng(seed)
+    skill, shift = rng.normal(1, 1, tasks), rng.normal(0, 1.5, levels)
+    shift = np.where(np.arange(levels) == 4, -3, 0) if by == "round" else shift
+    task, level, trial = (
+        grid.ravel() for grid in np.indices((tasks, levels, 1 if by == "round" else runs))
+    )
+    columns = {
+        "task": [f"t{t}" for t in task],
+        "trial": level * runs + trial,
+        "passed": rng.random(task.size) < 1 / (1 + np.exp(-skill[task] - shift[level])),
+    }
+    if by == "seed":
+        columns |= {"seed": level + 1}
+    elif by != "round":
+        columns |= {"at": [[f"{by}={n}"] for n in level], "base": columns["task"]}
+    if by == "user":
+        columns |= {"task": [f"t{t} [user={n}]" for t, n in zip(task, level, strict=True)]}
+    return Trials.from_columns(columns)
+
+
+@pytest.mark.parametrize(
+    ("by", "k", "seed"),
+    [("seed", 1, 0), ("seed", 3, 1), ("day", 1, 2), ("round", 1, 1), ("user", 1, 0)],
+)
+def test_a_plan_is_never_narrower_than_the_report_of_the_same_trials(by, k, seed):
+    trials = _moved(by, seed)
+    shown, found = measure(trials).system(), plan(trials, k=k)
+    metric = shown.pass_hat(k)
+    for scope in ("this_suite", "tasks_like_these"):
+        half = getattr(metric, scope).interval.width / 2
+        assert getattr(found.assured, scope) >= 0.99 * half
+        if k == 1:
+            assert getattr(found.chosen, scope) == pytest.approx(half, rel=0.01)
+
+
+def test_more_trials_at_the_same_seeds_leave_the_spread_between_seeds():
+    found = plan(_moved("seed", 1), half_width=0.05)
+    groups = found.assumptions.groups
+    assert (groups.name, groups.levels, groups.grows) == ("seed", 6, False)
+    assert groups.this_suite > 0.05
+    for design in (*found.assured.designs, *found.designs):
+        assert design.this_suite >= groups.this_suite
+    assert re.fullmatch(
+        r"about \d+ seeds: more trials at these 6 seeds leave ±\d+\.\d points",
+        found.assured.runs.reason,
+    )
+    assert found.assured.tasks.reason == "no number of tasks at these 6 seeds reaches ±5 points"
+    assert found.chosen.runs_this_suite is None
+
+
+def test_the_levels_asked_for_reach_the_width_asked_for():
+    def width(seed, levels):
+        mean = measure(_moved("seed", seed, levels=levels)).system().mean_score
+        return mean.this_suite.interval.width / 2
+
+    now = float(np.median([width(seed, 6) for seed in range(8)]))
+    several = GroupSpread(
+        name="seed", levels=6, grows=False, this_suite=now, tasks_like_these=now
+    ).needed(now, now / 2)
+    assert several == 24
+    assert np.median([width(seed, several) for seed in range(8)]) <= now / 2
+
+
+def test_more_rounds_narrow_what_one_bad_round_moved():
+    found = plan(_moved("round", 0, levels=10), half_width=0.1)
+    assert (found.assumptions.groups.name, found.assumptions.groups.grows) == ("round", True)
+    assert found.assured.designs[-1].this_suite < 0.6 * found.assured.this_suite
+    assert isinstance(found.assured.runs, int)
 
 
 def test_one_task_or_one_run_says_nothing_of_the_icc():

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache, partial
 from itertools import count, takewhile
-from math import floor
+from math import floor, hypot, sqrt
 from typing import Any, Literal
 
 import numpy as np
 
 from passhat.analysis.reports.evidence import Evidence, count_evidence
 from passhat.analysis.reports.factors import level_p_values, level_tables
-from passhat.analysis.reports.metrics import measure_metrics
+from passhat.analysis.reports.metrics import RunGroups, SystemTrials, measure_metrics
+from passhat.analysis.reports.unsettled import half_width as printed_half_width
 from passhat.analysis.reports.unsettled import seen_design
 from passhat.arguments import (
     CONFIDENCE,
@@ -44,7 +45,13 @@ from passhat.stats.assurance import (
     with_families,
     with_tasks,
 )
-from passhat.stats.estimate import Estimate, Interval, Unavailable
+from passhat.stats.estimate import (
+    TASKS_LIKE_THESE,
+    THIS_SUITE,
+    Estimate,
+    Interval,
+    Unavailable,
+)
 from passhat.stats.factors import (
     SIGNIFICANT,
     LevelComponents,
@@ -57,6 +64,7 @@ from passhat.stats.sample_size import (
     WIDEST,
     DetectableDifference,
     Expected,
+    GroupSpread,
     ObservedDesign,
     Spread,
     SuitePlan,
@@ -172,6 +180,9 @@ def plan(
     evidence = None if tally is None else count_evidence(tally, options)
     level = options.confidence
     base = assume(evidence, rate, correlation, task_correlation, level)
+    groupings = () if trials is None else SystemTrials.of(trials, options).groupings
+    if evidence is not None:
+        base = replace(base, groups=spread_of_groups(evidence, groupings, "mean_score", 1, level))
     seen = seen_before(evidence, level)
     if seen is not None and seen.constant and (rate is not None or correlation is not None):
         # Runs that all ended alike say nothing of how others will spread.
@@ -202,6 +213,7 @@ def plan(
     def promise() -> Assured | Unavailable:
         return assure(
             known,
+            groupings=groupings,
             **design,
             runs=runs,
             runs_asked=not precision_asked,
@@ -331,6 +343,37 @@ class _Target:
         return recommend_runs(self.half_width, p=rate, confidence=self.confidence, method=method)
 
     def design(self, tasks: int, runs: int) -> SuitePlan:
+        """What a design shows; trials at the same seeds or days leave the spread between those."""
+        design, groups = self._of_runs(tasks, runs), self.base.groups
+        if groups is None:
+            return design
+
+        def widths(tasks: int, runs: int) -> tuple[float, float]:
+            alone = self._of_runs(tasks, runs)
+            return groups.added_to((alone.this_suite, alone.tasks_like_these), runs)
+
+        here, there = widths(tasks, runs)
+        wanted, levels = self.half_width, these_levels(groups)
+        fewest_runs = partial(smallest_count, least=1, most=_MOST_RUNS)
+        floor = hypot(design.floor, groups.least[1])
+        enough: int | Unavailable | None = fewest_runs(lambda n: widths(tasks, n)[1] <= wanted)
+        if groups.least[1] >= wanted:
+            reach = f"gets below ±{int(100 * floor)} points for similar tasks"
+            enough = Unavailable(f"no number of trials at {levels} {reach}")
+        return replace(
+            design,
+            this_suite=here,
+            tasks_like_these=there,
+            floor=floor,
+            runs_this_suite=fewest_runs(lambda n: widths(tasks, n)[0] <= wanted),
+            runs_tasks_like_these=enough or design.runs_tasks_like_these,
+            tasks_needed=smallest_count(
+                lambda t: widths(t, runs)[1] <= wanted, least=2, most=_MOST_RUNS
+            ),
+            method=f"{design.method}, with the spread between {groups.name}s",
+        )
+
+    def _of_runs(self, tasks: int, runs: int) -> SuitePlan:
         design = self._of_a_mean(tasks, runs)
         if tasks > 1 or not self.pass_rate:
             return design
@@ -468,7 +511,8 @@ class Assumptions:
 
     `icc_interval` is how well the ICC is known, None if it was guessed and no wider than the
     number itself if it was given.
-    `task_correlation` is how far two agents find the same tasks hard.
+    `task_correlation` is how far two agents find the same tasks hard. `groups` is what seeds, days
+    or rounds add to the half-widths of the mean, if they moved the trials together.
     """
 
     rate: float
@@ -478,6 +522,7 @@ class Assumptions:
     task_correlation: float
     measured: bool
     rate_given: bool = False
+    groups: GroupSpread | None = None
 
 
 def assume(
@@ -534,6 +579,41 @@ def seen_before(evidence: Evidence | None, confidence: float) -> ObservedDesign 
     _, spread = _observed(evidence, confidence)
     mean = measure_metrics(evidence, (1,), confidence=confidence)["mean_score"]
     return seen_design(evidence, spread, mean)
+
+
+def spread_of_groups(
+    evidence: Evidence, groupings: Sequence[RunGroups], metric: str, k: int, confidence: float
+) -> GroupSpread | None:
+    """What groups of runs add to the half-widths that a report prints; None if they add nothing."""
+    if not groupings:
+        return None
+    alone, together = (
+        measure_metrics(evidence, (k,), confidence=confidence, groupings=some)[metric]
+        for some in ((), groupings)
+    )
+    here, there = (
+        sqrt(max(0.0, (after or 0.0) ** 2 - (before or 0.0) ** 2))
+        for before, after in (
+            (printed_half_width(alone, scope), printed_half_width(together, scope))
+            for scope in (THIS_SUITE, TASKS_LIKE_THESE)
+        )
+    )
+    if not here + there:
+        return None
+    # Levels that do not become more with trials are what limits them; of several, the fewest.
+    fewest = min(groupings, key=lambda one: (one.grows, one.passes.groups))
+    return GroupSpread(
+        name=fewest.name,
+        levels=fewest.passes.groups,
+        grows=fewest.grows,
+        this_suite=here,
+        tasks_like_these=there,
+    )
+
+
+def these_levels(groups: GroupSpread) -> str:
+    """The levels that trials were at, in words, such as "these 8 seeds"."""
+    return f"these {plural(groups.levels, groups.name)}"
 
 
 # What a plan promises: runs and tasks after which most reports are as narrow as asked.
@@ -696,6 +776,7 @@ def assure(
     k: int,
     confidence: float,
     assurance: float = ASSURANCE,
+    groupings: Sequence[RunGroups] = (),
 ) -> Assured | Unavailable:
     """What the half-width asked for takes, from runs that were made or from a guess.
 
@@ -708,33 +789,55 @@ def assure(
     suites = _suites(evidence, rate, icc, tasks, drawn=WIDTH_SUITES)
     often = max(runs, k)
 
+    @lru_cache(maxsize=1)
     def reports(some: PossibleSuites, times: int) -> PossibleReports:
         return some.reports(times, k=k, confidence=confidence, assurance=assurance)
 
+    groups, scale = None, (1.0, 1.0)
+    if evidence is not None and evidence.tasks:
+        same = suites
+        if tasks != len(evidence.tasks):
+            same = _suites(evidence, rate, icc, len(evidence.tasks), drawn=WIDTH_SUITES)
+        most = min(k, int(evidence.runs.min()))
+        groups = spread_of_groups(evidence, groupings, f"pass^{most}", most, confidence)
+        scale = _understated(evidence, partial(reports, same), k, confidence)
+
+    def widths(some: PossibleSuites, times: int) -> tuple[float, float]:
+        found = reports(some, times)
+        here = scale[0] * found.this_suite
+        alone = here, max(here, scale[1] * found.tasks_like_these)
+        return alone if groups is None else groups.added_to(alone, times)
+
     @cache
     def at(times: int) -> AssuredDesign:
-        found = reports(suites, times)
-        return AssuredDesign(
-            runs=times, this_suite=found.this_suite, tasks_like_these=found.tasks_like_these
-        )
+        here, there = widths(suites, times)
+        return AssuredDesign(runs=times, this_suite=here, tasks_like_these=there)
 
+    least = (0.0, 0.0) if groups is None else groups.least
     weight = None if evidence is None else evidence.weight
     now = at(often)
-    needed = fewest(lambda n: at(n).this_suite <= half_width, least=k, most=_MOST_ASSURED_RUNS)
+    needed = None
+    if least[0] < half_width:
+        needed = fewest(lambda n: at(n).this_suite <= half_width, least=k, most=_MOST_ASSURED_RUNS)
     # The search has looked at most of the doublings.
-    end = needed or _MOST_ASSURED_RUNS
+    end = needed or (_MOST_ASSURED_RUNS if least[0] < half_width else 4 * often)
     beyond = 4 * needed if needed else end
     doublings = takewhile(lambda n: n < beyond, (k << i for i in count()))
     each = often if runs_asked or needed is None else needed
-    several, families = _sample(suites, lambda some: reports(some, each).are_within(half_width))
+    # For similar tasks: what the levels there are leave of the half-width.
+    added = 0.0 if groups is None else groups.added_to((0.0, 0.0), each)[1]
+    left = sqrt(max(0.0, half_width**2 - added**2)) / scale[1]
+    several, families = None, None
+    if left:
+        several, families = _sample(suites, lambda some: reports(some, each).are_within(left))
     return Assured(
         metric=f"pass^{k}" if k > 1 else "mean",
         half_width=half_width,
         assurance=assurance,
         close=CLOSE,
         close_share=CLOSE_SHARE,
-        runs=needed or Unavailable(f"more than {_MOST_ASSURED_RUNS:,} trials of each task"),
-        tasks=several or Unavailable(f"more than {_MOST_ASSURED_TASKS:,} tasks"),
+        runs=needed or out_of_reach(groups, now.this_suite, half_width),
+        tasks=several or _no_tasks(groups, added, half_width),
         families=families,
         runs_of_each=each,
         this_suite=now.this_suite,
@@ -749,7 +852,7 @@ def assure(
                 # What more runs of these tasks show is a row of the table.
                 tasks_like_these=min(
                     now.tasks_like_these,
-                    (at(times) if some is suites else reports(some, times)).tasks_like_these,
+                    at(times).tasks_like_these if some is suites else widths(some, times)[1],
                 ),
             )
             for buys, some, times in _purchases(suites, often)
@@ -758,6 +861,44 @@ def assure(
         # How many equal tasks the weighted ones amount to (Kish).
         effective_tasks=None if weight is None else float(weight.sum() ** 2 / (weight**2).sum()),
     )
+
+
+def _understated(
+    evidence: Evidence,
+    reports: Callable[[int], PossibleReports],
+    k: int,
+    confidence: float,
+) -> tuple[float, float]:
+    """How much wider than drawn ones the report of the trials there are is, in both scopes.
+
+    It may be one of the wide ones; and draws take the conditions of a task for independent.
+    """
+    runs = evidence.runs
+    if runs.min() < runs.max() or k > runs[0]:
+        return 1.0, 1.0  # if all tasks had the usual number of trials they would do better
+    metric = measure_metrics(evidence, (k,), confidence=confidence)[f"pass^{k}"]
+    drawn = reports(int(runs[0]))
+    here, there = (printed_half_width(metric, scope) for scope in (THIS_SUITE, TASKS_LIKE_THESE))
+    return (
+        max(1.0, (here or 0.0) / drawn.this_suite),
+        max(1.0, (there or 0.0) / drawn.tasks_like_these),
+    )
+
+
+def out_of_reach(groups: GroupSpread | None, now: float, half_width: float) -> Unavailable:
+    """Why no number of trials of each task will do; where levels hinder, how many of those will."""
+    if groups is None or groups.least[0] < half_width:
+        return Unavailable(f"more than {_MOST_ASSURED_RUNS:,} trials of each task")
+    several = plural(groups.needed(now, half_width), groups.name)
+    leave = f"more trials at {these_levels(groups)} leave ±{100 * groups.least[0]:.1f} points"
+    return Unavailable(f"about {several}: {leave}")
+
+
+def _no_tasks(groups: GroupSpread | None, added: float, half_width: float) -> Unavailable:
+    if groups is None or added < half_width:
+        return Unavailable(f"more than {_MOST_ASSURED_TASKS:,} tasks")
+    levels = these_levels(groups)
+    return Unavailable(f"no number of tasks at {levels} reaches ±{100 * half_width:g} points")
 
 
 def _suites(

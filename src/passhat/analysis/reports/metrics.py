@@ -276,11 +276,17 @@ _SEEDS = "includes the spread between re-runs of the suite (one seed each)"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RunGroups:
-    """The runs of one system by round, seed or day: their passes and scores; `note` names it."""
+    """The runs of one system by round, seed or day (`name`): their passes and scores.
 
+    `grows` is whether more trials of each task bring more groups: more rounds, or one more seed in
+    each round; not more of the seeds or days that trials are repeated at.
+    """
+
+    name: str
     passes: GroupedRuns
     scores: GroupedRuns
     note: str
+    grows: bool
 
 
 def groupings_of(trials: Trials, errors: ErrorPolicy, *, disturbed: bool) -> tuple[RunGroups, ...]:
@@ -290,13 +296,16 @@ def groupings_of(trials: Trials, errors: ErrorPolicy, *, disturbed: bool) -> tup
     chance.
     """
     groupings = [] if not disturbed else _rounds(trials, errors)
+    repeated = trials.sampled_levels()
     for name, runs in runs_by_level(trials, errors).items():
         spread = runs.variance()
         if isinstance(spread, SeedVariance) and spread.between.value > 0:
             grouping = RunGroups(
+                name=name,
                 passes=GroupedRuns.of(runs.task, runs.level, runs.passed),
                 scores=GroupedRuns.of(runs.task, runs.level, runs.score),
                 note=_SEEDS if name == "seed" else f"includes the spread between {name}s",
+                grows=name not in repeated,
             )
             groupings.append(grouping)
     return tuple(groupings)
@@ -326,7 +335,7 @@ def _rounds(trials: Trials, errors: ErrorPolicy) -> list[RunGroups]:
         return []
     tasks = repeats(trials)[1]
     passes, scores = (GroupedRuns.of_table(table, tasks) for table in tables)
-    return [RunGroups(passes=passes, scores=scores, note=_ROUNDS)]
+    return [RunGroups(name="round", passes=passes, scores=scores, note=_ROUNDS, grows=True)]
 
 
 def _include(metrics: list[Metric], grouping: RunGroups) -> list[Metric]:

@@ -258,15 +258,16 @@ def seen_design(evidence: Evidence, spread: Spread, mean: Metric) -> ObservedDes
         tasks=len(evidence.tasks),
         runs=evidence.typical_runs,
         spread=spread,
-        this_suite=_half_width(mean, THIS_SUITE),
-        tasks_like_these=_half_width(mean, TASKS_LIKE_THESE),
+        this_suite=half_width(mean, THIS_SUITE),
+        tasks_like_these=half_width(mean, TASKS_LIKE_THESE),
         constant=bool((evidence.score_total == 0).all())
         or bool((evidence.score_total == evidence.runs).all()),
         rate=mean.value,
     )
 
 
-def _half_width(metric: Metric, scope: Scope) -> float | None:
+def half_width(metric: Metric, scope: Scope) -> float | None:
+    """Half the width of the interval that a report prints; None if it prints none."""
     number = metric.within(scope)
     if not isinstance(number, Estimate) or number.interval is None:
         return None

@@ -21,6 +21,7 @@ from passhat.analysis.planning.plan import (
     AssuredDesign,
     BudgetPlan,
     Plan,
+    out_of_reach,
 )
 from passhat.messages import capitalised, metric_label, plural
 from passhat.reporters.answer import (
@@ -63,7 +64,7 @@ class PlanAnswer(Answer[Plan]):
 
     def title(self) -> str:
         chosen = self.result.chosen
-        runs = plural(chosen.runs_this_suite or 1, "trial")
+        runs = plural(chosen.runs_this_suite or chosen.runs, "trial")
         return f"Plan: {runs} of {plural(chosen.tasks, 'task')}"
 
     def facts(self) -> Facts:
@@ -97,7 +98,9 @@ class PlanAnswer(Answer[Plan]):
             blocks.append(Paragraph("Precision", _precision(plan)))
         promise = plan.assured
         if isinstance(promise, Assured):
-            blocks += [Paragraph("Kept", _kept(promise)), Paragraph("Next", _next(plan, promise))]
+            if plan.assumptions.groups is None:  # how other seeds would spread is not simulated
+                blocks.append(Paragraph("Kept", _kept(promise)))
+            blocks.append(Paragraph("Next", _next(plan, promise)))
         blocks += [_designs(plan), Remark(_whose_widths(plan))]
         blocks.append(Paragraph("Assumed", _assumed(plan)))
         blocks += [Paragraph("But", f"{capitalised(note)}.") for note in plan.notes]
@@ -265,6 +268,8 @@ def _reaches(plan: Plan) -> str:
 def _whose_widths(plan: Plan) -> str:
     promise = plan.assured
     whole = f"± is half the width of the CI of {_metric(plan)}"
+    if plan.assumptions.groups is not None:
+        return f"{whole}, with the spread between {plan.assumptions.groups.name}s."
     if isinstance(promise, Assured):
         return f"{whole}; {percent(promise.assurance)} of reports stay within it."
     return f"{whole} in a typical report."
@@ -327,11 +332,14 @@ def _precision(plan: Plan) -> str:
         return _assured(promise, plan)
     chosen = plan.chosen
     target = _points(chosen.target or 0.0)
-    runs = chosen.runs_this_suite or 1
     these, each = (
         (f"these {chosen.tasks:,} tasks", "each") if chosen.tasks > 1 else ("this task", "it")
     )
-    return f"To know pass@1 of {these} to {target}, run {each} {_times(runs)}."
+    if chosen.runs_this_suite is None:
+        groups, wanted = plan.assumptions.groups, chosen.target or 0.0
+        far = out_of_reach(groups, chosen.this_suite, wanted)
+        return f"To know pass@1 of {these} to {target} takes {far.reason}."
+    return f"To know pass@1 of {these} to {target}, run {each} {_times(chosen.runs_this_suite)}."
 
 
 def _assured(promise: Assured, plan: Plan) -> str:
@@ -431,8 +439,10 @@ def _floor(plan: Plan) -> str:
     chosen = plan.chosen
     base, found = plan.assumptions, chosen.runs_tasks_like_these
     if base.measured and isinstance(found, Unavailable):
-        reason = capitalised(found.reason)
-        return f"{reason}; only more tasks do better."
+        levels = plan.assumptions.groups
+        # More tasks do not make up for few seeds, and more seeds do not for few tasks.
+        more = f"{levels.name}s and tasks" if levels and levels.least[1] else "tasks"
+        return f"{capitalised(found.reason)}; only more {more} do better."
     return (
         f"No number of trials on {plural(chosen.tasks, 'task')} gets below {_points(chosen.floor)} "
         "for similar tasks; only more tasks do."
