@@ -160,6 +160,8 @@ def test_a_plan_for_a_precision_names_one_number_of_trials(trials, asked):
     wanted = {"once": "1", "twice": "2"}.get(times, times)
     said = re.findall(r" x ([\d,]+) trials? (?:reach|show|cannot)", shown)
     assert set(said) == {wanted}, shown
+    assert ("mean score" in shown) is (trials is PARTIAL)
+    assert trials is not PARTIAL or "pass@1" not in shown
 
 
 @pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)

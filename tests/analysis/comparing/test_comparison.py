@@ -148,6 +148,8 @@ def test_two_spellings_of_a_name_are_told_as_the_likely_cause(other):
     assert cause in " ".join(render(three, "text").split())
     with pytest.raises(ArgumentError, match=re.escape(cause)):
         compare(one, _side(other, {"c": 2}))
+    apart = rank(Trials.concat([one, _side(other, {"c": 2}), _side("o3", {"a": 2, "b": 2})]))
+    assert cause in apart.reason
 
 
 def test_three_systems_are_not_compared_but_ranked():

@@ -325,7 +325,8 @@ def _too_few_tasks(
         f"ranking by {metric} needs 2 tasks {ran}; there {'is' if shared == 1 else 'are'} {shared}"
     )
     most = sorted([0, 0, *_fewest_runs(every)])[-2]
-    return f"{reason} ({metric[:5]}{most} can be ranked by)" if 0 < most < k else reason
+    reason = f"{reason} ({metric[:5]}{most} can be ranked by)" if 0 < most < k else reason
+    return "; ".join([reason, *alike_names(one.name for one in every)])
 
 
 def _fewest_runs(sides: Sequence[SystemTrials]) -> list[int]:

@@ -664,7 +664,8 @@ class RunDifference:
     def sentence(self) -> str:
         """The answer in a few words."""
         which = "the baseline" if self.baseline else "the run"
-        return f"Against {which} of {short_day(self.started)} alone: {self._answer}."
+        named = f"{which} of {short_day(self.started)} ({self.run})"  # a day may have several
+        return f"Against {named} alone: {self._answer}."
 
     @property
     def word(self) -> str:

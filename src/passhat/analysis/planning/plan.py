@@ -624,7 +624,7 @@ Bought = Literal["runs", "tasks", "families"]
 _MOST_ASSURED_RUNS, _MOST_ASSURED_TASKS = 5_000, 5_000
 _MANY_TASKS, _FEWEST_POWER_SUITES = 1_000, 60
 
-_PARTIAL_CREDIT = Unavailable(
+PARTIAL_CREDIT = Unavailable(
     "suites are simulated from passes and failures, and these scores have partial credit"
 )
 ONE_TASK = Unavailable("telling two agents apart needs at least 2 tasks")
@@ -718,7 +718,7 @@ def assure_comparison(
     if tasks < 2:
         return ONE_TASK
     if evidence is not None and not evidence.all_or_nothing:
-        return _PARTIAL_CREDIT
+        return PARTIAL_CREDIT
     # A comparison errs by 1 / sqrt(tasks): over more tasks, fewer drawn suites tell its power at a
     # difference as exactly.
     drawn = max(_FEWEST_POWER_SUITES, min(POWER_SUITES, POWER_SUITES * _MANY_TASKS // tasks))
@@ -783,7 +783,7 @@ def assure(
     With `runs_asked`, tasks for similar tasks are counted at `runs`; else at those it takes.
     """
     if evidence is not None and not evidence.all_or_nothing and k == 1:
-        return _PARTIAL_CREDIT
+        return PARTIAL_CREDIT
     if tasks < 2:
         return Unavailable("a width over tasks needs at least 2 tasks")
     suites = _suites(evidence, rate, icc, tasks, drawn=WIDTH_SUITES)

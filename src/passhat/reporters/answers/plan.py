@@ -15,6 +15,7 @@ from passhat.analysis.gates.gate_plan import GatePlan, GatePlanRow
 from passhat.analysis.gates.plots import plan_figure, plan_finding
 from passhat.analysis.planning.label_plan import LabelPlan
 from passhat.analysis.planning.plan import (
+    PARTIAL_CREDIT,
     Assumptions,
     Assured,
     AssuredComparison,
@@ -117,7 +118,8 @@ class PlanAnswer(Answer[Plan]):
         """The answer, the designs around it, what it means for similar tasks and two agents."""
         plan = self.result
         base = plan.assumptions
-        guess = f"pass@1 {percent(base.rate)}, {percent(base.icc)} of the spread between tasks"
+        spread = f"{percent(base.icc)} of the spread between tasks"
+        guess = f"{_mean_word(plan)} {percent(base.rate)}, {spread}"
         asked = plan.difference is not None
         below = plan.budgets if asked else plan.budgets[1:]
         texts = [f"{_budget(one).partition(', ±')[0].rstrip('.')}." for one in below]
@@ -306,7 +308,8 @@ def _two_agents(plan: Plan) -> str:
     size = f"{plural(plan.chosen.tasks, 'task')} x {plural(each, 'trial')}"
     if (seen or 1.0) >= 1:
         return f"Two agents: {size} cannot show any difference."
-    of = "" if _metric(plan) == "pass@1" else " of pass@1"
+    mean = _mean_word(plan)
+    of = "" if _metric(plan) == mean else f" of {mean}"
     return f"Two agents: {size} show a difference of {100 * (seen or 1.0):.0f} points{of}."
 
 
@@ -338,8 +341,9 @@ def _precision(plan: Plan) -> str:
     if chosen.runs_this_suite is None:
         groups, wanted = plan.assumptions.groups, chosen.target or 0.0
         far = out_of_reach(groups, chosen.this_suite, wanted)
-        return f"To know pass@1 of {these} to {target} takes {far.reason}."
-    return f"To know pass@1 of {these} to {target}, run {each} {_times(chosen.runs_this_suite)}."
+        return f"To know {_metric(plan)} of {these} to {target} takes {far.reason}."
+    times = _times(chosen.runs_this_suite)
+    return f"To know {_metric(plan)} of {these} to {target}, run {each} {times}."
 
 
 def _assured(promise: Assured, plan: Plan) -> str:
@@ -355,7 +359,17 @@ def _assured(promise: Assured, plan: Plan) -> str:
 def _metric(plan: Plan) -> str:
     """The number that was asked about."""
     promise = plan.assured
-    return promise.metric if isinstance(promise, Assured) and promise.metric != "mean" else "pass@1"
+    if isinstance(promise, Assured) and promise.metric != "mean":
+        return promise.metric
+    return _mean_word(plan)
+
+
+def _mean_word(plan: Plan) -> str:
+    """The mean over tasks: of passes, or of scores where some have partial credit."""
+    if isinstance(plan.assured, Assured) and plan.assured.metric == "mean":
+        return "pass@1"  # suites are drawn for it from passes alone
+    partial = PARTIAL_CREDIT in (plan.assured, plan.assured_comparison)
+    return "mean score" if partial else "pass@1"
 
 
 def _kept(promise: Assured) -> str:
