@@ -239,18 +239,20 @@ def work(
     from passhat.history import History
 
     stop = stop or threading.Event()
-    trials, seen, lost = 0, time.monotonic(), None
+    trials, seen, lost, complaint = 0, time.monotonic(), None, ""
     while not stop.is_set():
         try:
             with History.open(store) as history:
-                lost = None
+                lost, complaint = None, ""
                 done = _work_once(history, run, concurrency, say, stop)
         except StoreError as error:
             seen = time.monotonic()
             lost = seen if lost is None else lost
             if until_idle and seen - lost > STORE_WAIT_SECONDS:
                 raise
-            say(f"{error}; trying again")
+            if str(error) != complaint:  # an outage of an hour is one line, not thousands
+                complaint = str(error)
+                say(f"{complaint}; trying again")
             stop.wait(LOOK_SECONDS)
             continue
         if done is not None:

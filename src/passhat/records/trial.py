@@ -290,8 +290,9 @@ _DIGITS = re.compile("([0-9]+)")
 
 NaturalKey = tuple[tuple[str | tuple[int, str], ...], str]
 
-# A name up to its last number, such as the "refund-" of "refund-12", or up to a slash or colon.
-_PREFIX = re.compile(r"^(.*?[^\d\s])[-_ #.]?\d+$|^(.+)[/:]")
+# The number at the end of a name that was turned around, with what stands before it: from this
+# side a name of megabytes takes no time.
+_LAST_NUMBER = re.compile(r"\n?\d+(?:[-_ #.](?=[^\d\s]))?(?=[^\d\s])")
 
 
 @lru_cache(maxsize=10_000)  # the tasks of a suite are sorted once for each agent and list
@@ -361,6 +362,14 @@ def families_by_prefix(tasks: Sequence[str]) -> list[str | None]:
     >>> families_by_prefix(["refund-1", "refund-2", "repo/a", "alone"])
     ['refund', 'refund', 'repo', None]
     """
-    return [
-        None if (found := _PREFIX.match(task)) is None else found[1] or found[2] for task in tasks
-    ]
+    return [_prefix(task) for task in tasks]
+
+
+def _prefix(name: str) -> str | None:
+    """A name up to its last number, the "refund" of "refund-12", or up to a slash or colon."""
+    if (number := _LAST_NUMBER.match(name[::-1])) and "\n" not in (
+        before := name[: len(name) - number.end()]
+    ):
+        return before
+    line = name.partition("\n")[0]
+    return line[: max(line.rfind("/"), line.rfind(":"), 0)] or None
