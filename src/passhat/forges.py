@@ -337,7 +337,16 @@ def post_sticky(comments: Comments, text: str, *, key: str) -> Posted:
     marker = MARKER.format(key=safe)
     body = fit_body(f"{marker}\n{text}")
     try:
-        return _post(comments, body, marker)
+        posted = _update_oldest(comments, _ours(comments, marker), body)
+        if posted is not None:
+            return posted
+        number = comments.create(body)
+        # Another job may have created one meanwhile: both see both, and keep the older.
+        older = [comment for comment in _ours(comments, marker) if comment.number < number]
+        if _update_oldest(comments, older, body) is not None:
+            comments.delete(number)
+            return Posted(outcome="updated")
+        return Posted(outcome="created")
     except ForgeError as error:
         if error.status not in FORBIDDEN:
             raise
@@ -354,19 +363,6 @@ def fit_body(body: str, longest: int = LONGEST_BODY) -> str:
         return body
     kept = body[: longest - len(CUT)]
     return kept[: kept.rfind("\n") + 1 or len(kept)].rstrip() + CUT
-
-
-def _post(comments: Comments, body: str, marker: str) -> Posted:
-    posted = _update_oldest(comments, _ours(comments, marker), body)
-    if posted is not None:
-        return posted
-    number = comments.create(body)
-    # Another job may have created one meanwhile: both see both, and keep the older.
-    older = [comment for comment in _ours(comments, marker) if comment.number < number]
-    if _update_oldest(comments, older, body) is not None:
-        comments.delete(number)
-        return Posted(outcome="updated")
-    return Posted(outcome="created")
 
 
 def _update_oldest(comments: Comments, ours: list[Comment], body: str) -> Posted | None:
@@ -444,7 +440,11 @@ class Api:
         request = self._request(method, path, body)
         try:
             with build_opener(_NoRedirect).open(request, timeout=SECONDS) as answer:
-                return _decoded(answer.read(LARGEST_ANSWER))
+                data = answer.read(LARGEST_ANSWER)
+                try:
+                    return json.loads(data) if data.strip() else None
+                except (ValueError, RecursionError) as error:
+                    raise ForgeError("the answer is not JSON", status=None) from error
         except HTTPError as error:
             with error:
                 said = _message(error.read(LARGEST_ANSWER))
@@ -482,13 +482,6 @@ class _NoRedirect(HTTPRedirectHandler):
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
-
-
-def _decoded(data: bytes) -> Any:
-    try:
-        return json.loads(data) if data.strip() else None
-    except (ValueError, RecursionError) as error:
-        raise ForgeError("the answer is not JSON", status=None) from error
 
 
 def _message(data: bytes) -> str:

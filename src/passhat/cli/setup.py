@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict
 
@@ -29,7 +29,6 @@ from passhat.messages import plural
 if TYPE_CHECKING:
     from passhat.journeys.checks import Finding
     from passhat.records import Pairing
-    from passhat.records.suite import SuiteCheck
 
 
 @click.command(cls=SectionedCommand, brief=["--seed N             other made-up agents", JSON])
@@ -332,7 +331,12 @@ def init(
         beside = True
         own = starter_files(scripted=scripted)
         files = {name: text for name, text in files.items() if name not in own}
-    _refuse_overwriting(directory, files, force=force)
+    # Files below .passhat are passhat's own; all others may be the user's.
+    there = [
+        name for name in files if (directory / name).exists() and not name.startswith(".passhat/")
+    ]
+    if there and not force:
+        raise SuiteError(f"already there: {', '.join(there)} (--force overwrites)")
     for name, text in files.items():
         file = directory / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -363,15 +367,6 @@ def _check_choice(
     chosen = agents + others + (["--from-log"] if log and others else [])
     if len(chosen) > 1:
         raise click.UsageError(f"{' and '.join(chosen)} cannot be used together")
-
-
-def _refuse_overwriting(directory: Path, files: Mapping[str, str], *, force: bool) -> None:
-    # Files below .passhat are passhat's own; all others may be the user's.
-    there = [
-        name for name in files if (directory / name).exists() and not name.startswith(".passhat/")
-    ]
-    if there and not force:
-        raise SuiteError(f"already there: {', '.join(there)} (--force overwrites)")
 
 
 def _print_next_steps(directory: Path, steps: Sequence[tuple[str, str]]) -> None:
@@ -640,25 +635,21 @@ def validate(
     if as_json:
         Output(format="json", paths_out=(), quiet=False).write(checks)
     else:
+        from passhat.cli.error_messages import with_options
+        from passhat.reporters.formatting import safe_text
+
         for check in checks:
-            _print_check(check)
+            for fault in check.faults:
+                click.echo(safe_text(check.line(fault)))
+            if check.valid:
+                click.echo(safe_text(f"{check.file}: valid: {check.size}"))
+            for note in check.notes:
+                said = with_options(note, {"runs": "--trials"})  # an option of `passhat run`
+                click.echo(safe_text(f"{check.file}: {said}"), err=True)
     if paths_out:
         Output(format=None, paths_out=paths_out, quiet=False).write(checks)
     if not all(check.valid for check in checks):
         context.exit(ExitCode.USAGE)
-
-
-def _print_check(check: SuiteCheck) -> None:
-    from passhat.cli.error_messages import with_options
-    from passhat.reporters.formatting import safe_text
-
-    for fault in check.faults:
-        click.echo(safe_text(check.line(fault)))
-    if check.valid:
-        click.echo(safe_text(f"{check.file}: valid: {check.size}"))
-    for note in check.notes:
-        said = with_options(note, {"runs": "--trials"})  # an option of `passhat run`
-        click.echo(safe_text(f"{check.file}: {said}"), err=True)
 
 
 SHELLS = {

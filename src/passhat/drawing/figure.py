@@ -8,7 +8,6 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from os import PathLike, fspath
-from typing import Any
 from xml.etree import ElementTree as ET
 
 from passhat.dataclass import dataclass
@@ -148,7 +147,11 @@ class Figure:
         svg = (self.svg(standalone=True) + "\n").encode()
         if ending == "svg":
             return svg
-        cairo = _cairosvg()
+        try:
+            import cairosvg  # type: ignore[import-not-found,import-untyped,unused-ignore]
+        except (ImportError, OSError) as error:  # OSError: the Cairo library itself is missing
+            raise MissingExtra("a PNG or PDF", "figures") from error
+        cairo = cairosvg
         drawn: bytes = (
             cairo.svg2png(bytestring=svg, scale=PNG_SCALE)
             if ending == "png"
@@ -350,14 +353,6 @@ def plain_svg(body: str, *, title: str, finding: str, width: int, height: int) -
     _paint(drawn, SOFT)
     root.append(drawn)
     return ET.tostring(root, encoding="unicode")
-
-
-def _cairosvg() -> Any:
-    try:
-        import cairosvg  # type: ignore[import-not-found,import-untyped,unused-ignore]
-    except (ImportError, OSError) as error:  # OSError: the Cairo library itself is missing
-        raise MissingExtra("a PNG or PDF", "figures") from error
-    return cairosvg
 
 
 def _write(root: ET.Element, lines: list[str], top: int, height: int, look: dict[str, str]) -> None:

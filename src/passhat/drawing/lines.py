@@ -420,7 +420,9 @@ class Scale:
             finer = [m * 10.0**d for d in range(first, last + 1) for m in (1, 2, 5)]
             if len(kept := [at for at in finer if self.low <= at <= self.high]) > 1:
                 return kept
-        step = _round_step((self.high - self.low) / max(most - 1, 1))
+        step = (self.high - self.low) / max(most - 1, 1)
+        power = 10.0 ** math.floor(math.log10(step))
+        step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= step * 0.999)
         if self.kind == "whole":
             step = max(1.0, 5.0 if step == 2.5 else step)  # there is no half of a rank
         first = math.ceil(self.low / step - 1e-9)
@@ -453,11 +455,6 @@ def spread(values: list[float], *, pad: float = 0.05) -> tuple[float, float]:
     low, high = min(finite), max(finite)
     air = (high - low) * pad or abs(high) * pad or 0.5
     return low - air, high + air
-
-
-def _round_step(step: float) -> float:
-    power = 10.0 ** math.floor(math.log10(step))
-    return next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= step * 0.999)
 
 
 COLUMN_HEIGHT, COLUMN_LEFT, TOP, BOTTOM = 170, 8, 28, 40

@@ -85,7 +85,12 @@ class PostgresDatabase:
         try:
             yield
         except BaseException:
-            self._roll_back()
+            import psycopg
+
+            try:
+                self._connection.execute("ROLLBACK")
+            except psycopg.Error:
+                self._connection.close()  # the connection is lost, and its transaction with it
             raise
         self.execute("COMMIT")
 
@@ -162,14 +167,6 @@ class PostgresDatabase:
 
     def close(self) -> None:
         self._connection.close()
-
-    def _roll_back(self) -> None:
-        import psycopg
-
-        try:
-            self._connection.execute("ROLLBACK")
-        except psycopg.Error:
-            self._connection.close()  # the connection is lost, and its transaction with it
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

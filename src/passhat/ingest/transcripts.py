@@ -243,7 +243,16 @@ def _turns(message: Mapping[str, Any]) -> Iterator[Turn]:
     if "role" not in message and kind in (*CALL_PARTS, *RESULT_PARTS):
         _add_part(message, said)  # an item of the Responses API is a message by itself
     else:
-        _add_content(message, said)
+        if thought := message.get("reasoning_content"):
+            said.texts.append(_thought(thought))
+        content = message.get("content")
+        if content is None:
+            content = message.get("parts", message.get("text"))
+        if isinstance(content, list):
+            for part in content:
+                _add_part(part, said)
+        elif content is not None and content != "":
+            said.texts.append(as_text(content))
     said.calls += [_call(call) for call in mappings(message.get("tool_calls"))]
     if isinstance(legacy := message.get("function_call"), dict):
         said.calls.append(_call(legacy))
@@ -263,19 +272,6 @@ def _turns(message: Mapping[str, Any]) -> Iterator[Turn]:
             images=tuple(said.images),
         )
     yield from said.results
-
-
-def _add_content(message: Mapping[str, Any], said: _Said) -> None:
-    if thought := message.get("reasoning_content"):
-        said.texts.append(_thought(thought))
-    content = message.get("content")
-    if content is None:
-        content = message.get("parts", message.get("text"))
-    if isinstance(content, list):
-        for part in content:
-            _add_part(part, said)
-    elif content is not None and content != "":
-        said.texts.append(as_text(content))
 
 
 def _add_part(part: object, said: _Said) -> None:

@@ -758,21 +758,17 @@ def _lines(suite: FirstSuite) -> Iterator[str]:
         yield f"\nsystems:\n  - {yaml_value(suite.agent)}"
         yield "\ntasks:"
     for task in suite.tasks:
-        yield from _task_lines(task)
+        yield f"  - name: {yaml_value(task.name)}"
+        yield f"    prompt: {yaml_value(task.prompt)}"
+        yield "    expect:"
+        yield from (f"      - {yaml_value(one)}" for one in task.expect)
+        if task.fill_in:
+            yield "      # Put in what a right answer must hold: until then every trial fails."
+            yield f"      - {yaml_value({'exact': f'FILL IN: {task.fill_in}'})}"
+        if task.script:
+            yield "    script:"
+            yield from (f"      - {yaml_value(one)}" for one in task.script)
     yield f"\ngates:\n  - {yaml_value(suite.gate)}"
-
-
-def _task_lines(task: FirstTask) -> Iterator[str]:
-    yield f"  - name: {yaml_value(task.name)}"
-    yield f"    prompt: {yaml_value(task.prompt)}"
-    yield "    expect:"
-    yield from (f"      - {yaml_value(one)}" for one in task.expect)
-    if task.fill_in:
-        yield "      # Put in what a right answer must hold: until then every trial fails."
-        yield f"      - {yaml_value({'exact': f'FILL IN: {task.fill_in}'})}"
-    if task.script:
-        yield "    script:"
-        yield from (f"      - {yaml_value(one)}" for one in task.script)
 
 
 def yaml_value(value: Any) -> str:

@@ -477,14 +477,11 @@ class Follower:
                 text = self._sound_lines(text)
                 text = self._whole_traces(text) if _is_spans(text) else text
             if text.strip():
-                yield from self._read_text(path, text, mapping)
-
-    def _read_text(self, path: Path, text: str, mapping: ColumnMap) -> Iterator[Trials]:
-        # Under its own name: it may be the agent's.
-        with tempfile.TemporaryDirectory(prefix="passhat-watch-") as folder:
-            copy = Path(folder) / path.name
-            copy.write_text(text, encoding="utf-8")
-            yield from self._read(copy, mapping)
+                # Under its own name: it may be the agent's.
+                with tempfile.TemporaryDirectory(prefix="passhat-watch-") as folder:
+                    copy = Path(folder) / path.name
+                    copy.write_text(text, encoding="utf-8")
+                    yield from self._read(copy, mapping)
 
     def _read(self, path: Path, mapping: ColumnMap) -> Iterator[Trials]:
         from passhat.ingest import read_trials, read_with_transcripts

@@ -55,7 +55,10 @@ def ray_workers(suite: Suite, store: str, run: str, count: int) -> Iterator[Chec
     folder and passhat itself are shipped to the nodes. The yielded function raises RunError once
     no worker is left.
     """
-    ray = _ray()
+    try:
+        import ray
+    except ImportError:
+        raise MissingExtra("`executor='ray'`", "ray") from None
     needs = actor_options(suite.resources, suite.concurrency)
     mine = not ray.is_initialized()
     if mine:
@@ -199,14 +202,6 @@ def _say(text: str) -> None:
 
 def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
-def _ray() -> Any:
-    try:
-        import ray
-    except ImportError:
-        raise MissingExtra("`executor='ray'`", "ray") from None
-    return ray
 
 
 # What a worker does: find a run that has trials to run, and run them until none are left.

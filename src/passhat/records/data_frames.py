@@ -217,27 +217,23 @@ def _plain_columns(frame: Any) -> FrameColumns:
     if kind == "pyarrow" and hasattr(frame, "to_pydict"):
         return dict(frame.to_pydict())
     if hasattr(frame, "__arrow_c_stream__"):
-        return _from_arrow_stream(frame)
+        try:
+            import pyarrow
+
+            return dict(pyarrow.table(frame).to_pydict())
+        except ImportError:
+            pass
+        try:
+            import polars
+
+            return dict(polars.DataFrame(frame).to_dict(as_series=False))
+        except ImportError:
+            raise MissingExtra("reading an Arrow stream", "frames") from None
     rule = "must be a pandas, polars or Arrow table, or have __arrow_c_stream__"
     if isinstance(frame, Mapping | list):
         way = "from_columns" if isinstance(frame, Mapping) else "from_records"
         rule += f" (Trials.{way} takes this)"
     raise ArgumentError("frame", rule, frame)
-
-
-def _from_arrow_stream(frame: Any) -> FrameColumns:
-    try:
-        import pyarrow
-
-        return dict(pyarrow.table(frame).to_pydict())
-    except ImportError:
-        pass
-    try:
-        import polars
-
-        return dict(polars.DataFrame(frame).to_dict(as_series=False))
-    except ImportError:
-        raise MissingExtra("reading an Arrow stream", "frames") from None
 
 
 def _of_trials(rows: list[Trial]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ A column of labels holds one text a trial, the JSON list of its labels: files of
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any
@@ -182,7 +182,7 @@ def labelled_rows(column: Categorical | None) -> LabelledRows:
             row=np.zeros(0, np.intp), passed=np.zeros(0, bool), chosen=(), labels=()
         )
     row = np.flatnonzero(column.codes >= 0)
-    by_code = [tuple(_last_of_each(read_labels(text)).values()) for text in column.names]
+    by_code = [tuple({one.by: one for one in read_labels(text)}.values()) for text in column.names]
     passing = np.array([2 * sum(one.passed for one in own) > len(own) for own in by_code])
     ways = [next((one.chosen for one in own if one.chosen), None) for own in by_code]
     codes = column.codes[row]
@@ -192,7 +192,3 @@ def labelled_rows(column: Categorical | None) -> LabelledRows:
         chosen=tuple(ways[code] for code in codes),
         labels=tuple(by_code[code] for code in codes),
     )
-
-
-def _last_of_each(labels: Iterable[Label]) -> Mapping[str, Label]:
-    return {one.by: one for one in labels}

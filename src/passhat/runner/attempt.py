@@ -744,7 +744,9 @@ def _after_crash(grade: Grade, pairing: Pairing, seen: Observation) -> Grade:
         return grade
     if task.workspace is not None and task.expect:
         return grade  # what it left there decides
-    if system.outcome == "expect" or any(_speaks_of_exit(one.target) for one in task.expect):
+    if system.outcome == "expect" or any(
+        one.target.removeprefix("conversation.") == "exit_code" for one in task.expect
+    ):
         return grade
     check = _failed_check("exit_code", exit_sentence(code, seen.stderr, seen.answer))
     return Grade(score=0.0, passed=False, details=(check, *grade.details))
@@ -753,10 +755,6 @@ def _after_crash(grade: Grade, pairing: Pairing, seen: Observation) -> Grade:
 def _failed_check(target: str, message: str) -> CheckResult:
     """A reason for a failure that is no expectation, and has no weight in the score."""
     return CheckResult(target=target, matcher="one_of", score=0.0, weight=0.0, message=message)
-
-
-def _speaks_of_exit(target: str) -> bool:
-    return target.removeprefix("conversation.") == "exit_code"
 
 
 def _dialogue(user: SimulatedUser, turns: Sequence[Observation]) -> Iterator[dict[str, Any]]:

@@ -465,7 +465,16 @@ class RunResources:
             live = FaultyModel(live, faults, seed=request.seed)
         remote = self._models.may_be_busy(model)
         if faults or remote:
-            live = self._patient(live, model)
+            throttle, budget = self._patience(model)
+            live = Retrying(
+                live,
+                policy=RetryPolicy(retries=self._suite.retries),
+                throttle=throttle,
+                budget=budget,
+                rng=self._jitter,
+                on_retry=self._tell_retry,
+                on_unanswered=lambda request, error: self._unanswered(request, error, model),
+            )
         lost = self._cut_short.get(request.place[:3]) if self._cut_short else None
         if lost is not None and remote:
             live = CacheFirstModel(
@@ -495,18 +504,6 @@ class RunResources:
             throttle = Throttle(limit, name=provider, draw=self._draw)
             self._throttles[provider] = (throttle, RetryBudget())
         return self._throttles[provider]
-
-    def _patient(self, live: ChatModel, model: Model) -> ChatModel:
-        throttle, budget = self._patience(model)
-        return Retrying(
-            live,
-            policy=RetryPolicy(retries=self._suite.retries),
-            throttle=throttle,
-            budget=budget,
-            rng=self._jitter,
-            on_retry=self._tell_retry,
-            on_unanswered=lambda request, error: self._unanswered(request, error, model),
-        )
 
     async def _unanswered(self, request: Request, error: ModelBusy, model: Model) -> None:
         """Count a call whose answer was lost on its way; one that was refused costs nothing."""

@@ -495,7 +495,12 @@ def cascade(steps: Sequence[tuple[int, int]], *, confidence: float = CONFIDENCE)
     0.8316
     """
     level = confidence_level(confidence)
-    passes, runs = _step_counts(steps)
+    pairs = list(steps)
+    if not pairs or any(np.shape(pair) != (2,) for pair in pairs):
+        raise ArgumentError("steps", "must be at least one pair (passes, trials)", steps)
+    runs, passes = trial_counts([n for _, n in pairs], [c for c, _ in pairs])
+    if (runs < 1).any():
+        raise ArgumentError("steps", "must have at least 1 trial each", pairs[int(runs.argmin())])
     value = float(np.prod(passes / runs))
     method, bounds = _product_interval(passes, runs, value, confidence=level)
     return Cascade(
@@ -525,16 +530,6 @@ def containment_rate(
     if caught + loose == 0:
         return Unavailable("no failure happened, so none could be contained")
     return share_estimate(caught, caught + loose, method="wilson", confidence=level)
-
-
-def _step_counts(steps: Sequence[tuple[int, int]]) -> tuple[Counts, Counts]:
-    pairs = list(steps)
-    if not pairs or any(np.shape(pair) != (2,) for pair in pairs):
-        raise ArgumentError("steps", "must be at least one pair (passes, trials)", steps)
-    runs, passes = trial_counts([n for _, n in pairs], [c for c, _ in pairs])
-    if (runs < 1).any():
-        raise ArgumentError("steps", "must have at least 1 trial each", pairs[int(runs.argmin())])
-    return passes, runs
 
 
 def _product_interval(

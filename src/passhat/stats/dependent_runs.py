@@ -133,7 +133,16 @@ def round_tests(scores: ArrayLike, *, rng: RandomSource = None) -> RoundTests | 
     >>> found.differ, found.out_of_line
     (True, (3,))
     """
-    table = _round_table(scores)
+    table = float_array("scores", scores)
+    if table.ndim != 2:
+        rule = "must have a row for each task and a column for each round"
+        raise ArgumentError("scores", rule, f"{table.ndim} dimensions")
+    bad = table[(table < 0) | (table > 1)]
+    if bad.size:
+        raise ArgumentError(
+            "scores", "must lie in [0, 1], NaN where there is no trial", float(bad[0])
+        )
+    table = table[:, ~np.isnan(table).all(axis=0)]
     if table.shape[0] < 1:
         return Unavailable("no task has a trial")
     if table.shape[1] < 2:
@@ -189,19 +198,6 @@ def find_bursts(task: ArrayLike, passed: ArrayLike) -> tuple[Burst, ...]:
         )
         for start, end, chance in zip(starts[long], ends[long], logs[long], strict=True)
     )
-
-
-def _round_table(scores: ArrayLike) -> Floats:
-    table = float_array("scores", scores)
-    if table.ndim != 2:
-        rule = "must have a row for each task and a column for each round"
-        raise ArgumentError("scores", rule, f"{table.ndim} dimensions")
-    bad = table[(table < 0) | (table > 1)]
-    if bad.size:
-        raise ArgumentError(
-            "scores", "must lie in [0, 1], NaN where there is no trial", float(bad[0])
-        )
-    return table[:, ~np.isnan(table).all(axis=0)]
 
 
 def _variances(table: Floats) -> Floats:
@@ -383,7 +379,17 @@ def seed_variance(
     """
     level = confidence_level(confidence)
     one_of("scope", scope, (THIS_SUITE, TASKS_LIKE_THESE))
-    rows = _crossed(seed, task, score)
+    scores = score_array("score", score).ravel()
+    seeds, seed_codes = np.unique(np.asarray(seed).ravel(), return_inverse=True)
+    tasks, task_codes = np.unique(np.asarray(task).ravel(), return_inverse=True)
+    if not seed_codes.size == task_codes.size == scores.size:
+        sizes = (seed_codes.size, task_codes.size, scores.size)
+        raise ArgumentError("seed, task and score", "must have one entry per trial", sizes)
+    if scores.size == 0:
+        raise ArgumentError("score", "must hold at least one trial", 0)
+    rows = _Crossed(
+        seed=seed_codes, task=task_codes, score=scores, seeds=seeds.size, tasks=tasks.size
+    )
     if rows.seeds < FEWEST_SEEDS:
         return Unavailable(
             f"between-seed variance cannot be estimated from {rows.seeds} "
@@ -421,20 +427,6 @@ class _Crossed:
     def left_over(self) -> int:
         """The degrees of freedom that tasks and seeds leave to runs."""
         return max(1, self.score.size - self.tasks - self.seeds + 1)
-
-
-def _crossed(seed: ArrayLike, task: ArrayLike, score: ArrayLike) -> _Crossed:
-    scores = score_array("score", score).ravel()
-    seeds, seed_codes = np.unique(np.asarray(seed).ravel(), return_inverse=True)
-    tasks, task_codes = np.unique(np.asarray(task).ravel(), return_inverse=True)
-    if not seed_codes.size == task_codes.size == scores.size:
-        sizes = (seed_codes.size, task_codes.size, scores.size)
-        raise ArgumentError("seed, task and score", "must have one entry per trial", sizes)
-    if scores.size == 0:
-        raise ArgumentError("score", "must hold at least one trial", 0)
-    return _Crossed(
-        seed=seed_codes, task=task_codes, score=scores, seeds=seeds.size, tasks=tasks.size
-    )
 
 
 def _henderson(rows: _Crossed) -> tuple[float, float, float] | None:

@@ -221,7 +221,15 @@ def _bounds(cells: Cells, ks: Sequence[int], scope: Scope, confidence: float) ->
     if scope == THIS_SUITE:
         if cells.tasks.ndim > 1 or _is_small(cells):
             return suite_bounds(cells, ks, confidence)
-        return _bounds_of_large_suite(cells, ks, confidence)
+        asked = repr((cells.n.size, tuple(ks), confidence)).encode()
+        question = sha256(b"".join((*_key(cells), asked))).hexdigest()
+        if question not in _given:
+            low, high = suite_bounds(cells, ks, confidence)
+            give_bounds({question: [low.tolist(), high.tolist()]})
+        known = _given[question]
+        if (noted := _noted.get()) is not None:
+            noted[question] = known
+        return np.array(known[0]), np.array(known[1])
     values = shares_of_cells(cells, tuple(ks))
     return population_bounds(values, cells.tasks[..., None, :], confidence)
 
@@ -252,18 +260,6 @@ def give_bounds(known: KnownBounds) -> None:
     if len(_given) + len(known) > _MOST_GIVEN:
         _given.clear()
     _given.update(known)
-
-
-def _bounds_of_large_suite(cells: Cells, ks: Sequence[int], confidence: float) -> Bounds:
-    asked = repr((cells.n.size, tuple(ks), confidence)).encode()
-    question = sha256(b"".join((*_key(cells), asked))).hexdigest()
-    if question not in _given:
-        low, high = suite_bounds(cells, ks, confidence)
-        give_bounds({question: [low.tolist(), high.tolist()]})
-    known = _given[question]
-    if (noted := _noted.get()) is not None:
-        noted[question] = known
-    return np.array(known[0]), np.array(known[1])
 
 
 def _tail(confidence: float) -> float:
@@ -306,7 +302,14 @@ def hierarchical_means(cells: Cells, k: int, *, resamples: int, rng: np.random.G
     replicates centre on (c/n)^k, not on pass^k: biased for k >= 2, here only to reproduce others.
     """
     if np.sum(np.unique(cells.n) + 1) > _MOST_RESAMPLED_CELLS:
-        return _hierarchical_means_by_task(cells, k, resamples=resamples, rng=rng)
+        count = int(cells.task_count)
+        means = np.empty(resamples)
+        for i in range(resamples):
+            drawn = rng.choice(cells.n.size, size=count, p=cells.tasks / count)
+            n = cells.n[drawn]
+            passes = rng.binomial(n.astype(np.int64), cells.c[drawn] / n)
+            means[i] = share_of_passing_subsets(n, passes, k).mean()
+        return means
     resampled = resampled_cells(cells)
     values = share_of_passing_subsets(resampled.n, resampled.c, k)
     return task_means(values, resampled.tasks, resamples=resamples, rng=rng)
@@ -369,19 +372,6 @@ def exact_task_interval(
     # Without this half of a billionth, the rounding of the transform could move an end by a step.
     low, high = np.searchsorted(reached / reached[-1], [tail + 5e-10, 1 - tail - 5e-10])
     return Interval(float(low / (size - 1)), float(high / (size - 1)))
-
-
-def _hierarchical_means_by_task(
-    cells: Cells, k: int, *, resamples: int, rng: np.random.Generator
-) -> Floats:
-    count = int(cells.task_count)
-    means = np.empty(resamples)
-    for i in range(resamples):
-        drawn = rng.choice(cells.n.size, size=count, p=cells.tasks / count)
-        n = cells.n[drawn]
-        passes = rng.binomial(n.astype(np.int64), cells.c[drawn] / n)
-        means[i] = share_of_passing_subsets(n, passes, k).mean()
-    return means
 
 
 def _binomial_pmf(passes: Floats, n: float, p: Floats) -> Floats:

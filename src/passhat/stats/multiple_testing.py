@@ -92,7 +92,12 @@ def task_tests(
     >>> found.minimum_runs
     4
     """
-    sides = _aligned(n_a, c_a, n_b, c_b)
+    left, right = trial_counts(n_a, c_a), trial_counts(n_b, c_b)
+    arrays = tuple(np.atleast_1d(x) for x in (*left, *right))
+    if arrays[0].shape != arrays[2].shape or arrays[0].ndim != 1:
+        shapes = (arrays[0].shape, arrays[2].shape)
+        raise ArgumentError("n_a and n_b", "must be aligned, an entry per task", shapes)
+    sides = arrays[0], arrays[1], arrays[2], arrays[3]
     asked = _asked(alternative, correction, confidence)
     value, low, high = _differences(*sides, confidence)
     if sides[0].size == 1:
@@ -209,17 +214,6 @@ def _answered(
         tasks=p.size,
         runs=(int(n_a.sum()), int(n_b.sum())),
     )
-
-
-def _aligned(
-    n_a: ArrayLike, c_a: ArrayLike, n_b: ArrayLike, c_b: ArrayLike
-) -> tuple[Counts, Counts, Counts, Counts]:
-    left, right = trial_counts(n_a, c_a), trial_counts(n_b, c_b)
-    arrays = tuple(np.atleast_1d(x) for x in (*left, *right))
-    if arrays[0].shape != arrays[2].shape or arrays[0].ndim != 1:
-        shapes = (arrays[0].shape, arrays[2].shape)
-        raise ArgumentError("n_a and n_b", "must be aligned, an entry per task", shapes)
-    return arrays[0], arrays[1], arrays[2], arrays[3]
 
 
 def _differences(

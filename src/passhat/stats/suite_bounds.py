@@ -125,7 +125,16 @@ def suite_bounds(cells: Cells, ks: Sequence[int], confidence: Floats | float) ->
     """
     tail = (1 - confidence) / 2
     helpers = sorted({*ks, *(_helper(cells, k) for k in ks)} - {0})
-    low, high = _own_bounds(cells, helpers, tail)
+    low, high = (np.empty((*cells.tasks.shape[:-1], len(helpers))) for _ in range(2))
+    fewest, most = cells.n.min(), cells.n.max()
+    kinds = [0 if fewest >= 2 * k else 1 if most < 2 * k else 2 for k in helpers]
+    for kind, bounds in enumerate(
+        (_bounds_of_long_tasks, _bounds_of_short_tasks, _bounds_of_mixed_tasks)
+    ):
+        places = [place for place, one in enumerate(kinds) if one == kind]
+        if places:
+            found = bounds(cells, [helpers[place] for place in places], tail)
+            low[..., places], high[..., places] = found
     for place, k in enumerate(helpers):
         j = _helper(cells, k)
         if j:
@@ -223,20 +232,6 @@ def _helper(cells: Cells, k: int) -> int:
     """The largest j for which every task has 2j runs, if it has not 2k; 0 for none."""
     fewest = int(cells.n.min())
     return fewest // 2 if fewest < 2 * k else 0
-
-
-def _own_bounds(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
-    low, high = (np.empty((*cells.tasks.shape[:-1], len(ks))) for _ in range(2))
-    fewest, most = cells.n.min(), cells.n.max()
-    kinds = [0 if fewest >= 2 * k else 1 if most < 2 * k else 2 for k in ks]
-    for kind, bounds in enumerate(
-        (_bounds_of_long_tasks, _bounds_of_short_tasks, _bounds_of_mixed_tasks)
-    ):
-        places = [place for place, one in enumerate(kinds) if one == kind]
-        if places:
-            found = bounds(cells, [ks[place] for place in places], tail)
-            low[..., places], high[..., places] = found
-    return low, high
 
 
 def _bounds_of_mixed_tasks(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:

@@ -350,7 +350,12 @@ def bars_cleared(
     """
     runs, passes = task_counts(n, c)
     power, level = whole_number("k", k), confidence_level(confidence)
-    bar = _bar_per_task(bars, runs)
+    bar = score_array("bars", bars)
+    if bar.ndim > 1 or (bar.ndim == 1 and bar.shape != runs.shape):
+        raise ArgumentError(
+            "bars", f"must be one bar, or one for each of {runs.size} tasks", bar.shape
+        )
+    bar = np.broadcast_to(bar, runs.shape)
     verdicts = _verdicts(runs, passes, power, bar, level)
     tallies = {word: int((verdicts == word).sum()) for word in (ABOVE, BELOW, UNDETERMINED)}
     return BarsCleared(
@@ -361,15 +366,6 @@ def bars_cleared(
         plug_in_share=_plug_in_share(runs, passes, power, bar),
         **tallies,
     )
-
-
-def _bar_per_task(bars: ArrayLike, runs: Counts) -> Floats:
-    bar = score_array("bars", bars)
-    if bar.ndim > 1 or (bar.ndim == 1 and bar.shape != runs.shape):
-        raise ArgumentError(
-            "bars", f"must be one bar, or one for each of {runs.size} tasks", bar.shape
-        )
-    return np.broadcast_to(bar, runs.shape)
 
 
 def _verdicts(runs: Counts, passes: Counts, k: int, bar: Floats, level: float) -> NDArray[np.str_]:

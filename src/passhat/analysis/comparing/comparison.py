@@ -557,7 +557,13 @@ class Difference:
             return None
         if isinstance(number, PairedDifference):
             return number.answer
-        return _read_off(number.interval, margin)
+        if number.interval is None:
+            return "undecided"
+        if margin is not None and -margin < number.interval.low and number.interval.high < margin:
+            return "equivalent"
+        if 0 in number.interval:
+            return "undecided"
+        return "better" if number.interval.low > 0 else "worse"
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
@@ -627,16 +633,6 @@ def task_differences(
         )
         for i, name in enumerate(left.tasks)
     )
-
-
-def _read_off(interval: Interval | None, margin: float | None) -> Answer:
-    if interval is None:
-        return "undecided"
-    if margin is not None and -margin < interval.low and interval.high < margin:
-        return "equivalent"
-    if 0 in interval:
-        return "undecided"
-    return "better" if interval.low > 0 else "worse"
 
 
 def _scores_by_task(trials: Trials, names: Sequence[str], errors: ErrorPolicy) -> list[Floats]:

@@ -561,7 +561,15 @@ def _of_one_run(run: ExplainedRun) -> Iterator[RunFeature]:
         yield RunFeature("last call", run.tools[-1])
     yield from _repeated(run.calls)
     yield from _results(run.calls)
-    yield from _arguments(run)
+    mentions = _Mentions(run)
+    for call in run.calls:
+        for name, value in call.arguments.items():
+            if len(value) <= LONGEST_VALUE and value != FREE_TEXT:
+                yield RunFeature("argument", call.tool, (name, value))
+                if not mentions.before(value, call):
+                    yield RunFeature("unmentioned", call.tool, (name,))
+        for name, length in list_lengths(call.arguments):
+            yield RunFeature("list length", call.tool, (name, str(length)))
 
 
 def _repeated(calls: Sequence[NormalizedCall]) -> Iterator[RunFeature]:
@@ -584,18 +592,6 @@ def _results(calls: Sequence[NormalizedCall]) -> Iterator[RunFeature]:
         yield RunFeature("error text", call.tool, (call.error,))
         if last_success.get(call.tool, -1) < call.place:
             yield from (RunFeature("unmended error"), RunFeature("unmended error", call.tool))
-
-
-def _arguments(run: ExplainedRun) -> Iterator[RunFeature]:
-    mentions = _Mentions(run)
-    for call in run.calls:
-        for name, value in call.arguments.items():
-            if len(value) <= LONGEST_VALUE and value != FREE_TEXT:
-                yield RunFeature("argument", call.tool, (name, value))
-                if not mentions.before(value, call):
-                    yield RunFeature("unmentioned", call.tool, (name,))
-        for name, length in list_lengths(call.arguments):
-            yield RunFeature("list length", call.tool, (name, str(length)))
 
 
 def _order_breaches(runs: Sequence[ExplainedRun]) -> Iterator[tuple[RunFeature, int]]:

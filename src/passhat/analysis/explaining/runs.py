@@ -107,7 +107,11 @@ class ComparedRuns:
 
 def explained_runs(trials: Trials, transcripts: Transcripts) -> tuple[ExplainedRun, ...]:
     """Every trial as a run, with the calls of its transcript if there is one."""
-    costs = _costs(trials)
+    features = dict(trials.features)
+    sides = [features[name] for name in ("tokens_in", "tokens_out") if name in features]
+    if sides and "tokens" not in features:
+        features["tokens"] = np.sum(sides, axis=0)
+    costs = {name: features[name] for name in COSTS if name in features}
     columns = trials.system.texts(), trials.task.texts(), trials.trial.tolist()
     errors = trials.error.texts() if trials.error is not None else [None] * len(trials)
     outcomes = [Outcome(code) for code in trials.outcome.tolist()]
@@ -149,14 +153,6 @@ def compared_runs(runs: Sequence[ExplainedRun]) -> ComparedRuns:
         stratum=np.repeat(np.arange(len(mixed)), [len(group) for group in mixed]).astype(np.int64),
         failed=np.array([run.failed for run in chosen], dtype=bool),
     )
-
-
-def _costs(trials: Trials) -> dict[str, NDArray[np.float64]]:
-    features = dict(trials.features)
-    sides = [features[name] for name in ("tokens_in", "tokens_out") if name in features]
-    if sides and "tokens" not in features:
-        features["tokens"] = np.sum(sides, axis=0)
-    return {name: features[name] for name in COSTS if name in features}
 
 
 FREE_TEXT = "<text>"

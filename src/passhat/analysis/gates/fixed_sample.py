@@ -640,7 +640,10 @@ def _estimate(gate: Gate, target: Target, subject: SystemTrials, confidence: flo
     if target.name == "error_rate" or target.tool:
         return _share_of_trials(target, subject, confidence)
     if target.quantile:
-        return _quantile(target.quantile, subject, confidence)
+        feature, share = target.quantile
+        if subject.trials is None or feature not in subject.trials.features:
+            return Unavailable(f"no trial recorded its {feature}")
+        return quantile_estimate(subject.trials.features[feature], share, confidence=confidence)
     return _any_target(gate, target, subject, confidence)
 
 
@@ -774,13 +777,6 @@ def _share_of_trials(target: Target, subject: SystemTrials, confidence: float) -
         tasks=len(subject.tally.tasks),
         runs=runs,
     )
-
-
-def _quantile(quantile: tuple[str, float], subject: SystemTrials, confidence: float) -> Number:
-    feature, share = quantile
-    if subject.trials is None or feature not in subject.trials.features:
-        return Unavailable(f"no trial recorded its {feature}")
-    return quantile_estimate(subject.trials.features[feature], share, confidence=confidence)
 
 
 def _any_target(gate: Gate, target: Target, subject: SystemTrials, confidence: float) -> Number:

@@ -370,7 +370,18 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 def _long_form(terms: dict[str, Any]) -> Gate:
     given = {name: value for name, value in terms.items() if value is not None}
     for name, value in given.items():
-        _check_term(name, value)
+        if name not in TERMS:
+            raise unknown_term("gate", name, TERMS)
+        if name in _CHOICES and value not in _CHOICES[name]:
+            raise ArgumentError(
+                name, f"must be one of {', '.join(map(repr, _CHOICES[name]))}", value
+            )
+        if name == "confidence":
+            _inside(name, value, 0.5, 1)
+        if name == "indifference":
+            _inside(name, value, 0, 1)
+        if name in ("max_runs", "planned_runs"):
+            whole_number(name, value)
     require = _tidy(given.pop("require"))
     system, sentence = _named_system(require)
     if system is not None:
@@ -394,19 +405,6 @@ def _named_system(require: str) -> tuple[str | None, str]:
     except ArgumentError:
         return system, sentence
     return None, require  # the colon belongs to the name of a task or a tag
-
-
-def _check_term(name: str, value: Any) -> None:
-    if name not in TERMS:
-        raise unknown_term("gate", name, TERMS)
-    if name in _CHOICES and value not in _CHOICES[name]:
-        raise ArgumentError(name, f"must be one of {', '.join(map(repr, _CHOICES[name]))}", value)
-    if name == "confidence":
-        _inside(name, value, 0.5, 1)
-    if name == "indifference":
-        _inside(name, value, 0, 1)
-    if name in ("max_runs", "planned_runs"):
-        whole_number(name, value)
 
 
 def _inside(name: str, value: Any, low: float, high: float) -> None:

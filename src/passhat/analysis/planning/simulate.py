@@ -81,17 +81,6 @@ def simulate(
     size = whole_number("tasks", tasks), whole_number("runs", runs)
     rng = np.random.default_rng(whole_number("seed", seed, least=0))
     difficulty = rng.standard_normal(size[0])
-    systems = _systems(rate)
-    seed_numbers = rng.permutation(np.arange(1, rules.seeds + 1))
-    effects = rules.seed_effect * rng.standard_normal(max(rules.seeds, 1))
-    columns = [
-        _one_system(mean, rules, rng, difficulty=difficulty, runs=size[1], effects=effects)
-        for mean in systems.values()
-    ]
-    return _table(tuple(systems), columns, size, seed_numbers, seed=seed)
-
-
-def _systems(rate: float | Sequence[float] | Mapping[str, float]) -> dict[str, float]:
     if isinstance(rate, Mapping):
         named = dict(rate)
     else:
@@ -100,7 +89,14 @@ def _systems(rate: float | Sequence[float] | Mapping[str, float]) -> dict[str, f
         named = {f"agent-{i + 1}" if many else "agent": value for i, value in enumerate(rates)}
     if not named:
         raise ArgumentError("rate", "must name at least one agent", rate)
-    return {name: probability("rate", value, open_ends=True) for name, value in named.items()}
+    systems = {name: probability("rate", value, open_ends=True) for name, value in named.items()}
+    seed_numbers = rng.permutation(np.arange(1, rules.seeds + 1))
+    effects = rules.seed_effect * rng.standard_normal(max(rules.seeds, 1))
+    columns = [
+        _one_system(mean, rules, rng, difficulty=difficulty, runs=size[1], effects=effects)
+        for mean in systems.values()
+    ]
+    return _table(tuple(systems), columns, size, seed_numbers, seed=seed)
 
 
 def _one_system(

@@ -395,10 +395,6 @@ async def _ask_adk(agent: Any, prompt: str, history: History, workdir: Path) -> 
                 user_id="passhat", session_id=session.id, new_message=message
             )
         ]
-    return _read_adk(events)
-
-
-def _read_adk(events: list[Any]) -> Report:
     turns = [turn for event in events for turn in _adk_turns(event)]
     used = [event.usage_metadata for event in events if event.usage_metadata is not None]
     failed = [event for event in events if event.error_code]

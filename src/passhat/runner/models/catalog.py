@@ -44,7 +44,16 @@ def locate(model: Model, environment: Mapping[str, str] | None = None) -> ModelA
     if not base_url:
         wanted = " or ".join(provider.url_variables)
         raise SuiteError(f'model "{model.name}" needs an address: set `base_url:` or {wanted}')
-    _check_address(model, base_url)
+    try:
+        parts = urlsplit(base_url)
+        parts.port  # noqa: B018  # it is checked when it is read
+    except ValueError:
+        raise _no_address(model, base_url) from None
+    if parts.scheme not in ("http", "https"):
+        raise SuiteError(
+            f'model "{model.name}": its address must begin with http:// or https://, '
+            f"got {bare_address(base_url)!r}"
+        )
     sign = _signer(model, provider, base_url, variables)
     return ModelAddress(
         provider=provider.name,
@@ -111,19 +120,6 @@ def _filled_address(model: Model, provider: Provider, variables: Mapping[str, st
             )
         address = address.replace(f"{{{place}}}", value)
     return address.replace("//global-", "//")  # Vertex AI's global location has no prefix
-
-
-def _check_address(model: Model, base_url: str) -> None:
-    try:
-        parts = urlsplit(base_url)
-        parts.port  # noqa: B018  # it is checked when it is read
-    except ValueError:
-        raise _no_address(model, base_url) from None
-    if parts.scheme not in ("http", "https"):
-        raise SuiteError(
-            f'model "{model.name}": its address must begin with http:// or https://, '
-            f"got {bare_address(base_url)!r}"
-        )
 
 
 def _no_address(model: Model, given: str) -> SuiteError:

@@ -103,7 +103,13 @@ def assemble_chat(events: Iterable[Body]) -> Body:
             text.append(delta.get("content") or "")
             refusal.append(delta.get("refusal") or "")
             for part in delta.get("tool_calls") or ():
-                _extend(calls.setdefault(part.get("index", len(calls)), {}), part)
+                call = calls.setdefault(part.get("index", len(calls)), {})
+                if part.get("id"):
+                    call["id"] = part["id"]
+                function = call.setdefault("function", {"name": "", "arguments": ""})
+                given = part.get("function") or {}
+                function["name"] += given.get("name") or ""
+                function["arguments"] += given.get("arguments") or ""
             reason = choice.get("finish_reason") or reason
     if reason is None:
         raise cut_off("finish_reason")
@@ -113,15 +119,6 @@ def assemble_chat(events: Iterable[Body]) -> Body:
         "tool_calls": [calls[index] for index in sorted(calls)],
     }
     return {**whole, "choices": [{"message": message, "finish_reason": reason}]}
-
-
-def _extend(call: dict[str, Any], part: Mapping[str, Any]) -> None:
-    if part.get("id"):
-        call["id"] = part["id"]
-    function = call.setdefault("function", {"name": "", "arguments": ""})
-    given = part.get("function") or {}
-    function["name"] += given.get("name") or ""
-    function["arguments"] += given.get("arguments") or ""
 
 
 def _conversation(request: Request) -> list[dict[str, Any]]:

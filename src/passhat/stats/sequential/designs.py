@@ -401,7 +401,10 @@ def pass_list(threshold: float, alpha: float, runs: int, upto: int | None = None
     # mass[j] is the chance of fewest + j failures and no PASS so far.
     mass, fewest = np.ones(1), 0
     for n in range(1, end + 1):
-        mass = _one_more_run(mass, failing)
+        grown = np.zeros(mass.size + 1)
+        grown[:-1] = mass * (1 - failing)
+        grown[1:] += mass * failing
+        mass = grown
         stop = 0
         if n <= last_run:
             room = slack * sqrt(n / last_run)
@@ -580,13 +583,6 @@ def _most_failures(runs: Counts, failing: float, alpha: float) -> Counts:
         fits = bdtr(np.maximum(middle, 0).astype(float), runs, failing) <= alpha
         low, high = np.where(fits, middle, low), np.where(fits, high, middle)
     return low
-
-
-def _one_more_run(mass: Floats, failing: float) -> Floats:
-    grown = np.zeros(mass.size + 1)
-    grown[:-1] = mass * (1 - failing)
-    grown[1:] += mass * failing
-    return grown
 
 
 def _trimmed(mass: Floats, fewest: int, most: int | None) -> Floats:
