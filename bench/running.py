@@ -233,7 +233,7 @@ def sandboxed() -> None:
         return
     print("| workspace | fresh copies by | CPU-s a trial | of them its agent and tests alone |")
     print("|---|---|---|---|")
-    way = "overlay" if overlay_works() else "copying"
+    way = "overlay" if overlay_works(Path(tempfile.gettempdir())) else "copying"
     for files in (SMALL_FILES, LARGE_FILES):
         whole, alone = _workspace_trial(files)
         size = f"{files * FILE_BYTES / 1e6:g} MB in {plural(files, 'file')}"

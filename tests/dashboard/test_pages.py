@@ -353,6 +353,38 @@ def test_a_task_of_a_single_run_has_no_empty_picture(site, runs):
     assert '<div class="pane"></div>' not in text
 
 
+def test_the_pages_of_a_task_and_its_trials_show_what_was_changed_which_tests_failed_and_where(
+    tmp_path, serve_site
+):
+    """Work in a workspace: the same change once, tests against trials, stage and limits."""
+    with History.open(tmp_path / "history.db") as history:
+        run = history.start_run("s")
+        passed = [True, True, False]
+        trials = list(Trials.from_columns(system=["agent"] * 3, task=["t"] * 3, passed=passed))
+        history.add_trials(run, trials)
+        with history.writing():
+            for trial, good in zip(trials, passed, strict=True):
+                diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-<i>\n+<b>\n" if good else ""
+                ended = {"name": "m::test_a", "outcome": "passed" if good else "failed"}
+                left = {"stage": "grader", "sandbox": "bubblewrap", "limits": "cgroup v1",
+                        "diff": diff, "flags": [], "tests": [ended]}  # fmt: skip
+                said = json.dumps({"answer": "done", "workspace": left})
+                history.add_transcript(run.id, trial, said)
+        history.finish_run(run)
+    site = serve_site(tmp_path / "history.db")
+    address = f"/run/{run.key}/t{{}}?system=agent&amp;task=t"
+    text = site.get(f"/run/{run.key}/task?system=agent&task=t")[2]
+    assert "2 of 3 trials made this change; 2 passed" in text
+    assert "1 of 3 trials changed nothing; 0 passed" in text
+    assert '<span class="add">+&lt;b&gt;' in text
+    assert re.findall(r'<td class="n (\w+)">[✓✕]', text) == ["passed", "passed", "failed"]
+    assert (
+        text.count(address.format("rial") + "&amp;trial=2") >= 3
+    )  # its row, its change, its tests
+    text = site.get(f"/run/{run.key}/trial?system=agent&task=t&trial=0")[2]
+    assert "in bubblewrap, with limits by cgroup v1, ended at the stage: grader" in words(text)
+
+
 def test_the_page_of_a_task_leads_to_it_in_every_run_and_says_which_check_failed(
     tmp_path, serve_site
 ):

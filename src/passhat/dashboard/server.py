@@ -82,12 +82,19 @@ from passhat.messages import plural, short_commit, short_day
 from passhat.records import Outcome, Tally, Trial, Trials
 from passhat.records.ledger import Artefact
 from passhat.records.transcript import Transcript
-from passhat.records.trial import natural_key
+from passhat.records.trial import natural_key, run_number
 from passhat.reporters.answer import DisplayOptions
 from passhat.reporters.answers.comparison import by_movement, task_moves
 from passhat.reporters.answers.diff import diff_values
 from passhat.reporters.answers.report import ReportAnswer
-from passhat.reporters.answers.report_page import RunLink, TaskRuns, page_of, transcript_links
+from passhat.reporters.answers.report_page import (
+    RunLink,
+    TaskRuns,
+    TaskWork,
+    page_of,
+    transcript_links,
+    work_view,
+)
 from passhat.reporters.answers.trend import heat_cell
 from passhat.reporters.formats.html import page_values, render_html
 from passhat.reporters.formatting import LONGEST_NAME, shorten
@@ -98,6 +105,7 @@ from passhat.reporters.page_parts import (
     page_rows,
     transcript_cards,
     trial_outcomes,
+    work_in,
     write_out,
 )
 from passhat.reporters.rendering import answer_of
@@ -485,12 +493,13 @@ class Pages:
             past = task_history(history, run, system, task)
             first = queries.first_trial(history, run)
             reasons = self._reasons(history, run, trials[:TRIALS_A_PAGE])
+            work = self._work(history, run, trials[:TRIALS_A_PAGE], first)
         if past.here is None and not trials:
             raise HistoryError(f"run {run.key}: {system} made no trial of {task}")
         return page(
             "task.html", store=self.reports.title, run=run, system=system, task=task,
             trials=trials[:TRIALS_A_PAGE], first=first, here=past.here,
-            figure=past.figure, page=number, interval=past.interval, reasons=reasons,
+            figure=past.figure, page=number, interval=past.interval, reasons=reasons, work=work,
             before=past.before, days=past.runs[-MOST_DAYS:],
             cells=[heat_cell((one.trials, one.passed)) for one in past.runs[-MOST_DAYS:]],
             pages=number + (len(trials) > TRIALS_A_PAGE),
@@ -516,6 +525,27 @@ class Pages:
             if reason := next(said, ""):
                 found[trial.trial] = shorten(reason, LONGEST_REASON)
         return found
+
+    def _work(
+        self, history: History, run: Run, trials: Sequence[queries.StoredTrial], first: int
+    ) -> list[TaskWork]:
+        """What these trials of a task changed in their workspaces, where they had any."""
+        work, outcomes, links = {}, {}, []
+        for kept in trials:
+            system, task, number = key = kept.trial.key
+            text = history.transcript(run, *key) if kept.transcript else None
+            if text is None:
+                continue
+            if '"workspace"' not in text:
+                return []  # and none of the others need be read
+            if (done := work_in(text)) is not None:
+                work[key], outcomes[key] = done, kept.trial.outcome
+                place = url(f"/run/{run.key}/trial", system=system, task=task, trial=number)
+                word = kept.trial.outcome.name.lower()
+                name = run_number(number, first)
+                links.append(RunLink(number=name, outcome=word, address=place))
+        runs = {key[:2]: TaskRuns(address="", request="", runs=tuple(links)) for key in work}
+        return work_view(work, outcomes, runs, first_trial=first)
 
     def trial(self, request: Request) -> Response:
         """One trial with what was said in it."""

@@ -257,6 +257,10 @@ def _workspace_remarks(left: dict[str, Any]) -> Iterator[str]:
     """What to know of a trial's workspace: that nothing isolated it, what it touched or left."""
     if "NOT ISOLATED" in _text(left.get("sandbox")):
         yield "NOT ISOLATED: it ran without a sandbox"
+    elif sandbox := _text(left.get("sandbox")):
+        yield f"in {sandbox}, with limits by {_text(left.get('limits')) or 'nothing'}"
+    if stage := _text(left.get("stage")):
+        yield f"ended at the stage: {stage}"
     flags = left.get("flags")
     yield from map(_text, flags if isinstance(flags, list) else ())
 
