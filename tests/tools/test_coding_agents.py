@@ -176,6 +176,7 @@ def test_a_skill_is_in_every_request_of_its_own_arm_and_in_none_of_the_other(
         working = [body for _, _, body in ledger if '"Bash"' in body]
         assert working
         assert all(("SKILLMARK" in body) == bool(more) for body in working)
+        assert more or not any("SKILLMARK" in body for _, _, body in ledger)  # side calls too
 
 
 @isolated
