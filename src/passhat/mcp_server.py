@@ -144,7 +144,7 @@ class PasshatTools:
         texts = [transcripts.get((agent, task, number)) for agent in chosen.systems]
         if not any(texts):
             raise InputError(f"trial {trial} of task {task} has no transcript")
-        return _fenced(_cut("\n\n".join(readable(one) for one in texts if one), LONGEST_TEXT))
+        return _fenced(_cut("\n\n".join(readable(text) for text in texts if text), LONGEST_TEXT))
 
     def compare_runs(self, run: str, baseline: str, system: str = "") -> str:
         """Is one run better than another on the tasks that both ran? `system` names the agent."""

@@ -20,9 +20,9 @@ def trials_of_results(results: Any, *, system: str = "deepeval") -> Trials:
     """
     counts: Counter[str] = Counter()
     trials = []
-    for one in results.test_results:
-        task = _task(one)
-        trials.append(_trial(one, system=system, task=task, number=counts[task]))
+    for result in results.test_results:
+        task = _task(result)
+        trials.append(_trial(result, system=system, task=task, number=counts[task]))
         counts[task] += 1
     return Trials.from_records(trials)
 

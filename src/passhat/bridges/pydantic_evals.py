@@ -63,7 +63,7 @@ def _trial(case: Any, system: str) -> dict[str, Any]:
             f"the case {case.name!r} has no assertion, so it neither passed nor failed: add an "
             "evaluator that returns a bool"
         )
-    passed = all(one.value for one in case.assertions.values())
+    passed = all(assertion.value for assertion in case.assertions.values())
     return {**base, "outcome": Outcome.PASSED if passed else Outcome.FAILED}
 
 

@@ -39,8 +39,8 @@ class _Tau2:
             places = [str(own)]
             os.environ.setdefault("TAU2_DATA_DIR", str(clone / "data"))
         else:
-            found = importlib.util.find_spec("tau2")
-            places = list(found.submodule_search_locations or ()) if found else []
+            spec = importlib.util.find_spec("tau2")
+            places = list(spec.submodule_search_locations or ()) if spec else []
         package = ModuleType("tau2")
         package.__path__ = places
         sys.modules["tau2"] = package
@@ -109,7 +109,7 @@ def grade(folder: Path, name: str, observation: Mapping[str, Any]) -> tuple[bool
     """
     tau2 = _Tau2(folder)
     tasks = json.loads((folder / "tasks.json").read_text(encoding="utf-8"))
-    task = tau2.task_model.model_validate(next(one for one in tasks if str(one["id"]) == name))
+    task = tau2.task_model.model_validate(next(task for task in tasks if str(task["id"]) == name))
     criteria = task.evaluation_criteria
     if criteria is None:
         return True, "tau2-bench expects nothing of this task"

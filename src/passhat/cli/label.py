@@ -189,14 +189,14 @@ def _answer(read: Callable[[], str]) -> str:
             return said
 
 
-def _show(session: LabelSession, one: Assignment, place: str) -> None:
+def _show(session: LabelSession, assignment: Assignment, place: str) -> None:
     from passhat.journeys.labels import last_words
     from passhat.reporters.formatting import safe_lines
 
-    system, task, trial = one.key
-    transcript = session.transcript(one.key)
+    system, task, trial = assignment.key
+    transcript = session.transcript(assignment.key)
     click.echo(f"--- {place}: {safe_lines(task)}, trial {trial}, {safe_lines(system)} ---")
-    for rubric in session.rubrics(one.key):
+    for rubric in session.rubrics(assignment.key):
         click.echo(safe_lines(f"rubric: {rubric}"))
     for turn in transcript.messages:
         calls = ", ".join(f"{call.name}({call.arguments})" for call in turn.calls)

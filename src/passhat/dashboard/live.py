@@ -226,7 +226,7 @@ class PageState:
     def _pictures(self, systems: int, most: int | None) -> str:
         """Headings and pictures in the order of the page, those of gates first."""
         runs = None if most is None else most // max(systems, 1)
-        order = sorted(self.funnels, key=lambda one: not one.number.gates)
+        order = sorted(self.funnels, key=lambda funnel: not funnel.number.gates)
         drawn = (one.figure(runs) for one in order)
         return "".join(
             f'<h3>{escape(one.title)}</h3><p class="soft">{escape(one.finding)}</p>{one.svg()}'

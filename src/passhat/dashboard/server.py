@@ -501,7 +501,7 @@ class Pages:
             trials=trials[:TRIALS_A_PAGE], first=first, here=past.here,
             figure=past.figure, page=number, interval=past.interval, reasons=reasons, work=work,
             before=past.before, days=past.runs[-MOST_DAYS:],
-            cells=[heat_cell((one.trials, one.passed)) for one in past.runs[-MOST_DAYS:]],
+            cells=[heat_cell((run.trials, run.passed)) for run in past.runs[-MOST_DAYS:]],
             pages=number + (len(trials) > TRIALS_A_PAGE),
             link=lambda n: url(f"/run/{run.key}/task", system=system, task=task, page=n),
         )  # fmt: skip
@@ -518,9 +518,9 @@ class Pages:
             text = history.transcript(run, *trial.key)
             checks = check_cards(Transcript.from_json(text).checks) if text else ()
             said = (
-                f"{one.name}: {one.text or one.expected}".strip(": ")
-                for one in checks
-                if one.failed
+                f"{check.name}: {check.text or check.expected}".strip(": ")
+                for check in checks
+                if check.failed
             )
             if reason := next(said, ""):
                 found[trial.trial] = shorten(reason, LONGEST_REASON)
@@ -577,16 +577,16 @@ class Pages:
             if not trials:
                 raise HistoryError(f"run {run.key}: {system} made no trial of {task}")
             said = {
-                (system, task, one.trial.trial): text
-                for one in trials
-                if one.transcript
-                and (text := history.transcript(run, system, task, one.trial.trial)) is not None
+                (system, task, trial.trial.trial): text
+                for trial in trials
+                if trial.transcript
+                and (text := history.transcript(run, system, task, trial.trial.trial)) is not None
             }
             several = len(self.reports.numbers(history, run)) > 1
             first = queries.first_trial(history, run)
         links = transcript_links(
             write_out(said, LARGEST_DRAWER),
-            {(system, task, one.trial.trial): one.trial.outcome for one in trials},
+            {(system, task, trial.trial.trial): trial.trial.outcome for trial in trials},
             several=several,
             first_trial=first,
             own_page=lambda key: url(

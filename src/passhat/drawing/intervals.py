@@ -381,8 +381,8 @@ def _interval_lines(point: Point, x: Scale, y: Scale) -> list[Box]:
     return lines
 
 
-def _overlap(one: Box, other: Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+def _overlap(box: Box, other: Box) -> bool:
+    return box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]
 
 
 def _scatter_frame(x: Scale, y: Scale, x_label: str, y_label: str) -> str:

@@ -141,7 +141,7 @@ _NOT_NEEDED = frozenset(
     )
 )
 
-_COLUMNS = frozenset((*(one.name for one in fields(Trial)), "passed", "human_labels"))
+_COLUMNS = frozenset((*(field.name for field in fields(Trial)), "passed", "human_labels"))
 
 _KEPT_EMPTY = frozenset(("system", "task", "trial", "outcome", "passed", "score"))
 _OPTIONAL_FACTS = {

@@ -93,8 +93,8 @@ def _may_reshape(names: tuple[str, ...]) -> bool:
 
 def may_count(sheet: Table) -> bool:
     """Whether the first verdict is of several runs: 2/3, or a list."""
-    found = find_columns(sheet.columns, USUAL)
-    column = found.get("passed", "")
+    columns = find_columns(sheet.columns, USUAL)
+    column = columns.get("passed", "")
     first = sheet.cells(column)[0] if column in sheet.columns and len(sheet) else None
     return isinstance(first, list) or (isinstance(first, str) and bool(_RATIO.fullmatch(first)))
 
@@ -120,8 +120,8 @@ def one_row_a_column(sheet: Table, mapping: ColumnMap) -> tuple[Table, str, Colu
 
 
 def _verdict_is_known(sheet: Table, mapping: ColumnMap, parts: Collection[str]) -> bool:
-    found = find_columns([name for name in sheet.columns if name not in parts], mapping)
-    return bool(mapping.pass_if) or not found.keys().isdisjoint(VERDICTS)
+    columns = find_columns([name for name in sheet.columns if name not in parts], mapping)
+    return bool(mapping.pass_if) or not columns.keys().isdisjoint(VERDICTS)
 
 
 def columns_of_verdicts(sheet: Table, found: Mapping[str, str]) -> list[str]:
@@ -140,15 +140,15 @@ def one_row_a_run(name: str, sheet: Table, mapping: ColumnMap) -> Reshaped | Non
     """The table with a row for each run; None if it has one, or nothing says what it has."""
     if mapping.pass_if or mapping.passed or mapping.score or mapping.trial:
         return None  # the user says what a row is
-    found = find_columns(sheet.columns, mapping)
-    if "task" not in found or not sheet.has(found["task"]):
+    columns = find_columns(sheet.columns, mapping)
+    if "task" not in columns or not sheet.has(columns["task"]):
         return None
-    sheet, total = without_total(sheet, found["task"])  # as runs it would be a task
+    sheet, total = without_total(sheet, columns["task"])  # as runs it would be a task
     reshaped = (
-        _from_counts(name, sheet, found)
-        or _from_rates(name, sheet, found)
-        or _from_run_columns(sheet, found)
-        or _from_lists(sheet, found)
+        _from_counts(name, sheet, columns)
+        or _from_rates(name, sheet, columns)
+        or _from_run_columns(sheet, columns)
+        or _from_lists(sheet, columns)
     )
     return None if reshaped is None else (reshaped[0], "; ".join((reshaped[1], *total)))
 
@@ -332,8 +332,8 @@ def _run_columns(names: Collection[str]) -> dict[str, int]:
     """The columns that are one run each, with its number; of several words the most frequent."""
     by_word: dict[str, dict[str, int]] = {}
     for name in names:
-        if one := _ONE_RUN.fullmatch(name.strip()):
-            by_word.setdefault((one["word"] or "").lower(), {})[name] = int(one["number"])
+        if match := _ONE_RUN.fullmatch(name.strip()):
+            by_word.setdefault((match["word"] or "").lower(), {})[name] = int(match["number"])
     largest = max(by_word.values(), key=len, default={})
     return largest if len(set(largest.values())) == len(largest) else {}
 

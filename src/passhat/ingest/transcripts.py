@@ -359,8 +359,8 @@ def _are_messages(said: Sequence[object]) -> bool:
     known = (*CALL_PARTS, *RESULT_PARTS, *_PLAIN_TYPES)
     items = mappings(said)
     return len(items) == len(said) and (
-        all("role" in one or isinstance(one.get("type"), str) for one in items)
-        and any("role" in one or one["type"] in known for one in items)
+        all("role" in item or isinstance(item.get("type"), str) for item in items)
+        and any("role" in item or item["type"] in known for item in items)
     )
 
 

@@ -84,7 +84,7 @@ def report(
     from passhat.records import Tally
 
     subjects = subjects_of(results, only)
-    counts = isinstance(results, Sequence) and any(isinstance(one, Tally) for one in results)
+    counts = isinstance(results, Sequence) and any(isinstance(result, Tally) for result in results)
     if not counts and isinstance(read := trials_or_results(results), Results):
         bars = read.bars(bars, subjects)
     measured = measure(subjects, bars=bars, **terms)
@@ -405,8 +405,8 @@ def _lowest_agent(
     agents = {name: trials.where(system=name) for name in names}
 
     def mean(name: str) -> float:
-        found = count_evidence(agents[name].tally())
-        return float((found.passes / found.runs).mean())
+        evidence = count_evidence(agents[name].tally())
+        return float((evidence.passes / evidence.runs).mean())
 
     lowest = min(names, key=mean)
     note = f"planned for {lowest}, which has the lowest pass@1 of {len(names):,} agents"
@@ -727,7 +727,7 @@ def _read_runs(
         systems = dict.fromkeys(tally.system for _, tallies in counted for tally in tallies)
         wanted = chosen_names(only, list(systems))
         yield [
-            counted_run(history, run, [one for one in tallies if one.system in wanted])
+            counted_run(history, run, [tally for tally in tallies if tally.system in wanted])
             for run, tallies in counted
         ]
 

@@ -112,13 +112,13 @@ def _workspaces(suite: Suite) -> Iterator[Finding]:
 
     if reason := lacks_sandbox(suite):
         yield Finding(what="sandbox", text=reason, problem=True)
-    tasks = [one for one in suite.tasks if one.workspace is not None and one.workspace.image]
-    recipes = [one for one in tasks if one.workspace and isinstance(one.workspace.image, Path)]
+    tasks = [task for task in suite.tasks if task.workspace is not None and task.workspace.image]
+    recipes = [task for task in tasks if task.workspace and isinstance(task.workspace.image, Path)]
     if not tasks:
         return
     from passhat.runner.sandbox import image_engine
 
-    named = few(one.name for one in recipes or tasks)
+    named = few(recipe.name for recipe in recipes or tasks)
     needed = f"{plural(len(recipes or tasks), 'task')} ({named}) need an image"
     if recipes:
         text = (

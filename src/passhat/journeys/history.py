@@ -264,8 +264,8 @@ def list_artefacts(
             on_note(named.note)
         first = first_trial(history, named.run)
         counted = (
-            replace(one, key=(*one.key[:2], one.key[2] - first + 1))
-            for one in artefacts.list_artefacts(history.database, named.run)
+            replace(artefact, key=(*artefact.key[:2], artefact.key[2] - first + 1))
+            for artefact in artefacts.list_artefacts(history.database, named.run)
         )
         wanted = (only, task, trial)
         found = [

@@ -166,8 +166,8 @@ class LabelSession:
 
     def rubrics(self, key: TrialKey) -> tuple[str, ...]:
         """What the judge looked for; of an older run, where its suite is in this folder."""
-        checks = (one for one in self.transcript(key).checks if one.matcher.endswith("judge"))
-        if kept := tuple(one.expected for one in checks if one.expected):
+        checks = (check for check in self.transcript(key).checks if check.matcher.endswith("judge"))
+        if kept := tuple(check.expected for check in checks if check.expected):
             return kept
         from passhat.suite import suite_in
 
@@ -207,11 +207,11 @@ def export_labels(session: LabelSession, file: Path) -> int:
     with file.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(COLUMNS)
-        for one in session.open_trials():
-            answer = _plain(last_words(session.transcript(one.key)))
-            chance = repr(one.chance)
-            writer.writerow((*map(_plain, map(str, one.key)), answer, "", "", session.by,
-                             one.chosen, chance))  # fmt: skip
+        for trial in session.open_trials():
+            answer = _plain(last_words(session.transcript(trial.key)))
+            chance = repr(trial.chance)
+            writer.writerow((*map(_plain, map(str, trial.key)), answer, "", "", session.by,
+                             trial.chosen, chance))  # fmt: skip
             count += 1
     return count
 

@@ -162,7 +162,7 @@ def _line(
 
 def _spark(name: str, k: int, levels: Sequence[Sequence[float | None]]) -> Figure:
     """`levels` are pass^1, pass^2, ... of each run."""
-    values = [value for one in levels if (value := one[k - 1]) is not None]
+    values = [value for level in levels if (value := level[k - 1]) is not None]
     moved = (
         f"from {100 * values[0]:.0f}% to {100 * values[-1]:.0f}% over {len(values)} runs"
         if len(values) > 1

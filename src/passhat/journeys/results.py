@@ -373,7 +373,7 @@ def bars_beside(
     if given is not None and (not isinstance(given, Mapping) or "*" in given):
         return given
     tables = subjects if isinstance(subjects, Sequence) else [subjects]
-    ran = {task for one in tables for task in one.tasks}
+    ran = {task for table in tables for task in table.tasks}
     own = {task: bar for task, bar in of_suite.items() if task in ran}
     return {**own, **(given or {})} or None
 

@@ -168,9 +168,9 @@ def counted_run(history: History, run: Run, tallies: Sequence[Tally]) -> Counted
         label=run_label(run),
         started=run.started,
         tallies=tallies,
-        groupings=LazyMapping({one.system: partial(groups, one.system) for one in tallies}),
+        groupings=LazyMapping({tally.system: partial(groups, tally.system) for tally in tallies}),
         labels=run_labels(history, run),
-        numbers={one.system: one for one in numbers},
+        numbers={number.system: number for number in numbers},
     )
 
 
@@ -326,7 +326,7 @@ def _judged(history: History, run: Run) -> RunVerdict:
             alone={} if baseline is None else _alone(history, run, baseline),
         ),
         # verdicts that did not pass are false, as a condition
-        gates=() if gates is None else tuple((one.word, one.sentence) for one in gates),
+        gates=() if gates is None else tuple((gate.word, gate.sentence) for gate in gates),
     )
 
 
@@ -542,7 +542,7 @@ class TaskHistory:
     @property
     def before(self) -> tuple[int, int, int]:
         """How many runs came before this one, and the passes and trials of the task in them."""
-        known = [one for one in self.runs if self.here and one.started < self.here.started]
+        known = [run for run in self.runs if self.here and run.started < self.here.started]
         return len(known), sum(one.passed for one in known), sum(one.trials for one in known)
 
 

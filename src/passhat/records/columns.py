@@ -82,23 +82,23 @@ def infer_columns(
     names = list(names)
     notes: list[str] = []
     while True:
-        found = find_columns(names, mapping)
+        columns = find_columns(names, mapping)
         unfit = (
-            _unfit_system(found, mapping, cells)
-            or _unfit_task(found, names, mapping, cells)
-            or _unfit_feature(found, mapping, cells)
-            or _unfit_seconds(found, mapping, cells)
+            _unfit_system(columns, mapping, cells)
+            or _unfit_task(columns, names, mapping, cells)
+            or _unfit_feature(columns, mapping, cells)
+            or _unfit_seconds(columns, mapping, cells)
         )
         if unfit is None:
             break
         column, note = unfit
         names.remove(column)
         notes.append(note)
-    if "task" in found:
+    if "task" in columns:
         differ = differ or partial(rows_differ, cells)
-        notes += _tell_tasks_apart(found, names, mapping, differ)
-        notes += _tell_systems_apart(found, names, mapping, cells, differ)
-    return found, notes
+        notes += _tell_tasks_apart(columns, names, mapping, differ)
+        notes += _tell_systems_apart(columns, names, mapping, cells, differ)
+    return columns, notes
 
 
 GUESSED_TASKS = (
@@ -122,12 +122,12 @@ def guess_columns(names: Iterable[str], mapping: ColumnMap, cells: Cells) -> Col
     {'task': 'question', 'passed': 'ok'}
     """
     names = list(names)
-    found = find_columns(names, mapping)
-    taken = {part for column in found.values() for part in name_parts(names, column)}
+    columns = find_columns(names, mapping)
+    taken = {part for column in columns.values() for part in name_parts(names, column)}
     by_usual_name = {usual_name(name): name for name in reversed(names) if name not in taken}
-    if "task" not in found:
+    if "task" not in columns:
         known = [by_usual_name[name] for name in GUESSED_TASKS if name in by_usual_name]
-        several_runs = "trial" in found and not _constant(cells(found["trial"]))
+        several_runs = "trial" in columns and not _constant(cells(columns["trial"]))
         fit = {name: _grouping(cells(name)) for name in known}
         fit = {
             name: groups
@@ -135,7 +135,7 @@ def guess_columns(names: Iterable[str], mapping: ColumnMap, cells: Cells) -> Col
             if groups and not (several_runs and len(set(groups)) == len(groups))
         }
         mapping = _chosen_guess(mapping, "task", fit, "says which task a row is about")
-    if not mapping.pass_if and found.keys().isdisjoint(VERDICTS):
+    if not mapping.pass_if and columns.keys().isdisjoint(VERDICTS):
         known = [by_usual_name[name] for name in GUESSED_VERDICTS if name in by_usual_name]
         if any("total" in name for name in by_usual_name):  # of how many tests
             known = [name for name in known if usual_name(name) != "tests_passed"]
@@ -1188,11 +1188,11 @@ def seen(cells: Iterable[object], most: int = 8) -> str:
 
 
 def _comparison(part: str, text: str) -> ColumnCondition:
-    found = _COMPARISON.fullmatch(part)
-    if found is None:
+    match = _COMPARISON.fullmatch(part)
+    if match is None:
         rule = "must be comparisons such as 'score>=0.8', joined by 'and'"
         raise ArgumentError("pass_if", rule, text)
-    column, symbol, value = found.groups()
+    column, symbol, value = match.groups()
     try:
         return ColumnCondition(column=column, symbol=symbol, value=float(value))
     except ValueError:

@@ -61,8 +61,8 @@ def write_labels(labels: Iterable[Label]) -> LabelText | None:
     '[{"passed":false,"by":"ann"}]'
     """
     found = [
-        {name: value for name in _KEYS if (value := getattr(one, name)) not in (None, "")}
-        for one in labels
+        {name: value for name in _KEYS if (value := getattr(label, name)) not in (None, "")}
+        for label in labels
     ]
     return json.dumps(found, separators=(",", ":"), ensure_ascii=False) if found else None
 
@@ -79,14 +79,14 @@ def read_labels(text: LabelText) -> tuple[Label, ...]:
         entries = json.loads(text)
     except ValueError:
         entries = None
-    if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise ArgumentError("human_labels", "must be a JSON list of labels", text)
     for one in entries:
         if "passed" not in one or not one.keys() <= set(_KEYS):
             rule = f"must be labels with passed, and of {', '.join(_KEYS[1:])} those there are"
             raise ArgumentError("human_labels", rule, text)
     try:
-        return tuple(Label(**one) for one in entries)
+        return tuple(Label(**entry) for entry in entries)
     except TypeError:  # a chance that is no number
         raise ArgumentError("human_labels", "must be labels as passhat writes them", text) from None
 
@@ -139,8 +139,8 @@ def join_labels(
                 who = "" if by is None or is_missing(by[row]) else str(by[row])
                 own = way if ways is None or is_missing(ways[row]) else str(ways[row])
                 text = write_labels(
-                    replace(one, by=who or one.by, chosen=own or one.chosen)
-                    for one in read_labels(text)
+                    replace(label, by=who or label.by, chosen=own or label.chosen)
+                    for label in read_labels(text)
                 )
         except (ArgumentError, TypeError) as error:
             raise fault(row, mapping.human_labels or "human_labels", str(error)) from None

@@ -290,7 +290,7 @@ def _near(name: str, known: list[str]) -> list[str]:
     if prefix == LOCAL:
         return [f"{LOCAL}/{SMOLLM2}"]
     prefixes = close_words(prefix, [*PROVIDERS, LOCAL], most=1)
-    return [f"{found}/{rest}" for found in prefixes]
+    return [f"{prefix}/{rest}" for prefix in prefixes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

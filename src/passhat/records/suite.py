@@ -784,7 +784,7 @@ FAULT, UNDER_FAULTS = "fault", " under faults"
 def has_faults(suite: Suite) -> bool:
     """Whether anything in the suite goes wrong on purpose."""
     models = (system.model for system in suite.model_systems)
-    return any(one.faults for one in (*suite.servers.values(), *models))
+    return any(model.faults for model in (*suite.servers.values(), *models))
 
 
 def vary(suite: Suite, faults: str | None) -> Suite:

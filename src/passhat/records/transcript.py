@@ -755,8 +755,8 @@ class TextSearch:
         for where, text in _parts(Transcript.from_json(kept)):
             # Keys are taken out first: a search must neither show nor confirm one.
             cleaned = clean_text(text)
-            if found := self._pattern.search(cleaned):
-                return Excerpt(where=where, text=_around(cleaned, *found.span()))
+            if match := self._pattern.search(cleaned):
+                return Excerpt(where=where, text=_around(cleaned, *match.span()))
         return None
 
 

@@ -963,7 +963,7 @@ def task_weights(
         total[name] += own.get(task, 1.0)
     empty = [name for name, sum_ in total.items() if not sum_]
     if empty:
-        known = sorted({name for found in groups.values() for name in found})
+        known = sorted({name for group in groups.values() for name in group})
         rule = f"must name tags, levels or families of tasks, which are {few(known) or 'none'}"
         raise ArgumentError("shares", rule, empty[0])
     return {task: shares[name] * own.get(task, 1.0) / total[name] for task, name in chosen.items()}

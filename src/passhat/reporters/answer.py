@@ -204,7 +204,7 @@ def added_remarks(
     """What one screen adds to an answer before its commands, and after them."""
     said = verdict_text(options.verdict)
     agents = () if options.verdict is None else options.verdict.agents
-    first = all(one.movement == "first" for one in agents)
+    first = all(agent.movement == "first" for agent in agents)
     earlier = [Remark(said, apart=True)] if said and not first else []
     return earlier, [Remark(text) for text in reading_choices(provenance)]
 
@@ -246,7 +246,7 @@ def verdict_tile(verdict: RunVerdict) -> ChangeTile | None:
         return None
     tones: dict[str, Tone] = {"fell": "bad", "rose": "good"}
     order = ("fell", "rose", "steady", "first")
-    worst = min(verdict.agents, key=lambda one: order.index(one.movement))
+    worst = min(verdict.agents, key=lambda agent: order.index(agent.movement))
     chip = StatusLabel(worst.words, tones.get(worst.movement, "none"))
     return ChangeTile(title="Against earlier runs", chip=chip, text=verdict.sentence)
 
@@ -283,7 +283,7 @@ def reading_lines(provenance: Provenance | None) -> list[str]:
 def reading_choices(provenance: Provenance | None) -> list[str]:
     """What passhat chose as it read: a scorer, columns of other names, rows left out."""
     sources = [] if provenance is None else provenance.sources
-    chosen = list(dict.fromkeys(line for one in sources if (line := how_chosen(one))))
+    chosen = list(dict.fromkeys(line for source in sources if (line := how_chosen(source))))
     more = plural(len(chosen) - 1, "other input")
     return chosen if len(chosen) < 2 else [f"{chosen[0]} And so on for {more}: -v."]
 

@@ -71,7 +71,7 @@ def corrected_with(*systems: SystemReport) -> str:
 
     With the judge's own numbers, the labels say nothing of what is shown.
     """
-    rates = (one.metrics.get(ONE_ATTEMPT) for one in systems)
+    rates = (system.metrics.get(ONE_ATTEMPT) for system in systems)
     labels = sum(
         rate.corrected.labels
         for rate in rates
@@ -103,9 +103,9 @@ def overview(report: Report, *, k: int | None = None, scope: Scope | None = None
     """The answer about several systems in one sentence, at the k of the headline or another."""
     leaders = report.leaders if k is None else report.leaders_at(k)
     k = common_k(report.systems) if k is None else k
-    judged = [one for one in report.systems if is_judged(one, k)]
+    judged = [system for system in report.systems if is_judged(system, k)]
     if not judged:
-        if all(all_errored(one) for one in report.systems):
+        if all(all_errored(system) for system in report.systems):
             return none_finished(report.systems)
         why = " ".join(unjudged(report.systems, k))
         return f"There is no pass^{k} to compare: {why} {once(report.systems)}"
@@ -146,7 +146,7 @@ def overview_chip(report: Report, *, k: int | None = None) -> StatusLabel:
     if len(report.systems) == 1:
         return chip(report.systems[0], k=k)
     at = common_k(report.systems) if k is None else k
-    judged = [one.pass_hat(at) for one in report.systems if is_judged(one, at)]
+    judged = [system.pass_hat(at) for system in report.systems if is_judged(system, at)]
     if can := sum(is_dependable(streak) for streak in judged):
         return StatusLabel(f"{can} of {len(report.systems)} reliable", "good")
     if judged and all(is_refuted(streak) for streak in judged):
@@ -272,7 +272,7 @@ def not_for_others(tasks: int) -> str:
 
 def unjudged(systems: Sequence[SystemReport], k: int) -> list[str]:
     """Who is not judged, by name, and why."""
-    errored = [one for one in systems if all_errored(one)]
+    errored = [system for system in systems if all_errored(system)]
     texts = [none_finished(errored)] if errored else []
     few: dict[str, list[SystemReport]] = {}
     for one in systems:
@@ -287,8 +287,8 @@ def unjudged(systems: Sequence[SystemReport], k: int) -> list[str]:
 
 def none_finished(systems: Sequence[SystemReport]) -> str:
     """That no trial finished, the commonest reason, and how it is counted."""
-    total = sum(one.design.trials for one in systems)
-    kinds = [kind for one in systems for kind in one.errors.kinds if kind != UNNAMED]
+    total = sum(system.design.trials for system in systems)
+    kinds = [kind for system in systems for kind in system.errors.kinds if kind != UNNAMED]
     trials = "the only trial" if total == 1 else f"all {total:,} trials"
     reason = f" ({shorten(kinds[0], LONGEST_REASON)})" if kinds else ""
     if systems[0].errors.policy == "exclude":
@@ -315,7 +315,7 @@ def once(systems: Sequence[SystemReport]) -> str:
 
 def names(systems: Sequence[SystemReport]) -> str:
     """The first few by name, and how many more."""
-    shown = shorten_apart([one.name for one in systems[:_MOST_NAMES]], LONGEST_NAME)
+    shown = shorten_apart([system.name for system in systems[:_MOST_NAMES]], LONGEST_NAME)
     more = len(systems) - len(shown)
     if more:
         return f"{', '.join(shown)} and {more:,} more"

@@ -506,16 +506,16 @@ def ending_text(transcript: Transcript) -> str:
 def check_cards(checks: tuple[Check, ...]) -> tuple[CheckCard, ...]:
     """The checks, those that failed first."""
     cards = []
-    for one in checks:
-        failed = one.score is not None and one.score < 1
-        expected, found = one.compared if failed else ("", "")
+    for check in checks:
+        failed = check.score is not None and check.score < 1
+        expected, found = check.compared if failed else ("", "")
         # What stands below as expected and done is not said twice.
-        twice = bool(expected) and expected != one.expected
+        twice = bool(expected) and expected != check.expected
         cards.append(
             CheckCard(
-                name=safe_passage(" ".join(part for part in (one.target, one.matcher) if part)),
+                name=safe_passage(" ".join(part for part in (check.target, check.matcher) if part)),
                 failed=failed,
-                text="" if twice else safe_passage(one.message),
+                text="" if twice else safe_passage(check.message),
                 expected=safe_passage(expected),
                 found=safe_passage(found),
             )

@@ -99,7 +99,7 @@ def task_suites(
 
 def gate_suite(verdicts: Sequence[Verdict]) -> TestSuite:
     """A case a gate."""
-    return TestSuite(name="gates", cases=[_gate_case(one) for one in verdicts])
+    return TestSuite(name="gates", cases=[_gate_case(verdict) for verdict in verdicts])
 
 
 def run_suites(answer: RunAnswer) -> list[TestSuite]:

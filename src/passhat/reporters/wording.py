@@ -156,7 +156,7 @@ def screen_errors(system: SystemReport) -> str | None:
 
 def screen_errors_of(systems: Sequence[SystemReport]) -> str | None:
     """How many trials of several agents errored, and how they are counted."""
-    errored = [(one.name, one.errors.count) for one in systems if one.errors.count]
+    errored = [(system.name, system.errors.count) for system in systems if system.errors.count]
     if not errored:
         return None
     counted = "counted as failed" if systems[0].errors.policy == "fail" else "left out"

@@ -147,8 +147,8 @@ class Attempts:
             return result
         remove_folder(request.workdir)
         again = await self._in_workspace(pairing, request, answers, earlier=result)
-        if any(one.has_answered for one in again.gateways):
-            usages, costs = zip(*(one.taken for one in again.gateways), strict=True)
+        if any(gateway.has_answered for gateway in again.gateways):
+            usages, costs = zip(*(gateway.taken for gateway in again.gateways), strict=True)
             usage, cost = reduce(both, usages), reduce(both, costs)
             again.seen = replace(again.seen, usage=usage, cost=cost)
         flags = [f"{BEGUN_AGAIN} {result.error}", *(again.left or {}).get("flags", ())]
@@ -430,8 +430,8 @@ async def _over(task: Task, seen: Observation, grader: Grader) -> str:
 def _looks_at_files(task: Task) -> bool:
     """Whether a grader reads what the agent left in its workspace, and not its changes alone."""
     return any(
-        one.matcher in ("command", "python") or target_root(one.target) == "files"
-        for one in task.expectations()
+        expectation.matcher in ("command", "python") or target_root(expectation.target) == "files"
+        for expectation in task.expectations()
     )
 
 
@@ -520,10 +520,10 @@ class Result:
             return False
         if self.user is not None or self.turns:
             return False
-        models = [one for one in self.gateways if one.has_model]
-        if self.is_machines or any(one.machine_failed for one in models):
+        models = [gateway for gateway in self.gateways if gateway.has_model]
+        if self.is_machines or any(model.machine_failed for model in models):
             return True
-        return bool(models) and not any(one.has_answered for one in models)
+        return bool(models) and not any(model.has_answered for model in models)
 
     def row(
         self, pairing: Pairing, ticket: Ticket, *, seed: int, base: str | None, at: tuple[str, ...]
@@ -617,7 +617,7 @@ class Result:
         ends = {True: STEP_PASSED, False: STEP_FAILED}
         marks = [f"{ends[grade.passed]}{name}" for name, grade in self.steps]
         details = self.grade.details if self.grade is not None else ()
-        if limits := [one for one in details if one.constraint is not None]:
+        if limits := [detail for detail in details if detail.constraint is not None]:
             marks.append(constraint_tag(str(one.constraint) for one in limits if not one.passed))
         if self.user is not None:
             marks += [f"user:{flag.rule}" for flag in self.user.flags]
@@ -652,7 +652,7 @@ async def judge(
     """How an attempt did: by its steps, its expectations, its own score, or its choice of tool."""
     grade = _after_crash(await _grade(pairing, seen, grader, steps), pairing, seen)
     tests = (one.options for one in pairing.task.expect if one.matcher == "tests")
-    late = seen.stop_reason == "timeout" and any(one.get("grade_on_timeout") for one in tests)
+    late = seen.stop_reason == "timeout" and any(test.get("grade_on_timeout") for test in tests)
     if seen.stop_reason not in CUT_SHORT or late:
         return grade
     limit = f" of {timeout:g} s" if seen.stop_reason == "timeout" and timeout else ""
@@ -732,9 +732,9 @@ def _check_answered(system: System, expected: Sequence[Expectation], seen: Obser
         )
 
 
-def _reads_answer(one: Expectation) -> bool:
-    looks = one.matcher in VALUE_MATCHERS or one.matcher in ("judge", "snapshot")
-    return looks and TARGETS.get(target_root(one.target)) == "answer"
+def _reads_answer(expectation: Expectation) -> bool:
+    looks = expectation.matcher in VALUE_MATCHERS or expectation.matcher in ("judge", "snapshot")
+    return looks and TARGETS.get(target_root(expectation.target)) == "answer"
 
 
 def _after_crash(grade: Grade, pairing: Pairing, seen: Observation) -> Grade:

@@ -218,7 +218,7 @@ def _planted(task: Task) -> dict[str, str]:
     told = {
         "report": f"<testsuites><testsuite>{report}</testsuite></testsuites>",
         "stdout": json.dumps({"testResults": [{"assertionResults": jest}]})
-        if any(SCRIPT_RUNNER.search(one) for one in _commands(task))
+        if any(SCRIPT_RUNNER.search(command) for command in _commands(task))
         else "".join(f"PASSED {_node(name)}\n" for name in names),
         "stderr": "".join(f"{_verbose(name)} ... ok\n" for name in names),
     }
@@ -251,10 +251,10 @@ def _planted(task: Task) -> dict[str, str]:
 
 def _test_names(task: Task) -> Iterator[str]:
     """The tests that the task demands, or as many as it demands."""
-    for one in task.expectations():
-        if one.matcher == "tests":
-            least = int(one.options.get("at_least") or 1)
-            yield from one.options.get("names") or (f"test_{n}" for n in range(least))
+    for expectation in task.expectations():
+        if expectation.matcher == "tests":
+            least = int(expectation.options.get("at_least") or 1)
+            yield from expectation.options.get("names") or (f"test_{n}" for n in range(least))
 
 
 def _verbose(name: str) -> str:

@@ -575,7 +575,7 @@ class _Call:
         self._content += piece
         if self._adds_usage:
             *events, self._pending = (self._pending + piece).split(b"\n\n")
-            piece = b"".join(one + b"\n\n" for one in events if not _tells_usage_only(one))
+            piece = b"".join(event + b"\n\n" for event in events if not _tells_usage_only(event))
         if piece:
             await self._write(b"%x\r\n%b\r\n" % (len(piece), piece))
 
@@ -717,8 +717,8 @@ def _likeness(form: WireFormat, model: str, body: Mapping[str, Any]) -> str:
 
 
 def _model_in(path: str) -> str:
-    found = re.search(r"/models/([^/:]+):", path)
-    return unquote(found[1]) if found else ""
+    match = re.search(r"/models/([^/:]+):", path)
+    return unquote(match[1]) if match else ""
 
 
 def _tells_usage_only(event: bytes) -> bool:

@@ -639,7 +639,7 @@ async def match_rubric(
                 reason = reason or why
     means = {name: sum(own) / len(own) for name, own in scores.items()}
     every = [score for own in scores.values() for score in own]
-    mean, for_it = sum(every) / len(every), sum(one >= threshold for one in means.values())
+    mean, for_it = sum(every) / len(every), sum(mean >= threshold for mean in means.values())
     message = f"judged {mean:.2f} (needs {threshold:g}): {reason}"
     if len(means) > 1:
         said = ", ".join(f"{name} {one:.2f}" for name, one in means.items())

@@ -113,7 +113,7 @@ def _verdict(
     results: Sequence[TestResult], ended: TestRun, expectation: Expectation
 ) -> tuple[float, str]:
     options = expectation.options
-    ran = [one for one in results if one.outcome != "skipped"]
+    ran = [result for result in results if result.outcome != "skipped"]
     failed = [one for one in ran if one.outcome == "failed"]
     least = int(options.get("at_least") or 1)
     wanted = [str(name) for name in options.get("names") or ()]
@@ -154,8 +154,8 @@ def missing_module(words: Sequence[str], code: int, last_line: str) -> str | Non
     if code != 1 or "-m" not in words[:-1]:
         return None
     module = words[words.index("-m") + 1]
-    said = re.fullmatch(r"\S+: No module named (\S+)", last_line)
-    return module if said and said[1] == module.partition(".")[0] else None
+    match = re.fullmatch(r"\S+: No module named (\S+)", last_line)
+    return module if match and match[1] == module.partition(".")[0] else None
 
 
 _FATAL = re.compile(
@@ -183,12 +183,12 @@ def failed_start(code: int, said: str, folder: Path | None = None) -> str | None
         return None
     if fatal := _FATAL.search(said):
         return fatal[1]
-    if folder is None or not (found := _UNREADABLE.fullmatch(said)):
+    if folder is None or not (match := _UNREADABLE.fullmatch(said)):
         return None
-    script = Path(found["script"])
+    script = Path(match["script"])
     if not script.is_absolute() or script.resolve().is_relative_to(folder.resolve()):
         return None
-    return f"{script.name}: {found['fault']}"
+    return f"{script.name}: {match['fault']}"
 
 
 def _missing(wanted: Sequence[str], ran: Sequence[TestResult]) -> list[str]:

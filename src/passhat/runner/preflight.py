@@ -314,7 +314,7 @@ def arm_of(suite: Suite, name: str) -> dict[str, str]:
         tasks[task.name] = [setup_of(pairing, suite), expected, task.setup]
         limits[task.name] = [task.budget, task.timeout, task.max_turns, work and work.limits]
         tests = [one for one in task.expectations() if one.matcher == "tests"]
-        files = [suite.directory / word for one in tests for word in one.options.get("files", ())]
+        files = [suite.directory / word for test in tests for word in test.options.get("files", ())]
         fixtures[task.name] = [list(map(digest, files))]
         if work is not None:
             image = digest(work.image) if isinstance(work.image, Path) else work.image

@@ -124,7 +124,7 @@ class SimulatedUser:
         """The user as plain data, beside the messages of a transcript."""
         spent = sum(self.bill, Amount(cost=0.0))
         bill = {"calls": len(self.bill), "cost": spent.cost, "tokens": spent.tokens}
-        flags = [{"rule": one.rule, "turn": one.turn, "text": one.text} for one in self.flags]
+        flags = [{"rule": flag.rule, "turn": flag.turn, "text": flag.text} for flag in self.flags]
         parts = {"name": self.user.name, "ended": self.ended, "flags": flags}
         return {key: part for key, part in parts.items() if part} | (bill if self.bill else {})
 

@@ -1085,8 +1085,8 @@ class TrialWorkspace:
             "flags": list(self.changes.flags[:MOST_FLAGS]),
             **({"kept": dict(kept_files(self.changes, self._keep))} if self._keep else {}),
             "tests": [
-                {"name": one.name, "outcome": one.outcome, "message": one.message}
-                for one in self.tests[:MOST_TESTS]
+                {"name": test.name, "outcome": test.outcome, "message": test.message}
+                for test in self.tests[:MOST_TESTS]
             ],
         }
 
@@ -1167,7 +1167,7 @@ def _named_import_folders(argv: Sequence[str], template: Path) -> Iterator[str]:
         with suppress(configparser.Error):
             settings.read_string((_text(template / file) or "")[:LONGEST_SETTINGS])
         sections = ("tool:pytest",) if file == "setup.cfg" else ("pytest",)
-        given += [settings.get(one, "pythonpath", fallback=None) for one in sections]
+        given += [settings.get(section, "pythonpath", fallback=None) for section in sections]
     for value in given:
         words = value.split() if isinstance(value, str) else value
         named += [word for word in words or () if isinstance(word, str)]

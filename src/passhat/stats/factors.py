@@ -326,7 +326,7 @@ def stratified_exact_test(
     1.0
     """
     columns = (runs, passes, other_runs, other_passes)
-    n, c, m, d = (np.asarray(one, dtype=np.int64) for one in columns)
+    n, c, m, d = (np.asarray(column, dtype=np.int64) for column in columns)
     strata = zip((n + m).tolist(), n.tolist(), (c + d).tolist(), strict=True)
     law = stratified_distribution(strata)
     return float(min(1.0, law.chance[: int(c.sum()) - law.fewest + 1].sum()))

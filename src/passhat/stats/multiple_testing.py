@@ -461,7 +461,7 @@ def _range_tails(p: Floats, systems: int) -> Floats:
     if p.size > _BLOCK:
         distinct, places = np.unique(p, return_inverse=True)
         blocks = [distinct[i : i + _BLOCK] for i in range(0, distinct.size, _BLOCK)]
-        return np.concatenate([_range_tails(one, systems) for one in blocks])[places]
+        return np.concatenate([_range_tails(block, systems) for block in blocks])[places]
     gap = -np.sqrt(2) * ndtri(np.maximum(p, _LEAST_P) / 2)
     # P(range < q) = S * integral of phi(z) (Phi(z) - Phi(z - q))^(S - 1)
     inside = (ndtr(_NODES) - ndtr(_NODES - gap[..., None])) ** (systems - 1)

@@ -154,13 +154,13 @@ def stack(*suites: Cells) -> Cells:
     """
     runs, passes, tallies = (
         np.concatenate(parts)
-        for parts in zip(*((one.n, one.c, one.tasks) for one in suites), strict=True)
+        for parts in zip(*((suite.n, suite.c, suite.tasks) for suite in suites), strict=True)
     )
     order, fresh = _ordered(runs, passes)
     place = np.empty(runs.size, dtype=np.intp)
     place[order] = np.cumsum(fresh) - 1
     tasks = np.zeros((len(suites), int(fresh.sum())))
-    tasks[np.repeat(np.arange(len(suites)), [one.n.size for one in suites]), place] = tallies
+    tasks[np.repeat(np.arange(len(suites)), [suite.n.size for suite in suites]), place] = tallies
     return Cells(n=runs[order][fresh], c=passes[order][fresh], tasks=tasks)
 
 

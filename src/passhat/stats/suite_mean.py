@@ -264,7 +264,7 @@ def _pass_estimates(
             cells = Cells(n=n, c=c, tasks=np.ones(n.size))  # families need one cell a task
         sample = _Passes(cells, shared, metric=metric)
         some, excluded = group and group.taken(kept), int((~kept).sum())
-        estimates = [_estimates(sample, one, some, excluded=excluded) for one in options]
+        estimates = [_estimates(sample, option, some, excluded=excluded) for option in options]
         answers.update(zip(shared, zip(*estimates, strict=True), strict=True))
     return [answers[k] for k in ks]
 

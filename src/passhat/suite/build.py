@@ -566,7 +566,7 @@ def _task(entry: TaskFields, around: _Surroundings, judge: Judge | None) -> Task
         name=entry.name,
         prompt=(asked and asked.text) or "",
         server_prompt=_server_prompt(asked),
-        resources=tuple(ServerResource(**one.values()) for one in entry.resources),
+        resources=tuple(ServerResource(**resource.values()) for resource in entry.resources),
         expect=(*done, *_expectations(expect, judge)),
         steps=tuple(
             Step(name=step.name, prompt=step.prompt, expect=_expectations(step.expect, judge))
@@ -649,7 +649,7 @@ def _hidden_files(entry: TaskFields, suite: Path) -> list[Path]:
     """The files that tests of a task are in."""
     matchers = [expectation.matcher or expectation for expectation in entry.expect]
     tests = [matcher.tests for matcher in matchers if matcher.tests is not None]
-    return [(suite / name).resolve() for one in tests for name in one.files]
+    return [(suite / name).resolve() for test in tests for name in test.files]
 
 
 def _solution(entry: TaskFields, around: _Surroundings) -> Solution:
@@ -868,8 +868,8 @@ def _program(entry: SystemPart, around: _Surroundings) -> tuple[str, ...]:
     assert entry.agent is not None
     assert entry.model is not None, "an agent without a model was refused before"
     base_url = around.choose(entry, "base_url")
-    found = find_provider(entry.model, base_url=base_url, wire=entry.wire, variables=around.env)
-    return CODING_AGENTS[entry.agent].argv(entry.model if found is None else found[1])
+    provider = find_provider(entry.model, base_url=base_url, wire=entry.wire, variables=around.env)
+    return CODING_AGENTS[entry.agent].argv(entry.model if provider is None else provider[1])
 
 
 def _build_model(name: str, entry: ModelFields, around: _Surroundings) -> Model:

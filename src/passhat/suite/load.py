@@ -368,9 +368,9 @@ def _answer_paths(tree: Tree) -> Iterator[Problem]:
         response = entry.get("response")
         given = response.items() if is_map(response) else [("answer", response)]
         for what, paths in given:
-            for one in texts(paths):
-                if not PATH.fullmatch(one):
-                    message = f"{one!r} is not a path: write it like choices[0].message.content"
+            for text in texts(paths):
+                if not PATH.fullmatch(text):
+                    message = f"{text!r} is not a path: write it like choices[0].message.content"
                     where = (*path, "response", what) if is_map(response) else (*path, "response")
                     yield tree.problem(where, message)
 

@@ -310,8 +310,8 @@ def _model_in(path: str) -> str:
     >>> _model_in("/model/nova%3A1/converse"), _model_in("/v1beta/models/gemini-3:generateContent")
     ('nova:1', 'gemini-3')
     """
-    found = re.search(r"/model/(?P<model>[^/]+)/|/models/(?P<named>[^/:]+):", path)
-    return unquote(found["model"] or found["named"]) if found else ""
+    match = re.search(r"/model/(?P<model>[^/]+)/|/models/(?P<named>[^/:]+):", path)
+    return unquote(match["model"] or match["named"]) if match else ""
 
 
 # Replies written the way each provider writes them, whole and streamed.

@@ -752,13 +752,13 @@ def with_dependence(
     """The differences with what seeds and disturbances of both sides add; and notes on these."""
     if tables is None:
         return differences, ()
-    sides = [SystemTrials.of(one, options) for one in tables]
+    sides = [SystemTrials.of(table, options) for table in tables]
     notes = tuple(
         f"{side.name}: {sentence.rstrip('.')}"
         for side in sides
         if (sentence := disturbance_sentence(side.disturbances))
     )
-    why = "; ".join(dict.fromkeys(one.note for side in sides for one in side.groupings))
+    why = "; ".join(dict.fromkeys(grouping.note for side in sides for grouping in side.groupings))
     first, second = (
         _side_excess(side, list(differences), confidence=options.confidence) for side in sides
     )

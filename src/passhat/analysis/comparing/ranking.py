@@ -264,7 +264,7 @@ def _with_correction(
     ]
     values = [both[0].value for both in numbers if isinstance(both[0], Estimate)]
     ranks = rank_sets(values, better)
-    judged = {one.name: one for one in report.systems}
+    judged = {system.name: system for system in report.systems}
     best = report.systems[0]
     corrected = replace(
         report,
@@ -296,7 +296,7 @@ def _systems(trials: object) -> list[Trials] | list[Tally]:
     refuse_frame("trials", "must be Trials or a list of Tally", trials)
     if isinstance(trials, Trials):
         names, tables = trials.systems, [trials.where(system=name) for name in trials.systems]
-    elif isinstance(trials, Sequence) and all(isinstance(one, Tally) for one in trials):
+    elif isinstance(trials, Sequence) and all(isinstance(trial, Tally) for trial in trials):
         names, tables = tuple(tally.system for tally in trials), list(trials)
     else:
         raise ArgumentError("trials", "must be Trials or a list of Tally", trials)
@@ -331,7 +331,7 @@ def _too_few_tasks(
 
 def _fewest_runs(sides: Sequence[SystemTrials]) -> list[int]:
     """Of each task that all of these ran, the runs of the one that ran it least."""
-    evidence = [one.evidence for one in sides]
+    evidence = [side.evidence for side in sides]
     tables = [dict(zip(side.tasks, side.runs.tolist(), strict=True)) for side in evidence]
     shared = set.intersection(*(set(table) for table in tables))
     return [min(table[task] for table in tables) for task in shared]
@@ -595,7 +595,7 @@ class Frontier(Displayed):
     @property
     def candidates(self) -> tuple[FrontierSystem, ...]:
         """The agents that may be on the frontier."""
-        return tuple(one for one in self.systems if one.beaten_by is None)
+        return tuple(system for system in self.systems if system.beaten_by is None)
 
 
 @takes(AnalysisTerms)

@@ -228,8 +228,8 @@ class SystemTrend(Displayed):
         if (graded := self.graded) is not None:
             labelled = [self.points[place] for place in graded.places]
             said = [
-                replace(one, position=graded.places.index(one.position))
-                for one in graded.changes.points
+                replace(point, position=graded.places.index(point.position))
+                for point in graded.changes.points
             ]
             called = "pass@1" if graded.metric == "pass^1" else graded.metric
             lines = {f"{called} as people grade": [one.corrected for one in labelled]}
@@ -246,7 +246,7 @@ class SystemTrend(Displayed):
         return plot_trend(
             self.name,
             runs=[(point.started, point.label) for point in self.points],
-            metrics={name: [one.metrics[name] for one in self.points] for name in self.metrics},
+            metrics={name: [point.metrics[name] for point in self.points] for name in self.metrics},
             changes=self.changes,
         )
 
@@ -259,7 +259,7 @@ def _levels(
     changes: Changes, values: Mapping[int, float], change: ChangePoint
 ) -> tuple[float, float]:
     """The means of the values at places before and after a change, up to the ones next to it."""
-    others = [one.position for one in changes.points]
+    others = [point.position for point in changes.points]
     start = max((one for one in others if one < change.position), default=0)
     end = min((one for one in others if one > change.position), default=max(values) + 1)
     before = [value for place, value in values.items() if start <= place < change.position]
@@ -524,10 +524,10 @@ def graded_changes(
     whole = all(f"pass^{k}" in corrected[place] for place in places)
     metric = f"pass^{k}" if whole else "pass^1"
     rates = [corrected[place][metric] for place in places]
-    ends = [one.interval or Interval(0.0, 1.0) for one in rates]
+    ends = [rate.interval or Interval(0.0, 1.0) for rate in rates]
     half = float(ndtri(0.5 + confidence / 2))
     series = MeanSeries(
-        np.array([one.value for one in rates]),
+        np.array([rate.value for rate in rates]),
         np.array([max(one.width, _NARROWEST) / 2 / half for one in ends]),
     )
     found = change_points(series, false_alarm=false_alarm, horizon=horizon, confidence=confidence)
@@ -795,9 +795,9 @@ class RunVerdict:
     def about(self, systems: Sequence[str], *, k: int | None = None) -> RunVerdict:
         """What is said of these agents alone, of all if none is named; and of one pass^k alone."""
         chosen = tuple(
-            one
-            for one in self.agents
-            if (not systems or one.system in systems) and k in (None, one.k)
+            agent
+            for agent in self.agents
+            if (not systems or agent.system in systems) and k in (None, agent.k)
         )
         return replace(self, agents=chosen)
 
@@ -893,7 +893,7 @@ def _with_people(
 
     Each of the two then has half the chance of a false alarm that `change_points` has alone.
     """
-    corrected = [_as_people_grade(one.run, name, 1, CONFIDENCE) for one in snapshots]
+    corrected = [_as_people_grade(snapshot.run, name, 1, CONFIDENCE) for snapshot in snapshots]
     graded = graded_changes(
         corrected, 1, false_alarm=FALSE_ALARM / 2, horizon=HORIZON, confidence=CONFIDENCE
     )
@@ -958,12 +958,12 @@ def _judged(
             since_day=snapshots[split].run.started,
             moved=_moved_between(snapshots[start:split], snapshots[split:], down=True)[:MOST_KEPT],
         )  # fmt: skip
-    change = max(changes, key=lambda one: one.position, default=None)
+    change = max(changes, key=lambda change: change.position, default=None)
     if change is None or (change.direction == "up" and start < newest):
         return steady if newest > start else replace(steady, runs_before=newest)
     if change.direction == "down" and any(place >= start for place in taken):
         return steady
-    previous = _stretch([one for one in changes if one.position < start])
+    previous = _stretch([change for change in changes if change.position < start])
     levels = [_level(snapshot, k) for snapshot in snapshots]
     return replace(
         steady,

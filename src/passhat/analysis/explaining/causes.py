@@ -239,7 +239,7 @@ def _having(association: Association, compared: ComparedRuns, tool: str) -> Exam
 
 def _one_for_each_tool(causes: Sequence[Cause]) -> list[Cause]:
     """Of two findings about one tool, the surer; a property if they are equally sure."""
-    ranked = sorted(causes, key=lambda one: (one.p, one.test != "features"))
+    ranked = sorted(causes, key=lambda cause: (cause.p, cause.test != "features"))
     kept: list[Cause] = []
     for cause in ranked:
         same = [one for one in kept if one.tool and one.tool == cause.tool]
@@ -312,7 +312,7 @@ def associations(
         _association(compared, one, having, (float(adjusted[i]), float(p[0, i])))
         for i, one in enumerate(classes)
     ]
-    return tuple(sorted(answers, key=lambda one: (one.exact_p, one.feature)))
+    return tuple(sorted(answers, key=lambda answer: (answer.exact_p, answer.feature)))
 
 
 def alike_in(given: Iterable[Association], compared: ComparedRuns) -> Counts:

@@ -268,11 +268,11 @@ def _pairs(
 ) -> Iterator[RunDiff]:
     """The example of each cause, then one of each of the largest groups, call by call."""
     by_key = {run.key: run for run in runs}
-    nearest = {one.failing: one for one in partings}
+    nearest = {parting.failing: parting for parting in partings}
     examples = [cause.example for cause in causes[:MOST_PAIRS]]
     largest = [group.example for group in groups[:MOST_PAIRS]]
     examples += [nearest[key] for key in largest if key in nearest]
-    seen = {(one.failing, one.passing): one for one in examples}
+    seen = {(example.failing, example.passing): example for example in examples}
     for failing, passing in seen:
         one, other = by_key[failing], by_key[passing]
         if one.transcript is not None and other.transcript is not None:
@@ -601,7 +601,7 @@ def _grader_pairs(runs: Sequence[ExplainedRun], confidence: float) -> tuple[Grad
         for names, rows in scored.items()
         if len(rows) >= FEWEST_SHARED and any(one != other for one, other, _ in rows)
     ]
-    return tuple(sorted(pairs, key=lambda one: (one.agreement.value, one.first, one.second)))
+    return tuple(sorted(pairs, key=lambda pair: (pair.agreement.value, pair.first, pair.second)))
 
 
 def _grade_the_same(first: Grader, second: Grader) -> bool:

@@ -218,10 +218,10 @@ def _best_scores(
     return best
 
 
-def _score(one: NormalizedCall, other: NormalizedCall) -> int:
-    if one.tool != other.tool:
+def _score(call: NormalizedCall, other: NormalizedCall) -> int:
+    if call.tool != other.tool:
         return 0
-    return _SAME if one.key == other.key else _SAME_TOOL
+    return _SAME if call.key == other.key else _SAME_TOOL
 
 
 def _pair(left: NormalizedCall, right: NormalizedCall) -> AlignedCalls:

@@ -109,8 +109,8 @@ def trajectories(
     def called_alike(measure: Callable[[ExplainedRun, ExplainedRun], float | None]) -> Number:
         return alike(measure) if calling else Unavailable("no trial calls a tool")
 
-    def order(one: ExplainedRun, other: ExplainedRun) -> float:
-        return known_order(*sorted((one.tools, other.tools)))
+    def order(run: ExplainedRun, other: ExplainedRun) -> float:
+        return known_order(*sorted((run.tools, other.tools)))
 
     spoken = [run for group in groups for run in group]
     return Trajectories(

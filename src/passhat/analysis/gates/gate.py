@@ -173,9 +173,9 @@ def asked_k(gates: Iterable[Gate]) -> int | None:
     """
     demands = [gate.demand for gate in gates]
     ks = [
-        one.target.k or 1
-        for one in demands
-        if isinstance(one, ThresholdRequirement) and str(one.target).startswith(_STREAKS)
+        demand.target.k or 1
+        for demand in demands
+        if isinstance(demand, ThresholdRequirement) and str(demand.target).startswith(_STREAKS)
     ]
     return max((k for k in ks if k > 1), default=None)
 

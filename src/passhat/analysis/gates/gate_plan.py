@@ -207,7 +207,7 @@ def _truths_around(gate: Gate) -> tuple[float, ...]:
 
 def _possible(differences: Iterable[float]) -> tuple[float, ...]:
     most = 1 - 2 * _LEAST_MEAN
-    return tuple(round(one, 10) for one in differences if abs(one) <= most)
+    return tuple(round(difference, 10) for difference in differences if abs(difference) <= most)
 
 
 def _characteristics(

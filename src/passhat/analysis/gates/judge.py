@@ -265,14 +265,14 @@ def _without_error_rates(verdict: Verdict) -> Verdict:
 
 
 def _with_disturbances(
-    verdict: Verdict, trials: Trials, found: Sequence[Disturbance], *, included: bool
+    verdict: Verdict, trials: Trials, disturbances: Sequence[Disturbance], *, included: bool
 ) -> Verdict:
     """The verdict, with a note where runs moved together or rounds were left out."""
     notes = [note for note in [dropped_note(trials)] if note]
     sentence = verdict.sentence
     if notes:
         sentence = f"{sentence} ({notes[0]}.)"
-    seen = disturbance_sentence(found)
+    seen = disturbance_sentence(disturbances)
     if seen is None:
         return replace(verdict, sentence=sentence, notes=(*verdict.notes, *notes))
     allows = (

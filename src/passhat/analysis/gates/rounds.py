@@ -334,7 +334,7 @@ class Rounds:
             # Extended since: the suite may state fewer rounds than were run.
             least = draw // len(self.tasks) + 1
             self._first = first
-            self._runs = [tuple(max(one, least) for one in runs) for runs in self._runs]
+            self._runs = [tuple(max(run, least) for run in runs) for runs in self._runs]
             self._plan()
         self._made += 1
         self._launched[draw] = max(self._launched.get(draw, 0), run + 1)
@@ -373,7 +373,7 @@ class Rounds:
         planned = self._first or beyond
         runs = [max(each) for each in zip(*self._runs, strict=True)]
         if beyond < planned:
-            runs = [ceil(one * planned / beyond) for one in runs]
+            runs = [ceil(run * planned / beyond) for run in runs]
         self.watches = [
             RoundGate(gate, own if max(own) >= planned else runs, self._first or max(own))
             for gate, own in zip(self._gates, self._runs, strict=True)

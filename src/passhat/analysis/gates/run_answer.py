@@ -445,9 +445,9 @@ def _recovery(trials: Trials, *, ks: Sequence[int] | None, confidence: float) ->
     )
 
 
-def _shared(one: Trials, other: Trials) -> tuple[Evidence, Evidence]:
+def _shared(trials: Trials, other: Trials) -> tuple[Evidence, Evidence]:
     """Both sides on the tasks that both ran; an error counts as a failure."""
-    first, second = count_evidence(one.tally()), count_evidence(other.tally())
+    first, second = count_evidence(trials.tally()), count_evidence(other.tally())
     there = set(second.tasks)
     names = [name for name in first.tasks if name in there]
     return first.only(names), second.only(names)

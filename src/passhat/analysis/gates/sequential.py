@@ -247,7 +247,7 @@ class EveryTaskWatch:
         self.tasks = tuple(tasks)
         self.state: EveryTaskState = design.start()
         self.outcomes: list[list[Observed]] = [[] for _ in tasks]
-        rate = sum(one.p0 for one in design.gates) / len(design.gates)
+        rate = sum(gate.p0 for gate in design.gates) / len(design.gates)
         least = 1 - rate if len(self.tasks) == 1 else 0.0
         guard = OutageGuard(tasks=len(self.tasks), rate=rate, least_failure=least)
         self.outages = OutageFilter([guard])

@@ -115,7 +115,7 @@ class StoppingRule:
         """The tickets that an interrupted run gave out."""
         streams = {source.name: source for source in self._sources}
         stamps = [Stamp.read(ticket.stamp) for ticket in tickets]
-        first = next((one.planned for one in stamps if one and one.stream == _EVERY), None)
+        first = next((stamp.planned for stamp in stamps if stamp and stamp.stream == _EVERY), None)
         self.every_task = [watch.extending(first) for watch in self.every_task]
         for ticket in tickets:
             self._number = max(self._number, ticket.number + 1)
@@ -244,7 +244,7 @@ class StoppingRule:
     def _watching(self, gate: Gate) -> Iterator[Verdict]:
         for stream in self.streams:
             if isinstance(stream, Rounds):
-                yield from (stream.verdict(one) for one in stream.watches if one.gate is gate)
+                yield from (stream.verdict(watch) for watch in stream.watches if watch.gate is gate)
                 continue
             for watch in stream.watches:
                 if watch.gate.gate is gate:
@@ -364,7 +364,7 @@ class StoppingRule:
         return found
 
     def _fixed_parts(self, until_settled: bool) -> tuple[FixedPart, FixedPart]:
-        watched = {(s, t) for one in self._sources for s in one.systems for t in one.tasks}
+        watched = {(s, t) for source in self._sources for s in source.systems for t in source.tasks}
         watched |= {(watch.system, task) for watch in self.every_task for task in watch.tasks}
         held = {
             (system, task)

@@ -286,12 +286,12 @@ def _levels_or_trials(
 
 
 def _more_levels(
-    name: str, found: LevelComponents, tasks: int, total: int, price: float | None
+    name: str, components: LevelComponents, tasks: int, total: int, price: float | None
 ) -> str:
     """What more levels do for the mean over levels like these, at so many trials of each task."""
     many = max(2, total // 2)
     one, most = (
-        f"{100 * found.error(tasks=tasks, levels=n, runs=total // n):.1f}" for n in (1, many)
+        f"{100 * components.error(tasks=tasks, levels=n, runs=total // n):.1f}" for n in (1, many)
     )
     said = (
         f"more levels of {short(name)} tell more than more trials: at {plural(total, 'trial')} "
@@ -300,7 +300,7 @@ def _more_levels(
     )
     if price is None:
         return said
-    best = max(1, round(min(found.best_runs(tasks=tasks, price=price), total)))
+    best = max(1, round(min(components.best_runs(tasks=tasks, price=price), total)))
     return (
         f"{said}; where a task at one more level costs as much as {price:g} trials, take "
         f"{plural(best, 'trial')} at each"
@@ -681,7 +681,7 @@ class Assured:
     @property
     def best(self) -> Purchase | None:
         """What reduces the width for similar tasks most, for the same runs."""
-        return min(self.purchases, key=lambda one: one.tasks_like_these, default=None)
+        return min(self.purchases, key=lambda purchase: purchase.tasks_like_these, default=None)
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)

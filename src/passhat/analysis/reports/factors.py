@@ -184,13 +184,13 @@ def level_tables(trials: Trials, options: ReportOptions) -> list[tuple[str, Leve
     at = trials.at or Categorical.missing(len(trials))
     conditions = [dict(word.partition("=")[::2] for word in name.split("\0")) for name in at.names]
     conditions.append({})  # of trials that name none
-    factors = dict.fromkeys(name for one in conditions for name in one)
+    factors = dict.fromkeys(name for condition in conditions for name in condition)
     base = _bases(trials)
     own = np.asarray(base.codes == _codes_in(trials.task, base))
     found = []
     for name in dict.fromkeys((*factors, *sampled)):
         if name in factors:
-            levels = Categorical.of(one.get(name, REFERENCE) for one in conditions)
+            levels = Categorical.of(condition.get(name, REFERENCE) for condition in conditions)
             column = Categorical(levels.names, levels.codes[at.codes])
         else:
             assert trials.seed is not None, "they are the levels of the column"
@@ -287,7 +287,7 @@ def _levels(table: LevelTable, options: ReportOptions) -> tuple[FactorLevel, ...
     """Each level on these tasks, and its difference from the first on the tasks of both."""
     confidence = options.confidence
     sides = [_sums(table, place) for place in range(len(table.levels))]
-    rates = [_rate(one, confidence) for one in sides]
+    rates = [_rate(side, confidence) for side in sides]
     found = [
         FactorLevel(
             name=name, tasks=int((side.runs > 0).sum()), runs=int(side.runs.sum()), rate=rate
@@ -337,8 +337,8 @@ def _kept(side: TaskSums, first: TaskSums, both: NDArray[np.bool_], confidence: 
         TaskSums(runs=s.runs[both], total=s.total[both], squares=s.squares[both])
         for s in (side, first)
     ]
-    here = ratio_of(*(_rate(one, confidence) for one in sides))
-    alike = ratio_of_totals(*(one.total / one.runs for one in sides), confidence=confidence)
+    here = ratio_of(*(_rate(side, confidence) for side in sides))
+    alike = ratio_of_totals(*(side.total / side.runs for side in sides), confidence=confidence)
     if not isinstance(here, Estimate) or not isinstance(alike, Estimate):
         return here if isinstance(here, Unavailable) else alike
     if here.interval is None or alike.interval is None:
@@ -368,7 +368,7 @@ def worst_level(table: LevelTable, confidence: float) -> tuple[tuple[str, ...], 
     """
     strict = 1 - (1 - confidence) / len(table.levels)
     sides = [_sums(table, place) for place in range(len(table.levels))]
-    rates = [(_rate(one, confidence), _rate(one, strict)) for one in sides]
+    rates = [(_rate(side, confidence), _rate(side, strict)) for side in sides]
     known = [
         (rate.value, name, rate, rate.interval.low, upper.interval.high)
         for name, (rate, upper) in zip(table.levels, rates, strict=True)

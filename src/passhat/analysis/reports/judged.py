@@ -284,7 +284,7 @@ def leniency_between(first: LabelEvidence, second: LabelEvidence, *, confidence:
     """How much more often the judge passes the first than the second where people see no more."""
     sides = [side.by_verdict for side in (first, second)]
     names = ("task", "verdict", "passed", "chance")
-    columns = {name: np.concatenate([getattr(one, name) for one in sides]) for name in names}
+    columns = {name: np.concatenate([getattr(side, name) for side in sides]) for name in names}
     group = np.arange(sum(map(len, sides))) < len(sides[0])
     return leniency(Labels(**columns), group, confidence=confidence)
 

@@ -137,7 +137,7 @@ def measure(
     options = ReportOptions.checked(bars=bars, **terms)
     if not tables:
         raise ArgumentError("trials", "must hold at least one trial", 0)
-    subjects = [SystemTrials.of(one, options) for one in tables]
+    subjects = [SystemTrials.of(table, options) for table in tables]
     if len(subjects) >= _MANY_SYSTEMS:
         sides = [subject.evidence for subject in subjects]
         compute_intervals_together(sides, options.ks, confidence=options.confidence)
@@ -162,7 +162,7 @@ def _systems(trials: object) -> list[Trials] | list[Tally]:
     if isinstance(trials, Trials):
         names = trials.systems
         return [trials] if len(names) == 1 else [trials.where(system=name) for name in names]
-    if not isinstance(trials, Sequence) or not all(isinstance(one, Tally) for one in trials):
+    if not isinstance(trials, Sequence) or not all(isinstance(trial, Tally) for trial in trials):
         raise ArgumentError("trials", "must be Trials or a list of Tally", trials)
     return [tally for tally in trials if tally.trials]
 

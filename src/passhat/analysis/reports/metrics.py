@@ -670,7 +670,7 @@ def rank_subjects(
     subjects: Sequence[SystemTrials], metric: str, k: int, *, confidence: float, seed: int
 ) -> RankedSubjects:
     """Rank systems by mean_score, or by pass^k or pass@k at this k."""
-    sides = [one.evidence for one in subjects]
+    sides = [subject.evidence for subject in subjects]
     form = metric if metric == "mean_score" else f"{metric[:5]}k"
     tasks, values = value_table(
         [side.tasks for side in sides], [side.values(form, k) for side in sides]
@@ -683,8 +683,8 @@ def rank_subjects(
     ranking = rank_systems(
         values,
         confidence=confidence,
-        family=next((one for one in families if one is not None), None),
-        weight=next((one for one in weights if one is not None), None),
+        family=next((family for family in families if family is not None), None),
+        weight=next((weight for weight in weights if weight is not None), None),
         rng=seed,
     )
     return RankedSubjects(
@@ -692,7 +692,7 @@ def rank_subjects(
     )
 
 
-def _is_behind(one: Number, top: Number) -> bool:
+def _is_behind(number: Number, top: Number) -> bool:
     """Whether two independent intervals show that one number is below the other."""
-    lead = independent_difference(top, one)
+    lead = independent_difference(top, number)
     return isinstance(lead, Estimate) and lead.interval is not None and lead.interval.low > 0

@@ -204,7 +204,7 @@ class Plots:
         ]
         if len(series) < 2:
             return Unavailable("curves are compared if two agents have two trials of every task")
-        whose = "By the judge: " if any(one.is_corrected for one in self.systems) else ""
+        whose = "By the judge: " if any(system.is_corrected for system in self.systems) else ""
         first = leaders.names if isinstance(leaders, Leaders) and len(series) > 5 else ()
         if first:
             series = [replace(line, colour="a", faint=line.name not in first) for line in series]

@@ -49,7 +49,7 @@ class Report(Displayed):
         """The report with its sentences about this k, where it was measured."""
         if k is None:
             return self
-        return replace(self, systems=tuple(replace(one, asked_k=k) for one in self.systems))
+        return replace(self, systems=tuple(replace(system, asked_k=k) for system in self.systems))
 
     def pass_at(self, k: int) -> Metric:
         """pass@k of the only agent."""

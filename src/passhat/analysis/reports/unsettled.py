@@ -61,12 +61,12 @@ def list_unsettled(
     if disturbances:
         return tuple(
             Unsettled(
-                what=f"disturbance, {one.kind}",
+                what=f"disturbance, {disturbance.kind}",
                 tasks=(),
                 more_runs=None,
-                advice=disturbance_advice(one),
+                advice=disturbance_advice(disturbance),
             )
-            for one in disturbances
+            for disturbance in disturbances
         )
     found = [_repeats(evidence)]
     found += [_bar(evidence, bar, confidence) for bar in bars]

@@ -95,11 +95,11 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
         yield Transcript(
             checks=tuple(
                 Check(
-                    target=one.text,
-                    score=None if one.passed is None else float(one.passed),
-                    message=one.evidence if isinstance(one.evidence, str) else "",
+                    target=expectation.text,
+                    score=None if expectation.passed is None else float(expectation.passed),
+                    message=expectation.evidence if isinstance(expectation.evidence, str) else "",
                 )
-                for one in run.expectations
+                for expectation in run.expectations
             )
         )
 

@@ -66,7 +66,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a sample; it passes if it does the base tests and the additional ones."""
     results = _samples(document)
     choose_score(document.name, "scorer", ("base", "plus"), mapping.scorer)
-    plus = any(one.plus_status for samples in results.values() for one in samples)
+    plus = any(sample.plus_status for samples in results.values() for sample in samples)
     plus = plus and mapping.scorer != "base"
     passes = "base_status and plus_status are pass" if plus else "base_status is pass"
     return TrialTable.of_rows(

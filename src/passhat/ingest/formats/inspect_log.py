@@ -468,7 +468,7 @@ def sample_transcript(sample: SpokenSample, longest: int) -> Transcript | None:
     stops = [choice.stop_reason for choice in sample.output.choices]
     failure = sample.error
     error = failure.traceback or failure.message if isinstance(failure, _SampleFailure) else failure
-    found = Transcript(
+    transcript = Transcript(
         messages=turns,
         answer="" if answer.strip() in spoken else answer,
         error=error or "",
@@ -477,7 +477,7 @@ def sample_transcript(sample: SpokenSample, longest: int) -> Transcript | None:
             _check(name, score, sample.target) for name, score in (sample.scores or {}).items()
         ),
     )
-    return found or None
+    return transcript or None
 
 
 def _finder(attachments: Mapping[str, str], longest: int) -> Find:

@@ -132,7 +132,7 @@ def _several_hosts(suites: Sequence[JUnitSuite], mapping: ColumnMap) -> list[str
     for suite in suites:
         if suite.cases and suite.hostname:
             hosts.setdefault(suite.name, {})[suite.hostname] = None
-    several = next((list(found) for found in hosts.values() if len(found) > 1), None)
+    several = next((list(host) for host in hosts.values() if len(host) > 1), None)
     if several is None or mapping.system == "hostname":
         return []
     note = f"suites of one name on the hosts {few(several, 3)} were read as trials of one agent"

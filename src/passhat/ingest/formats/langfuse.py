@@ -125,7 +125,7 @@ def _row(scores: Sequence[Score], tasks: Sequence[str], trace: str) -> ScoredRow
         people.setdefault(str(score["name"]), []).append(given)
     return ScoredRow(
         task=next((first[name] for name in tasks if not is_missing(first[name])), trace),
-        scores={str(one["name"]): one["value"] for one in scores if not _by_a_person(one)},
+        scores={str(score["name"]): score["value"] for score in scores if not _by_a_person(score)},
         people=people,
         more={"started": None if is_missing(started) else str(started)},
     )

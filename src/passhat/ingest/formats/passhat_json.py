@@ -160,8 +160,8 @@ def _finished_trial() -> type[msgspec.Struct]:
     return msgspec.defstruct(
         "FinishedTrial",
         [
-            (one.name, kinds[one.name], *(() if one.default is MISSING else (one.default,)))
-            for one in fields(Trial)
+            (field.name, kinds[field.name], *(() if field.default is MISSING else (field.default,)))
+            for field in fields(Trial)
         ],
     )
 

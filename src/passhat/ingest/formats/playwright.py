@@ -87,7 +87,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
             "failed; retries end at the first pass, which favours the tests that were retried"
         )
     notes += skipped_note(
-        sum(all(one.status == "skipped" for one in test.results) for *_, test in tests)
+        sum(all(result.status == "skipped" for result in test.results) for *_, test in tests)
     )
     version = f" ({report.config.version})" if report.config.version else ""
     facts = {"format": f"Playwright report{version}"}

@@ -137,7 +137,7 @@ def _case(file: str, case: _Case, scorer: str | None, chosen: str | None) -> dic
 
 def _ending(file: str, case: _Case, scorer: str | None, chosen: str | None) -> dict[str, Any]:
     if scorer is None and case.assertions:
-        return {"outcome": Outcome(all(found.value for found in case.assertions.values()))}
+        return {"outcome": Outcome(all(assertion.value for assertion in case.assertions.values()))}
     judged: Mapping[str, _Evaluation] = {**case.scores, **case.assertions}
     name = chosen or next(iter(case.scores), None)
     if name is None or name not in judged:

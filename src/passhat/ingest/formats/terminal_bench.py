@@ -84,7 +84,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     system, submission, found = _system(document)
     attempts = [_TRIAL.fullmatch(trial.trial_name) for trial in trials]
     # 1-of-1 in every run does not number the runs.
-    numbered = all(found and int(found[2]) > 1 for found in attempts)
+    numbered = all(attempt and int(attempt[2]) > 1 for attempt in attempts)
     rows = [
         _row(trial) | ({"trial": int(found[1])} if numbered and found else {})
         for trial, found in zip(trials, attempts, strict=True)

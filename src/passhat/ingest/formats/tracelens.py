@@ -135,10 +135,10 @@ def _candidate(provenance: Any) -> str | None:
 
 def _row(trial: _Trial, named: str | None) -> dict[str, Any]:
     log = trial.transcript or _Log()
-    scores = [one.score for one in trial.outcomes if one.score is not None]
+    scores = [outcome.score for outcome in trial.outcomes if outcome.score is not None]
     calls = [call.tool_name for call in log.tool_calls]
-    broke = trial.status == _BROKEN or any(one.grader_error for one in trial.outcomes)
-    passed = bool(trial.outcomes) and all(one.passed for one in trial.outcomes)
+    broke = trial.status == _BROKEN or any(outcome.grader_error for outcome in trial.outcomes)
+    passed = bool(trial.outcomes) and all(outcome.passed for outcome in trial.outcomes)
     row = {
         "task": trial.task_id,
         "trial": trial.run_index,
@@ -160,8 +160,8 @@ def _row(trial: _Trial, named: str | None) -> dict[str, Any]:
 def _transcript(trial: _SpokenTrial) -> Transcript:
     steps = trial.transcript.steps if trial.transcript else []
     checks = (
-        Check(target=one.grader_id, score=one.score, message=one.feedback or "")
-        for one in trial.outcomes
+        Check(target=outcome.grader_id, score=outcome.score, message=outcome.feedback or "")
+        for outcome in trial.outcomes
     )
     return Transcript(
         messages=tuple(map(_turn, steps)),

@@ -202,7 +202,7 @@ class ComparisonAnswer(Answer[Comparison]):
             Headline(verdict(comparison, scope=options.scope)),
             table,
             *(Remark(text) for text in texts if text),
-            *(Remark(f"Note: {one}.", note=ALIKE_NAMES not in one) for one in comparison.notes),
+            *(Remark(f"Note: {note}.", note=ALIKE_NAMES not in note) for note in comparison.notes),
             Remark(_flips_sentence(comparison), apart=True),
         ]
         open_ = _needed(comparison, options.scope or THIS_SUITE)
@@ -238,13 +238,13 @@ MOST_FLIPS = 3
 """Tasks that changed, by name, on the first screen."""
 
 
-def _screen_row(comparison: Comparison, one: Difference) -> tuple[str, ...]:
+def _screen_row(comparison: Comparison, difference: Difference) -> tuple[str, ...]:
     return (
-        metric_word(comparison, one) + " *" * _is_partial(comparison, one),
-        percent(one.first, digits=1),
-        percent(one.second, digits=1),
-        signed_points(one.value, digits=1),
-        *(signed_span(interval) or "-" for interval in both_intervals(one)),
+        metric_word(comparison, difference) + " *" * _is_partial(comparison, difference),
+        percent(difference.first, digits=1),
+        percent(difference.second, digits=1),
+        signed_points(difference.value, digits=1),
+        *(signed_span(interval) or "-" for interval in both_intervals(difference)),
     )
 
 
@@ -325,14 +325,14 @@ def _difference_table(comparison: Comparison) -> Table:
     )
 
 
-def _is_partial(comparison: Comparison, one: Difference) -> bool:
+def _is_partial(comparison: Comparison, difference: Difference) -> bool:
     """Whether some of the shared tasks have too few runs for it."""
-    tasks = _tasks_of(one)
+    tasks = _tasks_of(difference)
     return tasks is not None and tasks < len(comparison.tasks)
 
 
-def _tasks_of(one: Difference) -> int | None:
-    number = stated(one)
+def _tasks_of(difference: Difference) -> int | None:
+    number = stated(difference)
     return None if isinstance(number, Unavailable) else number.tasks
 
 
@@ -348,14 +348,14 @@ def _partial_note(comparison: Comparison) -> str | None:
     return f"* {', '.join(parts)}; the others have fewer trials." if parts else None
 
 
-def _difference_row(one: Difference, *, starred: bool) -> tuple[str | Bar, ...]:
+def _difference_row(difference: Difference, *, starred: bool) -> tuple[str | Bar, ...]:
     return (
-        metric_label(one.name) + " *" * starred,
-        points(one.first, digits=1),
-        points(one.second, digits=1),
-        signed_points(one.value, digits=1),
-        *(signed_span(interval) or "-" for interval in both_intervals(one)),
-        Bar.of(one),
+        metric_label(difference.name) + " *" * starred,
+        points(difference.first, digits=1),
+        points(difference.second, digits=1),
+        signed_points(difference.value, digits=1),
+        *(signed_span(interval) or "-" for interval in both_intervals(difference)),
+        Bar.of(difference),
     )
 
 
@@ -471,15 +471,15 @@ def _ways_to_decide(needed: Needed, tasks: int) -> list[str]:
     return ways
 
 
-def _suite_record(one: Difference) -> dict[str, object]:
+def _suite_record(difference: Difference) -> dict[str, object]:
     return {
         "task": "",
-        "number": one.name,
-        "first": one.first,
-        "second": one.second,
-        "difference": one.value,
-        **scope_cells(one),
-        "answer": one.answer(THIS_SUITE),
+        "number": difference.name,
+        "first": difference.first,
+        "second": difference.second,
+        "difference": difference.value,
+        **scope_cells(difference),
+        "answer": difference.answer(THIS_SUITE),
         "p_holm": None,
         "flip": "",
     }
@@ -692,15 +692,15 @@ def _noise_of_two(noise: NoiseSources) -> str:
 
 
 def _scoped(
-    one: Difference, scope: Scope, margin: float | None
+    difference: Difference, scope: Scope, margin: float | None
 ) -> ScopedDifference | UnavailableObject:
-    number = one.this_suite if scope == THIS_SUITE else one.tasks_like_these
+    number = difference.this_suite if scope == THIS_SUITE else difference.tasks_like_these
     if isinstance(number, Unavailable):
         return {"value": None, "reason": number.reason}
     names = ["method", "confidence", "tasks"]
     if isinstance(number, PairedDifference):
         names += ["p_value", "standard_error", "needed", "notes"]
-    ends, verdict = end_cells("", number.interval), one.answer(scope, margin)
+    ends, verdict = end_cells("", number.interval), difference.answer(scope, margin)
     found = {**ends, "verdict": verdict, **{name: to_json(getattr(number, name)) for name in names}}
     return cast(ScopedDifference, found)
 
@@ -1154,13 +1154,13 @@ def _before_and_after(compared: Comparison) -> list[Block]:
     return blocks
 
 
-def _change_row(one: Difference) -> tuple[str, ...]:
+def _change_row(difference: Difference) -> tuple[str, ...]:
     return (
-        metric_label(one.name),
-        percent(one.second, digits=1),
-        percent(one.first, digits=1),
-        signed_points(one.value, digits=1),
-        *(signed_span(interval) or "-" for interval in both_intervals(one)),
+        metric_label(difference.name),
+        percent(difference.second, digits=1),
+        percent(difference.first, digits=1),
+        signed_points(difference.value, digits=1),
+        *(signed_span(interval) or "-" for interval in both_intervals(difference)),
     )
 
 

@@ -109,8 +109,8 @@ WAYS_ON = (
 """What to do after the demonstration."""
 
 
-def _made_of(found: Demonstration) -> str:
-    design = found.report.systems[0].design
+def _made_of(demonstration: Demonstration) -> str:
+    design = demonstration.report.systems[0].design
     tasks, trials = plural(design.tasks, "task"), plural(design.typical_runs, "trial")
     return f"Two made-up agents, {tasks}, {trials} of each. No key, no network."
 
@@ -141,11 +141,11 @@ def _squares(share: float) -> int:
     return rounded if share in (0, 1) else min(99, max(1, rounded))
 
 
-def _table(found: Demonstration) -> Table:
-    k = found.k
+def _table(demonstration: Demonstration) -> Table:
+    k = demonstration.k
     return Table(
         header=("", "pass@1", f"pass@{k}", f"pass^{k}", "95% CI"),
-        rows=tuple(_row(system, k) for system in found.report.systems),
+        rows=tuple(_row(system, k) for system in demonstration.report.systems),
         left=(0, 4),
     )
 
@@ -157,9 +157,9 @@ def _row(system: SystemReport, k: int) -> tuple[str, ...]:
     return (short(system.name), *values, span(interval_of(streak.this_suite)))
 
 
-def _able(found: Demonstration) -> str:
+def _able(demonstration: Demonstration) -> str:
     """pass@k flatters."""
-    system, k = found.report.systems[0], found.k
+    system, k = demonstration.report.systems[0], demonstration.k
     once, always = system.pass_at(k).value or 0.0, system.pass_hat(k).value or 0.0
     return (
         f"Able is not reliable: {short(system.name)} solves {percent(once)} of tasks given {k} "
@@ -167,9 +167,9 @@ def _able(found: Demonstration) -> str:
     )
 
 
-def _lead(found: Demonstration) -> str:
+def _lead(demonstration: Demonstration) -> str:
     """A lead that may be noise."""
-    comparison = found.comparison
+    comparison = demonstration.comparison
     number = comparison.mean_score.this_suite
     if isinstance(number, Unavailable):
         return f"The two cannot be compared: {number.reason}."
@@ -179,9 +179,9 @@ def _lead(found: Demonstration) -> str:
     return f"{first} is {size} ahead {signed_span(number.interval)}: {verdict}."
 
 
-def _not_proof(found: Demonstration) -> str:
+def _not_proof(demonstration: Demonstration) -> str:
     """Passing every time so far does not make a task safe."""
-    row = _unproven(found.report.systems[0])
+    row = _unproven(demonstration.report.systems[0])
     if row is None:
         return "A task that always passed so far may still fail: passhat says how sure it is."
     more = f"about {plural(row.more_runs, 'more trial')}" if row.more_runs else "more trials"

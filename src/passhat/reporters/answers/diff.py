@@ -127,7 +127,7 @@ def _failed(run: ExplainedRun, number: str) -> list[str]:
     """Why a trial failed, as its checks have it."""
     if run.error:
         return [f"Error: {shorten(' '.join(run.error.split()), 4 * LONGEST_CALL)}"]
-    broken = [one for one in run.checks if one.score is not None and one.score < 1]
+    broken = [check for check in run.checks if check.score is not None and check.score < 1]
     return [f"Failed check: {one.message or one.target}." for one in broken]
 
 

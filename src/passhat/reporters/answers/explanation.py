@@ -131,7 +131,7 @@ class ExplanationAnswer(Answer[Explanation]):
     def page(self, options: DisplayOptions) -> Mapping[str, Any]:
         """The values of the template."""
         explanation = self.result
-        pairs = {(one.left.key, one.right.key): one for one in explanation.pairs}
+        pairs = {(pair.left.key, pair.right.key): pair for pair in explanation.pairs}
         causes = [
             CauseView(
                 sentence=cause.sentence,
@@ -156,12 +156,12 @@ class ExplanationAnswer(Answer[Explanation]):
             "tools": tool_heat(matrix) if matrix.tools else None,
             "tables": category_tables(explanation),
             "shares": [
-                [one.share for one in categories[:MOST_CATEGORIES]]
+                [category.share for category in categories[:MOST_CATEGORIES]]
                 for categories in (explanation.categories, explanation.divergences)
                 if categories
             ],
             "examples": [
-                view for one in pairs.values() if (view := _pair_view(one, "")) is not None
+                view for pair in pairs.values() if (view := _pair_view(pair, "")) is not None
             ],
             "rest": [*rest, Steps("Next", tuple(steps))] if steps else rest,
         }
@@ -203,7 +203,7 @@ def verdict(explanation: Explanation) -> str:
 def _errors(explanation: Explanation) -> str:
     """How many trials errored, and with what most of them did."""
     counts = explanation.counts
-    kinds = [one for one in explanation.categories if one.kind == ERROR]
+    kinds = [category for category in explanation.categories if category.kind == ERROR]
     text = f"{counts.errored:,} of {plural(counts.runs, 'trial')} errored"
     if not kinds:
         return f"{text}."
@@ -223,7 +223,7 @@ def _by_first_difference(explanation: Explanation) -> str:
         classes.setdefault(key, []).append(one)
     largest = max(classes.values(), key=lambda those: sum(one.count for one in those))
     count, first = sum(one.count for one in largest), largest[0]
-    total = sum(one.count for one in explanation.divergences)
+    total = sum(divergence.count for divergence in explanation.divergences)
     share = f"in {count:,} of {plural(total, 'failing trial')}"
     if first.kind == "extra call":
         return (
@@ -325,7 +325,7 @@ def _more_tasks(explanation: Explanation) -> list[Block]:
 
 def _calls_screen(explanation: Explanation, options: DisplayOptions) -> list[Block]:
     several = len(explanation.systems) > 1
-    examples = {one.failing[:2]: one for one in reversed(explanation.partings)}
+    examples = {parting.failing[:2]: parting for parting in reversed(explanation.partings)}
     rows = []
     for one in explanation.failing[:MOST_TASKS]:
         key = (one.system, one.task)
@@ -489,7 +489,7 @@ def category_tables(explanation: Explanation) -> list[Table]:
     if explanation.categories:
         tables.append(_categories(explanation.categories, "what went wrong", first))
     # If the log itself says of some run what went wrong, its difference is news.
-    logged = any(one.kind in LOGGED for one in explanation.categories)
+    logged = any(category.kind in LOGGED for category in explanation.categories)
     if logged and explanation.divergences:
         title = "first difference from passing trials"
         tables.append(_categories(explanation.divergences, title, first))
@@ -572,7 +572,7 @@ def _categories(categories: Sequence[Category], title: str, first_trial: int) ->
     if rest := categories[MOST_CATEGORIES:]:
         count = sum(one.count for one in rest)
         tasks = len({task for one in rest for task in one.tasks})
-        total = sum(one.count for one in categories)
+        total = sum(category.count for category in categories)
         rows.append(
             (
                 f"{len(rest):,} other kinds",
@@ -688,15 +688,15 @@ def _behaviours(trajectories: Trajectories) -> Table:
         header=("along the way", "trials", "%", "", "passed %", "", ""),
         rows=tuple(
             (
-                one.words,
-                f"{one.runs:,}",
-                points(one.share.value),
-                span(one.share.interval, digits=0),
-                points(one.pass_rate.value),
-                span(one.pass_rate.interval, digits=0),
-                Bar(value=one.pass_rate.value, inner=one.pass_rate.interval),
+                behaviour.words,
+                f"{behaviour.runs:,}",
+                points(behaviour.share.value),
+                span(behaviour.share.interval, digits=0),
+                points(behaviour.pass_rate.value),
+                span(behaviour.pass_rate.interval, digits=0),
+                Bar(value=behaviour.pass_rate.value, inner=behaviour.pass_rate.interval),
             )
-            for one in trajectories.behaviours
+            for behaviour in trajectories.behaviours
         ),
         left=(0, 3, 5),
         spare=(3,),

@@ -55,7 +55,7 @@ class JudgeAnswer(Answer[JudgeCheck]):
             f"Tasks where it errs most: {worst}." if worst else "",
             *(f"{capitalised(one)}." for one in check.where),
             _people(check),
-            *(f"{capitalised(one)}." for one in check.notes),
+            *(f"{capitalised(note)}." for note in check.notes),
             f"{plural(check.unused, 'more label is', 'more labels are')} of trials that nobody "
             "chose at random, and not counted."
             if check.unused

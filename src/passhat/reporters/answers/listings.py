@@ -243,7 +243,7 @@ def _started(moment: str) -> str:
 
 def _agent_cells(row: Row) -> list[tuple[str, ...]]:
     """Several agents of a run below it, the least reliable first."""
-    rates = sorted(row["pass_rates"].items(), key=lambda one: one[1])
+    rates = sorted(row["pass_rates"].items(), key=lambda item: item[1])
     if len(rates) < 2:
         return []
     (low, least), *_, (high, most) = rates
@@ -253,7 +253,7 @@ def _agent_cells(row: Row) -> list[tuple[str, ...]]:
 
 def _system_cells(row: Row) -> list[tuple[str, ...]]:
     """A row for each of several systems below that of their run, the least reliable first."""
-    rates = sorted(row["pass_rates"].items(), key=lambda one: one[1])
+    rates = sorted(row["pass_rates"].items(), key=lambda item: item[1])
     if len(rates) < 2:
         return []
     shown = [
@@ -285,7 +285,7 @@ class RunLogAnswer(Answer[RunLog]):
         """A line a change, the newest first."""
         if not self.result.changes:
             return [Headline("Nobody has changed anything yet.")]
-        return [Line(_change(one)) for one in self.result.changes]
+        return [Line(_change(change)) for change in self.result.changes]
 
     def screen(self, options: DisplayOptions) -> list[Block]:
         """The newest changes, each on one line."""
@@ -293,12 +293,12 @@ class RunLogAnswer(Answer[RunLog]):
         more = len(changes) - MOST_ROWS
         return [
             *(self.blocks(options) if not changes else ()),
-            *(Line(short(_change(one), SCREEN_WIDTH)) for one in changes[:MOST_ROWS]),
+            *(Line(short(_change(change), SCREEN_WIDTH)) for change in changes[:MOST_ROWS]),
             *([Remark(f"{plural(more, 'earlier change')}: -v")] if more > 0 else []),
         ]
 
     def rows(self) -> Records:
-        return [to_json(one) for one in self.result.changes]
+        return [to_json(change) for change in self.result.changes]
 
     def data(self) -> Any:
         return RUN_LOG(self.result)
@@ -360,23 +360,23 @@ class ArtefactsAnswer(Answer[ArtefactList]):
         files = self.result.files
         if not files:
             return Headline("No file is kept of these trials: those in workspaces have some.")
-        trials = plural(len({one.key for one in files}), "trial")
+        trials = plural(len({file.key for file in files}), "trial")
         return Headline(f"{plural(len(files), 'file')} of {trials}, {_weight(files)}")
 
     def rows(self) -> Records:
-        return [_ARTEFACT(one) for one in self.result.files]
+        return [_ARTEFACT(file) for file in self.result.files]
 
     def data(self) -> Any:
         return ARTEFACTS(self.result)
 
 
-def _of_trial(one: Artefact) -> str:
-    return f"{one.agent}, {one.task} #{one.trial}"
+def _of_trial(artefact: Artefact) -> str:
+    return f"{artefact.agent}, {artefact.task} #{artefact.trial}"
 
 
 def _weight(files: Iterable[Artefact]) -> str:
     """The size of files together: 82 bytes, 12.3 kB, 1.2 MB."""
-    size = sum(one.size for one in files)
+    size = sum(file.size for file in files)
     if size < 1000:
         return plural(size, "byte")
     return f"{amount(size / 1e3)} kB" if size < 1e6 else f"{amount(size / 1e6)} MB"
@@ -542,14 +542,14 @@ class SearchAnswer(Answer[TranscriptMatches]):
         return SEARCH(self.result)
 
 
-def _headline(found: TranscriptMatches) -> str:
-    read = plural(found.read, "transcript")
-    if not found.matches:
-        return f"{safe_text(found.wanted)!r} does not occur in {read}."
-    trials = plural(len(found.matches), "trial")
-    if found.more:
-        return f"The first {trials} with {safe_text(found.wanted)!r}; `limit` shows more."
-    return f"{trials} with {safe_text(found.wanted)!r}, of {read}."
+def _headline(matches: TranscriptMatches) -> str:
+    read = plural(matches.read, "transcript")
+    if not matches.matches:
+        return f"{safe_text(matches.wanted)!r} does not occur in {read}."
+    trials = plural(len(matches.matches), "trial")
+    if matches.more:
+        return f"The first {trials} with {safe_text(matches.wanted)!r}; `limit` shows more."
+    return f"{trials} with {safe_text(matches.wanted)!r}, of {read}."
 
 
 def _trial(match: TranscriptMatch) -> str:
@@ -656,8 +656,8 @@ class ValidationAnswer(Answer[Sequence[SuiteCheck]]):
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """How many suites are valid, then a line a fault that editors can jump to."""
         checks = self.result
-        valid = sum(one.valid for one in checks)
-        lines = [Line(one.line(fault)) for one in checks for fault in one.faults]
+        valid = sum(check.valid for check in checks)
+        lines = [Line(check.line(fault)) for check in checks for fault in check.faults]
         return [Headline(f"{valid} of {plural(len(checks), 'suite')} valid."), *lines]
 
     def rows(self) -> Records:

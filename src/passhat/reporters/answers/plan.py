@@ -297,7 +297,7 @@ def _tasks_by_formula(plan: Plan) -> tuple[int | None, int]:
     """The tasks that similar tasks take, and the trials of each at which they do."""
     found = plan.detectable
     each = plan.chosen.runs if isinstance(found, Unavailable) else found.runs
-    return next(one.tasks_needed for one in plan.designs if one.runs == each), each
+    return next(design.tasks_needed for design in plan.designs if design.runs == each), each
 
 
 def _two_agents(plan: Plan) -> str:
@@ -390,8 +390,8 @@ def _next(plan: Plan, promise: Assured) -> str:
     now = _points(promise.tasks_like_these)
     words = {"runs": "trials"}
     ways = ", ".join(
-        f"twice the {words.get(one.buys, one.buys)} {_points(one.tasks_like_these)}"
-        for one in promise.purchases
+        f"twice the {words.get(purchase.buys, purchase.buys)} {_points(purchase.tasks_like_these)}"
+        for purchase in promise.purchases
     )
     half = best.runs_in_all // 2
     return (
@@ -636,7 +636,7 @@ def _outcomes(plan: GatePlan) -> Table:
 
 def _likeliest(row: GatePlanRow) -> str:
     chances = {"PASS": row.passes, "FAIL": row.fails, "UNDECIDED": row.undecided}
-    word = max(chances, key=lambda one: chances[one])
+    word = max(chances, key=lambda chance: chances[chance])
     return word if chances[word] > 0.995 else f"{word} {percent(chances[word], digits=1)}"
 
 
@@ -770,7 +770,7 @@ def label_sentence(plan: LabelPlan) -> str:
     made = plan.tasks * (row.trials or 0)
     each = " of each agent" if plan.agents > 1 else ""
     if row.labels is None:
-        other = next((one for one in plan.rows if one.labels is not None), None)
+        other = next((row for row in plan.rows if row.labels is not None), None)
         if other is None:
             more = (
                 "more tasks" if plan.each is not None else "a better judge, or labels of all trials"

@@ -447,7 +447,7 @@ def _field_table(profile: Profile) -> list[Block]:
         return []
     values = [dict(norm.field) for norm in norms]
     order = sorted(profile.agents, key=lambda name: (-values[0].get(name, -1.0), natural_key(name)))
-    rows = [(name, *(points(found.get(name), digits=1) for found in values)) for name in order]
+    rows = [(name, *(points(value.get(name), digits=1) for value in values)) for name in order]
     own = (profile.system, *(points(value_of(norm.value), digits=1) for norm in norms))
     header = ("in %", *(metric_label(norm.name) for norm in norms))
     return [Section("Each agent"), Table(header=header, rows=(own, *rows))]
@@ -490,7 +490,7 @@ class FrontierAnswer(Answer[Frontier]):
             Headline(frontier_verdict(found)),
             Table(
                 header=("", metric_label(k), "these tasks", PRICES[found.feature], "", "beaten by"),
-                rows=tuple(_frontier_row(one) for one in found.systems),
+                rows=tuple(_frontier_row(system) for system in found.systems),
                 left=(0, 2, 4, 5),
                 spare=(4, 2),
             ),
@@ -509,15 +509,15 @@ class FrontierAnswer(Answer[Frontier]):
     def rows(self) -> Records:
         return [
             {
-                "system": one.name,
-                "pass_hat": one.reliability.value,
-                **scope_cells(one.reliability),
-                "price": value_of(one.price),
-                **end_cells("price", interval_of(one.price)),
-                "beaten_by": one.beaten_by,
-                "p_value": one.p_value,
+                "system": system.name,
+                "pass_hat": system.reliability.value,
+                **scope_cells(system.reliability),
+                "price": value_of(system.price),
+                **end_cells("price", interval_of(system.price)),
+                "beaten_by": system.beaten_by,
+                "p_value": system.p_value,
             }
-            for one in self.result.systems
+            for system in self.result.systems
         ]
 
     def data(self) -> dict[str, Any]:
@@ -530,14 +530,14 @@ class FrontierAnswer(Answer[Frontier]):
         found = self.result
         drawn = [
             Point(
-                name=one.name,
+                name=system.name,
                 x=price,
-                y=one.reliability.value or 0.0,
-                x_interval=_both_ends(interval_of(one.price)),
-                y_interval=_both_ends(interval_of(one.reliability.tasks_like_these)),
+                y=system.reliability.value or 0.0,
+                x_interval=_both_ends(interval_of(system.price)),
+                y_interval=_both_ends(interval_of(system.reliability.tasks_like_these)),
             )
-            for one in found.systems
-            if (price := value_of(one.price)) is not None
+            for system in found.systems
+            if (price := value_of(system.price)) is not None
         ]
         figure = scatter(
             drawn,
@@ -553,7 +553,7 @@ class FrontierAnswer(Answer[Frontier]):
 
 def frontier_verdict(found: Frontier) -> str:
     """Who may be on the frontier, in one sentence."""
-    names = _listed([short(one.name) for one in found.candidates])
+    names = _listed([short(candidate.name) for candidate in found.candidates])
     k = metric_label(f"pass^{found.k}")
     of_all = f"{len(found.candidates)} of {plural(len(found.systems), 'agent')}"
     if len(found.candidates) == len(found.systems):
@@ -609,13 +609,13 @@ def _corrected(report: RankReport) -> CorrectedRanking | None:
     return {
         "systems": [
             {
-                "name": one.name,
-                "value": one.value,
-                "this_suite": interval_object(interval_of(one.metric.this_suite)),
-                "tasks_like_these": interval_object(interval_of(one.metric.tasks_like_these)),
-                "ranks": list(one.ranks),
+                "name": system.name,
+                "value": system.value,
+                "this_suite": interval_object(interval_of(system.metric.this_suite)),
+                "tasks_like_these": interval_object(interval_of(system.metric.tasks_like_these)),
+                "ranks": list(system.ranks),
             }
-            for one in found.systems
+            for system in found.systems
         ],
         "tie_bands": [list(band) for band in found.tie_bands],
         "labels": found.labels,

@@ -65,13 +65,13 @@ class ReportAnswer(Answer[Report]):
         """The report that people read: with corrected numbers first, where there are labels."""
         report = self.result
         labelled = any(
-            metric.corrected for one in report.systems for metric in one.metrics.values()
+            metric.corrected for system in report.systems for metric in system.metrics.values()
         )
         # What labels show is said beside the numbers.
         notes = (n for n in report.notes if not (labelled and n.endswith(GRADED_BY_JUDGE)))
         systems = tuple(map(as_people_grade, report.systems))
         leaders = report.leaders_by_k
-        if any(one.is_corrected for one in systems):  # the leaders are those by the judge
+        if any(system.is_corrected for system in systems):  # the leaders are those by the judge
             way = "labels correct each agent on its own here (compare tests who is ahead)"
             leaders = dict.fromkeys(leaders, Unavailable(way))
         return replace(report, systems=systems, leaders_by_k=leaders, notes=tuple(notes))

@@ -181,7 +181,7 @@ def _screen_remarks(system: SystemReport, metrics: Sequence[Metric]) -> list[Blo
     notes = (
         *map(disturbance_advice, system.disturbances[:1]),
         wording.headline_bars(system),
-        *(moved_sentence(one) for one in system.factors[:1] if one.matters),
+        *(moved_sentence(factor) for factor in system.factors[:1] if factor.matters),
     )
     return [
         *(Remark(text) for text in firm if text),
@@ -256,7 +256,7 @@ def _screen_of(report: Report, options: DisplayOptions) -> list[Block]:
     opening = headline.overview(report, scope=options.scope)
     errors = wording.screen_errors_of(systems)
     around = added_remarks(report.provenance, options)
-    firm = [one for one in _note_remarks(report) if not one.note]
+    firm = [remark for remark in _note_remarks(report) if not remark.note]
     said = [*([Remark(errors)] if errors else []), *firm, *around[0], *around[1]]
     room = SCREEN_LINES - options.line_count([Headline(opening), *said])
     # A blank line, the header, whose CI it is, a command, and how many notes there are.
@@ -297,7 +297,7 @@ def _screen_of(report: Report, options: DisplayOptions) -> list[Block]:
     leaders = report.leaders
     first = systems[:2]
     if not isinstance(leaders, Unavailable) and len(leaders.names) > 1:
-        first = [one for one in systems if one.name in leaders.names[:2]]
+        first = [system for system in systems if system.name in leaders.names[:2]]
     pair = only(*(one.name for one in first))
     step = advise("Two at a time", f"passhat compare {options.results} {pair}")
     return [*blocks, Hints((step,))]
@@ -529,16 +529,16 @@ def factor_blocks(system: SystemReport) -> list[Block]:
     """How often two trials of a task differ, by luck and by each factor; then its levels."""
     if not system.factors:
         return []
-    luck = next((one.effect.luck for one in system.factors if one.effect), None)
+    luck = next((factor.effect.luck for factor in system.factors if factor.effect), None)
     known = [("luck alone", "", _differing(luck, ""), "")] if luck else []
     rows = [
         (
-            f"another {short(one.name)}",
-            str(len(one.levels)),
-            _differing(one.effect.moved, "+") if one.effect else "-",
-            "-" if one.p_value is None else wording.p_value(one.p_value),
+            f"another {short(factor.name)}",
+            str(len(factor.levels)),
+            _differing(factor.effect.moved, "+") if factor.effect else "-",
+            "-" if factor.p_value is None else wording.p_value(factor.p_value),
         )
-        for one in system.factors
+        for factor in system.factors
     ]
     header = ("two trials differ by", "levels", "in %", "matters?")
     blocks: list[Block] = [
@@ -714,7 +714,7 @@ def _rank_options(report: Report) -> str:
     found = report.leaders
     if isinstance(found, Unavailable) or found.scope != TASKS_LIKE_THESE:
         return ""
-    others = [one for one in report.systems if one.name not in found.compared]
+    others = [system for system in report.systems if system.name not in found.compared]
     if any(one.design.typical_runs >= found.k for one in others):
         return ""
     return f" --by pass^{found.k}{at_confidence(found.confidence)}"

@@ -340,12 +340,12 @@ def page_sentences(system: SystemReport, *, among: bool = False) -> list[Paragra
     return [one for one in kept if one.text]
 
 
-def _without_meanings(one: Paragraph) -> Paragraph:
+def _without_meanings(paragraph: Paragraph) -> Paragraph:
     """A sentence without the meaning of its terms, which the page has in its list of words."""
-    text = one.text
+    text = paragraph.text
     for term in _EXPLAINED:
         text = text.replace(meaning(term), "")
-    return replace(one, text=" ".join(text.split()))
+    return replace(paragraph, text=" ".join(text.split()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -842,7 +842,7 @@ def _offered(report: Report, headline: int) -> list[int]:
     """The k that most systems have; with many systems only some of them, to keep the page small."""
     systems = report.systems
     every = sorted({k for system in systems for k in system.ks})
-    known = [k for k in every if 2 * sum(is_judged(one, k) for one in systems) > len(systems)]
+    known = [k for k in every if 2 * sum(is_judged(system, k) for system in systems) > len(systems)]
     most = max(4, _MOST_ROWS_AT_K // len(systems))
     first = [k for k in (1, headline, known[-1] if known else headline) if k in known]
     return sorted(list(dict.fromkeys([*first, *known]))[:most])

@@ -130,7 +130,7 @@ class FinishedRunAnswer(Answer[RunAnswer]):
         if not gated and answer.outcome == "passed":
             blocks = report_screen(answer.report, options)
             at = next((i for i, one in enumerate(blocks) if isinstance(one, Hints)), len(blocks))
-            said = {one.text for one in blocks if isinstance(one, Remark)}
+            said = {block.text for block in blocks if isinstance(block, Remark)}
             beside = [one for one in _beside(answer) if one.text not in said]
             above, below = blocks[:at], [*beside, *blocks[at:]]
             return [*above, *_floor_blocks(answer, options, _room(above, below, options)), *below]
@@ -284,7 +284,7 @@ def _beside(answer: RunAnswer) -> list[Remark]:
     if answer.judge is not None:
         bill = [f"{capitalised(answer.judge.sentence)}. Is it right? passhat label"]
     factors = [one for system in answer.report.systems for one in system.factors if one.matters]
-    moved = [moved_sentence(one) for one in factors if one.name != "fault"][:1]
+    moved = [moved_sentence(factor) for factor in factors if factor.name != "fault"][:1]
     return [
         *map(Remark, moved),
         *(Remark(_sentence(recovery)) for recovery in answer.recoveries),
@@ -377,8 +377,8 @@ def _lowest(answer: RunAnswer, room: int) -> list[Block]:
         return [Remark(f"{plural(len(failed), 'task')} failed at least once: -v")]
     shown = failed[:most]
     commonest: dict[tuple[str, str], Failure] = {}
-    for one in answer.failures:  # the most frequent first
-        commonest.setdefault((one.system, one.task), one)
+    for failure in answer.failures:  # the most frequent first
+        commonest.setdefault((failure.system, failure.task), failure)
     rows = tuple(
         (
             f"{row.passed}/{row.runs}",
@@ -433,7 +433,7 @@ def failure_lines(answer: RunAnswer, *, most: int) -> list[str]:
     The last lines say how many more there are, and where to find them.
     """
     failures = answer.failures
-    several = len({one.system for one in failures}) > 1
+    several = len({failure.system for failure in failures}) > 1
     lines = [
         f"{f'{one.system}, ' if several else ''}{one.task}, {plural(one.trials, 'trial')}: "
         f"{'error: ' if one.errored else ''}{one.reason[:LONGEST_REASON]}"
@@ -485,7 +485,7 @@ def _enough_runs(answer: RunAnswer, verdict: Verdict) -> int:
     demand = verdict.gate.demand
     if not isinstance(demand, ThresholdRequirement):  # a comparison needs runs of its baseline too
         return 2 * most
-    tasks = next((one.design.tasks for one in systems if one.name == verdict.system), 1)
+    tasks = next((system.design.tasks for system in systems if system.name == verdict.system), 1)
     more = math.ceil((verdict.more_runs or 0) / tasks)
     # Fewer than k runs have no pass^k at all, and k of them hardly settle it.
     return max(2 * most, 2 * (demand.target.k or 0), most + more)
@@ -638,8 +638,8 @@ def _why(answer: RunAnswer) -> list[Block]:
     """What goes together with failing, and the command that says more."""
     if answer.results is None or answer.run is None:
         return []
-    tables = [one.tasks for one in answer.report.systems]
-    mixed = any(((one.passed > 0) & (one.passed < one.runs)).any() for one in tables)
+    tables = [system.tasks for system in answer.report.systems]
+    mixed = any(((table.passed > 0) & (table.passed < table.runs)).any() for table in tables)
     if answer.cause is None and not mixed:
         return []  # no task both passed and failed: there is nothing to compare failing runs with
     cause = answer.cause or "See what failing trials do that passing ones do not"
@@ -654,8 +654,8 @@ def _why(answer: RunAnswer) -> list[Block]:
 def _failures_title(answer: RunAnswer) -> str:
     """Where the counts add up to more than the trials that did not pass, the title says why."""
     systems = answer.report.systems
-    stopped = sum(one.design.trials - int(one.tasks.passed.sum()) for one in systems)
-    several = sum(one.trials for one in answer.failures) > stopped
+    stopped = sum(system.design.trials - int(system.tasks.passed.sum()) for system in systems)
+    several = sum(failure.trials for failure in answer.failures) > stopped
     return "Why trials did not pass" + " (a trial can have several reasons)" * several
 
 

@@ -71,7 +71,7 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
         trend = _newest_change_first(trends)[0]
         change = trend.change
         if change is None:
-            runs = max(len(one.points) for one in trends)
+            runs = max(len(trend.points) for trend in trends)
             return StatusLabel("One run" if runs == 1 else "No change shown", "none")
         fell = change.direction == "down"
         return StatusLabel(
@@ -129,7 +129,7 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
             blocks.append(Remark("* Not every task was run: the last result of the others counts."))
         if (corrected := _of_labels(trend)) is not None:
             blocks.append(Remark(corrected))
-        others = [one.name for one in trends[1:]]
+        others = [trend.name for trend in trends[1:]]
         if others:
             blocks.append(Remark(f"Also in these runs: {listed(others, 5, show=short)} (-v)."))
         change = trend.change
@@ -221,7 +221,7 @@ def headline(trends: Sequence[SystemTrend]) -> str:
     if trend.graded is not None:
         return whose + _graded_sentence(trend, trend.graded)
     if (change := trend.change) is None:
-        runs = max(len(one.points) for one in trends)
+        runs = max(len(trend.points) for trend in trends)
         if runs == 1:
             return "One run so far: a change takes two to be seen."
         last = percent(trend.points[-1].metrics[trend.metrics[0]].value, digits=1)
@@ -344,7 +344,7 @@ def _newest_change_first(trends: Sequence[SystemTrend]) -> list[SystemTrend]:
 
 def _view(trend: SystemTrend, headline: str) -> TrendView:
     several = len(trend.points) > 1
-    said = [one for one in sentences(trend, turns=False) if one not in headline]
+    said = [sentence for sentence in sentences(trend, turns=False) if sentence not in headline]
     if trend.change is None and trend.turns:  # these say more than that nothing changed
         said = []
     labelled = _of_labels(trend)
@@ -441,7 +441,7 @@ def runs_table(trend: SystemTrend) -> Table:
     if people:
         names.insert(0, f"people: {metric_label(people)}")
     return Table(
-        header=("run", "date", "tasks", "trials", *(h for one in names for h in (one, _SUITE))),
+        header=("run", "date", "tasks", "trials", *(h for name in names for h in (name, _SUITE))),
         rows=tuple(_row(point, people) for point in trend.points),
         left=(0, 1, *(5 + 2 * i for i in range(len(names)))),
         spare=(1,),
@@ -482,7 +482,7 @@ class FlakyAnswer(Answer[FlakyTasks]):
         head = f"{of_all} passed and failed over {plural(found.runs, 'run')}."
         if not found.tasks:
             return [Headline(head)]
-        several = len({one.system for one in found.tasks}) > 1
+        several = len({task.system for task in found.tasks}) > 1
         header = (
             "task",
             *(("agent",) if several else ()),
@@ -493,7 +493,7 @@ class FlakyAnswer(Answer[FlakyTasks]):
             "",
             "runs",
         )
-        rows = tuple(_cells(one, several=several) for one in found.tasks)
+        rows = tuple(_cells(task, several=several) for task in found.tasks)
         return [
             Headline(head),
             Table(
@@ -513,8 +513,8 @@ class FlakyAnswer(Answer[FlakyTasks]):
         of_all = f"{len(found.tasks):,} of {plural(found.tasks_seen, 'task')} {are} flaky"
         if not found.tasks:
             return [Headline(f"No task of {found.tasks_seen:,} is flaky {over}.")]
-        several = len({one.system for one in found.tasks}) > 1
-        shown = sorted(found.tasks, key=lambda one: one.rate)[:MOST_RUNS]
+        several = len({task.system for task in found.tasks}) > 1
+        shown = sorted(found.tasks, key=lambda task: task.rate)[:MOST_RUNS]
         table = Table(
             header=("passed", *(["agent"] if several else []), "task", "runs, oldest first"),
             rows=tuple(
@@ -540,7 +540,7 @@ class FlakyAnswer(Answer[FlakyTasks]):
     def page(self, options: DisplayOptions) -> Mapping[str, Any]:
         """A row a task and a column a run, coloured by how many trials passed."""
         found = self.result
-        labels = {(one.system, one.task): one.label for one in found.tasks}
+        labels = {(task.system, task.task): task.label for task in found.tasks}
         rows = [
             HeatRow(
                 system=system,
@@ -591,10 +591,10 @@ class FlakyAnswer(Answer[FlakyTasks]):
     def rows(self) -> Records:
         return [
             {
-                **{name: value for name, value in to_json(one).items() if name != "interval"},
-                **end_cells("", one.interval),
+                **{name: value for name, value in to_json(task).items() if name != "interval"},
+                **end_cells("", task.interval),
             }
-            for one in self.result.tasks
+            for task in self.result.tasks
         ]
 
     def data(self) -> Any:
@@ -646,11 +646,11 @@ class HeatRun:
     passed: int
 
 
-def _heat_run(found: FlakyTasks, place: int) -> HeatRun:
-    cells = [cell for cells in found.counts.values() if (cell := cells[place]) is not None]
+def _heat_run(tasks: FlakyTasks, place: int) -> HeatRun:
+    cells = [cell for cells in tasks.counts.values() if (cell := cells[place]) is not None]
     return HeatRun(
-        key=found.keys[place],
-        day=short_day(found.days[place]),
+        key=tasks.keys[place],
+        day=short_day(tasks.days[place]),
         trials=sum(trials for trials, _ in cells),
         passed=sum(passed for _, passed in cells),
     )
@@ -672,17 +672,17 @@ def heat_cell(counts: tuple[int, int] | None) -> HeatCell | None:
 _LEFT = ("task", "agent", "label", "interval", "runs")
 
 
-def _cells(one: FlakyTask, *, several: bool) -> tuple[str | Bar, ...]:
-    agent = (safe_text(one.system),) if several else ()
+def _cells(task: FlakyTask, *, several: bool) -> tuple[str | Bar, ...]:
+    agent = (safe_text(task.system),) if several else ()
     return (
-        safe_text(one.task),
+        safe_text(task.task),
         *agent,
-        one.label,
-        f"{one.passed:,}/{one.trials:,}",
-        percent(one.rate),
-        span(one.interval, digits=0),
-        Bar(value=one.rate, inner=one.interval),
-        one.marks[-MOST_MARKS:],
+        task.label,
+        f"{task.passed:,}/{task.trials:,}",
+        percent(task.rate),
+        span(task.interval, digits=0),
+        Bar(value=task.rate, inner=task.interval),
+        task.marks[-MOST_MARKS:],
     )
 
 

@@ -366,7 +366,7 @@ def finding(verdict: Verdict) -> str | None:
     texts = [shown(number, demand.threshold, share=share) for number in numbers]
     if share and any("." in text for text in texts):  # as many decimals as beside it
         texts = [
-            one.replace("%", ".0%") if re.fullmatch(r"[1-9]\d?%", one) else one for one in texts
+            text.replace("%", ".0%") if re.fullmatch(r"[1-9]\d?%", text) else text for text in texts
         ]
     value, low, high = texts
     value = "" if only_limits(estimate) else f"{value}, "

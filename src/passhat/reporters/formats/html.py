@@ -388,7 +388,7 @@ def _block(block: part.Block) -> Iterator[str]:
 def _judged(block: part.Judged) -> str:
     word = f'<strong style="color:{_COLOURS[block.word]}">{block.word}</strong>'
     details = "".join(
-        f'<br><span style="{_SOFT}">{_text(str(one))}</span>' for one in block.details
+        f'<br><span style="{_SOFT}">{_text(str(detail))}</span>' for detail in block.details
     )
     return f"<p>{word} {_text(block.sentence)}{details}</p>"
 

@@ -210,7 +210,7 @@ def _tables(blocks: Sequence[Block]) -> list[Table]:
     """The first table; of verdicts, which have none, one of their words and sentences."""
     if found := [block for block in blocks if isinstance(block, Table)]:
         return found[:1]
-    verdicts = [(one.word, one.sentence) for one in blocks if isinstance(one, Judged)]
+    verdicts = [(block.word, block.sentence) for block in blocks if isinstance(block, Judged)]
     return [Table(header=("verdict", "gate"), rows=tuple(verdicts), left=(0, 1))]
 
 

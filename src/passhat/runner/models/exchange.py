@@ -370,11 +370,11 @@ def listed_cost(model: str, usage: TokenUsage) -> float | None:
     >>> listed_cost("gpt-4o-mini", TokenUsage(tokens_in=1_000_000))
     0.15
     """
-    found = find_provider(model, variables={})
-    if found is None or found[0].prices is None:
+    provider = find_provider(model, variables={})
+    if provider is None or provider[0].prices is None:
         return None
     with suppress(MissingExtra):
-        return pricing(found[1], provider=found[0].prices)(usage)
+        return pricing(provider[1], provider=provider[0].prices)(usage)
     return None
 
 
