@@ -621,10 +621,8 @@ def _cost(job: RunJob) -> tuple[float, float | None, str]:
 
 
 def _by_experience(job: RunJob) -> tuple[float, float, str] | None:
-    from passhat.analysis.planning.plan import expected_cost
     from passhat.history import History
     from passhat.history.database import NoHistoryYet
-    from passhat.stats.estimate import Estimate
 
     if job.store is None:
         return None
@@ -636,6 +634,9 @@ def _by_experience(job: RunJob) -> tuple[float, float, str] | None:
             past = history.trials(runs[0])
     except NoHistoryYet:
         return None
+    from passhat.analysis.planning.plan import expected_cost
+    from passhat.stats.estimate import Estimate
+
     planned = {(p.system.name, p.task.name): p.runs for p in job.suite.pairings}
     cost = expected_cost(past, planned)
     if not isinstance(cost, Estimate) or cost.interval is None:

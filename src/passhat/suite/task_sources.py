@@ -9,7 +9,6 @@ import json
 import re
 import shlex
 import sys
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -146,6 +145,8 @@ def read_task_folders(path: Path) -> list[GivenTask]:
 
 
 def _harbor_task(file: Path) -> GivenTask:
+    import tomllib  # few suites have such tasks, and it takes a hundredth of a second
+
     folder = file.parent
     try:
         told = tomllib.loads(_text(file, "this task"))

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from passhat.analysis.reports.report import MatrixCell, TaskMatrix
-from passhat.drawing.figure import Figure
 from passhat.messages import few, listed, plural, short, short_commit
 from passhat.records import Tally, Trials
 from passhat.records.ledger import Artefact, ArtefactList, Row, RunChange, RunList, RunLog
@@ -38,6 +37,7 @@ from passhat.reporters.next_steps import advise
 from passhat.reporters.test_cases import Mark, ReportedCase, TestSuite
 
 if TYPE_CHECKING:
+    from passhat.drawing.figure import Figure
     from passhat.journeys.checks import CostRange, GraderTryout, RunPlan
 
 MATRIX_SCHEMA: Literal["passhat.matrix/1"] = "passhat.matrix/1"
@@ -109,6 +109,8 @@ class MatrixAnswer(Answer[TaskMatrix]):
         return {"schema": MATRIX_SCHEMA, "systems": list(matrix.systems), "tasks": tasks}
 
     def figures(self) -> Mapping[str, Figure]:
+        from passhat.drawing.figure import Figure
+
         return {"matrix": self.result.figure} if isinstance(self.result.figure, Figure) else {}
 
 
