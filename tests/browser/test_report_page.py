@@ -12,6 +12,8 @@ from passhat.analysis.planning.simulate import demonstrate, simulate
 from passhat.analysis.reports.measure import measure
 from passhat.ingest import read_with_transcripts
 from passhat.records import Source, Trials
+from passhat.reporters.formats.html import page_style
+from passhat.reporters.page_parts import task_anchor
 
 SCHEMES = [
     "dark",
@@ -24,7 +26,7 @@ WIDTHS = [
 ]
 
 
-def page_of(trials, folder, **options):
+def page_of(trials, folder, /, **options):
     path = folder / "report.html"
     path.write_text(render_html(measure(trials), **options), encoding="utf-8")
     return path
@@ -335,8 +337,9 @@ def test_tasks_are_put_in_order_and_found_by_text_and_label(report, open_page):
 
 
 def test_a_thousand_tasks_fold_into_a_page_of_a_screen_or_two_and_are_found(tmp_path, open_page):
-    path = page_of(simulate(tasks=1_000, runs=20, seed=3), tmp_path)
-    assert len(path.read_bytes()) <= 600_000
+    trials = simulate(tasks=1_000, runs=20, seed=3)
+    path = page_of(trials, tmp_path, trials=trials)
+    assert len(path.read_bytes()) <= 563 * 1024
     page = open_page(path.as_uri(), viewport={"width": 1280, "height": 800})
     assert page.locator(".group").count() <= 6
     assert page.evaluate("document.documentElement.scrollHeight") <= 1_500
@@ -590,6 +593,176 @@ def test_a_sheet_lists_the_keys_of_a_page_and_turns_them_off(chats, open_page, a
 
 def box_of(place):
     return place.bounding_box()
+
+
+UNLINKED = """() => [...document.querySelectorAll("[data-row]")]
+  .filter(row => row.getClientRects().length && /[●○×]/.test(row.textContent)).flatMap(row => {
+    const marks = document.createTreeWalker(row, NodeFilter.SHOW_TEXT);
+    const loose = [];
+    while (marks.nextNode()) {
+      const { data, parentElement } = marks.currentNode;
+      if (/[●○×]/.test(data) && !parentElement.closest("a[href]")) loose.push(data);
+    }
+    return row.querySelector(".name a[href]") ? loose : [...loose, row.dataset.row];
+  })"""
+
+
+def without_transcripts(kind):
+    """A page of this kind that has no transcript, and the address of a trial on it."""
+    trials = simulate(tasks=60, runs=4, rate={"new": 0.55, "old": 0.75, "mid": 0.65}, seed=5)
+    one = trials.where(system="new")
+    if kind == "report":
+        return render_html(measure(one), trials=one), "#task-task-07-trial-3"
+    if kind == "several":
+        return render_html(measure(trials)), f"#{task_anchor('old', 'task-07')}-trial-3"
+    both = compare(one, trials.where(system="old"))
+    return render_html(both), f"#{task_anchor('old', 'task-07')}-trial-3"
+
+
+@pytest.mark.parametrize("kind", ["report", "several", "compare"])
+def test_every_name_and_mark_is_a_link_also_without_a_transcript(
+    kind, tmp_path, open_page, axe_violations
+):
+    text, address = without_transcripts(kind)
+    path = tmp_path / "page.html"
+    path.write_text(text, encoding="utf-8")
+    page = open_page(path.as_uri(), viewport={"width": 1280, "height": 900})
+    for fold in page.locator("[data-tasks].fold, .group").all():
+        fold.evaluate("fold => (fold.open = true)")
+    for row in page.locator("[data-row]:visible").all()[::6]:
+        row.scroll_into_view_if_needed()
+    last = page.locator("[data-row]:visible").last
+    last.scroll_into_view_if_needed()
+    last.locator(".marks a").first.wait_for()
+    page.wait_for_function(f"({UNLINKED})().length === 0")
+    mark = last.locator(".marks a.passed").first
+    said, before = mark.get_attribute("aria-label"), page.evaluate("scrollY")
+    mark.click()
+    trial = page.locator(".trial:visible")
+    trial.wait_for()
+    assert said.startswith(trial.locator("h3").inner_text().split("\n")[0].strip())
+    assert trial.locator(".chip").inner_text() == "✓ passed"
+    assert page.evaluate("scrollY") == before
+    drawer = page.locator(".drawer:visible")
+    assert drawer.locator(".others a").count() == 4  # all trials of the task
+    assert ("seconds" in trial.inner_text()) == (kind == "report")
+    assert axe_violations(page) == []
+    page.keyboard.press("Escape")
+    drawer.wait_for(state="detached")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == said
+    # The address alone opens it, and keys go on from there.
+    again = open_page(path.as_uri() + address)
+    again.locator(".trial:visible h3", has_text="Trial #3").wait_for()
+    again.keyboard.press("]")
+    again.locator(".trial:visible h3", has_text="Trial #4").wait_for()
+    assert again.url.endswith(address.replace("trial-3", "trial-4"))
+
+
+def test_what_is_known_of_a_trial_is_that_trial_s_also_where_numbers_are_missing(
+    tmp_path, open_page
+):
+    trials = Trials.from_columns(
+        task=["a"] * 3 + ["b"] * 2,
+        trial=[0, 2, 3, 0, 1],
+        passed=[True, False, True, False, True],
+        seconds=[1.0, 2.5, 31.4, 4.0, 5.0],
+        error=["", "out of\x1b[31m time", "", "", ""],
+    )
+    page = open_page(page_of(trials, tmp_path, trials=trials).as_uri() + "#task-a-trial-3")
+    trial = page.locator(".trial:visible")
+    trial.locator("dl").wait_for()
+    told = trial.locator("dl > div").all_inner_texts()
+    assert [one.split("\n") for one in told] == [
+        ["seconds", "2.5"],
+        ["error", "out of\\x1b[31m time"],
+    ]
+    assert page.locator("#task-a .marks a").evaluate_all("all => all.map(a => a.hash)") == [
+        f"#task-a-trial-{number}" for number in (1, 3, 4)
+    ]
+
+
+RULES_IN_USE = """selectors => selectors.filter(one => {
+  const bare = one.replace(/::[a-z-]+|:(hover|focus-visible|focus-within|target)/g, "");
+  try { return bare && document.querySelector(bare); } catch { return false; }
+})"""
+
+
+def test_a_page_has_every_rule_of_style_that_its_elements_use(chats, several, open_page):
+    sheet = page_style()
+    for page in (open_page(chats.as_uri() + "#task-1-trial-1"), open_page(several.as_uri())):
+        page.get_by_role("slider").fill("0")
+        if page.locator(".beside-link:visible").count():
+            page.locator(".beside-link:visible").first.click()
+            page.locator(".fork:visible").wait_for()
+        kept = page.locator("style").inner_text()
+        for selectors in re.findall(r"(?:^|[{}])([^{}@]+)\{", sheet):
+            each = [one for one in re.split(r",(?![^(]*\))", selectors.strip()) if one]
+            for used in page.evaluate(RULES_IN_USE, each):
+                assert used in kept, used
+        assert len(kept) < 0.9 * len(sheet)
+
+
+MIDDLE = """async (encoded) => {
+  const image = new Image();
+  image.src = "data:image/png;base64," + encoded;
+  await image.decode();
+  const canvas = document.createElement("canvas"), draw = canvas.getContext("2d");
+  [canvas.width, canvas.height] = [image.width, image.height];
+  draw.drawImage(image, 0, 0);
+  return [...draw.getImageData(image.width / 2, image.height / 2, 1, 1).data];
+}"""
+
+
+@pytest.mark.parametrize("medium", ["screen", "print"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_passed_and_failed_differ_in_grey_on_screen_and_on_paper_and_nothing_moves(
+    chats, open_page, scheme, medium
+):
+    page = open_page(chats.as_uri(), color_scheme=scheme, reduced_motion="reduce")
+    page.emulate_media(media=medium)
+    devtools = page.context.new_cdp_session(page)
+    devtools.send("Emulation.setEmulatedVisionDeficiency", {"type": "achromatopsia"})
+    paper = open_page("about:blank")
+    middles = {}
+    for outcome in ("passed", "failed"):
+        mark = page.locator(f"[data-row] .marks a.{outcome}:visible").first
+        shot = base64.b64encode(mark.screenshot()).decode()
+        middles[outcome] = paper.evaluate(MIDDLE, shot)[:3]
+        assert max(middles[outcome]) - min(middles[outcome]) <= 2  # it is grey
+    assert contrast(middles["passed"], middles["failed"]) >= 3
+    look = "mark => getComputedStyle(mark, '::after').printColorAdjust"
+    assert page.locator("[data-row] .marks a").first.evaluate(look) == "exact"
+    page.emulate_media(media="screen")
+    page.locator("[data-row] .marks a").first.click()
+    assert page.locator(".trial:visible").count() == 1
+    assert page.evaluate("document.getAnimations().length") == 0
+
+
+@pytest.mark.parametrize(
+    ("scheme", "width"),
+    [
+        ("light", 400),
+        pytest.param("dark", 1280, marks=pytest.mark.slow("the same states once more")),
+    ],
+)
+def test_no_accessibility_rule_is_broken_in_any_state_of_a_report(
+    chats, open_page, axe_violations, scheme, width
+):
+    page = open_page(chats.as_uri(), color_scheme=scheme, viewport={"width": width, "height": 800})
+    page.get_by_role("slider").fill(page.get_by_role("slider").get_attribute("max"))
+    assert axe_violations(page) == []  # not measured
+    for fold in page.locator("details").all():
+        fold.evaluate("fold => (fold.open = true)")
+    assert axe_violations(page) == []  # everything unfolded
+    page.get_by_label("Label").select_option("undecided")
+    page.get_by_label("Order").select_option("name")
+    page.get_by_role("searchbox").fill("1")
+    assert axe_violations(page) == []  # some tasks, in another order
+    page.get_by_role("button", name="Light / dark").click()
+    assert axe_violations(page) == []
+    page.goto(chats.as_uri() + "?k=3#task-1-trial-1-beside-2")
+    page.locator(".fork:visible").wait_for()
+    assert axe_violations(page) == []
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -952,9 +1125,10 @@ def test_no_payload_runs_in_the_table_of_many_systems(tmp_path, open_page, corpu
 
 def test_a_page_stays_small(tmp_path):
     trials = simulate(tasks=200, runs=20, seed=1)
-    assert len(page_of(trials, tmp_path).read_bytes()) <= 150_000 + 200 * 1_000
-    trials = simulate(tasks=100, runs=10, rate={"a": 0.9, "b": 0.7, "c": 0.5}, seed=1)
-    assert len(page_of(trials, tmp_path).read_bytes()) <= 150_000 + 3 * 100 * 1_000
+    assert len(page_of(trials, tmp_path, trials=trials).read_bytes()) <= 80_000 + 200 * 450
+    rates = {f"agent-{n:02}": 0.95 - 0.05 * n for n in range(12)}
+    trials = simulate(tasks=100, runs=20, rate=rates, seed=1)
+    assert len(page_of(trials, tmp_path).read_bytes()) <= 225 * 1024
 
 
 @pytest.mark.slow("prints many pages to paper and reads them back")
@@ -963,7 +1137,7 @@ def test_twelve_systems_keep_to_the_size_of_a_page_and_to_twelve_sheets(
 ):
     rate = {f"a-long-name-of-system-{n:02}": 0.9 - 0.07 * n for n in range(12)}
     path = page_of(simulate(tasks=127, runs=4, rate=rate, seed=2), tmp_path)
-    assert len(path.read_bytes()) <= 153_000 + 127 * 1_000
+    assert len(path.read_bytes()) <= 140_000 + 127 * 1_000
     page = open_page(path.as_uri(), viewport={"width": 1280, "height": 800})
     assert words_outside(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= 1280

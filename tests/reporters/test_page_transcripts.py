@@ -19,8 +19,9 @@ from passhat.records.transcript import cut_text
 from passhat.reporters import page_parts
 from passhat.reporters.page_parts import PageLimits, fit_transcripts
 
-FRAME = 1_200
-"""Bytes for the note, the word of a cut, and the element that holds all transcripts."""
+FRAME = 8_000
+"""Bytes for the note, the word of a cut, the element that holds all transcripts, and the style and
+script that only pages with transcripts have."""
 
 TASKS = {"flaky": "PFPEPFFP" * 4, "solid": "P" * 200, "broken": "F" * 40 + "E" * 5}
 

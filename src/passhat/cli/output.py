@@ -271,17 +271,20 @@ def writes_page(output: Output) -> bool:
 def fitted_transcripts(
     report: Report, trials: Trials | None, transcripts: Transcripts, output: Output
 ) -> dict[str, Any]:
-    """The transcripts that fit on a page and why runs fail, as options of `render`.
+    """The trials, the transcripts that fit on a page and why runs fail, as options of `render`.
 
     A note says what is left out.
     """
-    from passhat.analysis.explaining.explain import explain
-    from passhat.journeys.results import choose_systems
     from passhat.records.trial import first_number
 
-    options = _fitted(report, transcripts, trials, output)
-    if trials is not None:
-        options["first_trial"] = first_number(trials.trial.tolist())
+    options = _fitted(report, transcripts, trials, output) if transcripts else {}
+    if trials is None:
+        return options
+    options |= {"trials": trials, "first_trial": first_number(trials.trial.tolist())}
+    if transcripts:
+        from passhat.analysis.explaining.explain import explain
+        from passhat.journeys.results import choose_systems
+
         shown = choose_systems(trials, [system.name for system in report.systems])
         options["explanation"] = explain(shown, transcripts)
     return options

@@ -151,7 +151,7 @@ def report(
     page: dict[str, Any] = {}
     if some is not None:
         page = fitted_failures(answer, some, output)
-    elif said and not isinstance(subjects, list):
+    elif not isinstance(subjects, list):
         page = fitted_transcripts(answer, subjects, said, output)
     verdict = verdict_of_results(results)
     if verdict is not None:

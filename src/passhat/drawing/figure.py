@@ -28,7 +28,8 @@ svg.ph{font:12px system-ui,-apple-system,"Segoe UI",sans-serif}
 .ph .ring{fill:var(--s);stroke:var(--ground,#fff);stroke-width:1.5}
 .ph .hollow{fill:var(--ground,#fff);stroke:var(--s);stroke-width:1.5}
 .ph .l0{fill:var(--l0)}.ph .l1{fill:var(--l1)}.ph .l2{fill:var(--l2)}
-.ph .l3{fill:var(--l3)}.ph .l4{fill:var(--l4)}
+.ph .l3{fill:var(--l3)}.ph .l4{fill:var(--l4)}.ph .s1{stroke:var(--l1)}.ph .s2{stroke:var(--l2)}
+.ph .s3{stroke:var(--l3)}.ph .s4{stroke:var(--l4)}.ph .cells{stroke-width:18}
 .ph .level{stroke:var(--ink);fill:none;stroke-width:2}
 .ph .strong{font-weight:650;paint-order:stroke;stroke:var(--ground,#fff);stroke-width:4}
 .ph .halo{paint-order:stroke;stroke:var(--ground,#fff);stroke-width:4}
@@ -315,6 +316,7 @@ STROKES = {
     "inner": (LIGHT["band"], "8"),
     "thin": (None, "1.5"),
     "open": (None, "1.5"),
+    **{f"s{level}": (LIGHT[f"l{level}"], "18") for level in range(1, 5)},
 }
 """The colour and width of each class of lines; None is the colour of the series."""
 

@@ -130,7 +130,7 @@ def _frame(x: Scale, height: int, x_label: str, zero: float | None) -> str:
 
 
 def _row(row: IntervalRow, y: float, x: Scale, names: Names) -> str:
-    parts = [element("title", escape(f"{row.name}: {row.note}"))] if row.note else []
+    parts = []
     if row.low is not None and row.high is not None:
         parts.append(across(x(row.low), x(row.high), y, "thin"))
     if row.inner is not None:

@@ -209,16 +209,20 @@ def _cells(
     cell: float,
     errored: Sequence[bool] = (),
 ) -> str:
-    """The cells of a row, one path for each level, so that many stay small."""
+    """The cells of a row, one path for each level, so that many stay small.
+
+    Each is a piece of a line as thick as the row is high: half of what its four sides would take.
+    """
+    middle, inner = number(top + ROW / 2), number(_inner(cell))
     ground = "".join(
         _box(start, top, stop - start + cell) for start, stop in _stretches(lefts, cell)
     )
     parts = [element("path", d=ground, class_="l0")]
-    for level, name in enumerate(LEVELS, 1):
+    for level in range(1, len(LEVELS) + 1):
         places = [i for i, share in enumerate(row) if share is not None and _level(share) == level]
         if places:
-            drawn = "".join(_box(lefts[i], top, cell) for i in places)
-            parts.append(element("path", d=drawn, class_=name))
+            drawn = "".join(f"M{number(lefts[i])} {middle}h{inner}" for i in places)
+            parts.append(element("path", d=drawn, class_=f"cells s{level}"))
     if any(errored):
         drawn = "".join(_box(lefts[i], top, cell) for i, one in enumerate(errored) if one)
         parts.append(element("path", d=drawn, class_="n faded"))
@@ -241,8 +245,12 @@ def _stretches(lefts: Sequence[float], cell: float) -> list[tuple[float, float]]
     return found
 
 
+def _inner(width: float) -> float:
+    return max(width - (GAP if width > 4 else 0), 0.5)
+
+
 def _box(x: float, y: float, width: float) -> str:
-    inner = max(width - (GAP if width > 4 else 0), 0.5)
+    inner = _inner(width)
     return f"M{number(x)} {number(y + 2)}h{number(inner)}v{ROW - 4}h-{number(inner)}z"
 
 

@@ -299,17 +299,17 @@ class _Packer:
 
     def _add(self, block: Sequence[tuple[TranscriptKey, str]]) -> bool:
         """Whether all of a block had room; else as much of its beginning as has."""
-        fits, (packed, size) = len(block), _packed(block)
+        fits, (text, size) = len(block), _packed(block)
         if size > self.room:
             sizes = range(1, len(block))
             fits = bisect_right(sizes, self.room, key=lambda n: _packed(block[:n])[1])
-            packed, size = _packed(block[:fits])
+            text, size = _packed(block[:fits])
         if fits:
             self.room -= size
             for place, (key, page) in enumerate(block[:fits]):
                 self.places[key] = (len(self.blocks), place)
                 self.kept[key] = page
-            self.blocks.append(packed)
+            self.blocks.append(text)
         return fits == len(block)
 
 
@@ -317,10 +317,15 @@ def _packed(block: Sequence[tuple[TranscriptKey, str]]) -> tuple[str, int]:
     """A block as text, and the bytes that it takes with the markup of its pages."""
     if not block:
         return "", 0
-    words = json.dumps([page for _, page in block], ensure_ascii=False)
+    text = packed([page for _, page in block])
+    return text, len(text) + 4 + sum(_markup(key) for key, _ in block)
+
+
+def packed(value: Any) -> str:
+    """A value that the script of a page unpacks: JSON, deflated, in letters."""
+    words = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     deflate = zlib.compressobj(wbits=-zlib.MAX_WBITS)  # raw, as browsers unpack it
-    packed = base64.b64encode(deflate.compress(words.encode()) + deflate.flush()).decode()
-    return packed, len(packed) + 4 + sum(_markup(key) for key, _ in block)
+    return base64.b64encode(deflate.compress(words.encode()) + deflate.flush()).decode()
 
 
 def _markup(key: TranscriptKey) -> int:

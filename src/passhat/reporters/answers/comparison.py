@@ -820,6 +820,7 @@ def comparison_page(comparison: Comparison, options: DisplayOptions) -> Mapping[
         "headline": shown["answer"],
         "chip": shown["chip"],
         "names": called(comparison),
+        "agents": (comparison.second, comparison.first),
         "numbers": numbers,
         "shown": shown,
         "ks": [one["k"] for one in by_k] if len(by_k) > 1 and shown in by_k else [],

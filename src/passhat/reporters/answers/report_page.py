@@ -10,6 +10,8 @@ from dataclasses import replace
 from itertools import compress, groupby
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from passhat.analysis.explaining.explain import CHECK, Category
 from passhat.analysis.reports.parts import SystemReport, TaskRow, common_k, is_judged
 from passhat.analysis.reports.report import Report
@@ -17,7 +19,7 @@ from passhat.dataclass import dataclass
 from passhat.drawing import lines
 from passhat.drawing.figure import WIDTH
 from passhat.drawing.lines import Scale
-from passhat.messages import capitalised, plural
+from passhat.messages import capitalised, plural, safe_text, shorten
 from passhat.records import Outcome
 from passhat.records.transcript import TranscriptKey
 from passhat.records.trial import natural_key, run_number
@@ -63,6 +65,7 @@ from passhat.reporters.page_parts import (
     fit_transcripts,
     headline_parts,
     outcomes_of,
+    packed,
     page_rows,
     safe_passage,
     task_anchor,
@@ -73,6 +76,7 @@ from passhat.stats.estimate import Estimate, Interval, Unavailable
 if TYPE_CHECKING:
     from passhat.analysis.explaining.explain import Explanation
     from passhat.drawing.figure import Figure
+    from passhat.records import Trials
 
 _RULES = ("Labels", "Verdict")
 _EXPLAINED = ("luck", "ICC", "correlation with passing")
@@ -95,7 +99,9 @@ def page_of(
     many, why = len(report.systems) > 1, options.explanation
     if not gates and options.verdict is not None:  # a stored run: by the gates it was started with
         gates = [Judged(word=word, sentence=said) for word, said in options.verdict.gates]
-    outcomes = outcomes_of(report, list(transcripts.texts), options.trials)
+    outcomes: Outcomes = {}
+    if transcripts.texts:
+        outcomes = outcomes_of(report, list(transcripts.texts), options.trials)
     shown = transcript_links(transcripts, outcomes, several=many, first_trial=options.first_trial)
     return {
         "subject": page_subject(report),
@@ -126,6 +132,7 @@ def page_of(
         "transcripts": shown,
         "work": work_view(transcripts.work, outcomes, shown, first_trial=options.first_trial),
         "blocks": transcripts.blocks,
+        "facts_of_trials": "" if many else _facts_of(report.systems[0], options),
         "packed": len(transcripts.places),
         "cut": transcripts.cut_note,
         "left_out": transcripts.left_out_note,
@@ -195,9 +202,12 @@ def _at_k(system: SystemReport, k: int) -> dict[str, Any]:
     scopes = (("suite", "these tasks"), ("like", "similar tasks"))
     return {
         "k": k,
-        "value": metric.value,
+        "value": _placed(metric.value),
         "shown": percent(metric.value, digits=1),
-        **{name: one and [one.low, one.high] for (name, _), one in zip(scopes, both, strict=True)},
+        **{
+            name: one and [_placed(one.low), _placed(one.high)]
+            for (name, _), one in zip(scopes, both, strict=True)
+        },
         "intervals": [
             (name, f"{scope} {percent_range(one, digits=1)}")
             for (name, scope), one in zip(scopes, both, strict=True)
@@ -209,11 +219,16 @@ def _at_k(system: SystemReport, k: int) -> dict[str, Any]:
     }
 
 
+def _placed(share: float | None) -> float | None:
+    """A share as it is drawn on a gauge: a tenth of a pixel is enough."""
+    return None if share is None else round(share, 4)
+
+
 def _not_measured(k: int, estimate: Estimate) -> dict[str, Any]:
     answer = f"{k} in a row was not measured: a model of these trials puts it at about "
     return {
         "k": k,
-        "value": estimate.value,
+        "value": _placed(estimate.value),
         "shown": f"≈ {percent(estimate.value, digits=1)}",
         "suite": None,
         "like": None,
@@ -464,6 +479,75 @@ def transcript_links(
             address=address, request=transcripts.requests.get((system, task), ""), runs=tuple(links)
         )
     return found
+
+
+def _facts_of(system: SystemReport, options: DisplayOptions) -> str:
+    trials = options.trials
+    if trials is not None and trials.systems != (system.name,):
+        trials = trials.where(system=system.name)
+    why = options.explanation
+    checks = {} if why is None else {key: _fault(one) for one in why.categories for key in one.runs}
+    return trial_facts(trials, options.first_trial, checks=checks)
+
+
+MOST_FACTS = 20_000
+"""Trials up to which a page has what each took: some four bytes a trial."""
+
+_FACTS = ("score", "seconds", "cost")
+
+
+def trial_facts(
+    trials: Trials | None,
+    first_trial: int = 0,
+    *,
+    several: bool = False,
+    checks: Mapping[TranscriptKey, str] | None = None,
+) -> str:
+    """What is known of each trial beside how it ended, packed: by task, in the order of its marks.
+
+    A mark without a transcript leads to it. `checks` say what went wrong in a trial. Numbers are
+    kept to two digits; those of trials only where they are not 1, 2, 3 and so on.
+    """
+    if trials is None or not 0 < len(trials) <= MOST_FACTS:
+        return ""
+    order = np.lexsort((trials.trial, trials.task.codes, trials.system.codes))
+    kept = trials.take(order)
+    columns: dict[str, Sequence[Any]] = {}
+    systems, tasks = kept.system.texts(), kept.task.texts()
+    if checks:
+        keys = zip(systems, tasks, kept.trial.tolist(), strict=True)
+        columns["check"] = [checks.get((s or "", task or "", n)) for s, task, n in keys]
+    numbers = {"score": kept.score, **kept.features}
+    for name in _FACTS:
+        found = numbers.get(name)
+        # A score that only repeats whether the trial passed says nothing more.
+        if found is not None and not (name == "score" and np.isin(found, (0, 1)).all()):
+            columns[name] = [None if math.isnan(x) else float(f"{x:.2g}") for x in found.tolist()]
+    if kept.error is not None:
+        columns["error"] = [
+            shorten(safe_text(text), LONGEST_ERROR) if text else None for text in kept.error.texts()
+        ]
+    places = kept.trial - first_trial + 1
+    of_task: dict[str, dict[str, Any]] = {}
+    start = 0
+    for (system, task), rows in groupby(zip(systems, tasks, strict=True)):
+        end = start + len(list(rows))
+        known = {
+            name: values[start:end]
+            for name, values in columns.items()
+            if any(value is not None for value in values[start:end])
+        }
+        own = places[start:end].tolist()
+        if own != list(range(1, end - start + 1)):
+            known["number"] = own
+        if known:
+            of_task[task_anchor((system or "") if several else "", task or "")] = known
+        start = end
+    return packed(of_task) if of_task else ""
+
+
+LONGEST_ERROR = 300
+"""Characters of the error of a trial beside which there is no transcript."""
 
 
 # What trials changed in their workspaces, and the tests that decided.

@@ -81,18 +81,20 @@ _SEAMS = re.compile(r"([ _/.:-]+)(?=[^ _/.:-])")
 
 
 def render_html(answer: Answer[Any], options: DisplayOptions) -> str:
-    """The page of an answer; the verdict is in its title and its icon."""
-    report = answer.template == "report.html"
-    script, style = page_script(report=report), page_style(report=report)
-    frame = {
-        "title": f"{safe_text(answer.title())} · passhat",
-        "provenance": answer.provenance(),
-        "policy": content_policy(script, style),
-        "script": script,
-        "style": style,
-    }
+    """The page of an answer; the verdict is in its title and its icon.
+
+    It has no more style and script than it uses, which its policy names: they are put in last.
+    """
+    frame = {"title": f"{safe_text(answer.title())} · passhat", "provenance": answer.provenance()}
     template = templates().get_template(answer.template)
-    return template.render({**frame, **page_values(answer, options)})
+    page = template.render({**frame, **page_values(answer, options)})
+    script = page_script(page)
+    style = page_style(page, script)
+    # Nothing that comes from data stands before the style or after the script.
+    head, _, rest = page.partition("<style></style>")
+    head = head.replace('content=""', f'content="{content_policy(script, style)}"', 1)
+    main, _, end = rest.rpartition("<script></script>")
+    return f"{head}<style>{style}</style>{main}<script>{script}</script>{end}"
 
 
 def page_values(answer: Answer[Any], options: DisplayOptions) -> dict[str, Any]:
@@ -120,10 +122,10 @@ def templates() -> Environment:
         "labels": LABELS,
         "long_list": LONG_LIST,
         "most_rows": MOST_ROWS,
-        "glossary": GLOSSARY,
         "heat_levels": HEAT,
     }
     environment.filters |= {
+        "agent_mark": lambda system: task_anchor(system, "").removeprefix("task--"),
         "amount": amount,
         "anchor": lambda names: task_anchor(*names),
         "coloured_marks": coloured_marks,
@@ -133,6 +135,7 @@ def templates() -> Environment:
         "compact": _compact,
         "correlation": correlation,
         "figure_id": _figure_id,
+        "glossary": _glossary_of,
         "headline_k": wording.headline_k,
         "icon": _icon,
         "lay_out": lay_out,
@@ -248,6 +251,17 @@ def _command(text: str) -> Markup:
     return Markup("<wbr>").join(_PATH_SEAMS.split(safe_text(text)))
 
 
+def _glossary_of(page: str) -> list[tuple[str, str]]:
+    """The terms that this text of a page says, with their meaning; those of its headline always."""
+    said = set(re.findall(r"\w[\w@^-]*", re.sub(r"<[^>]*>", " ", page).lower()))
+    said |= {"reliable", "pass@k", "pass^k", *(word.removesuffix("s") for word in said)}
+    return [
+        (term, meaning)
+        for term, meaning in GLOSSARY.items()
+        if all(word in said for word in re.findall(r"\w[\w@^-]*", term.lower()))
+    ]
+
+
 def _icon(chip: StatusLabel | None) -> str:
     """The verdict as the icon of a page: its sign in its colour, inside the page itself."""
     colours = {"good": "a", "bad": "b", "open": "e", "none": "soft"}
@@ -278,25 +292,109 @@ def _figure_id(figure: Figure) -> str:
 
 
 @cache
-def page_style(*, report: bool = False) -> str:
-    """The style of every page: that of the pictures, then that of the text around them.
-
-    A `report` is the page that people send, and has no more than it needs.
-    """
+def _style_sheet() -> str:
+    """The style of every page: that of the pictures, then that of the text around them."""
     both = {name: f"light-dark({LIGHT[name]},{DARK[name]})" for name in LIGHT}
     # Paper is white, whatever the reader prefers on a screen.
     paper = "color-scheme:light;--page:#fff;--ground:#fff;--raised:#f6f8fa"
     printed = f":root,:root[data-theme]{{{paper}}}"
-    own = _asset("style.css") + _asset("cards.css") + (_asset("other_pages.css") * (not report))
+    own = _asset("style.css") + _asset("cards.css") + _asset("other_pages.css")
     return f".ph{{{variables(both)}}}\n{RULES}{own}@media print{{{printed}}}"
 
 
+def page_style(page: str | None = None, script: str = "") -> str:
+    """The style of every page; of a `page` with this script, only the rules that it uses."""
+    if page is None:
+        return _style_sheet()
+    written = [*re.findall(r'class="?([^">]*)', page), *re.findall(r"data-hero='([^']*)", page)]
+    quoted = re.findall(r"\"[^\"]*\"|`[^`]*`", script)
+    words = frozenset(re.findall(r"[\w-]+", " ".join([*written, *quoted])))
+    if 'id="transcripts"' in page:  # packed, so that nobody sees what they use
+        words |= _classes(_asset("cards.css"))
+    return _used_rules(_style_sheet(), words)
+
+
+def _used_rules(style: str, words: frozenset[str]) -> str:
+    """The rules of which a selector has no class but these."""
+    kept = []
+    for selectors, body in _rules(style):
+        if selectors.startswith(("@media", "@container")):
+            kept.append((selectors, _used_rules(body, words)))
+        elif selectors.startswith("@"):
+            kept.append((selectors, body))
+        else:
+            used = [one for one in _SELECTORS.split(selectors) if _classes(one) <= words]
+            kept.append((",".join(used), body if used else ""))
+    return "".join(f"{selectors}{{{body}}}" for selectors, body in kept if body)
+
+
+_SELECTORS = re.compile(r",(?![^(]*\))")
+_CHOICES = re.compile(r":(?:not|is|has)\((?:[^()]|\([^()]*\))*\)")
+
+
 @cache
-def page_script(*, report: bool = False) -> str:
-    """What makes tables sort and filter, and runs open by their address; without comments."""
-    lines = (_asset("page.js") + _asset("cards.js") * (not report)).splitlines()
-    bare = (line.strip() for line in lines)
-    return "\n".join(line for line in bare if line and not line.startswith("//")) + "\n"
+def _rules(style: str) -> list[tuple[str, str]]:
+    """The rules of a style sheet: their selectors, and what stands in their braces."""
+    found, start, opened, depth = [], 0, 0, 0
+    for brace in re.finditer("[{}]", style):
+        at = brace.start()
+        if brace[0] == "{":
+            opened, depth = (at if depth == 0 else opened), depth + 1
+            continue
+        depth -= 1
+        if depth == 0:
+            found.append((style[start:opened].strip(), style[opened + 1 : at].strip()))
+            start = at + 1
+    return found
+
+
+@cache
+def _classes(selector: str) -> frozenset[str]:
+    """The classes that an element must have for a selector: those that it may have are left out."""
+    return frozenset(re.findall(r"\.([a-zA-Z][\w-]*)", _CHOICES.sub("", selector)))
+
+
+_PART = "// Only for pages with: "
+
+
+@cache
+def _script_parts() -> list[tuple[tuple[str, ...], str]]:
+    """The script in parts, without comments: what a page has one of that needs it, and its lines.
+
+    Tables sort and filter, runs open by their address.
+    """
+    parts: list[tuple[tuple[str, ...], list[str]]] = [((), [])]
+    for line in (_asset("page.js") + _asset("cards.js")).splitlines():
+        bare = line.strip()
+        if bare.startswith(_PART):
+            parts.append((tuple(bare.removeprefix(_PART).split(", ")), []))
+        elif bare and not bare.startswith("//"):
+            parts[-1][1].append(_tight(bare))
+    return [(needs, "\n".join([*lines, ""])) for needs, lines in parts]
+
+
+def _tight(line: str) -> str:
+    """A line of our script without blanks beside signs; one with a pattern or template as it is.
+
+    >>> _tight('const shown = (row) => said(row, "a = b");')
+    'const shown=(row)=>said(row,"a = b");'
+    """
+    if set(line) & set("`/'"):
+        return line
+    pieces = re.split(r'("(?:[^"\\]|\\.)*")', line)
+    return "".join(
+        piece if i % 2 else re.sub(r" ?([=<>{}()\[\],;:?&|+*!]+) ?", r"\1", piece)
+        for i, piece in enumerate(pieces)
+    )
+
+
+def page_script(page: str | None = None) -> str:
+    """The script of every page; of a `page`, only the parts that it uses."""
+    return "".join(
+        lines
+        for needs, lines in _script_parts()
+        if page is None or not needs or any(word in page for word in needs)
+    )
 
 
 def content_policy(script: str, style: str) -> str:

@@ -1,3 +1,4 @@
+// Only for pages with: data-find
 // Runs open by their address, words are found, results unfold.
 {
   // An address that names a run opens it.

@@ -16,6 +16,7 @@ const remember = (key, value) => {
   history.replaceState(history.state, "", location.pathname + (kept && `?${kept}`) + location.hash);
 };
 
+// Only for pages with: data-tasks
 const order = new Intl.Collator(undefined, { numeric: true });
 for (const [place, section] of document.querySelectorAll("[data-tasks]").entries()) {
   const named = (key) => key + (place || "");
@@ -101,6 +102,7 @@ for (const [place, section] of document.querySelectorAll("[data-tasks]").entries
   });
 }
 
+// Only for pages with: data-k-slider
 // The slider of k moves the answer, the number, its gauge, the table and a line in the curve.
 const hero = document.querySelector("[data-hero]");
 const slider = document.querySelector("[data-k-slider]");
@@ -152,6 +154,7 @@ if (slider) {
   show();
 }
 
+// Only for pages with: data-follow
 // One agent is followed through the tables and pictures of several; its name is in the address.
 const followed = document.querySelector("[data-follow]");
 if (followed) {
@@ -176,6 +179,7 @@ if (followed) {
   if (state.get("follow")) choose(state.get("follow"));
 }
 
+// Only for pages with: data-columns=
 // Arrow keys walk through the cells of a matrix, which are read out; so is the one pointed at.
 const cells = document.querySelector("[data-figure=matrix] [data-columns]");
 if (cells) {
@@ -246,6 +250,7 @@ if (cells) {
   if (state.get("columns") === "easiest") arrange("easiest");
 }
 
+// Only for pages with: data-copy-text
 const copyText = async (text, button) => {
   try {
     await navigator.clipboard.writeText(text);
@@ -267,6 +272,7 @@ for (const button of document.querySelectorAll("[data-copy-text]")) {
   });
 }
 
+// Only for pages with: <html
 const named = (hash) => (hash ? document.getElementById(decodeURIComponent(hash.slice(1))) : null);
 
 // A link to a task or a system opens what it is folded into.
@@ -281,6 +287,7 @@ const reveal = () => {
 addEventListener("hashchange", reveal);
 reveal();
 
+// Only for pages with: data-save
 // Pictures and tables can be saved. A saved picture has light colours on white written into it,
 // also on a dark page, so that it can be read wherever it is shown.
 const save = (name, text, type) => {
@@ -350,6 +357,7 @@ document.addEventListener("click", (event) => {
   if (button) saved[button.dataset.save](button);
 });
 
+// Only for pages with: class="drawer", data-drawers, data-row=
 // Transcripts that are not written out stay packed until one of them is opened. A block holds
 // pieces of this very page, escaped when it was made.
 const stored = document.getElementById("transcripts");
@@ -371,6 +379,104 @@ const filled = async (trial) => {
   return said;
 };
 
+// Every mark of a trial is a link, also one without a transcript here: it leads to what else is
+// known of the trial. Marks come as text, which is lighter, and turn into links as they come in sight.
+const OUTCOMES = { "●": ["passed", "good", "✓"], "○": ["failed", "bad", "✕"], "×": ["errored", "none", "×"] };
+const make = (tag, className, textContent, ...parts) => {
+  const made = Object.assign(document.createElement(tag), { className, textContent });
+  made.append(...parts);
+  return made;
+};
+const cellsOf = (row) => {
+  const cells = [...row.querySelectorAll(".runs, .together td:not(.name)")];
+  const agents = row.closest("[data-agents]")?.dataset.agents.split(" ");
+  return cells.map((cell, i) => [cell, row.id + (agents ? `-${agents[i]}` : "")]);
+};
+const numbers = new Map();
+const linkMarks = (row) => {
+  for (const [cell, base] of cellsOf(row)) {
+    // In a long table they have no colours until then.
+    if (/^[●○×]+$/.test(cell.textContent.trim()) && !cell.children.length) cell.replaceChildren(make("b", "", cell.textContent.trim()));
+    const bare = [...cell.children].filter((part) => part.matches("b, i, u"));
+    if (bare.length) {
+      const marks = make("span", "marks");
+      bare[0].before(marks);
+      marks.append(...bare);
+    }
+    const marks = cell.querySelector(".marks");
+    let place = 0;
+    for (const part of marks?.querySelectorAll("a, b, i, u") ?? []) {
+      if (part.matches("a")) place++;
+      else
+        part.replaceWith(
+          ...[...part.textContent].map((letter) => {
+            const number = numbers.get(base)?.[place] ?? place + 1;
+            place++;
+            const mark = make("a", OUTCOMES[letter][0], letter);
+            mark.setAttribute("href", `#${base}-trial-${number}`);
+            mark.setAttribute("aria-label", `Trial #${number}, ${OUTCOMES[letter][0]}`);
+            return mark;
+          }),
+        );
+    }
+    marks?.classList.toggle("many", place > 12);
+  }
+  // The name leads to the trial to read first.
+  const marks = [...row.querySelectorAll(".marks a")], name = row.querySelector(".name");
+  const first = marks.find((mark) => !mark.matches(".passed")) ?? marks[0];
+  if (!first || !name) return;
+  if (!name.querySelector("a")) name.replaceChildren(make("a", "", "", ...name.childNodes));
+  const link = name.querySelector("a");
+  if (!link.hasAttribute("href") || link.getAttribute("href") === `#${row.id}`) link.setAttribute("href", first.getAttribute("href"));
+};
+const known = document.getElementById("trials");
+const facts = known && unpack(JSON.parse(known.textContent));
+facts?.then((all) => Object.entries(all).forEach(([base, one]) => one.number && numbers.set(base, one.number))).finally(() => watch());
+const watch = () => {
+  const inSight = new IntersectionObserver((seen) => {
+    for (const one of seen) if (one.isIntersecting) (inSight.unobserve(one.target), linkMarks(one.target));
+  }, { rootMargin: "50%" });
+  for (const row of document.querySelectorAll("[data-row]")) inSight.observe(row);
+};
+if (!facts) watch();
+// The marks of an agent's trials at a task, where its row is; and whose they are.
+const marksAt = (base) => {
+  const row = document.getElementById(base) ?? document.getElementById(base.replace(/-[0-9a-f]{4}$/, ""));
+  if (!row?.matches("[data-row]")) return {};
+  linkMarks(row);
+  const place = cellsOf(row).findIndex(([, own]) => own === base);
+  const agent = row.closest("[data-agents]")?.querySelectorAll("[data-agent]")[place]?.textContent ?? "";
+  return { row, agent, marks: cellsOf(row)[place]?.[0].querySelector(".marks") };
+};
+// The drawer of a trial without a transcript: all trials of its task, and what this one took.
+const madeTrial = async (hash) => {
+  const [, base, number] = decodeURIComponent(hash).match(/^#(.+)-trial-(\d+)$/) ?? [];
+  if (!base) return null;
+  const took = (await facts)?.[base] ?? {};
+  const { row, agent, marks } = marksAt(base);
+  const links = [...(marks?.children ?? [])];
+  const place = links.findIndex((link) => link.getAttribute("href") === `#${base}-trial-${number}`);
+  if (place < 0 || location.hash !== hash) return null;
+  const [outcome, tone, sign] = OUTCOMES[links[place].textContent];
+  const close = make("a", "close", "✕");
+  close.setAttribute("href", `#${row.id}`);
+  close.setAttribute("aria-label", "Close");
+  const title = make("h2", "", row.dataset.row, " ", make("span", "soft", agent));
+  const head = make("h3", "", `Trial #${number} `, make("span", `chip ${tone}`, `${sign} ${outcome}`));
+  head.tabIndex = -1;
+  const told = Object.entries(took).filter(([name, values]) => name !== "number" && values[place] !== null);
+  const list = told.map(([name, values]) => make("div", "", "", make("dt", "", name.replace("_", " ")), make("dd", "", values[place])));
+  const card = list.length ? [make("div", "card", "", make("dl", "", "", ...list))] : [];
+  const said = make("div", "said", "", ...card, make("p", "soft", "What was said in this trial is not on this page."));
+  const trial = Object.assign(make("article", "trial on", "", head, said), { id: `${base}-trial-${number}` });
+  const drawer = make("section", "drawer on", "", make("header", "", "", title, close, make("p", "others", "", make("span", "marks"))), trial);
+  drawer.setAttribute("aria-label", `Trials of ${row.dataset.row}`);
+  drawer.dataset.made = "";
+  document.body.append(drawer);
+  return trial;
+};
+
+// Only for pages with: <html
 // Keys for those who want them. Single letters can be turned off, as speech input and screen readers
 // may send them; focus moves only to what it could be moved to by Tab, or by reading on.
 const sheet = document.getElementById("keys");
@@ -424,11 +530,13 @@ if (sheet && keysButton) {
   });
 }
 
+// Only for pages with: class="drawer", data-drawers, data-row=
 // The address of a trial opens it in the drawer, also without a script. With one, focus moves there
 // and back, the page stays where it was, and keys walk through trials and messages.
-if (document.querySelector(".drawer, [data-drawers]")) {
+if (document.querySelector(".drawer, [data-drawers], [data-row]")) {
   let opener = null, scrolled = 0;
   const shown = () => document.querySelector(".drawer:has(.trial:target), .drawer.on");
+  // Only for pages with: beside-link
   // Beside another trial: both in two columns, with a mark where their calls part.
   const beside = async (trial, other) => {
     const sides = await Promise.all([trial, other].map(filled));
@@ -455,15 +563,20 @@ if (document.querySelector(".drawer, [data-drawers]")) {
     both.append(...halves.map((half) => column(...half[1])));
     trial.append(both);
   };
+  // Only for pages with: class="drawer", data-drawers, data-row=
   const turn = async () => {
     for (const one of document.querySelectorAll(".drawer .on, .drawer.on, .pair-view")) one.classList.remove("on", "pair-view");
     for (const one of document.querySelectorAll(".drawer .sides")) one.remove();
     for (const one of document.querySelectorAll(".said[hidden]")) one.hidden = false;
+    for (const one of document.querySelectorAll("[data-made]")) one.remove();
     const pair = location.hash && [...document.querySelectorAll(".beside-link")].find((one) => one.hash === location.hash);
-    const trial = pair ? pair.closest(".trial") : named(location.hash);
+    const trial = pair ? pair.closest(".trial") : named(location.hash) ?? (await madeTrial(location.hash));
     for (const one of document.querySelectorAll(".drawer [aria-current]")) one.removeAttribute("aria-current");
     if (!trial?.matches(".trial")) return;
     const drawer = trial.closest(".drawer");
+    // The rail has every trial of the task, also those whose transcript is not here.
+    const { marks } = marksAt(trial.id.replace(/-trial-\d+$/, ""));
+    if (marks) drawer.querySelector(".others .marks")?.replaceChildren(...marks.cloneNode(true).children);
     [...drawer.querySelectorAll(".others a")].find((one) => one.getAttribute("href") === `#${trial.id}`)?.setAttribute("aria-current", "true");
     scrollTo(0, scrolled);
     if (pair) {
