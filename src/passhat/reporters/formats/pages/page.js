@@ -576,7 +576,7 @@ if (document.querySelector(".drawer, [data-drawers], [data-row]")) {
     const drawer = trial.closest(".drawer");
     // The rail has every trial of the task, also those whose transcript is not here.
     const { marks } = marksAt(trial.id.replace(/-trial-\d+$/, ""));
-    if (marks) drawer.querySelector(".others .marks")?.replaceChildren(...marks.cloneNode(true).children);
+    if (marks && !marks.querySelector("a:not([href^='#'])")) drawer.querySelector(".others .marks")?.replaceChildren(...marks.cloneNode(true).children);
     [...drawer.querySelectorAll(".others a")].find((one) => one.getAttribute("href") === `#${trial.id}`)?.setAttribute("aria-current", "true");
     scrollTo(0, scrolled);
     if (pair) {
