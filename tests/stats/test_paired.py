@@ -354,6 +354,7 @@ def test_the_same_seed_gives_the_same_bits_and_is_recorded():
     assert other.exact_p != one.exact_p
 
 
+@pytest.mark.slow("compares two agents on a million tasks")
 def test_a_million_tasks_and_a_million_runs_are_only_numbers():
     rng = np.random.default_rng(2)
     tasks = np.full(1_000_000, 3)
