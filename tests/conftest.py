@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from dataclasses import dataclass
+from functools import cache
 
 import pytest
 from hypothesis import settings
@@ -32,6 +33,15 @@ for _sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
 # Commands tell a pull request of themselves in CI; a test that wants it says so.
 for _name in ("GITHUB_ACTIONS", "GITLAB_CI"):
     os.environ.pop(_name, None)
+
+
+def pytest_configure(config):
+    """Import passhat as its users do.
+
+    It brings a plugin, so pytest takes all of it for one, and each worker of a fresh checkout would
+    rewrite the assertions of 300 modules: 5 CPU-s.
+    """
+    getattr(config.pluginmanager.rewrite_hook, "_must_rewrite", set()).discard("passhat")
 
 
 def pytest_collection_modifyitems(items):
@@ -70,6 +80,16 @@ def pytest_collection_finish():
     gc.collect()
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def certificates_read_once():
+    """Each HTTP client reads what this machine trusts, in 20 to 60 ms; here that stays the same."""
+    import httpcore2
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(httpcore2, "default_ssl_context", cache(httpcore2.default_ssl_context))
+        yield
 
 
 @pytest.fixture(scope="module")

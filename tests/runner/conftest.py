@@ -4,7 +4,6 @@ import json
 import threading
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -37,16 +36,6 @@ def suite_of():
 def scripted():
     """A system with a scripted model."""
     return _scripted
-
-
-@pytest.fixture(scope="module", autouse=True)
-def certificates_read_once():
-    """Each client reads a hundred of them, in 20 ms, and these servers speak plain HTTP."""
-    import httpcore2
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(httpcore2, "default_ssl_context", cache(httpcore2.default_ssl_context))
-        yield
 
 
 @contextmanager
