@@ -56,6 +56,20 @@ def test_the_exit_code_is_the_verdict(gate, middling, demand, word, code):
     assert result.stdout.startswith(word)
 
 
+@pytest.mark.parametrize("demand", ["pass^3 >= 0.2", "pass@1 >= 0.9", "error_rate <= 0.1"])
+@pytest.mark.parametrize("others", [0, 1])
+def test_where_every_trial_errored_there_is_no_verdict(gate, tmp_path, demand, others):
+    errors = [{"task": "t", "trial": i, "outcome": "error", "error": "no key"} for i in range(8)]
+    judged = [{"task": "t", "trial": 8 + i, "outcome": "failed"} for i in range(others)]
+    (tmp_path / "e.jsonl").write_text("".join(json.dumps(row) + "\n" for row in errors + judged))
+    result = gate("e.jsonl", "-r", demand)
+    if others:
+        assert result.exit_code == 1, result.output
+    else:
+        assert (result.exit_code, result.stdout) == (3, "")
+        assert "all 8 trials errored (no key): there is nothing to judge" in result.stderr
+
+
 def test_the_verdict_is_told_when_it_goes_to_a_file_too(gate, middling):
     told = gate(middling, "-r", "pass^3 >= 0.8", "-r", "pass^3 >= 0.2", "-o", "g.xml")
     assert (told.exit_code, told.stdout) == (1, "")

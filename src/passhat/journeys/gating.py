@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from passhat import arguments
 from passhat.arguments import CONFIDENCE, MARGIN, SEED, CountingTerms, takes
-from passhat.errors import ArgumentError, InputError
+from passhat.errors import ArgumentError, InputError, RunError
 from passhat.journeys.results import (
     Names,
     Results,
@@ -27,7 +28,7 @@ from passhat.journeys.results import (
     trials_or_results,
 )
 from passhat.journeys.stored_runs import days_around, looks_at, stored_days
-from passhat.messages import few, plural
+from passhat.messages import few, plural, short
 from passhat.records.suite import FAULT, plain_pairings
 
 if TYPE_CHECKING:
@@ -191,10 +192,22 @@ def gate(
     'FAIL'
     """
     judged = JudgedResults(results, against)
+    _refuse_errors_alone(choose_systems(judged.read[0], only))
     return judged.verdicts(
         require, margin=margin, suite=suite, only=only, bars=bars, confidence=confidence,
         **terms,
     )  # fmt: skip
+
+
+def _refuse_errors_alone(trials: Trials) -> None:
+    """Raise RunError if every trial errored: `run` gives no verdict then either."""
+    from passhat.records import Outcome
+
+    if (trials.outcome != Outcome.ERRORED).any() or not len(trials):
+        return
+    ((error, _),) = Counter(trial.error or "no reason is known" for trial in trials).most_common(1)
+    which = "the only trial" if len(trials) == 1 else f"all {len(trials):,} trials"
+    raise RunError(f"{which} errored ({short(error, 200)}): there is nothing to judge")
 
 
 class JudgedResults:
