@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from passhat import render_json, render_markdown, render_terminal
-from passhat.analysis.comparing.trends import NOTABLE, CountedRun, trends
+from passhat.analysis.comparing.trends import MOST_AWAITED, NOTABLE, CountedRun, trends
 from passhat.analysis.reports.measure import measure
 from passhat.errors import ArgumentError
 from passhat.records import Tally
@@ -229,4 +229,5 @@ def test_a_history_too_short_for_any_change_says_so():
     short = [moment(i, [5] * 4, [3] * 4) for i in range(2)]
     (trend,) = trends(short, k=1)
     assert trend.runs_to_show is None
-    assert "would not show yet: more runs" in " ".join(render_terminal(trends(short, k=1)).split())
+    shown = " ".join(render_terminal(trends(short, k=1)).split())
+    assert f"would not show in {MOST_AWAITED} more runs like the newest" in shown

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from passhat.analysis.comparing.trends import (
+    MOST_AWAITED,
     NOTABLE,
     FlakyTask,
     FlakyTasks,
@@ -429,7 +430,8 @@ def _would_show(trend: SystemTrend) -> str:
     """How many runs a change takes to be seen."""
     moved = f"A move of {points(NOTABLE)} points in how often trials pass would"
     if trend.runs_to_show is None:
-        return f"{moved} not show yet: more runs, or more trials in each, are needed."
+        most = plural(MOST_AWAITED, "more run")
+        return f"{moved} not show in {most} like the newest: run more trials in each."
     return f"{moved} show after {plural(trend.runs_to_show, 'more run')}."
 
 
