@@ -213,6 +213,18 @@ def test_programs_keep_what_is_fixed_and_say_the_same_for_the_same_seed(words, s
         assert program(prompt, seed) == text
 
 
+def test_where_no_wording_is_left_none_is_written(tmp_path):
+    (tmp_path / "no_wordings.py").write_text("def same(text, seed):\n    return text\n")
+    (tmp_path / "suite.yml").write_text(WORDED.partition("\n")[2])
+    out = tmp_path / "wordings.jsonl"
+    words = ["vary", str(tmp_path / "suite.yml"), "--kinds", "no_wordings:same", "-o", str(out)]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 2
+    assert "left out: refund, same: it is the prompt itself" in done.output
+    assert "no wording is left, so none was written" in done.output
+    assert not out.exists()
+
+
 def test_wordings_of_programs_need_no_model_and_no_review(tmp_path):
     (tmp_path / "my_wordings.py").write_text(
         "def backwards(text, seed):\n    return ' '.join(reversed(text.split()))\n"

@@ -732,10 +732,12 @@ def vary(
         each=each,
         base_url=base_url,
     )
-    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in made.lines)
-    written.write_text(text, encoding="utf-8")
     for problem in made.failed:
         click.echo(f"left out: {safe_text(problem)}", err=True)
+    if not made.lines:
+        raise SuiteError("no wording is left, so none was written: try other --kinds or a --model")
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in made.lines)
+    written.write_text(text, encoding="utf-8")
     names = list(dict.fromkeys(str(line["wording"]) for line in made.lines))
     click.echo(f"wrote {plural(len(made.lines), 'wording')} to {written}; review them, then add:")
     click.echo("factors:\n  wording:")
