@@ -267,3 +267,14 @@ def test_logs_of_different_scorers_are_read_where_no_score_is_in_both(tmp_path):
     for name, order in (("a", ["main"]), ("b", ["side"])):
         (tmp_path / f"{name}.json").write_text(json.dumps(inspect_log(order, model=name)))
     assert len(read_trials([tmp_path / "a.json", tmp_path / "b.json"])) == 8
+
+
+@pytest.mark.parametrize("first", ["timeout", ""])
+def test_rows_without_a_verdict_and_words_for_errors_are_both_told_in_one_go(tmp_path, first):
+    cells = [first, "yes", "no", "" if first else "timeout"]
+    rows = "".join(f"a,{i},{cell}\n" for i, cell in enumerate(cells))
+    (tmp_path / "m.csv").write_text(f"task,trial,passed\n{rows}")
+    with pytest.raises(ReadError) as refused:
+        read_trials(tmp_path / "m.csv")
+    assert "`missing" in str(refused.value)
+    assert "`error_words`" in str(refused.value)

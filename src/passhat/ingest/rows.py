@@ -1057,12 +1057,12 @@ def no_outcome(
         for row in rows[1:_MOST_FAULTS]
     ]
     more = f" and {len(rows) - _MOST_FAULTS:,} more" if len(rows) > _MOST_FAULTS else ""
-    words = [row for row in rows if not any(is_missing(sheet.cells(c)[row]) for c in columns)]
-    hint = (
-        "; `error_words` names words that say a trial broke"
-        if words and rows[0] not in words
-        else ""
-    )
+    empty = [any(is_missing(sheet.cells(c)[row]) for c in columns) for row in rows]
+    hint = ""
+    if empty[0] and not all(empty):
+        hint = "; `error_words` names words that say a trial broke"
+    elif any(empty) and not empty[0]:
+        hint = "; `missing` (fail, error or exclude) says what becomes of rows with nothing"
     return ReadError(f"{fault}. Also {', '.join(told)}{more}{hint}")
 
 
