@@ -8,37 +8,52 @@ import pytest
 from passhat.stats.trend import (
     WIDTHS,
     TaskSeries,
-    _upper_tail_of_sum,
+    _tail_given_total,
     concentrated_fall_p,
     task_fall,
 )
 
 
-def brute_force_tail(score, law, tasks, observed):
-    """Every combination of the scores of every task."""
-    sums, logs = np.zeros(1), np.zeros(1)
+def brute_force_tail(score, law, tasks, observed, total):
+    """Every combination of the scores and passes of every task."""
+    sums, passes, logs = np.zeros(1), np.zeros(1), np.zeros(1)
     for row in np.repeat(np.arange(len(tasks)), tasks):
         sums = np.add.outer(sums, score[row]).ravel()
+        passes = np.add.outer(passes, np.arange(law.shape[1])).ravel()
         logs = np.add.outer(logs, law[row]).ravel()
-    return np.exp(logs[sums >= observed]).sum()
+    chance = np.exp(logs) * (passes == total)
+    return chance[sums >= observed].sum() / chance.sum()
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_saddlepoint_tail_is_that_of_brute_force(seed):
+def test_the_saddlepoint_tail_given_the_total_is_that_of_brute_force(seed):
     rng = np.random.default_rng(seed)
-    score = rng.exponential(size=(2, 4)) - 0.5
-    chance = rng.dirichlet(np.ones(4), size=2)
-    tasks = np.array([4, 4])
-    for share in (0.5, 0.7, 0.9, 1.0):
-        highest = float(tasks @ score.max(axis=1))
-        mean = float(tasks @ (score * chance).sum(axis=1))
-        observed = mean + share * (highest - mean)
-        exact = brute_force_tail(score, np.log(chance), tasks, observed - 1e-9)
-        tail = _upper_tail_of_sum(score, np.log(chance), tasks, observed)
-        if share == 1.0:
-            assert tail == pytest.approx(exact)  # the largest sum is exact
-        else:
-            assert exact / 3 < tail < exact * 4  # eight tasks: a coarse lattice
+    law = np.log(rng.dirichlet(np.ones(4), size=2))
+    score = np.sort(rng.exponential(size=(2, 4)), axis=1)[:, ::-1]
+    tasks = np.array([4, 3])
+    rows = np.repeat(np.arange(2), tasks)
+    for _ in range(20):
+        passes = [rng.choice(4, p=np.exp(law[row])) for row in rows]
+        observed, total = float(score[rows, passes].sum()), int(sum(passes))
+        exact = brute_force_tail(score, law, tasks, observed - 1e-9, total)
+        tail = _tail_given_total(score, law, tasks, observed, total)
+        assert exact / 4 < tail < 4 * exact + 1e-9  # seven tasks: a coarse lattice
+
+
+def test_the_most_extreme_scores_have_a_p_near_their_own_chance():
+    x = np.arange(4)
+    law = np.log(np.array([[comb(3, i) * 0.8**i * 0.2 ** (3 - i) for i in x]]))
+    score, tasks = (3.0 - x[None, :]) ** 2, np.array([8])
+    exact = comb(8, 2) / comb(24, 18)  # two tasks never pass, the others always
+    tail = _tail_given_total(score, law, tasks, 2 * 9.0, 18)
+    assert exact / 4 < tail < 4 * exact
+
+
+def test_tasks_that_never_failed_before_and_stopped_passing_are_a_fall():
+    # Given how often each task passed in all, the total says all: the mean alone decides.
+    n_old, n_new = np.full(20, 60), np.full(20, 6)
+    c_new = np.array([0, 0] + [6] * 18)
+    assert concentrated_fall_p(n_old, n_old, n_new, c_new) < 1e-6
 
 
 def test_a_task_alone_that_stopped_passing_has_the_p_of_fisher_where_days_are_alike():
@@ -59,6 +74,17 @@ def test_a_bad_day_for_all_tasks_alike_is_no_fall_of_some():
     c_old, c_new = rng.binomial(200, rates), rng.binomial(10, odds / (1 + odds))
     p = concentrated_fall_p(np.full(50, 200), c_old, np.full(50, 10), c_new)
     assert p > 0.01
+
+
+@pytest.mark.parametrize("day", [-0.5, 0.0, 0.5])
+def test_which_tasks_failed_says_the_same_on_any_day(day):
+    # Odds of all tasks times one factor: the chance given the total does not move.
+    rng = np.random.default_rng(11)
+    law = np.log(rng.dirichlet(np.ones(5), size=6))
+    score, tasks = rng.exponential(size=(6, 5)), np.full(6, 5)
+    shifted = law + day * np.arange(5)
+    tails = [_tail_given_total(score, one, tasks, 36.0, 60) for one in (law, shifted)]
+    assert tails[1] == pytest.approx(tails[0], rel=1e-6)
 
 
 def test_p_values_are_no_smaller_than_they_should_be_where_nothing_changed():

@@ -599,6 +599,11 @@ class BetweenDayVariance:
         """
         return cls(-(_SIGMAS**2) / (2 * _PRIOR_SD**2))
 
+    @classmethod
+    def none(cls) -> BetweenDayVariance:
+        """Days that are known not to differ."""
+        return cls(np.where(_SIGMAS == 0, 0.0, -np.inf))
+
     @property
     def weights(self) -> Floats:
         weights = np.exp(self.log_weights - self.log_weights.max())

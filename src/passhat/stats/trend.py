@@ -18,7 +18,7 @@ from passhat.stats.arguments import Counts, Floats, float_array, one_of, trial_c
 from passhat.stats.beta_binomial import fit_cells
 from passhat.stats.dependent_runs import BetweenDayVariance, wider_margins
 from passhat.stats.estimate import Estimate, Interval, Unavailable, independent_difference
-from passhat.stats.numerics import find_root, log_probability, upper_tail
+from passhat.stats.numerics import log_probability, upper_tail
 from passhat.stats.passk import beta_moments, run_covariances, share_of_passing_subsets
 from passhat.stats.proportions import proportion_bounds
 from passhat.stats.special import ndtr, ndtri
@@ -856,19 +856,22 @@ def _transform_of_sum(
 
 # A fall that is in some of the tasks only, which the mean over all tasks hides.
 
-WIDTHS = (1, 2, 4, 8)
-"""How many of the newest points are compared with all before them."""
+WIDTHS = {1: 0.4, 2: 0.4, 4: 0.1, 8: 0.1}
+"""How many of the newest points are compared with all before them, and which share of the chance of
+an error each comparison has: most where a fall is new."""
 
-_SHARE = 0.2
-_ODDS = (-1.0, -2.0, -4.0)
-"""What the test is made for: a fifth of the tasks fall, by 1, 2 or 4 on the logit scale. Any other
-fall is found too, only less soon: the p-value holds whatever these are."""
+_SHARE, _FALLS = 0.2, (0.1, 0.2, 0.4, 0.8)
+"""What the test is made for: a fifth of the tasks fall, by some of these shares of all trials. Any
+other fall is found too, only less soon: the p-value holds whatever these are."""
 
-_WORST_DAY = -1.0
-"""How far a bad day may move every task alike, in logits: more than three times the spread between
-days that was seen (0.3)."""
+_LOWEST = 0.1
+"""A task that cannot fall so far keeps this share of its rate."""
 
-_STEEPEST = 60.0
+_TASKS_TO_MEAN = 2.0
+"""How much more weight the tasks have than the mean over them. Of 1 to 3, and of weights by what
+each would show, 2 found most of seven falls in one task to a fifth of them."""
+
+_STEEPEST, _NEWTON_STEPS, _SMALLEST = 80.0, 50, 1e-300
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
@@ -890,43 +893,70 @@ def task_fall(
     """Whether the newest points show that some tasks fell, against all points from `start` on.
 
     Each point is the newest once, and has one test for each of `WIDTHS`. The chance of an error is
-    spent on them evenly, so `horizon` points without a change raise an alarm with a chance of
+    spent on points evenly, so `horizon` points without a change raise an alarm with a chance of
     `false_alarm` at most (Bonferroni), however the tests depend on one another.
     """
-    series, line = series.rate, false_alarm / horizon / len(WIDTHS)
+    series, line = series.rate, false_alarm / horizon
     tests = [
-        TaskFall(start=start, points=width, p_value=_window_fall_p(series, start, width))
-        for width in WIDTHS
+        TaskFall(
+            start=start, points=width, p_value=_window_fall_p(series, start, width, line * share)
+        )
+        for width, share in WIDTHS.items()
         if start < len(series) - width
     ]
-    clearest = min(tests, key=lambda test: test.p_value, default=None)
-    return clearest if clearest is not None and clearest.p_value <= line else None
+    clearest = min(tests, key=lambda test: test.p_value / WIDTHS[test.points], default=None)
+    if clearest is None or clearest.p_value > line * WIDTHS[clearest.points]:
+        return None
+    return clearest
 
 
-def _window_fall_p(series: TaskSeries, start: int, width: int) -> float:
+def _window_fall_p(series: TaskSeries, start: int, width: int, line: float) -> float:
+    """The p of the newest points: the larger one of days that do not differ and of days that do.
+
+    The second takes time to learn, and is left out where the first is above the line.
+    """
     end = len(series)
-    parts = (slice(start, end - width), slice(end - width, end))
+    split = end - width
     (n_old, n_new), (c_old, c_new) = (
-        [side[part].sum(axis=0) for part in parts] for side in (series.n, series.c)
+        [side[part].sum(axis=0) for part in (slice(start, split), slice(split, end))]
+        for side in (series.n, series.c)
     )
     both = (n_old > 0) & (n_new > 0)
-    return concentrated_fall_p(n_old[both], c_old[both], n_new[both], c_new[both])
+    counts = [part[both] for part in (n_old, c_old, n_new, c_new)]
+    p = concentrated_fall_p(*counts, spread=BetweenDayVariance.none())
+    if p > line:
+        return p
+    spread = _learned(series, BetweenDayVariance.unknown(), start, split)
+    days = 1 / (split - start) + 1 / width
+    return max(p, concentrated_fall_p(*counts, spread=spread, days=days))
 
 
-def concentrated_fall_p(n_old: Counts, c_old: Counts, n_new: Counts, c_new: Counts) -> float:
+def concentrated_fall_p(
+    n_old: Counts,
+    c_old: Counts,
+    n_new: Counts,
+    c_new: Counts,
+    *,
+    spread: BetweenDayVariance | None = None,
+    days: float = 2.0,
+) -> float:
     """One-sided p of new runs against old ones, for a fall that is in some of the tasks only.
 
     Given how many of a task's runs passed in all, the passes among the new ones are hypergeometric
     if the task did not change. A bad day that moves all tasks alike multiplies their odds by one
-    factor, which is fitted to the passes of all tasks together: it explains no fall of a few. Each
-    task scores the log of a likelihood ratio, "it fell with a chance of 20%" against "it did not",
-    the statistic that is most powerful against such a mixture (Donoho and Jin 2004, section 1.1).
-    The tail of the sum is by the saddlepoint formula of Lugannani and Rice (1980).
+    factor. Two tests that are independent of one another are joined (Stouffer, weighted):
+
+    - Which tasks the failures are in, given how many there are: that does not depend on the day.
+      Each task scores the log of a likelihood ratio, "it fell with a chance of 20%" against "it did
+      not", the statistic that is most powerful against such a mixture (Donoho and Jin 2004,
+      section 1.1).
+    - How many failures there are, allowing for the `spread` between days; `days` is 1 / new +
+      1 / old, over the days on each side.
 
     >>> old, new = np.full(20, 180), np.full(20, 6)
     >>> calm, fell = np.full(20, 6), np.array([0, 0, 0, 0] + [6] * 16)
-    >>> concentrated_fall_p(old, np.full(20, 171), new, calm)
-    1.0
+    >>> concentrated_fall_p(old, np.full(20, 171), new, calm) > 0.5
+    True
     >>> concentrated_fall_p(old, np.full(20, 171), new, fell) < 1e-9
     True
     """
@@ -939,23 +969,30 @@ def concentrated_fall_p(n_old: Counts, c_old: Counts, n_new: Counts, c_new: Coun
         return_counts=True,
     )
     x = np.arange(n_new.max() + 1)
-    logs = log_probability(x, kinds[:, 1:2], kinds[:, :1], kinds[:, 2:])
+    law = _normalised(log_probability(x, kinds[:, 1:2], kinds[:, :1], kinds[:, 2:]))
+    chance = np.exp(law)
+    expected = chance @ x
+    variance = float(tasks @ (chance @ x**2 - expected**2))
+    if variance <= 0:  # no task both passed and failed
+        return 1.0
     total = int(c_new.sum())
+    moved = total - float(tasks @ expected)
+    two_sided = (spread or BetweenDayVariance.unknown()).p_value(moved, variance, variance, days)
+    of_mean = two_sided / 2 if moved < 0 else 1 - two_sided / 2
 
-    def passes_beyond_expected(shift: Floats) -> Floats:
-        expected = [float(np.exp(_normalised(logs + one * x)) @ x @ tasks) for one in shift]
-        return total - np.array(expected)  # falls as the shift rises
+    rate = (kinds[:, 2:] + 0.5) / (kinds[:, :1] + kinds[:, 1:2] + 1)
+    lower = (np.maximum(rate - fall, _LOWEST * rate) for fall in _FALLS)
+    odds = [np.log(low / (1 - low)) - np.log(rate / (1 - rate)) for low in lower]
+    fallen = np.logaddexp.reduce([one * x - _log_sum(law + one * x) for one in odds])
+    score = np.logaddexp(np.log(1 - _SHARE), np.log(_SHARE / len(_FALLS)) + fallen)
+    observed = float(score[place.ravel(), c_new].sum())
+    of_tasks = _tail_given_total(score, law, tasks, observed, total)
 
-    shift = np.zeros(1)
-    if passes_beyond_expected(shift)[0] < 0:
-        worst = np.full(1, _WORST_DAY)
-        shift = worst if passes_beyond_expected(worst)[0] < 0 else find_root(
-            passes_beyond_expected, worst, shift
-        )  # fmt: skip
-    law = _normalised(logs + shift * x)
-    ratios = [np.exp(odds * x - _log_sum(law + odds * x)) for odds in _ODDS]
-    score = np.log1p(_SHARE * (np.mean(ratios, axis=0) - 1))
-    return _upper_tail_of_sum(score, law, tasks, float(score[place.ravel(), c_new].sum()))
+    if of_tasks is None:
+        return of_mean
+    in_tasks, in_mean = -ndtri(np.clip((of_tasks, of_mean), _SMALLEST, 1 - _ROUNDING))
+    joined = (_TASKS_TO_MEAN * in_tasks + in_mean) / np.hypot(_TASKS_TO_MEAN, 1.0)
+    return float(ndtr(-joined))
 
 
 def _log_sum(logs: Floats) -> Floats:
@@ -968,38 +1005,90 @@ def _normalised(logs: Floats) -> Floats:
     return np.asarray(logs - _log_sum(logs))
 
 
-def _upper_tail_of_sum(score: Floats, law: Floats, tasks: Counts, observed: float) -> float:
-    """The chance that independent scores sum to `observed` or more.
+def _tail_given_total(
+    score: Floats, law: Floats, tasks: Counts, observed: float, total: int
+) -> float | None:
+    """The chance that scores sum to `observed` or more, given that passes sum to `total`.
 
-    Rows of `score` and of its log chances `law` are kinds of tasks, `tasks` how many there are.
+    None where the total leaves one possible sum, which then says nothing.
+
+    Rows of `score` and of its log chances `law` are kinds of tasks, `tasks` how many there are;
+    columns are 0, 1, 2, ... passes. The double saddlepoint formula of Skovgaard (1987).
     """
-    possible = np.where(np.isfinite(law), score, -np.inf)
-    highest = possible.max(axis=1)
-    if observed >= float(tasks @ highest) - 1e-9:  # every task has its highest score
-        at_top = np.where(possible >= highest[:, None] - 1e-12, law, -np.inf)
-        return float(np.exp(tasks @ _log_sum(at_top)[:, 0]))
+    x = np.arange(law.shape[1])
+    possible = np.isfinite(law)
+    fewest = int(tasks @ possible.argmax(axis=1))
+    most = int(tasks @ (x.size - 1 - possible[:, ::-1].argmax(axis=1)))
+    if total in (fewest, most):
+        return None
 
-    def tilted(steepness: float) -> tuple[float, float, float]:
-        """The cumulant generating function of the sum, and its first two derivatives."""
-        logs = law + steepness * score
-        totals = _log_sum(logs)
-        weight = np.exp(logs - totals)
-        mean = (weight * score).sum(axis=1)
-        spread = (weight * (score - mean[:, None]) ** 2).sum(axis=1)
-        return float(tasks @ totals[:, 0]), float(tasks @ mean), float(tasks @ spread)
-
-    if observed <= tilted(0.0)[1]:
-        return 1.0
-
-    def short_of_it(steepness: Floats) -> Floats:
-        return np.array([observed - tilted(float(one))[1] for one in steepness])
-
-    (t,) = find_root(short_of_it, np.zeros(1), np.full(1, _STEEPEST))
-    cumulant, _, spread = tilted(float(t))
-    exponent = max(0.0, t * observed - cumulant)
-    signed, standard = np.sqrt(2 * exponent), t * np.sqrt(spread)
-    if signed < 1e-3 or standard < 1e-3:  # at the mean, where the formula divides by 0
-        return 1.0
+    (_, day), *_ = _saddlepoint(np.zeros(law.shape), law, tasks, np.array([0.0, total]))
+    law = _normalised(law + day * x)
+    # What passes explain of the scores is known with the total; without it Newton steps are short.
+    _, _, spread = _cumulants(score, law, tasks, np.zeros(2))
+    slope, of_passes = spread[0, 1] / spread[1, 1], float(spread[1, 1])
+    score, target = score - slope * x, np.array([observed - slope * total, total])
+    of_scores = float(spread[0, 0])
+    _, mean, spread = _cumulants(score, law, tasks, np.zeros(2))
+    away, error = target[0] - mean[0], np.sqrt(max(float(spread[0, 0]), 0.0))
+    if spread[0, 0] <= 1e-9 * of_scores:
+        return None
+    if abs(away) <= 0.01 * error:  # at the mean, where the formula divides by 0
+        return 0.5
+    tilt, exponent, spread = _saddlepoint(score, law, tasks, target)
+    signed = np.sqrt(2 * exponent)
+    standard = abs(tilt[0]) * np.sqrt(max(float(np.linalg.det(spread)), 1e-300) / of_passes)
     density = np.exp(-exponent) / np.sqrt(2 * np.pi)
-    tail = float(ndtr(-signed)) + density * (1 / standard - 1 / signed)
-    return float(np.clip(tail, _ROUNDING, 1.0))
+    normal = float(ndtr(-signed))
+    tail = normal + density * (1 / standard - 1 / signed)
+    # With a handful of possible sums the formula can fall to 0 (exact tails are at least a fifth of
+    # the normal one), and the most extreme sum has no saddlepoint: Chernoff's bound over the
+    # chance of the total.
+    bound = 2 * np.pi * density * np.sqrt(of_passes)
+    tail = float(np.clip(min(max(tail, normal / 4), bound), _SMALLEST, 1.0))
+    return tail if away > 0 else 1 - tail
+
+
+def _cumulants(
+    score: Floats, law: Floats, tasks: Counts, tilt: Floats
+) -> tuple[float, Floats, Floats]:
+    """The cumulant generating function of the sums of scores and passes, and its derivatives."""
+    x = np.arange(law.shape[1])
+    logs = law + tilt[0] * score + tilt[1] * x
+    totals = _log_sum(logs)
+    weight = np.exp(logs - totals)
+    values = np.stack((np.where(np.isfinite(law), score, 0.0), np.broadcast_to(x, law.shape)))
+    means = (weight * values).sum(axis=-1)
+    centred = values - means[..., None]
+    spread = np.einsum("aij,bij,ij,i->ab", centred, centred, weight, tasks.astype(np.float64))
+    return float(tasks @ totals[:, 0]), means @ tasks, spread
+
+
+def _saddlepoint(
+    score: Floats, law: Floats, tasks: Counts, target: Floats
+) -> tuple[Floats, float, Floats]:
+    """The tilt whose means are the target, how unlikely that is, and its second derivatives.
+
+    Damped Newton steps on a convex function. An extreme target has no saddlepoint: the steps end
+    where the tilt becomes too steep.
+    """
+    tilt = np.zeros(2)
+    value, mean, spread = _cumulants(score, law, tasks, tilt)
+    for _ in range(_NEWTON_STEPS):
+        slope = mean - target
+        step = -np.linalg.solve(spread + 1e-10 * np.trace(spread) * np.eye(2), slope)
+        gain = float(slope @ step)  # below 0
+        if gain > -1e-12:
+            break
+        part = min(1.0, _STEEPEST / float(np.abs(step).max()))
+        while part > 1e-4:
+            further = tilt + part * step
+            found = _cumulants(score, law, tasks, further)
+            lower = found[0] - float(further @ target)
+            if np.abs(further).max() < _STEEPEST and lower <= value + 1e-4 * part * gain:
+                break
+            part /= 2
+        else:
+            break
+        tilt, value, mean, spread = further, lower, *found[1:]
+    return tilt, max(0.0, -value), spread
