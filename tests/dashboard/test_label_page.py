@@ -100,6 +100,48 @@ def test_a_page_asks_for_one_trial_hides_its_verdict_and_keeps_the_answer_at_onc
     assert all(one.chance for one in said)
 
 
+def queue(text):
+    """The marks of the queue, and the places that are open and current."""
+    items = re.findall(r'<li><a href="[^"]+"( aria-current="true")?><span[^>]*>(.)</span>', text)
+    return "".join(mark for _, mark in items), [i for i, (here, _) in enumerate(items) if here]
+
+
+def test_the_queue_has_every_trial_and_the_last_label_can_be_taken_back(serve_site, judged):
+    site = serve_site(judged)
+    text = site.get("/run/latest/label?by=ann&budget=4")[2]
+    assert queue(text) == ("····", [0])
+    assert 'name="undo"' not in text
+    first = fields(text)["task"], fields(text)["trial"]
+    text = site.get(post(site, {**fields(text), "passed": "yes"})[1]["location"])[2]
+    assert queue(text) == ("✓···", [0])
+    text = site.get(following(text))[2]
+    skipped = unescape(re.search(r'accesskey="s" href="([^"]+)"', text)[1])
+    text = site.get(skipped)[2]
+    assert queue(text) == ("✓···", [2])
+    text = site.get(post(site, {**fields(text), "passed": "no"})[1]["location"])[2]
+    assert queue(text) == ("✓·✕·", [2])
+    assert re.search(r"agree on \d of 2 trials", text)
+    assert sum(map(int, re.findall(r'<td class="n">(\d)</td>', text))) == 2
+    before = unescape(re.search(r'accesskey="k" href="([^"]+)"', text)[1])
+    assert queue(site.get(before)[2])[1] == [1]
+    for left in (1, 0, 0):
+        text = site.get(post(site, {**fields(text), "undo": "yes"})[1]["location"])[2]
+        assert len(labels_in(judged)) == left
+    assert queue(text) == ("····", [0])
+    assert (fields(text)["task"], fields(text)["trial"]) == first
+    assert not re.search(r"udge (passed|failed)|judged by the model", text)
+
+
+def test_nobody_takes_back_the_label_of_another_person(serve_site, judged):
+    site = serve_site(judged)
+    text = site.get("/run/latest/label?by=ann&budget=4")[2]
+    post(site, {**fields(text), "passed": "yes"})
+    asked = fields(site.get("/run/latest/label?by=ben&budget=4")[2])
+    assert post(site, {**asked, "undo": "yes"})[0] == 303
+    assert post(site, {**asked, "undo": "yes", "token": "x"})[0] == 403
+    assert len(labels_in(judged)) == 1
+
+
 def test_a_report_that_was_shown_before_has_the_labels_given_since(serve_site, judged):
     site = serve_site(judged)
     assert "orrected with" not in site.get("/run/latest")[2]

@@ -82,7 +82,7 @@ from passhat.messages import plural, short_commit, short_day
 from passhat.records import Outcome, Tally, Trial, Trials
 from passhat.records.ledger import Artefact
 from passhat.records.transcript import Transcript
-from passhat.records.trial import natural_key, run_number
+from passhat.records.trial import TrialKey, natural_key, run_number
 from passhat.reporters.answer import DisplayOptions
 from passhat.reporters.answers.comparison import by_movement, task_moves
 from passhat.reporters.answers.diff import diff_values
@@ -104,7 +104,6 @@ from passhat.reporters.page_parts import (
     fit_transcripts,
     page_rows,
     transcript_cards,
-    trial_outcomes,
     work_in,
     write_out,
 )
@@ -357,6 +356,12 @@ def _assignment(session: LabelSession, query: Mapping[str, str]) -> Assignment |
     return next(named, None)
 
 
+def _label_url(run: Run, asked: LabelChoice, key: TrialKey | None) -> str:
+    """Where one trial of the queue is asked for; without one, the first that is not labelled."""
+    named = {} if key is None else dict(zip(("system", "task", "trial"), key, strict=True))
+    return url(f"/run/{run.key}/label", **asked.query, **named)
+
+
 # The pages: each reads the store, asks the analysis, and fills a template.
 
 FILTERS = ("suite", "branch", "status")
@@ -364,6 +369,8 @@ FILTERS = ("suite", "branch", "status")
 RUNS_A_PAGE, TRIALS_A_PAGE = 50, 100
 MOST_LABELS = 10_000
 """The largest budget of labels that an address may ask for."""
+QUEUE_SHOWN = 100
+"""Trials of the queue around the one that is asked for."""
 MOST_ROWS_SENT = 500
 """Tasks that are sent whole and sorted in the browser; beyond, the server sorts and pages."""
 LONGEST_TRANSCRIPT = 400_000
@@ -618,26 +625,37 @@ class Pages:
         return await run_in_threadpool(self._keep_label, request, form)
 
     def _label_page(self, request: Request) -> Response:
-        """A trial without its verdict; or one that was just answered, with it and its checks."""
-        query = request.query_params
-        asked = LabelChoice.read(query)
-        skipped = page_number(query.get("skip") or "1") - 1
+        """A trial without its verdict; or one that was answered, with it and its checks."""
+        asked = LabelChoice.read(request.query_params)
         values: dict[str, Any] = {}
         with self.reports.open() as history:
             run = history.find_run(request.path_params["run"])
             if asked.by:
                 session = asked.session(history, run)
-                still = list(session.open_trials())
-                own = {
-                    key: label
-                    for key, labels in history.labels(run).items()
-                    for label in labels
-                    if label.by == asked.by
-                }
-                named = _assignment(session, query)
-                answer = own.get(named.key) if named is not None else None
-                one = named if answer is not None else next(iter(still[skipped:]), None)
-                if one is not None:
+                queue = session.queue()
+                places = {one.key: place for place, (one, _) in enumerate(queue)}
+                still = [place for place, (_, label) in enumerate(queue) if label is None]
+                named = _assignment(session, request.query_params)
+                here = places.get(named.key) if named is not None else None
+                if here is None:
+                    here = next(iter(still), None)
+                values |= {
+                    "queue": list(enumerate(queue))[max(0, (here or 0) - QUEUE_SHOWN // 2) :][
+                        :QUEUE_SHOWN
+                    ],
+                    "here": here,
+                    "next": next((one for one in still if here is not None and one > here),
+                                 next((one for one in still if one != here), None)),
+                    "link": lambda place: _label_url(
+                        run, asked, None if place is None else queue[place][0].key
+                    ),
+                    "agreement": session.agreement(queue),
+                    "left": len(still),
+                    "assigned": len(session.assigned),
+                    "first": queries.first_trial(history, run),
+                }  # fmt: skip
+                if here is not None:
+                    one, answer = queue[here]
                     said = session.transcript(one.key).cut(LONGEST_TRANSCRIPT)
                     values |= {
                         "one": one.key,
@@ -645,22 +663,13 @@ class Pages:
                         "rubrics": session.rubrics(one.key),
                     }
                     if answer is not None:
-                        verdicts = trial_outcomes(session.trials)
-                        passed = {key: verdicts.get(key) is Outcome.PASSED for key in own}
                         values |= {
                             "answer": answer,
                             "checks": check_cards(said.checks),
-                            "judge_passed": passed[one.key],
-                            "alike": sum(passed[key] == mine.passed for key, mine in own.items()),
-                            "labelled": len(own),
+                            "judge_passed": session.verdict(one.key) is Outcome.PASSED,
                         }
-                values |= {
-                    "left": len(still),
-                    "assigned": len(session.assigned),
-                    "first": queries.first_trial(history, run),
-                }
         return page(
-            "label.html", store=self.reports.title, run=run, asked=asked, skip=skipped + 2,
+            "label.html", store=self.reports.title, run=run, asked=asked,
             token=self.access.form_token, **values,
         )  # fmt: skip
 
@@ -669,14 +678,16 @@ class Pages:
         with History.open(self.reports.path) as history:
             run = history.find_run(request.path_params["run"])
             session = asked.session(history, run)
-            one = _assignment(session, form)
-            if not asked.by or one is None or form.get("passed") not in ("yes", "no"):
-                raise InputError("this form names no trial that is to be labelled, or no answer")
-            note = form.get("note", "").strip()
-            session.keep(one, passed=form["passed"] == "yes", note=note)
-        system, task, trial = one.key
-        where = url(f"/run/{run.key}/label", **asked.query, system=system, task=task, trial=trial)
-        return RedirectResponse(where, 303)
+            if asked.by and form.get("undo"):
+                key = session.undo()
+            else:
+                one = _assignment(session, form)
+                if not asked.by or one is None or form.get("passed") not in ("yes", "no"):
+                    raise InputError("this form names no trial to label, or no answer")
+                note = form.get("note", "").strip()
+                session.keep(one, passed=form["passed"] == "yes", note=note)
+                key = one.key
+        return RedirectResponse(_label_url(run, asked, key), 303)
 
     def _person(self) -> str | None:
         """Who asks: whom the proxy names, or who started a site that lets in nobody else."""

@@ -309,6 +309,17 @@ class History:
                         "no label was kept"
                     )
 
+    def drop_label(self, run: Run, key: TrialKey, *, by: str) -> None:
+        """Take back what a person said of a trial."""
+        system, task, trial = key
+        with self.writing():
+            self.database.execute(
+                "DELETE FROM labels WHERE run = ? AND trial = ? AND person = ? "
+                "AND system = (SELECT id FROM names WHERE text = ?) "
+                "AND task = (SELECT id FROM names WHERE text = ?)",
+                (run.id, trial, by, system, task),
+            )
+
     def label_count(self, run: Run) -> tuple[int, str]:
         """How many labels a run has, and when the newest was given: what changes with each."""
         counted = "SELECT count(*), coalesce(max(labelled), '') FROM labels WHERE run = ?"

@@ -16,6 +16,7 @@ from passhat.arguments import CONFIDENCE, whole_number
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, InputError, PasshatError, ReadError
 from passhat.journeys.results import ResultsLike, trials_of
+from passhat.journeys.stored_runs import trials_in_columns
 from passhat.messages import cut_middle, short_value
 from passhat.records import Outcome, Trials
 from passhat.records.columns import BY_TASK, BY_VERDICT
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from passhat.analysis.reports.judged import JudgeCheck
     from passhat.history import History, Run
     from passhat.records import Suite
+    from passhat.stats.estimate import Interval
 
 BUDGET = 60
 """Labels of one person, unless another number is asked for: an hour's work."""
@@ -145,13 +147,28 @@ def _whole_tasks(
     return found
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelAgreement:
+    """How often a person and the judge say the same; `table` has the judge's pass first.
+
+    `needed` are the labels that a corrected number still takes of what the judge passed and failed.
+    """
+
+    alike: int
+    labelled: int
+    interval: Interval
+    kappa: float | None
+    table: tuple[tuple[int, int], tuple[int, int]]
+    needed: tuple[int, int]
+
+
 class LabelSession:
     """One person who labels trials of a stored run, one after the other; each is kept at once."""
 
     def __init__(self, history: History, run: Run, *, by: str, wanted: str, budget: int) -> None:
         self._history, self.run, self.by = history, run, by
         self._suite: Suite | None = None
-        self.trials = history.trials(run)
+        self.trials = trials_in_columns(history, run)
         self.assigned = choose_trials(self.trials, wanted, budget, seed=run.key)
 
     def open_trials(self) -> Iterator[Assignment]:
@@ -160,9 +177,22 @@ class LabelSession:
         What another person labelled is left out, but for one in five: these show if they agree.
         """
         for place, one in enumerate(self.assigned):
-            by = {label.by for label in self._history.labels(self.run).get(one.key, ())}
-            if self.by not in by and (not by or place % SHARED == 0):
+            if self._is_open(place, self._history.labels(self.run).get(one.key, ())):
                 yield one
+
+    def queue(self) -> list[tuple[Assignment, Label | None]]:
+        """The trials that this person labelled, with the label, and has still to label."""
+        labels = self._history.labels(self.run)
+        every = [(place, one, labels.get(one.key, ())) for place, one in enumerate(self.assigned)]
+        return [
+            (one, next((label for label in said if label.by == self.by), None))
+            for place, one, said in every
+            if self._is_open(place, said) or any(label.by == self.by for label in said)
+        ]
+
+    def _is_open(self, place: int, said: Sequence[Label]) -> bool:
+        by = {label.by for label in said}
+        return self.by not in by and (not by or place % SHARED == 0)
 
     def rubrics(self, key: TrialKey) -> tuple[str, ...]:
         """What the judge looked for; of an older run, where its suite is in this folder."""
@@ -199,6 +229,49 @@ class LabelSession:
         """Keep a label; when this returns, it is in the store."""
         label = Label(passed=passed, by=self.by, note=note, chosen=one.chosen, chance=one.chance)
         self._history.add_labels(self.run, {one.key: [label]})
+
+    def agreement(self, queue: Sequence[tuple[Assignment, Label | None]]) -> LabelAgreement | None:
+        """How often this person and the judge say the same; None before the first label."""
+        from passhat.analysis.reports.judged import kappa_of
+        from passhat.stats.judged import FEWEST_LABELS
+        from passhat.stats.proportions import proportion_interval
+
+        pairs = [
+            (self.verdict(one.key) is Outcome.PASSED, label.passed)
+            for one, label in queue
+            if label is not None
+        ]
+        if not pairs:
+            return None
+        (both, mine), (judges, neither) = [
+            [sum(pair == (verdict, said) for pair in pairs) for said in (True, False)]
+            for verdict in (True, False)
+        ]
+        passed, failed = (
+            int((self.trials.outcome == verdict).sum())
+            for verdict in (Outcome.PASSED, Outcome.FAILED)
+        )
+        alike = both + neither
+        return LabelAgreement(
+            alike=alike,
+            labelled=len(pairs),
+            interval=proportion_interval(alike, len(pairs), confidence=CONFIDENCE),
+            kappa=kappa_of(pairs),
+            table=((both, mine), (judges, neither)),
+            needed=(
+                max(0, min(FEWEST_LABELS, passed) - both - mine),
+                max(0, min(FEWEST_LABELS, failed) - judges - neither),
+            ),
+        )
+
+    def undo(self) -> TrialKey | None:
+        """Take back the newest label of this person; returns the trial that it was of."""
+        given = [(label.at or "", one.key) for one, label in self.queue() if label is not None]
+        if not given:
+            return None
+        _, key = max(given)
+        self._history.drop_label(self.run, key, by=self.by)
+        return key
 
 
 def export_labels(session: LabelSession, file: Path) -> int:
