@@ -88,7 +88,7 @@ def _falls(rng: np.random.Generator, histories: int) -> Table:
         "same chance of 5% in 100 runs. 20 points of one task are 4 points of the suite, and 20 "
         "tasks x 6 trials have a standard error of 3.6 points. A fall of 20 points in a fifth of "
         "the tasks is red by the second day, nine times in ten, from about 100 tasks x 10 trials a "
-        "day on.",
+        "day on where 30 days are known.",
         repetitions=histories,
         seed=SEED,
     )
