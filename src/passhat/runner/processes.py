@@ -668,8 +668,9 @@ class Scratch:
 
     def close(self) -> None:
         remove_folder(self.path)
-        if self._lock is not None:
-            os.close(self._lock)
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            os.close(lock)
 
 
 def sweep(folder: Path) -> None:
