@@ -206,7 +206,7 @@ def _refuse_errors_alone(trials: Trials) -> None:
     if (trials.outcome != Outcome.ERRORED).any() or not len(trials):
         return
     ((error, _),) = Counter(trial.error or "no reason is known" for trial in trials).most_common(1)
-    which = "the only trial" if len(trials) == 1 else f"all {len(trials):,} trials"
+    which = f"all {plural(len(trials), 'trial')}" if len(trials) > 1 else "the only trial"
     raise RunError(f"{which} errored ({short(error, 200)}): there is nothing to judge")
 
 

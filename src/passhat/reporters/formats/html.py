@@ -252,8 +252,12 @@ def _command(text: str) -> Markup:
 
 
 def _glossary_of(page: str) -> list[tuple[str, str]]:
-    """The terms that this text of a page says, with their meaning; those of its headline always."""
-    said = set(re.findall(r"\w[\w@^-]*", re.sub(r"<[^>]*>", " ", page).lower()))
+    """The terms that this text of a page says, with their meaning; those of its headline always.
+
+    What is typed says nothing: one page may be made by several commands.
+    """
+    text = re.sub(r"<code\b[^>]*>.*?</code>|<[^>]*>", " ", page, flags=re.DOTALL)
+    said = set(re.findall(r"\w[\w@^-]*", text.lower()))
     said |= {"reliable", "pass@k", "pass^k", *(word.removesuffix("s") for word in said)}
     return [
         (term, meaning)
