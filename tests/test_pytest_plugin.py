@@ -7,6 +7,7 @@ import sys
 import time
 from functools import partial
 
+import numpy as np
 import pytest
 
 from passhat.errors import ArgumentError
@@ -295,3 +296,23 @@ def test_seeded(salt, trial):
     assert len(alone) == 5
     assert {word for line in alone for word in ("PASS", "FAIL") if word in line} == {"PASS", "FAIL"}
     assert sentences("-n", "2") == alone
+
+
+@pytest.mark.parametrize("answer", ["", "wrong", {}, {"answer": "49"}, 0, 1, 0.3, [True]])
+def test_an_answer_that_nobody_looked_at_is_no_pass(answer):
+    calls = []
+
+    def agent():
+        calls.append(1)
+        return answer
+
+    with pytest.raises(ArgumentError, match="must return True or False"):
+        assert_reliable(agent, "pass^3 >= 0.8")
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("kind", [bool, np.bool_])
+def test_numpys_false_fails_as_pythons_does(kind):
+    assert assert_reliable(lambda: kind(1), "pass@1 >= 0.5")
+    with pytest.raises(AssertionError, match="returned False"):
+        assert_reliable(lambda: kind(0), "pass@1 >= 0.5")

@@ -210,7 +210,8 @@ def assert_reliable(
 ) -> Verdicts:
     """Call a function many times and raise AssertionError unless the gate passes.
 
-    A call that raises, or returns False, has failed. The function may take a `trial`, which has the
+    A call that raises, or returns False, has failed; one that returns True, or nothing, has
+    passed; any other answer is refused. The function may take a `trial`, which has the
     run's index and seed and records its score and cost, or the `seed` alone; it may be async.
     There are at most `runs` calls, by default as many as the demand needs, and some more.
     `terms` are those of a gate's long form, such as `indifference=0.05`.
@@ -265,7 +266,10 @@ def _wanted(function: Callable[..., Any]) -> list[str]:
     for p in taken:
         variadic = p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
         if p.name not in ("trial", "seed") and p.default is p.empty and not variadic:
-            rule = "may take `trial`, `seed` or nothing; pass the rest with lambda: agent(...)"
+            rule = (
+                "may take `trial`, `seed` or nothing; pass the rest with "
+                "lambda: agent(...) == expected"
+            )
             raise ArgumentError("function", rule, f"parameter {p.name}")
     return [p.name for p in taken if p.name in ("trial", "seed")]
 
@@ -280,7 +284,13 @@ def _failure(function: Callable[..., Any], given: Mapping[str, Any]) -> str | No
             answer = run_coroutine(_awaited(answer))
     except Exception as error:
         return f"{type(error).__name__}: {error}"
-    return "returned False" if answer is False else None
+    if answer is None or (type(answer).__name__ in ("bool", "bool_") and answer):  # numpy's too
+        return None
+    if type(answer).__name__ in ("bool", "bool_"):
+        return "returned False"
+    # An answer that nobody looked at is no pass.
+    rule = "must return True or False, or nothing and raise where it fails: compare its answer"
+    raise ArgumentError("function", rule, answer)
 
 
 async def _awaited(answer: Any) -> Any:
