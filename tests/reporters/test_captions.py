@@ -82,3 +82,13 @@ def test_pictures_name_the_systems_that_they_leave_out():
     assert "Left out, as they have no pass^" in figure.finding
     assert "single" in figure.finding
     assert "1 agent without a curve left out" in report.plots.curves().finding
+
+
+def test_a_paper_says_how_often_every_agent_ran_and_not_only_the_first():
+    fewer = {f"t{i}": "PF" for i in range(12)}
+    for report, told in (
+        (_report(a=SHAKY), "We ran 1 agent 20 times on each of 20 tasks."),
+        (_report(a=SHAKY, b=SHAKY), "We ran 2 agents 20 times on each of 20 tasks."),
+        (_report(a=SHAKY, b=fewer), "We ran 2 agents 2 to 20 times on each of 12 to 20 tasks."),
+    ):
+        assert told in render(report, "tex")

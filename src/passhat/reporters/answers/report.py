@@ -137,17 +137,20 @@ class ReportAnswer(Answer[Report]):
     def methods(self) -> str:
         """How the numbers of a report were made, in sentences that a reviewer can check."""
         report = self.result
-        design, origin = report.systems[0].design, report.provenance
-        runs = f"{design.fewest_runs}"
-        if not design.equal_runs:
-            runs = f"{design.fewest_runs} to {design.most_runs}"
+        designs, origin = [system.design for system in report.systems], report.provenance
+        fewest, most = min(d.fewest_runs for d in designs), max(d.most_runs for d in designs)
+        runs = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+        smallest, largest = (end(d.tasks for d in designs) for end in (min, max))
+        tasks = plural(largest, "task")
+        if smallest < largest:
+            tasks = f"{smallest} to {tasks}"
         who = plural(len(report.systems), "agent")
         made_from = (
             f"seed {origin.options.seed}, fingerprint of the trials {origin.input_sha256[:12]}"
         )
         counted = "counted as failures" if origin.options.errors == "fail" else "left out"
         parts = (
-            f"We ran {who} {runs} times on each of {plural(design.tasks, 'task')}.",
+            f"We ran {who} {runs} times on each of {tasks}.",
             _METRICS,
             _intervals(report.systems[0], origin),
             f"Trials that errored were {counted}.",
