@@ -388,6 +388,16 @@ def tags_of_tasks(history: History, run: Run) -> dict[str, frozenset[str]]:
     return tags_of
 
 
+def pairs_with_trials(history: History, run: Run) -> set[tuple[str, str]]:
+    """Every agent and task of a run that have a finished trial."""
+    rows = history.database.execute(
+        "SELECT DISTINCT s.text, t.text FROM trials x JOIN names s ON s.id = x.system "
+        "JOIN names t ON t.id = x.task WHERE x.run = ?",
+        (run.id,),
+    )
+    return {(system, task) for system, task in rows}
+
+
 def has_partial_scores(history: History, run: Run) -> bool:
     """Whether any trial of a run has a score between 0 and 1."""
     row = history.database.execute(

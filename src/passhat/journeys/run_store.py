@@ -286,6 +286,32 @@ def not_resumable(store: str | Path, run: str) -> HistoryError:
     )
 
 
+def refuse_other_suite(store: str | Path, run: Run, suite: Suite) -> None:
+    """Refuse to resume a run with a suite that is not its own, however much of that has changed.
+
+    The file is looked up from the folder that the command is typed in, and stores are shared: the
+    same path may be the suite of somebody else.
+    """
+    from passhat.history import History
+    from passhat.history.queries import pairs_with_trials
+
+    if run.suite != suite.name:
+        raise HistoryError(
+            f"run {run.key} is of the suite {run.suite}, and {suite.path} here is {suite.name}: "
+            f"resume it in the folder of {run.suite}, or start a run of {suite.name}"
+        )
+    known = {(pairing.system.name, pairing.task.name) for pairing in suite.pairings}
+    with History.open(store, read_only=True) as history:
+        gone = sorted(pairs_with_trials(history, run) - known)
+    if gone:
+        agent, task = gone[0]
+        raise HistoryError(
+            f"run {run.key} has trials of {agent} at {task}, which {suite.path} has no longer"
+            f"{f', and of {len(gone) - 1} more' * (len(gone) > 1)}: put them back to resume it, or "
+            "start a new run"
+        )
+
+
 def resume_newest(runs: Sequence[Run], store: str) -> str | None:
     """The command that resumes the first of these runs that ended early."""
     ended = (run for run in runs if run.status in UNFINISHED and run.status != "running")

@@ -62,6 +62,7 @@ from passhat.journeys.run_store import (
     not_resumable,
     open_run,
     read_shard,
+    refuse_other_suite,
     refuse_sequential_shard,
     run_to_resume,
     same_run,
@@ -182,6 +183,8 @@ def resume_run(
         looked_at = (*earlier.judged_at, apply_request(loaded, earlier).trials)
         request = replace(request, judged_at=looked_at)
     suite = apply_request(loaded, request)
+    if stored.suite_hash != suite.digest:
+        refuse_other_suite(store, stored, suite)
     if not changed and stored.suite_hash != suite.digest:
         raise HistoryError(
             f"{request.suite} has changed since run {stored.key} was started: old and new trials "
