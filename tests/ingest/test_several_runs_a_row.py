@@ -351,3 +351,35 @@ def test_a_row_that_sums_up_the_others_is_no_task_and_is_said(rows, word, tmp_pa
     trials = read_trials(file)
     assert list(trials.tasks) == ["a", "b"]
     assert f'"{word}", sums up the others' in str(trials.sources[0].read_as)
+
+
+CELLS = st.lists(
+    st.lists(st.sampled_from(["pass", "fail", "", "N/A", "timeout"]), min_size=3, max_size=3),
+    min_size=3,
+    max_size=6,
+)
+
+
+@settings(max_examples=40)
+@given(cells=CELLS, missing=st.sampled_from(["fail", "error", "exclude"]))
+def test_empty_cells_and_words_for_errors_mean_the_same_in_every_layout(cells, missing):
+    rows = [["pass", "fail", "pass"], *cells]  # each column has a verdict
+    names = [f"t{n}" for n in range(len(rows))]
+    options = ColumnMap(missing=missing, error_words="timeout")
+    long = [(t, n, one) for t, own in zip(names, rows, strict=True) for n, one in enumerate(own)]
+    expected = counts(read_trials(table("task,trial,passed", long), mapping=options))
+    lines = [(name, *own) for name, own in zip(names, rows, strict=True)]
+    wide = read_trials(table("task,run_1,run_2,run_3", lines), mapping=options)
+    assert counts(wide) == expected
+    agents = [(t, n + 1, *[one] * 2) for t, n, one in long]
+    by_agent = ColumnMap(missing=missing, error_words="timeout", system="gpt,claude")
+    each = read_trials(table("task,trial,gpt,claude", agents), mapping=by_agent)
+    for system in ("gpt", "claude"):
+        assert counts(each.where(system=system)) == expected
+
+
+def test_a_word_nobody_knows_in_a_column_of_a_run_is_named_with_its_line():
+    content = table("id,run_1,run_2", [("a", "pass", "fail"), ("b", "pass", "hung")])
+    with pytest.raises(ReadError, match=r'line 3, columns "run_1" to "run_2": .hung. does not say'):
+        read_trials(content)
+    assert counts(read_trials(content, error_words="hung")) == {"a": (1, 1, 0), "b": (1, 0, 1)}

@@ -21,6 +21,7 @@ from passhat.messages import few, plural, short, short_value
 from passhat.records.columns import (
     COUNTS,
     FAILURES,
+    GUESSED_VERDICTS,
     MOST_KEPT,
     RATES,
     USUAL,
@@ -110,9 +111,12 @@ def one_row_a_column(sheet: Table, mapping: ColumnMap) -> tuple[Table, str, Colu
         parts = name_parts(sheet.columns, getattr(mapping, meaning) or "")
         if len(parts) < 2 or _verdict_is_known(sheet, mapping, parts):
             continue
-        if not all(part in sheet.columns and says_outcomes(sheet.cells(part)) for part in parts):
+        if not all(part in sheet.columns for part in parts):
             continue
-        table, empty = _stacked(sheet, parts, meaning)
+        words = _error_words(mapping)
+        if not all(says_outcomes(_without(words, sheet.cells(part))) for part in parts):
+            continue
+        table, empty = _stacked(sheet, parts, meaning, mapping)
         what = "agents" if meaning == "system" else "tasks"
         how = f"columns {few([chr(34) + short(part) + chr(34) for part in parts])} as {what}{empty}"
         return table, how, replace(mapping, **{meaning: meaning, "passed": "outcome"})
@@ -147,7 +151,7 @@ def one_row_a_run(name: str, sheet: Table, mapping: ColumnMap) -> Reshaped | Non
     reshaped = (
         _from_counts(name, sheet, columns)
         or _from_rates(name, sheet, columns)
-        or _from_run_columns(sheet, columns)
+        or _from_run_columns(sheet, columns, mapping)
         or _from_lists(sheet, columns)
     )
     return None if reshaped is None else (reshaped[0], "; ".join((reshaped[1], *total)))
@@ -267,33 +271,67 @@ def _counted(
     return _table(sheet, {**columns, "outcome": outcomes}, rows), how
 
 
-def _from_run_columns(sheet: Table, found: Mapping[str, str]) -> Reshaped | None:
+def _from_run_columns(
+    sheet: Table, found: Mapping[str, str], mapping: ColumnMap
+) -> Reshaped | None:
     """A row for each run of a table with a column for each: run_1, run_2, or 1, 2."""
     if not found.keys().isdisjoint((*VERDICTS, "trial")):
         return None
     runs = _run_columns(sheet.columns)
     cells = {column: sheet.cells(column) for column in runs}
-    known = all(_is_verdict(cell) or is_missing(cell) for own in cells.values() for cell in own)
-    shares = not known and all(_is_share(cell) for own in cells.values() for cell in own)
+    filled = [cell for own in cells.values() for cell in own if not is_missing(cell)]
+    odd = [cell for cell in _without(_error_words(mapping), filled) if not _is_verdict(cell)]
+    shares = bool(odd) and all(map(_is_share, filled))
+    known = not odd or (not shares and _are_words_among(filled, odd, sheet.columns))
     if len(runs) < 2 or not (known or shares):
         return None
-    table, no_runs = _stacked(sheet, runs, "trial", "outcome" if known else "score")
+    table, no_runs = _stacked(sheet, runs, "trial", mapping, "outcome" if known else "score")
     numbered = [runs[column] for column in table.columns["trial"]]
-    table = replace(table, columns={**table.columns, "trial": numbered})
     first, *_, last = runs
-    return table, f'columns "{short(first)}" to "{short(last)}" as trials{no_runs}'
+    merged = f'columns "{short(first)}" to "{short(last)}"'
+    table = replace(table, columns={**table.columns, "trial": numbered}, merged=merged)
+    return table, f"{merged} as trials{no_runs}"
+
+
+def _are_words_among(filled: Sequence[Any], odd: Sequence[Any], columns: Collection[str]) -> bool:
+    """Whether a few verdicts are words nobody knows: the rows that have them are refused by name.
+
+    Not where another column may be the verdict.
+    """
+    words = all(isinstance(cell, str) and not _is_number(cell) for cell in odd)
+    others = {usual_name(name) for name in columns}.isdisjoint(GUESSED_VERDICTS)
+    return words and others and 2 * len(odd) < len(filled)
+
+
+def _error_words(mapping: ColumnMap) -> frozenset[str]:
+    """The user's words for attempts that broke."""
+    words = (mapping.error_words or "").split(",")
+    return frozenset(word for word in (one.strip().lower() for one in words) if word)
+
+
+def _without(words: frozenset[str], cells: Sequence[Any]) -> Sequence[Any]:
+    if not words:
+        return cells
+    return [cell for cell in cells if str(cell).strip().lower() not in words]
 
 
 def _stacked(
-    sheet: Table, columns: Collection[str], meaning: str, verdict: str = "outcome"
+    sheet: Table,
+    columns: Collection[str],
+    meaning: str,
+    mapping: ColumnMap,
+    verdict: str = "outcome",
 ) -> tuple[Table, str]:
-    """A row for each cell of some columns, which its column names; and how many were empty."""
+    """A row for each cell of some columns, which its column names; and how many were empty.
+
+    An empty cell is a row where the user says what rows without a verdict count as.
+    """
     cells = {column: sheet.cells(column) for column in columns}
     places = [
         (row, column)
         for row in range(len(sheet))
         for column in columns
-        if not is_missing(cells[column][row])
+        if mapping.missing or not is_missing(cells[column][row])
     ]
     rows = [row for row, _ in places]
     stacked: dict[str, Sequence[Any]] = {

@@ -123,12 +123,14 @@ RawRow = Mapping[str, msgspec.Raw]
 class Table:
     """Cells by column, and for each row its line or place in the file.
 
-    `separator` is what separates the cells of a CSV.
+    `separator` is what separates the cells of a CSV; `merged` the columns of the file whose cells
+    became the verdicts, one below another.
     """
 
     columns: Mapping[str, Sequence[Any] | _ReadAgain]
     numbers: Sequence[int]
     separator: str | None = None
+    merged: str = ""
     _inner: dict[str, Sequence[Any]] = field(default_factory=dict, init=False)
 
     def __len__(self) -> int:
@@ -1096,6 +1098,12 @@ def _first_fault(
         return (
             f'{name}, {where}, column "{called}": holds objects; name the field inside that says '
             f"whether the trial passed, such as `passed='{called}.{field}'`"
+        )
+    if sheet.merged:
+        return (
+            f"{name}, {where}, {sheet.merged}: {short_value(cells[row])} does not say whether the "
+            f"trial passed. They hold {seen(cells)}; which words say that a trial broke is "
+            "`error_words`"
         )
     return (
         f'{name}, {where}, column "{called}": {short_value(cells[row])} does not say whether the '
