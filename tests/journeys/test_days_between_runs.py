@@ -13,7 +13,7 @@ from passhat.journeys import (
 from passhat.journeys.results import Results
 
 TASKS, RUNS = 20, 5
-NOTE = "includes the spread between days"
+NOTE = "includes the spread between runs"  # all are stored within one day
 
 
 def write_day(path, rng, skill, shift):

@@ -491,8 +491,14 @@ def days_around(
     past = [one for one in alike if one.trials and (judged is None or one.id != judged.id)]
     if system is None:
         system = next((tally.system for tally in history.tallies(run)), "")
-    counted = [tally for one in reversed(past) for tally in tallies_of(history, one)]
-    return days_of([tally for tally in counted if tally.system == system], errors)
+    counted = [
+        (one.started[:10], tally)
+        for one in reversed(past)
+        for tally in tallies_of(history, one)
+        if tally.system == system
+    ]
+    found = days_of([tally for _, tally in counted], errors)
+    return replace(found, dates=len({date for date, _ in counted}))
 
 
 def days_between(results: Results, errors: ErrorPolicy) -> Days | None:

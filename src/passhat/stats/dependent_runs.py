@@ -738,12 +738,16 @@ def excess(before: Estimate, after: Estimate) -> Margins:
 def wider_margins(interval: Interval, value: float, more: Margins) -> Interval:
     """An interval whose margins grew by independent errors of so much.
 
+    No share, and no difference of shares, lies beyond -1 and 1.
+
     >>> wider_margins(Interval(0.2, 0.8), 0.5, (0.4, 0.0))
     Interval(low=0.0, high=0.8)
+    >>> wider_margins(Interval(-0.95, -0.65), -0.8, (0.4, 0.0)).low
+    -1.0
     """
     return Interval(
-        value - float(np.hypot(max(0.0, value - interval.low), more[0])),
-        value + float(np.hypot(max(0.0, interval.high - value), more[1])),
+        max(-1.0, value - float(np.hypot(max(0.0, value - interval.low), more[0]))),
+        min(1.0, value + float(np.hypot(max(0.0, interval.high - value), more[1]))),
     )
 
 

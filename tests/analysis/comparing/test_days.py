@@ -1,5 +1,7 @@
 """Comparisons with a baseline of another day include how far days lie apart."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import expit, logit
@@ -50,6 +52,25 @@ def test_with_fewer_than_five_stored_runs_it_is_said_and_not_included(rates):
     found = compare(new, old, days=few)
     assert found.headline == compare(new, old).headline
     assert found.notes[-1].endswith("history has 4 of the 5 runs that this takes")
+
+
+@pytest.mark.parametrize("passing", [0, 1, 2, 3, 4])
+def test_no_interval_of_a_difference_goes_beyond_100_points(rates, passing):
+    known = days_of(stored(np.random.default_rng(5), rates, 1.5, 8), "fail")
+    assert "between days" in known.note
+    assert "between runs (" in replace(known, dates=1).note
+    sides = [
+        Trials.from_columns(
+            system=[name] * 24,
+            task=[f"t{i}" for i in range(6) for _ in range(4)],
+            passed=([True] * count + [False] * (4 - count)) * 6,
+        )
+        for name, count in (("new", passing), ("old", 4 - passing))
+    ]
+    for one in compare(*sides, days=known).differences.values():
+        for number in (one.this_suite, one.tasks_like_these):
+            interval = getattr(number, "interval", None)
+            assert interval is None or -1 <= interval.low <= interval.high <= 1
 
 
 @pytest.mark.slow("simulates an error rate")

@@ -227,7 +227,7 @@ def test_a_change_is_held_against_its_baseline_on_the_same_tasks():
     few = counted({f"t{i}": (2, 1) for i in range(4)})
     open_verdict = judge(few, ["no_worse_than main by 0.05"], baseline={"main": old})[0]
     assert (open_verdict.word, open_verdict.more_runs > 0) == ("UNDECIDED", True)
-    assert "16 tasks not in these trials" in open_verdict.notes[-1]
+    assert open_verdict.notes[0].startswith("only 4 of the 20 tasks of main were run: t4, t5,")
 
 
 def test_with_an_indifference_zone_any_shown_drop_fails_and_a_small_one_within_it_may_pass():
@@ -252,6 +252,29 @@ def test_one_task_that_broke_is_named_by_holm_over_all_tasks():
     assert judge(old, ["no task worse than main"], baseline=old).word == "PASS"
     blind = counted({f"t{i}": (1, 0) for i in range(20)})
     assert judge(blind, ["no task worse than main"], baseline=blind).word == "UNDECIDED"
+
+
+@pytest.mark.parametrize("run", [1, 2, 4, 5])
+def test_no_task_is_worse_only_where_every_task_of_the_baseline_was_run(run):
+    """A PASS cannot be had by leaving out the tasks that broke; new tasks do no harm."""
+    old = counted({f"t{i}": (20, 0) for i in range(5)})
+    new = counted({f"t{i}": (20, 0) for i in range(run)} | {"new": (20, 0)})
+    demands = ["no task worse than main", "no_worse_than main by 0.5"]
+    each, whole = judge(new, demands, baseline={"main": old})
+    missing = f"only {run} of the 5 tasks of main were run: " if run < 5 else ""
+    assert (each.word, whole.word) == ("UNDECIDED" if missing else "PASS", "PASS")
+    for verdict in (each, whole):
+        said = [note for note in verdict.notes if " were run: " in note]
+        assert bool(said) == bool(missing)
+        assert all(note.startswith(missing) for note in said)
+        assert all(f"t{i}" in said[0] for i in range(run, 5))
+
+
+def test_tasks_in_quarantine_are_not_missing():
+    old = counted({"t0": (20, 0), "t1": (0, 20)})
+    new = counted({"t0": (20, 0)})
+    (verdict,) = judge(new, ["no task worse than main"], baseline={"main": old}, quarantined=["t1"])
+    assert verdict.word == "PASS"
 
 
 def test_a_baseline_may_be_another_system_and_must_exist():

@@ -653,10 +653,11 @@ MOST_RUNS = 50
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
 class Days:
-    """How far stored runs of the same suite differ."""
+    """How far stored runs of the same suite differ; `dates` is of how many days they are."""
 
     spread: BetweenDayVariance
     runs: int
+    dates: int | None = None
 
     @property
     def known(self) -> bool:
@@ -670,9 +671,10 @@ class Days:
                 "the spread between days is not included: history has "
                 f"{self.runs} of the {FEWEST_RUNS} runs that this takes"
             )
+        between, of = ("runs", ", all of one day") if self.dates == 1 else ("days", "")
         return (
-            f"includes the spread between days ({self.spread.sigma:.2f} logit, from "
-            f"{self.runs} stored runs)"
+            f"includes the spread between {between} ({self.spread.sigma:.2f} logit, from "
+            f"{self.runs} stored runs{of})"
         )
 
 

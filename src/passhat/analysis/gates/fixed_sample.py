@@ -466,14 +466,11 @@ def _difference_by_labels(
 
 
 def _unshared(comparison: Comparison) -> tuple[str, ...]:
-    notes = []
-    for names, where in (
-        (comparison.only_first, "the baseline"),
-        (comparison.only_second, "these trials"),
-    ):
-        if names:
-            notes.append(f"{plural(len(names), 'task')} not in {where}: {listed(names, _NAMED)}")
-    return tuple(notes)
+    """Tasks that are new; those that only the baseline has, every gate on one names."""
+    names = comparison.only_first
+    if not names:
+        return ()
+    return (f"{plural(len(names), 'task')} not in the baseline: {listed(names, _NAMED)}",)
 
 
 def _runs_to_settle(gate: Gate, demand: NoWorseRequirement, seen: Estimate) -> int | None:

@@ -585,6 +585,9 @@ SMALLEST_SHARE = 1e-5
 BY_LABELS = "labels of people"
 """How the method of a number begins that rests on labels: more trials do not make it surer."""
 
+NOT_ALL_RUN = " were run: "
+"""In the note on tasks of a baseline that were not run."""
+
 AS_JUDGED = "as its judge graded; the judge's errors are not in the error rates: `passhat label`"
 """The note on a verdict that rests on a judge which no labels correct."""
 

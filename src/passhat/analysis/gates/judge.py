@@ -22,6 +22,7 @@ from passhat.analysis.gates.gate import (
     AS_JUDGED,
     BY_LABELS,
     LATER_LOOK,
+    NOT_ALL_RUN,
     BestOfRequirement,
     EveryTaskRequirement,
     Gate,
@@ -30,6 +31,7 @@ from passhat.analysis.gates.gate import (
     ThresholdRequirement,
     Verdict,
     Verdicts,
+    opening,
     parse_gate,
     percentage,
     why_not_sequential,
@@ -47,12 +49,13 @@ from passhat.analysis.reports.targets import passed
 from passhat.arguments import CountingTerms, ReportOptions, names, several, takes
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.messages import plural
+from passhat.messages import listed, plural
 from passhat.records import Trial, Trials
 from passhat.records.trial import graded_by_judge, stopped_by_gates
 from passhat.records.trials import check_trials_argument, refuse_file
 from passhat.stats.estimate import Estimate
 from passhat.stats.sequential.designs import error_of_all_looks, look_levels
+from passhat.stats.sufficient_statistics import Mask
 
 GateLike = Gate | str | Mapping[str, Any]
 
@@ -194,7 +197,10 @@ def _judge_one(gate: Gate, trials: Trials, around: _JudgeContext) -> Verdict:
         verdict = _without_error_rates(verdict)
     included = bounded and isinstance(demand, ThresholdRequirement) and demand.target.is_metric
     verdict = _with_disturbances(verdict, trials, subject.disturbances, included=included)
-    verdict = _as_judged(verdict, _sides(gate, trials, around))
+    sides = _sides(gate, trials, around)
+    if bounded and len(sides) == 2:
+        verdict = _beside_missing(verdict, trials, sides[1], around)
+    verdict = _as_judged(verdict, sides)
     return _with_quarantine(_beside_users(verdict, every, around), around)
 
 
@@ -235,6 +241,32 @@ def _sides(gate: Gate, trials: Trials, around: _JudgeContext) -> list[Trials]:
     if isinstance(gate.demand, NoWorseRequirement | NoTaskWorseRequirement):
         return [trials, _baseline(gate.demand, trials.systems[0], around)]
     return [trials]
+
+
+def _beside_missing(
+    verdict: Verdict, trials: Trials, baseline: Trials, around: _JudgeContext
+) -> Verdict:
+    """The verdict, with the tasks of the baseline that were not run.
+
+    Of those nothing is known: that no task is worse stays UNDECIDED.
+    """
+    gate = verdict.gate
+    held = baseline.take(_gated(baseline, gate, around.quarantined)).tasks
+    missing = [task for task in held if task not in trials.tasks]
+    if not missing:
+        return verdict
+    name = getattr(gate.demand, "baseline", "") or "the baseline"
+    run = len(held) - len(missing)
+    are = "is missing" if len(missing) == 1 else "are missing"
+    note = f"only {run:,} of the {len(held):,} tasks of {name}{NOT_ALL_RUN}{listed(missing)} {are}"
+    verdict = replace(verdict, notes=(note, *verdict.notes))
+    if verdict.word != "PASS" or not isinstance(gate.demand, NoTaskWorseRequirement):
+        return verdict
+    start = opening(gate, verdict.system, "UNDECIDED")
+    were = "was" if len(missing) == 1 else "were"
+    found = f"{len(missing):,} of {plural(len(held), 'task')} {were} not run"
+    rest = "none of the others is shown to be worse"
+    return replace(verdict, word="UNDECIDED", sentence=f"{start}. {found}; {rest}.")
 
 
 def _as_judged(verdict: Verdict, sides: Sequence[Trials]) -> Verdict:
@@ -293,13 +325,7 @@ def gated_tables(trials: Trials, gate: Gate, quarantined: Sequence[str] = ()) ->
     if gate.system is not None and gate.system not in trials.systems:
         rule = f"must be one of {', '.join(trials.systems)}"
         raise ArgumentError(f"agent of the gate {gate.label!r}", rule, gate.system)
-    kept = np.ones(len(trials), dtype=bool)
-    if quarantined:
-        shut = [trials.task.code(name) for name in quarantined if name in trials.tasks]
-        kept &= ~np.isin(trials.task.codes, shut)
-    if gate.tags:
-        kept &= np.any([trials.has_word("tags", tag) for tag in gate.tags], axis=0)
-    table = trials.take(kept)
+    table = trials.take(_gated(trials, gate, quarantined))
     if gate.system is not None and not isinstance(gate.demand, BestOfRequirement):
         systems = [gate.system]
     else:  # a baseline among them is not compared with itself
@@ -309,6 +335,17 @@ def gated_tables(trials: Trials, gate: Gate, quarantined: Sequence[str] = ()) ->
         if name not in table.systems:
             raise ArgumentError(f"gate {gate.label!r}", f"finds no trial of {name} to judge", 0)
         yield table.where(system=name)
+
+
+def _gated(trials: Trials, gate: Gate, quarantined: Sequence[str]) -> Mask:
+    """Which trials are of tasks that the gate is about."""
+    kept = np.ones(len(trials), dtype=bool)
+    if quarantined:
+        shut = [trials.task.code(name) for name in quarantined if name in trials.tasks]
+        kept &= ~np.isin(trials.task.codes, shut)
+    if gate.tags:
+        kept &= np.any([trials.has_word("tags", tag) for tag in gate.tags], axis=0)
+    return kept
 
 
 def _baseline(

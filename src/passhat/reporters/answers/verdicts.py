@@ -12,6 +12,7 @@ from passhat.analysis.gates.gate import (
     BY_LABELS,
     LATER_LOOK,
     NO_ERRORS,
+    NOT_ALL_RUN,
     DecisionLine,
     EquivalentRequirement,
     Gate,
@@ -289,7 +290,11 @@ def gates_screen(verdicts: Verdicts, about: str = "", most: int = MOST_GATES) ->
     agents = [""] if several else []
     last = 2 + several
     blocks: list[Block] = [
-        Judged(word=verdicts.word, sentence=", ".join(counts) + (f" ({about})" if about else "")),
+        Judged(
+            word=verdicts.word,
+            sentence=", ".join(counts) + (f" ({about})" if about else ""),
+            details=tuple(notes_of_missing(verdicts)),
+        ),
         Table(
             header=("", *agents, "", ""),
             rows=rows,
@@ -440,6 +445,12 @@ def notes_of_judge(verdicts: Iterable[Verdict]) -> list[str]:
     return [f"{capitalised(AS_JUDGED)}."] if judged else []
 
 
+def notes_of_missing(verdicts: Iterable[Verdict]) -> list[str]:
+    """Which tasks of a baseline were not run, each sentence once."""
+    notes = (note for one in verdicts for note in one.notes if NOT_ALL_RUN in note)
+    return list(dict.fromkeys(f"{capitalised(note)}." for note in notes))
+
+
 def _demand(verdict: Verdict) -> str:
     require = verdict.gate.require.removeprefix(f"{verdict.system}: ")
     if isinstance(verdict.gate.demand, NoWorseRequirement):
@@ -457,6 +468,7 @@ def _in_points(found: re.Match[str]) -> str:
 
 
 def _screen_details(verdict: Verdict, results: str | None) -> Iterator[str | NextStep]:
+    yield from notes_of_missing([verdict])
     if verdict.word == "UNDECIDED" and verdict.more_runs and finding(verdict):
         more = plural(verdict.more_runs, "more trial")
         yield f"About {more} would decide it 4 times in 5."
@@ -560,7 +572,8 @@ def _promise(verdict: Verdict) -> str:
     gate = verdict.gate
     if verdict.alpha is None and verdict.beta is None:
         return "One-sided bounds for a fixed number of trials: here no error rate is promised."
-    if verdict.evidence == "bound" and (verdict.alpha, verdict.beta) != (gate.alpha, gate.beta):
+    stated = ((verdict.alpha, gate.alpha), (verdict.beta, gate.beta))
+    if verdict.evidence == "bound" and any(own not in (None, plan) for own, plan in stated):
         return "One-sided bounds, stricter than those of the plan: this is not the first look."
     if verdict.evidence == "bound" or (verdict.boundaries and not verdict.steps):
         return ""  # the error rates stand beside the verdict
@@ -597,19 +610,20 @@ def _tasks_table(verdict: Verdict) -> Table:
     number = "mean score"
     if isinstance(demand, ThresholdRequirement) and demand.target.attempts is not None:
         number = metric_label(str(demand.target))
+    changes = isinstance(demand, NoTaskWorseRequirement)
     rows: Sequence[tuple[str, ...]] = [
         (
             task.task,
             f"{task.runs:,}",
             f"{task.passed:,}",
             f"{task.errored:,}",
-            percent(task.value, digits=1),
-            task.note,
+            signed_points(task.value, digits=1) if changes else percent(task.value, digits=1),
+            task.note.removesuffix(" (Holm)"),  # the method has named it
         )
         for task in verdict.tasks
     ]
-    header = ("task", "trials", "passed", "errored", number, "")
-    return Table(header=header, rows=tuple(rows), left=(0, 5), cut=((5, 12),))
+    header = ("task", "trials", "passed", "errored", "change" if changes else number, "")
+    return Table(header=header, rows=tuple(rows), left=(0, 5), wrapped=(5,))
 
 
 def headline(verdicts: Verdicts) -> str:
