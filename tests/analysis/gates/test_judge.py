@@ -227,7 +227,7 @@ def test_a_change_is_held_against_its_baseline_on_the_same_tasks():
     few = counted({f"t{i}": (2, 1) for i in range(4)})
     open_verdict = judge(few, ["no_worse_than main by 0.05"], baseline={"main": old})[0]
     assert (open_verdict.word, open_verdict.more_runs > 0) == ("UNDECIDED", True)
-    assert open_verdict.notes[0].startswith("only 4 of the 20 tasks of main were run: t4, t5,")
+    assert open_verdict.notes[0].startswith("only 4 of 20 tasks of main were run: t4, t5,")
 
 
 def test_with_an_indifference_zone_any_shown_drop_fails_and_a_small_one_within_it_may_pass():
@@ -261,7 +261,7 @@ def test_no_task_is_worse_only_where_every_task_of_the_baseline_was_run(run):
     new = counted({f"t{i}": (20, 0) for i in range(run)} | {"new": (20, 0)})
     demands = ["no task worse than main", "no_worse_than main by 0.5"]
     each, whole = judge(new, demands, baseline={"main": old})
-    missing = f"only {run} of the 5 tasks of main were run: " if run < 5 else ""
+    missing = f"only {run} of 5 tasks of main were run: " if run < 5 else ""
     assert (each.word, whole.word) == ("UNDECIDED" if missing else "PASS", "PASS")
     for verdict in (each, whole):
         said = [note for note in verdict.notes if " were run: " in note]

@@ -258,7 +258,8 @@ def _beside_missing(
     name = getattr(gate.demand, "baseline", "") or "the baseline"
     run = len(held) - len(missing)
     are = "is missing" if len(missing) == 1 else "are missing"
-    note = f"only {run:,} of the {len(held):,} tasks of {name}{NOT_ALL_RUN}{listed(missing)} {are}"
+    some = f"only {run:,} of {plural(len(held), 'task')} of {name}"
+    note = f"{some}{NOT_ALL_RUN}{listed(missing)} {are}"
     verdict = replace(verdict, notes=(note, *verdict.notes))
     if verdict.word != "PASS" or not isinstance(gate.demand, NoTaskWorseRequirement):
         return verdict
