@@ -1,5 +1,7 @@
+import numpy as np
 import pytest
 
+from passhat import render_terminal
 from passhat.analysis.comparing.ranking import rank
 from passhat.analysis.planning.simulate import SimulationModel, simulate
 from passhat.errors import ArgumentError
@@ -176,3 +178,34 @@ def test_tasks_are_matched_by_name_in_whatever_order_each_system_has_them():
     ]
     for one, other in zip(there.pairs, back.pairs, strict=True):
         assert one.interval.low == pytest.approx(other.interval.low)
+
+
+@pytest.mark.parametrize("metric", ["mean_score", "pass^3", "pass@3"])
+def test_an_outage_widens_a_ranking_as_it_widens_the_comparison_of_two(metric):
+    rng = np.random.default_rng(5)
+    rates = {"a": 0.85, "b": 0.85, "c": 0.4}
+    rows = [
+        {"system": name, "task": f"t{i}", "trial": trial, "passed": bool(rng.random() < rate)}
+        for name, rate in rates.items()
+        for i in range(40)
+        for trial in range(8)
+    ]
+    calm = rank(Trials.from_records(rows), by=metric)
+    broken = [
+        {**row, "passed": row["passed"] and (row["system"], row["trial"]) != ("b", 4)}
+        for row in rows
+    ]
+    struck = rank(Trials.from_records(broken), by=metric)
+    widths = [
+        {(pair.first, pair.second): pair.interval.high - pair.interval.low for pair in one.pairs}
+        for one in (calm, struck)
+    ]
+    assert widths[1]["a", "c"] == pytest.approx(widths[0]["a", "c"])
+    assert widths[1]["a", "b"] > (1 if metric == "pass@3" else 1.5) * widths[0]["a", "b"]
+    assert all(-1 <= p.interval.low <= p.interval.high <= 1 for p in struck.pairs)
+    assert sorted(system.name for system in struck.systems if system.ranks[0] == 1) == ["a", "b"]
+    for pair in struck.pairs:
+        assert pair.p_value >= 0.01 if 0 in pair.interval else pair.p_value < 0.05
+    assert "b: Round 5 is out of line" in " ".join(struck.notes)
+    assert "Note: b: Round 5 is out of line" in " ".join(render_terminal(struck).split())
+    assert not [note for note in calm.notes if "out of line" in note]

@@ -28,7 +28,11 @@ from passhat.analysis.reports.judged import (
     leniency_between,
 )
 from passhat.analysis.reports.measure import run_sequences
-from passhat.analysis.reports.metrics import SystemTrials, measure_metrics, trials_on
+from passhat.analysis.reports.metrics import (
+    SystemTrials,
+    added_margins,
+    trials_on,
+)
 from passhat.arguments import COMPARED_KS, ReportOptions, ReportTerms, takes
 from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
@@ -739,8 +743,6 @@ def _slope(name: str, sides: tuple[Evidence, Evidence]) -> float:
 
 # A comparison that includes what moved runs together: seeds, outages.
 
-_Excess = Mapping[str, Margins]
-"""By metric, how much the arms of an interval grow, as squares add up."""
 
 _Found = TypeVar("_Found", bound=PairedDifference | Estimate)
 
@@ -762,7 +764,7 @@ def with_dependence(
     )
     why = "; ".join(dict.fromkeys(grouping.note for side in sides for grouping in side.groupings))
     first, second = (
-        _side_excess(side, list(differences), confidence=options.confidence) for side in sides
+        added_margins(side, list(differences), confidence=options.confidence) for side in sides
     )
     dependent = {}
     for name, difference in differences.items():
@@ -783,21 +785,6 @@ def wider(
     if not isinstance(alike, Unavailable):
         alike = _with_added(alike, on_alike, note, margin)
     return replace(difference, this_suite=suite, tasks_like_these=alike)
-
-
-def _side_excess(subject: SystemTrials, names: Sequence[str], *, confidence: float) -> _Excess:
-    """What seeds and disturbances add to each metric of one system."""
-    if not subject.groupings:
-        return {}
-    ks = [int(name[5:]) for name in names if name != "mean_score"] or [1]
-    plain = measure_metrics(subject.evidence, ks, confidence=confidence)
-    wide = measure_metrics(subject.evidence, ks, confidence=confidence, groupings=subject.groupings)
-    grown = {}
-    for name in names:
-        before, after = plain[name].this_suite, wide[name].this_suite
-        if isinstance(before, Estimate) and isinstance(after, Estimate):
-            grown[name] = excess(before, after)
-    return grown
 
 
 # How far a p-value stays from the level that it is held against.

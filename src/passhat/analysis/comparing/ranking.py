@@ -9,6 +9,7 @@ from typing import Unpack
 
 import numpy as np
 
+from passhat.analysis.reports.dependence import disturbance_sentence
 from passhat.analysis.reports.evidence import (
     Evidence,
     Floats,
@@ -208,7 +209,16 @@ def rank(
         method=ranking.method,
         confidence=ranking.confidence,
         provenance=make_provenance(trials, options),
-        notes=(*ranking.notes, *alike_names(names), *([GRADED_BY_JUDGE] if judged else [])),
+        notes=(
+            *ranking.notes,
+            *alike_names(names),
+            *(
+                f"{side.name}: {sentence.rstrip('.')}"
+                for side in able
+                if (sentence := disturbance_sentence(side.disturbances))
+            ),
+            *([GRADED_BY_JUDGE] if judged else []),
+        ),
         here=None if ahead is None else names[ahead],
         all_or_nothing=all(side.evidence.all_or_nothing for side in able),
         fewest_runs=min(int(side.evidence.runs.min()) for side in able),

@@ -149,7 +149,9 @@ class RankingAnswer(Answer[RankReport]):
             k = _attempts(report)
             why = "that not all of them ran" if k == 1 else f"without {k} trials of each"
             left_out.insert(0, f"{plural(len(report.unshared), 'task')} {why}")
-        room = MOST_ROWS - len(left_out) - len(wrap(verdict(report), WIDTH)) + 1
+        notes = [f"Note: {text}." for text in _screen_notes(report)]
+        above = len(left_out) + sum(len(wrap(text, WIDTH)) for text in (verdict(report), *notes))
+        room = max(MOST_ROWS - above + 1, 4)
         shown = report.systems if len(report.systems) <= room else report.systems[: room - 1]
         table = Table(
             header=("rank", "agent", _word(report), "these tasks", "similar tasks"),
@@ -172,7 +174,7 @@ class RankingAnswer(Answer[RankReport]):
             *([Remark(f"{more:,} more: -v")] if more else []),
             Remark(f"{level}% CI; the ranks hold together with {level}% confidence."),
             *(Remark(f"Left out: {text}.") for text in left_out),
-            *(Remark(f"Note: {text}.") for text in _screen_notes(report)),
+            *map(Remark, notes),
         ]
         if options.results is not None:
             blocks.append(Hints((_next_look(report, options.results, narrowed=options.narrowed),)))
@@ -223,14 +225,23 @@ def verdict(report: RankReport) -> str:
 
 
 def _screen_notes(report: RankReport) -> list[str]:
-    """What of labels and judges must be known, and that one agent may be ranked as two."""
-    return [
+    """What of labels and judges must be known, what moved trials, and one agent ranked as two."""
+    agents = tuple(f"{system.name}: " for system in report.systems)
+    moved = [note for note in report.notes if note.startswith(agents)]
+    more = len(moved) - 1
+    told = (
+        [f"{moved[0]}; so are trials of {plural(more, 'more agent')} (-v)"] if more > 0 else moved
+    )
+    return told + [
         note
         for note in report.notes
-        if report.labels
-        or note.startswith("labels of people")
-        or note == GRADED_BY_JUDGE
-        or ALIKE_NAMES in note
+        if note not in moved
+        and (
+            report.labels
+            or note.startswith("labels of people")
+            or note == GRADED_BY_JUDGE
+            or ALIKE_NAMES in note
+        )
     ]
 
 
