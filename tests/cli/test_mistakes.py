@@ -108,3 +108,13 @@ def test_an_error_breaks_between_words_on_a_terminal_and_is_one_line_in_a_log(mo
     lines = terminal.getvalue().splitlines()
     assert max(map(len, lines)) <= 60
     assert " ".join(lines) == log.getvalue().strip() == f"Error: {text.strip()}"
+
+
+@pytest.mark.parametrize("option", ["--pass-if", "--missing", "--error-words", "--score", "--task"])
+def test_what_says_how_to_read_is_given_once(call, here, option):
+    (here / "t.csv").write_text("task,passed\na,1\na,0\n")
+    done = call("report", "t.csv", option, "passed>=0.5", option, "passed>=1")
+    assert done.exit_code == 2
+    assert "is given twice: passed>=0.5 and passed>=1" in done.stderr
+    twice = ("--pass-if", "passed>=0.5") * 2
+    assert call("report", "t.csv", *twice).stdout.startswith("t ")

@@ -143,6 +143,15 @@ def test_results_without_transcripts_say_so(call, here):
     assert "hold no transcripts" in done.stdout
 
 
+def test_a_task_that_one_agent_never_passed_is_said_of_that_agent(call, here):
+    rows = ["hard,x,0", "hard,y,0", "mean,x,0", "mean,y,1", "easy,x,1", "easy,y,1", "easy,y,0"]
+    (here / "two.csv").write_text("task,agent,passed\n" + "".join(f"{row}\n" for row in rows))
+    shown = call("why", "two.csv").stdout
+    assert "Never passed: hard (too hard, or the check is wrong).\n" in shown
+    assert "Never passed: mean by x.\n" in shown
+    assert " by x" not in call("why", "two.csv", "--only", "x").stdout
+
+
 def test_the_page_of_a_report_says_why_runs_fail(call, here, log):
     done = call("report", log, "--transcripts", "-o", "report.html")
     assert done.exit_code == 0, done.stderr

@@ -227,6 +227,10 @@ def test_a_value_that_stands_for_a_secret_is_none():
 
 @pytest.mark.parametrize("column", ["gpt-4o", "pass@1", "is_correct_v2"])
 def test_a_column_that_a_message_offers_as_the_verdict_is_no_password(column):
-    advice = f"say --columns pass={column}, or --columns score=COLUMN"
-    assert clean_text(advice) == advice
-    assert column not in clean_text(f"SMTP_PASS={column}")
+    for before in ("", "task=eval_id,", "'task=eval id,agent=model,", "task='a b',trial=try,"):
+        advice = f"say --columns {before}pass={column}, or --columns score=COLUMN"
+        assert clean_text(advice) == advice
+    for secret in ("SMTP_PASS=", "user=ann,pass=", "--columns task=a --url x,pass=", "pass="):
+        assert column not in clean_text(f"{secret}{column}")
+    key = "ghp_0123456789abcdefghij01"
+    assert key not in clean_text(f"say --columns task=a,pass={key}")

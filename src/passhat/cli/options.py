@@ -98,6 +98,25 @@ class Option(click.Option):
         return names, f"{told} (Formerly {', '.join(self.formerly)}.){bracket}{default}"
 
 
+class OnceOption(Option):
+    """An option that decides what is read: two values that differ are refused, none is dropped."""
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Let the parser keep every value that is given."""
+        parser.add_option(
+            obj=self, opts=self.opts, dest=self.name, action="append", nargs=self.nargs
+        )
+
+    def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> tuple[Any, Any]:
+        """The one value of the command line; else that of the configuration."""
+        name = self.name or ""
+        given = dict.fromkeys(opts.get(name) or ())
+        if len(given) > 1:
+            both = "; 'A and B' asks for both" if self.flag == "--pass-if" else ""
+            raise click.BadParameter(f"is given twice: {' and '.join(given)}{both}", ctx, self)
+        return super().consume_value(ctx, {**opts, name: next(iter(given))} if given else opts)
+
+
 class SectionedCommand(click.Command):
     """A command with two layers of help: --help is a page, --help-all has every option.
 

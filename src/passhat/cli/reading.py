@@ -19,6 +19,7 @@ from passhat.cli.options import (
     ROUND_NUMBERS,
     Command,
     Decorator,
+    OnceOption,
     in_order,
     shared,
     store_option,
@@ -327,10 +328,11 @@ def reading_options(
         ),
         *_READING.values(),
         *(
-            shared(
-                READING,
+            click.option(
                 *dict.fromkeys((flag, TASK_COLUMN) if name == "task" else (flag,)),
                 f"{COLUMN}{name}",
+                cls=OnceOption,
+                section=READING,
                 metavar=COLUMNS[name]["metavar"],
                 help=COLUMNS[name]["help"],
             )

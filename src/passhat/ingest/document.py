@@ -446,8 +446,7 @@ def _as_utf8(name: str, data: bytes) -> tuple[bytes, str]:
     character there, so whatever it is in, names stay apart and cells are cut at the same places.
     XML says what it is in, JSON must be UTF-8, and mostly UTF-8 is damaged UTF-8.
     """
-    if data.startswith(codecs.BOM_UTF8):
-        return data[len(codecs.BOM_UTF8) :], ""
+    data = data.removeprefix(codecs.BOM_UTF8)  # no promise: some tools add it to any text
     zeros = [byte == 0 for byte in data[:4]]
     wide = {"utf-16-be": [True, False, True, False], "utf-16-le": [False, True, False, True]}
     encoding = next((name for name, shape in wide.items() if shape == zeros), "")

@@ -65,7 +65,8 @@ class SecretPattern:
         for start, stop in places:
             search = pattern.match if self.needles != _NAMED else pattern.search
             if stop > end and (found := search(text, max(start, end), stop)) is not None:
-                yield found
+                if not _names_a_column(text, found):
+                    yield found
                 end = found.end()
 
     def masked(self, text: str) -> str:
@@ -76,6 +77,20 @@ class SecretPattern:
             parts += [text[end:kept], MARK]
             end = found.end()
         return "".join([*parts, text[end:]]) if parts else text
+
+
+_COLUMNS = re.compile(
+    r"--columns (?:(?:[a-z_-]{1,30}=(?:[^=\s'\"]{1,200}|'[^'\n]{1,200}'),){0,30}"
+    r"|'(?:[a-z_-]{1,30}=[^='\n]{1,200},){0,30})$"
+)
+"""What stands before a column in the option that names columns; in a shell, perhaps in quotes."""
+
+
+def _names_a_column(text: str, found: re.Match[str]) -> bool:
+    """Whether what looks like a password is the column of verdicts in an option for a command."""
+    if not found[0].startswith("pass="):
+        return False
+    return _COLUMNS.search(text[max(0, found.start() - 1_000) : found.start()]) is not None
 
 
 def _places(text: str, needles: Iterable[str]) -> Iterator[int]:
@@ -138,7 +153,7 @@ _DISCORD = ("discord", "Discord", "DISCORD", "Bot ")
 _WORD = r"(?i:(?<![A-Za-z])pwd|passw(?:or)?d|passphrase)"
 _NAME = (
     r"(?i:(?<!page)(?<!next)(?<!sync)(?<!ation)(?<!page[_-])(?<!next[_-])(?<!sync[_-])"
-    r"(?<!ation[_-])token|secret|(?<![A-Za-z])(?<!columns )pass|"
+    r"(?<!ation[_-])token|secret|(?<![A-Za-z])pass|"
     r"(?:api|access|auth|account|signing|encryption|private|service|session|license|"
     r"app|application|shared|master|write|read|admin|user)[_-]?key|key[_-]data|"
     r"credentials?|_auth|sessionid|session[_-]id)"

@@ -262,10 +262,21 @@ def _by_answers(explanation: Explanation) -> str:
 
 def _without_transcripts(explanation: Explanation, options: DisplayOptions) -> list[Block]:
     blocks: list[Block] = [Headline(verdict(explanation))]
-    never = [short(one.task) for one in explanation.failing if one.failed == one.trials]
-    if never:
+    never: dict[str, list[str]] = {}
+    for one in explanation.failing:
+        if one.failed == one.trials:
+            never.setdefault(one.task, []).append(one.system)
+    by_all = [short(task) for task, own in never.items() if len(own) == len(explanation.systems)]
+    if by_all:
         why = "too hard, or the check is wrong"
-        blocks.append(Remark(f"Never passed: {listed(never, 6)} ({why}).", apart=True))
+        blocks.append(Remark(f"Never passed: {listed(by_all, 6)} ({why}).", apart=True))
+    by_some = [
+        f"{short(task)} by {listed([short(agent) for agent in own], 3)}"
+        for task, own in never.items()
+        if len(own) < len(explanation.systems)
+    ]
+    if by_some:
+        blocks.append(Remark(f"Never passed: {listed(by_some, 6)}.", apart=not by_all))
     tokens = next((one for one in explanation.trajectories.splits if one.name == "tokens"), None)
     if tokens is not None and tokens.failing and tokens.passing:
         said = f"{amount(tokens.failing)} tokens on average, passing ones {amount(tokens.passing)}"
