@@ -203,3 +203,18 @@ def test_a_gate_on_every_task_is_priced_too_when_it_is_extended(suite):
     assert passhat.run(suite, **demand, store="h.db", runs=4).outcome == "undecided"
     (verdict,) = passhat.resume_run(store="h.db", runs=6).verdicts
     assert verdict.alpha == 0.063
+
+
+@pytest.mark.parametrize("kind", ["python", "command"])
+@pytest.mark.parametrize("edited", [False, True])
+def test_an_agent_that_was_edited_before_its_run_was_resumed_is_named(suite, kind, edited):
+    program = suite.with_name("lone_mixed.py")
+    program.write_text("def ask(prompt):\n    return 'hello'\n\nprint('hello')\n")
+    asked = {"python": "python: 'lone_mixed:ask'", "command": "command: python lone_mixed.py"}[kind]
+    suite.write_text(re.sub("model: scripted.*", f"{asked}}}", SUITE))
+    assert not [note for note in passhat.run(suite, store="h.db").warnings if "mixed" in note]
+    if edited:
+        program.write_text(program.read_text() + "# better\n")
+    added = passhat.resume_run(store="h.db", runs=6)
+    told = "the program of agent has changed since the run began"
+    assert any(note.startswith(told) for note in added.warnings) is edited

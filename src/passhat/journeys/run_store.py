@@ -18,7 +18,7 @@ from passhat.errors import (
     RunInterrupted,
     StoreError,
 )
-from passhat.messages import plural
+from passhat.messages import plural, short
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import MoreRuns
@@ -145,7 +145,7 @@ def _run_of_arm(history: History, judged: Run, name: str, arm: Mapping[str, str]
             if word in ("model", "agent")
             else f"its {word} {'has' if word == 'program' else 'have'} changed"
             for word, now in arm.items()
-            if stored.get(word, now) != now
+            if _known(stored, word, now) != now
         ]
         if not differs:
             return run
@@ -164,10 +164,31 @@ def _arms(suite: Suite, earlier: Arms) -> Arms:
     for name in suite.systems:
         before, now = earlier.get(name, {}), arm_of(suite, name)
         found[name] = {
-            word: f"{before[word]}, then {value}" if before.get(word, value) != value else value
+            word: value if _known(before, word, value) == value else f"{before[word]}{THEN}{value}"
             for word, value in now.items()
         }
     return found
+
+
+THEN = ", then "
+"""Between what an agent depended on when a run began, and when it was resumed."""
+
+
+def _known(arm: Mapping[str, str], word: str, now: str) -> str:
+    """What an agent depended on; a program of which nothing is known counts as it is now."""
+    return arm.get(word, now) or ("" if word in ("model", "agent") else now)
+
+
+def mixed(run: Run | None) -> Iterator[str]:
+    """A sentence for each agent that was another one when its run was resumed."""
+    for name, arm in ({} if run is None else run.options.get("arms", {})).items():
+        words = [word for word, value in arm.items() if THEN in value]
+        if words:
+            have = "has" if words[0] in ("program", "model", "agent") else "have"
+            yield (
+                f"the {words[0]} of {short(name)} {have} changed since the run began: trials from "
+                "before and after are mixed; a new run tells them apart"
+            )
 
 
 @contextmanager

@@ -59,6 +59,7 @@ from passhat.journeys.run_store import (
     Arms,
     OpenRun,
     StoredRun,
+    mixed,
     not_resumable,
     open_run,
     read_shard,
@@ -684,7 +685,7 @@ def build_answer(
     unread = _not_passed(result)[MOST_TRIALS:]
     judged = _judged(suite, result, opened)
     bill = _bill(judged, "judge")
-    warnings = tuple(_workspace_notes(suite, result, opened))
+    warnings = (*mixed(opened.run), *_workspace_notes(suite, result, opened))
     doubts = (
         *_perhaps_paid(result),
         *_passed_limits(suite, result),

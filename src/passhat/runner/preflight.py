@@ -351,11 +351,16 @@ def _hash(value: object) -> str:
 
 
 def _program_digest(system: System, directory: Path) -> str:
-    """A hash of the files that a command names; empty for what has a version, or is no command."""
-    if not isinstance(system, CommandSystem) or system.agent is not None:
-        return ""
+    """A hash of the files that a command names, or a function's module; empty for all others."""
     from passhat.runner.cassettes import file_digest
 
+    if isinstance(system, PythonSystem):
+        module = (system.search or directory) / system.function.partition(":")[0].replace(".", "/")
+        files = (module.with_name(f"{module.name}.py"), module / "__init__.py")
+        found = [file_digest(file) for file in files if _is_file(file)]
+        return _hash(found) if found else ""
+    if not isinstance(system, CommandSystem) or system.agent is not None:
+        return ""
     words = [shutil.which(system.argv[0]) or system.argv[0], *system.argv[1:]]
     return _hash([file_digest(file) for w in words if _is_file(file := directory / w)])
 
