@@ -11,6 +11,7 @@ from passhat.journeys import (
     store_results,
 )
 from passhat.journeys.results import Results
+from passhat.records import Trials
 
 TASKS, RUNS = 20, 5
 NOTE = "includes the spread between runs"  # all are stored within one day
@@ -111,3 +112,24 @@ tasks:
         earlier = next(iter(history.runs())).key
     answer = journeys.run(suite, store=store, require=[f"no_worse_than {earlier} by 0.5"])
     assert any(NOTE in note for note in answer.verdicts[0].notes)
+
+
+@pytest.mark.parametrize("first", ["A", "B"])
+@pytest.mark.parametrize("gates", [["no_worse_than A by 0.1"], ["B: better_than A", "sentence?"]])
+def test_the_agent_that_gates_compare_with_is_the_second_side_whoever_ran_first(
+    tmp_path, first, gates
+):
+    names = [first, "B" if first == "A" else "A"]
+    table = Trials.from_columns(
+        system=[name for name in names for _ in range(8)],
+        task=["t0", "t1"] * 8,
+        passed=[name == "B" for name in names for _ in range(8)],
+    )
+    store = tmp_path / "history.db"
+    with History.open(store) as history:
+        run = history.start_run("pair", options={"gates": gates})
+        history.add_trials(run, table)
+    found = journeys.compare(Results(paths=("latest",), store=store))
+    assert (found.first, found.second, found.headline.value) == ("B", "A", 1.0)
+    chosen = journeys.compare(Results(paths=("latest",), store=store), only=["A", "B"])
+    assert (chosen.first, chosen.headline.value) == ("A", -1.0)

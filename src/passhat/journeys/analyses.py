@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -39,7 +39,13 @@ from passhat.journeys.results import (
     trials_of,
     trials_or_results,
 )
-from passhat.journeys.stored_runs import counted_run, days_between, runs_of_trend, tallies_of
+from passhat.journeys.stored_runs import (
+    counted_run,
+    days_between,
+    runs_of_trend,
+    stored_gates,
+    tallies_of,
+)
 from passhat.messages import listed, no_task
 from passhat.records.trial import first_number
 
@@ -501,9 +507,30 @@ def _sides(
         _refuse_before_and_after(parts, results.duplicates)
     every = trials_of(results)
     trials = choose_systems(every, only)
-    sides = tuple(dict.fromkeys(only)) or trials.systems
+    sides = tuple(dict.fromkeys(only)) or _baseline_last(results, trials.systems)
     _refuse_one(sides)
     return [trials.where(system=name) for name in sides], len(every.systems)
+
+
+def _baseline_last(results: Results | Trials, agents: tuple[str, ...]) -> tuple[str, ...]:
+    """The agents of one stored run; of two, the one that its gates compare with is the second.
+
+    So `compare` has the sign that `run` and `gate` show, whichever agent was run first.
+    """
+    if len(agents) != 2 or not isinstance(results, Results) or len(results.paths) != 1:
+        return agents
+    if not results.names_a_run(results.paths[0]):
+        return agents
+    from passhat.analysis.gates.gate import parse_gate
+    from passhat.history.runs import look_up
+
+    with open_store(results.store) as history:
+        gates = stored_gates(look_up(history, results.paths[0]).run)
+    named = set()
+    for gate in gates:
+        with suppress(ArgumentError):  # written before the sentences of today
+            named.add(getattr(parse_gate(gate.require).demand, "baseline", None))
+    return agents[::-1] if agents[0] in named and agents[1] not in named else agents
 
 
 def compared_transcripts(results: Results, answer: Comparison) -> tuple[Trials, Transcripts]:

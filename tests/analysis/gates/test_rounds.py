@@ -1,5 +1,6 @@
 """Suites and pairs in rounds, many at once."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -7,8 +8,10 @@ import pytest
 
 from passhat.analysis.gates.gate import parse_gate
 from passhat.analysis.gates.gate_plan import plan_gate
+from passhat.analysis.gates.judge import judge
 from passhat.analysis.gates.rounds import RoundGate, Rounds, simulated_rounds
-from passhat.records import Outcome, Trial
+from passhat.analysis.gates.run_answer import lift_of
+from passhat.records import Outcome, Trial, Trials
 
 
 @pytest.mark.parametrize("demand", ["pass^1 >= 0.8", "pass^3 >= 0.8", "pass@3 >= 0.8"])
@@ -147,3 +150,22 @@ def test_the_lists_of_a_verdict_are_those_that_decide():
     assert verdict.runs == first
     assert looks.startswith("Looks after round 4, 6, 8, 10, 12, 14, 16, 18, 20, with bounds at ")
     assert looks.endswith("95.2%")
+
+
+@pytest.mark.parametrize("trials", [20, 40, 80])
+def test_a_difference_beside_counts_says_of_how_many_trials_it_is(trials):
+    """A pair that ran on after its gate was decided has counts of more trials."""
+    table = Trials.from_columns(
+        system=["A"] * trials + ["B"] * trials,
+        task=[f"t{i % 4}" for i in range(2 * trials)],
+        passed=[True] * trials + [i % 3 > 0 for i in range(trials)],
+    )
+    ours, other = (table.where(system=name) for name in "BA")
+    terms = {"require": "no_worse_than A by 0.1", "system": "B"}
+    bound = judge(table, terms)[0]
+    assert lift_of(bound, ours, other).first_trials is None
+    for runs in (trials, 2 * trials):
+        watched = replace(bound, evidence="sequential", runs=runs)
+        lift = lift_of(watched, ours, other)
+        seen = sum(count for _, count in lift.passed)
+        assert (lift.first_trials or seen) == runs

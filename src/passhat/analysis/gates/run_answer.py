@@ -148,6 +148,7 @@ class Lift:
     """An agent against the one that a gate compares it with: what it gains, takes and uses.
 
     `difference` is what the verdict rests on; its ends hold however early the run was stopped.
+    `first_trials` counts the trials of both that it is of, where more were run than decided it.
     `passed` counts trials of both, `means` has what a trial of each took, and `used` in how many
     trials the agent made use of each file that it alone was given: None where nobody can see it.
     `worse` are the tasks on which it passed less often, the most certain first. `reused` names the
@@ -163,6 +164,7 @@ class Lift:
     tasks: int
     worse: tuple[WorseTask, ...]
     reused: str | None = None
+    first_trials: int | None = None
 
     @property
     def more_of(self) -> Mapping[str, float]:
@@ -189,7 +191,9 @@ def lift_of(
     }
     if len(means) > 1:
         means.pop("seconds", None)  # they depend on the machine; tokens do not
+    early = verdict.evidence == "sequential" and verdict.runs < len(agent) + len(baseline)
     return Lift(
+        first_trials=verdict.runs if early else None,
         system=agent.systems[0],
         baseline=baseline.systems[0],
         difference=verdict.estimate,

@@ -598,7 +598,8 @@ def _gain(lift: Lift) -> str:
     if value is None:
         return "not known"
     bounds = signed_span(interval_of(lift.difference))
-    return f"{signed_points(value, digits=1)} points {bounds}".strip()
+    first = f"in the first {lift.first_trials:,}" if lift.first_trials else ""
+    return " ".join(filter(None, (f"{signed_points(value, digits=1)} points", bounds, first)))
 
 
 def _more(lift: Lift, name: str) -> str:
