@@ -80,9 +80,9 @@ def label(
       passhat label latest --import read.csv
     """
     from passhat.history import History
-    from passhat.history.runs import look_up, this_person
+    from passhat.history.runs import this_person
     from passhat.journeys.labels import LabelSession, export_labels, import_labels
-    from passhat.journeys.results import open_store
+    from passhat.journeys.results import look_up_here, open_store
     from passhat.messages import plural
 
     if Path(run).is_file():
@@ -93,7 +93,7 @@ def label(
     who = by or this_person()
     open_store(store).close()  # a store that is not there is an error, not a new store
     with History.open(store) as history:
-        found = look_up(history, run).run
+        found = look_up_here(history, run).run
         if filled is not None:
             kept = import_labels(history, found, filled, by=who)
             click.echo(f"{plural(kept, 'label')} kept for run {found.key}")

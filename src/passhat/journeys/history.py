@@ -35,6 +35,7 @@ from passhat.ingest.remote import (
 from passhat.journeys.results import (
     Results,
     ResultsLike,
+    look_up_here,
     open_store,
     renamed,
     renamed_transcripts,
@@ -75,14 +76,13 @@ def export_run(
     Only a dataset can hold `transcripts`, and artefacts with them. Returns the files with trials.
     `on_note` is called with which run was taken if a name fits several.
     """
-    from passhat.history.runs import look_up
     from passhat.ingest.write import write_trials
 
     dataset = is_dataset(place)
     if transcripts and not dataset:
         raise ArgumentError("transcripts", "are exported to a folder, not to a file", str(place))
     with open_store(store) as history:
-        named = look_up(history, run)
+        named = look_up_here(history, run)
         if named.note and on_note is not None:
             on_note(named.note)
         if dataset:
@@ -252,14 +252,13 @@ def list_artefacts(
     """
     from passhat.history import artefacts
     from passhat.history.queries import first_trial
-    from passhat.history.runs import look_up
     from passhat.records.ledger import ArtefactList
 
     home = None if folder is None else Path(folder)
     if home is not None and home.exists() and (not home.is_dir() or any(home.iterdir())):
         raise ArgumentError("folder", "must be a new or an empty folder", str(folder))
     with open_store(store) as history:
-        named = look_up(history, run)
+        named = look_up_here(history, run)
         if named.note and on_note is not None:
             on_note(named.note)
         first = first_trial(history, named.run)
@@ -481,12 +480,12 @@ def change_run(
     if somebody else has changed it since, nothing is renamed. `by` is who asks, by default the user
     of this machine; `History.changes` tells it afterwards.
     """
-    from passhat.history.runs import look_up, this_person
+    from passhat.history.runs import this_person
 
     arguments.word("action", action, get_args(RunAction))
     open_store(store).close()  # a store that is not there is an error, not a new store
     with History.open(store) as history:
-        named = look_up(history, run)
+        named = look_up_here(history, run)
         if named.note and on_note is not None:
             on_note(named.note)
         seen = named.run if was is None else replace(named.run, suite=was)
@@ -591,7 +590,7 @@ def _of_store(store: Path | str, wanted: _SearchedTrials) -> Iterator[_Found]:
     from passhat.history.queries import each_run, each_transcript, first_trial
 
     with open_store(store) as history:
-        runs = each_run(history) if wanted.run is None else [history.find_run(wanted.run)]
+        runs = each_run(history) if wanted.run is None else [look_up_here(history, wanted.run).run]
         for run in runs:
             first = first_trial(history, run)
             for kept in each_transcript(history, run, system=wanted.system, task=wanted.task):

@@ -285,11 +285,12 @@ def run_to_resume(store: str | Path, reference: str | None, *, runs: int | None 
     With `runs`, which adds to finished runs too, it is the newest that `passhat run` made.
     """
     from passhat.history import History
-    from passhat.history.runs import NamedRun, look_up
+    from passhat.history.runs import NamedRun
+    from passhat.journeys.results import look_up_here
 
     with History.open(store, read_only=True) as history:
         if reference is not None:
-            return look_up(history, reference)
+            return look_up_here(history, reference)
         every = history.runs()
     for run in every:
         if (run.status in UNFINISHED or runs is not None) and run.options.get("suite"):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from passhat._version import __version__
 from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import PasshatError
-from passhat.journeys.results import COUNTED_IN_STORE, Results, open_store, renamed
+from passhat.journeys.results import COUNTED_IN_STORE, Results, look_up_here, open_store, renamed
 from passhat.messages import short_commit
 
 if TYPE_CHECKING:
@@ -111,10 +111,8 @@ def verdict_of_results(
     """
     name = results.paths[0] if results.paths else ""
     if results.names_a_run(name):
-        from passhat.history.runs import look_up
-
         with open_store(results.store) as history:
-            return judged(history, look_up(history, name).run)
+            return judged(history, look_up_here(history, name).run)
     if len(results.paths) != 1 or not results.is_stored(name):
         return None
     with results.open_stored() as (history, named):
@@ -509,10 +507,8 @@ def days_between(results: Results, errors: ErrorPolicy) -> Days | None:
     named = [name if results.names_a_run(name) else None for name in results.paths]
     if not any(named):
         return None
-    from passhat.history.runs import look_up
-
     with open_store(results.store) as history:
-        first, second = (look_up(history, name).run if name else None for name in named)
+        first, second = (look_up_here(history, name).run if name else None for name in named)
         if first is not None and second is not None and first.id == second.id:
             return None
         baseline, judged = (first, None) if second is None else (second, first)
