@@ -202,7 +202,8 @@ class PasshatTools:
 
     def _place(self, run: str) -> str:
         """The path of a result file of this folder, or the name of a stored run."""
-        from passhat.journeys.results import is_pattern, is_there, look_up_here, open_store
+        from passhat.journeys.results import is_pattern, is_there, open_store
+        from passhat.journeys.run_store import look_up_here
 
         if (self.folder / run).is_file():
             return str(self._inside(run))

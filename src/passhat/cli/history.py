@@ -521,7 +521,7 @@ def _change(path: Path | str, run: str, action: RunAction, text: str = "") -> No
 
 def _run_named(history: History, reference: str) -> Run:
     """The run of that name; a note says which one was taken of several."""
-    from passhat.journeys.results import look_up_here
+    from passhat.journeys.run_store import look_up_here
 
     named = look_up_here(history, reference)
     if named.note:

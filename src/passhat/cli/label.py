@@ -82,7 +82,8 @@ def label(
     from passhat.history import History
     from passhat.history.runs import this_person
     from passhat.journeys.labels import LabelSession, export_labels, import_labels
-    from passhat.journeys.results import look_up_here, open_store
+    from passhat.journeys.results import open_store
+    from passhat.journeys.run_store import look_up_here
     from passhat.messages import plural
 
     if Path(run).is_file():

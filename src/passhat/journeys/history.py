@@ -35,13 +35,12 @@ from passhat.ingest.remote import (
 from passhat.journeys.results import (
     Results,
     ResultsLike,
-    look_up_here,
     open_store,
     renamed,
     renamed_transcripts,
     trials_or_results,
 )
-from passhat.journeys.run_store import resume_newest
+from passhat.journeys.run_store import look_up_here, resume_newest
 from passhat.messages import plural, quoted, short_repr
 from passhat.records import Trials
 from passhat.records.ledger import Row, RunList

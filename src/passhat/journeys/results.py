@@ -14,7 +14,7 @@ from passhat import arguments
 from passhat.arguments import STORE
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, HistoryError, InputError, ReadError
-from passhat.messages import one_of_rule, plural
+from passhat.messages import one_of_rule
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.run_answer import MoreRuns
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from passhat.records.data_frames import ArrowTable, InterchangeTable
 
 LATEST = "latest"
-"""The newest run of a history store, of the suite of this folder: see `look_up_here`."""
+"""The newest run of a history store, of the suite of this folder."""
 
 COUNTED_IN_STORE = 1_000_000
 """Stored runs with at least this many trials are reduced to counts inside the database."""
@@ -262,6 +262,8 @@ class Results:
     @contextmanager
     def open_stored(self) -> Iterator[tuple[History, NamedRun]]:
         """The store that the path is or names a run of, and that run."""
+        from passhat.journeys.run_store import look_up_here
+
         store, run = self.place_of_run()
         with open_store(store) as history:
             yield history, look_up_here(history, run)
@@ -321,6 +323,8 @@ class Results:
             rerun = f"`passhat run --resume {key}{store}` goes on with it"
             raise HistoryError(f"run {key} has no trials: none had ended when it stopped; {rerun}")
         if self.on_note is not None:
+            from passhat.journeys.run_store import unfinished_note
+
             for note in (named.note, unfinished_note(named.run, self.place_of_run()[0])):
                 if note:
                     self.on_note(note)
@@ -462,56 +466,6 @@ def is_store(path: str) -> bool:
         return False
     with file.open("rb") as opened:
         return opened.read(len(_SQLITE)) == _SQLITE
-
-
-def look_up_here(history: History, reference: str) -> NamedRun:
-    """The run of that name; `latest` is the newest run of the suite of this folder.
-
-    Where the newest run of all is not of a suite file that is here, others share the store, and
-    their run is not the one that somebody here means. A run without a suite file (of `repeat`, or
-    added from a log), and a folder without a suite or without runs of it, leave it the newest.
-    """
-    from passhat.history.runs import NamedRun, look_up
-
-    named = look_up(history, reference)
-    made_from = named.run.options.get("suite")
-    if reference != LATEST or not made_from:
-        return named
-    if len(history.database.execute("SELECT DISTINCT suite FROM runs LIMIT 2").fetchall()) < 2:
-        return named
-    from passhat.suite import find_suite, load_suite
-
-    def name_of(path: str | Path) -> str:
-        return load_suite(path, models_asked=False).name
-
-    try:
-        if Path(made_from).is_file() and name_of(made_from) == named.run.suite:
-            return named
-        suite = name_of(find_suite(Path()))
-    except InputError:  # no suite is here, or none that can be read
-        return named
-    own = history.runs(suite=suite, limit=1)
-    if not own or own[0].id == named.run.id:
-        return named
-    key, newest = own[0].key, named.run
-    which = f"latest is run {key} of {suite}, the suite here"
-    note = f"{which}; the newest of all, {newest.key}, is of {newest.suite}"
-    return NamedRun(run=own[0], note=note)
-
-
-def unfinished_note(run: Run, store: str | Path) -> str | None:
-    """That not all trials of a run that `passhat run` made have ended, and how to go on with it."""
-    from passhat.history.database import store_words
-    from passhat.journeys.run_store import UNFINISHED
-
-    if run.status not in UNFINISHED or not run.options.get("suite"):
-        return None
-    planned = run.options.get("planned")
-    so_far = f"{run.trials:,} of {planned:,} trials" if planned else plural(run.trials, "trial")
-    if run.status == "running":
-        return f"run {run.key} is still running: {so_far} so far"
-    way = f"`passhat run --resume {run.key}{store_words(store)}` goes on with it"
-    return f"run {run.key} is unfinished ({so_far}): {way}"
 
 
 def open_store(store: str | Path) -> History:

@@ -286,7 +286,6 @@ def run_to_resume(store: str | Path, reference: str | None, *, runs: int | None 
     """
     from passhat.history import History
     from passhat.history.runs import NamedRun
-    from passhat.journeys.results import look_up_here
 
     with History.open(store, read_only=True) as history:
         if reference is not None:
@@ -298,6 +297,53 @@ def run_to_resume(store: str | Path, reference: str | None, *, runs: int | None 
     if other := next((run.key for run in every if run.status in UNFINISHED), None):
         raise not_resumable(store, other)
     raise HistoryError(f"{store}: every run is finished; `passhat run` starts a new one")
+
+
+def look_up_here(history: History, reference: str) -> NamedRun:
+    """The run of that name; `latest` is the newest run of the suite of this folder.
+
+    Where the newest run of all is not of a suite file that is here, others share the store, and
+    their run is not the one that somebody here means. A run without a suite file (of `repeat`, or
+    added from a log), and a folder without a suite or without runs of it, leave it the newest.
+    """
+    from passhat.history.runs import LATEST, NamedRun, look_up
+
+    named = look_up(history, reference)
+    made_from = named.run.options.get("suite")
+    if reference != LATEST or not made_from:
+        return named
+    if len(history.database.execute("SELECT DISTINCT suite FROM runs LIMIT 2").fetchall()) < 2:
+        return named
+    from passhat.suite import find_suite, load_suite
+
+    def name_of(path: str | Path) -> str:
+        return load_suite(path, models_asked=False).name
+
+    try:
+        if Path(made_from).is_file() and name_of(made_from) == named.run.suite:
+            return named
+        suite = name_of(find_suite(Path()))
+    except InputError:  # no suite is here, or none that can be read
+        return named
+    own = history.runs(suite=suite, limit=1)
+    if not own or own[0].id == named.run.id:
+        return named
+    key, newest = own[0].key, named.run
+    which = f"latest is run {key} of {suite}, the suite here"
+    note = f"{which}; the newest of all, {newest.key}, is of {newest.suite}"
+    return NamedRun(run=own[0], note=note)
+
+
+def unfinished_note(run: Run, store: str | Path) -> str | None:
+    """That not all trials of a run that `passhat run` made have ended, and how to go on with it."""
+    if run.status not in UNFINISHED or not run.options.get("suite"):
+        return None
+    planned = run.options.get("planned")
+    so_far = f"{run.trials:,} of {planned:,} trials" if planned else plural(run.trials, "trial")
+    if run.status == "running":
+        return f"run {run.key} is still running: {so_far} so far"
+    way = f"`{_resume_command(run.key, str(store))}` goes on with it"
+    return f"run {run.key} is unfinished ({so_far}): {way}"
 
 
 def not_resumable(store: str | Path, run: str) -> HistoryError:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from passhat._version import __version__
 from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import PasshatError
-from passhat.journeys.results import COUNTED_IN_STORE, Results, look_up_here, open_store, renamed
+from passhat.journeys.results import COUNTED_IN_STORE, Results, open_store, renamed
+from passhat.journeys.run_store import look_up_here
 from passhat.messages import short_commit
 
 if TYPE_CHECKING:
