@@ -29,7 +29,7 @@ from passhat.journeys.results import (
 )
 from passhat.journeys.stored_runs import days_around, looks_at, stored_days
 from passhat.messages import few, plural, short
-from passhat.records.suite import FAULT, plain_pairings
+from passhat.records.suite import plain_pairings
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Comparison, Days
@@ -532,8 +532,8 @@ def stopping_rule(
     """The rule that ends the run when every gate is settled; None for a fixed number of runs."""
     if not is_sequential(gates, until_settled=until_settled):
         return None
-    if FAULT in {word.partition("=")[0] for p in suite.pairings for word in p.task.at}:
-        return None  # a suite that is run both ways is compared: it needs all its runs
+    if has_levels(suite):
+        return None  # its levels are compared, and gates judge the first: it needs all its runs
     from passhat.analysis.gates.stopping import StoppingRule
 
     return StoppingRule(
@@ -544,6 +544,11 @@ def stopping_rule(
         baselines=baselines,
         seed=suite.seed,
     )
+
+
+def has_levels(suite: Suite) -> bool:
+    """Whether tasks run under other conditions too: another user, another wording, faults."""
+    return len(plain_pairings(suite)) < len(suite.pairings)
 
 
 def at_most(suite: Suite, rule: StoppingRule) -> str:

@@ -34,6 +34,7 @@ from passhat.journeys.gating import (
     days_of_baselines,
     floored,
     gates_of,
+    has_levels,
     is_sequential,
     quarantined,
     refuse_pointless,
@@ -316,6 +317,11 @@ def _words(command: str | Sequence[str]) -> tuple[str, ...]:
 
 SECONDS_BETWEEN_TRIES = 1.0
 
+RUNS_ALL = (
+    "all trials were run: the levels of a factor are compared, and gates judge the first of them"
+)
+"""Why a run until its gates are decided did not end early."""
+
 RUNS_ONCE = (
     "each task runs once, which cannot show whether it passes every time: write `runs: 10` under "
     "`defaults:` of the suite, or give `runs=10`"
@@ -387,7 +393,8 @@ class RunJob:
     def hints(self) -> list[str]:
         """What to know of the suite, before and after it is run."""
         by_default = self.request.runs is None and not self.sequential
-        return [RUNS_ONCE] if by_default and self.suite.runs_once else []
+        once = [RUNS_ONCE] if by_default and self.suite.runs_once else []
+        return [*once, *([RUNS_ALL] if self.sequential and has_levels(self.suite) else [])]
 
     @property
     def plan(self) -> FixedRuns:
