@@ -24,6 +24,7 @@ PARTS_OF_COMMANDS = {
         *("--max-cost", "--max-tokens", "--max-minutes", "--max-calls", "--retry-errors"),
     },
     "history/database.py": {"--store"},
+    "records/secrets.py": {"--columns"},  # a pattern that finds it in a text
     "analysis/gates/run_answer.py": {"--trials"},
     "ingest/read.py": {"--log_samples"},
     "reporters/next_steps.py": {"--confidence", "--require", "--gate", "--only"},
