@@ -24,7 +24,6 @@ PARTS_OF_COMMANDS = {
         *("--max-cost", "--max-tokens", "--max-minutes", "--max-calls", "--retry-errors"),
     },
     "history/database.py": {"--store"},
-    "records/secrets.py": {"--columns"},  # a pattern that finds it in a text
     "analysis/gates/run_answer.py": {"--trials"},
     "ingest/read.py": {"--log_samples"},
     "reporters/next_steps.py": {"--confidence", "--require", "--gate", "--only"},
@@ -40,7 +39,7 @@ PARTS_OF_COMMANDS = {
         *("--no-check-update", "--no-git", "--no-show-model-warnings", "--no-stream", "--verbose"),
         *("--output-format", "--skip-git-repo-check", "--skip-trust", "--yes-always"),
     },
-    "records/secrets.py": {"--user"},
+    "records/secrets.py": {"--user", "--columns"},
     "runner/sandbox.py": {
         *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--disable-userns"),
         *("--unshare-cgroup-try", "--new-session", "--die-with-parent", "--hostname", "--uid"),
