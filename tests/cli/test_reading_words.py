@@ -25,3 +25,30 @@ def test_notes_and_readings_name_the_options_of_the_command(tmp_path, output):
 
 def test_the_column_of_the_agent_is_named_with_the_word_of_the_screens_or_of_files():
     assert parse_columns(["agent=model name"]) == parse_columns(["system=model name"])
+
+
+LONG = "task,agent,trial,passed\na,x,1,1\na,x,1,0\na,x,2,\na,y,1,1\na,y,2,0\n"
+WIDE = "task,agent,run_1,run_2\na,x,1,\na,y,1,0\nb,x,1,1\nb,y,1,1\n"
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "note"),
+    [
+        (LONG, ("--missing", "fail"), "1 row without a verdict counts as failed (--missing)"),
+        (LONG, ("--missing", "error"), "1 row without a verdict counts as errored (--missing)"),
+        (LONG, ("--missing", "exclude"), "1 row without a verdict was left out (--missing)"),
+        (LONG, ("--missing", "fail"), "1 earlier copy of a trial is left out (--duplicates)"),
+        (WIDE, (), "1 empty cell is no trial (--missing)"),
+        (WIDE, ("--missing", "fail"), "1 row without a verdict counts as failed (--missing)"),
+    ],
+)
+def test_every_answer_says_which_rows_count_by_an_option(call, here, table, options, note):
+    (here / "t.csv").write_text(table)
+    options = ("t.csv", *options, "--duplicates", "last")
+    demands = [("--require", "pass@1 >= 0.1"), ("--require", "pass@1 >= 0.1", "--only", "x")]
+    answers = [("report", *options), ("compare", *options)]
+    answers += [("gate", *options, *demand) for demand in demands]
+    for words in answers:
+        for more in ((), ("-v",)):
+            done = call(*words, *more)
+            assert note in " ".join(done.stdout.split()), (words, more, done.stdout, done.stderr)

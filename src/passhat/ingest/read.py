@@ -249,6 +249,10 @@ def _without_duplicates(
     if duplicates == "keep":
         return trials.renumbered(), said
     rows = trials.last_of_each()
+    first, *others = trials.sources
+    copies = plural(len(trials) - len(rows), "earlier copy of a trial is", "earlier copies are")
+    noted = (*first.notes, f"{copies} left out (`duplicates`)")
+    trials = replace(trials, sources=(replace(first, notes=noted), *others))
     return trials.take(rows), [said[row] for row in rows.tolist()] if said else said
 
 

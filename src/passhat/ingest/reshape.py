@@ -116,9 +116,9 @@ def one_row_a_column(sheet: Table, mapping: ColumnMap) -> tuple[Table, str, Colu
         words = _error_words(mapping)
         if not all(says_outcomes(_without(words, sheet.cells(part))) for part in parts):
             continue
-        table, empty = _stacked(sheet, parts, meaning, mapping)
+        table = _stacked(sheet, parts, meaning, mapping)
         what = "agents" if meaning == "system" else "tasks"
-        how = f"columns {few([chr(34) + short(part) + chr(34) for part in parts])} as {what}{empty}"
+        how = f"columns {few([chr(34) + short(part) + chr(34) for part in parts])} as {what}"
         return table, how, replace(mapping, **{meaning: meaning, "passed": "outcome"})
     return None
 
@@ -285,12 +285,12 @@ def _from_run_columns(
     known = not odd or (not shares and _are_words_among(filled, odd, sheet.columns))
     if len(runs) < 2 or not (known or shares):
         return None
-    table, no_runs = _stacked(sheet, runs, "trial", mapping, "outcome" if known else "score")
+    table = _stacked(sheet, runs, "trial", mapping, "outcome" if known else "score")
     numbered = [runs[column] for column in table.columns["trial"]]
     first, *_, last = runs
     merged = f'columns "{short(first)}" to "{short(last)}"'
     table = replace(table, columns={**table.columns, "trial": numbered}, merged=merged)
-    return table, f"{merged} as trials{no_runs}"
+    return table, f"{merged} as trials"
 
 
 def _are_words_among(filled: Sequence[Any], odd: Sequence[Any], columns: Collection[str]) -> bool:
@@ -321,8 +321,8 @@ def _stacked(
     meaning: str,
     mapping: ColumnMap,
     verdict: str = "outcome",
-) -> tuple[Table, str]:
-    """A row for each cell of some columns, which its column names; and how many were empty.
+) -> Table:
+    """A row for each cell of some columns, which its column names.
 
     An empty cell is a row where the user says what rows without a verdict count as.
     """
@@ -343,8 +343,7 @@ def _stacked(
     stacked[meaning] = [column for _, column in places]
     stacked[verdict] = [cells[column][row] for row, column in places]
     empty = len(sheet) * len(columns) - len(rows)
-    no_runs = f"; {plural(empty, 'empty cell is', 'empty cells are')} no trial" if empty else ""
-    return _table(sheet, stacked, rows), no_runs
+    return replace(_table(sheet, stacked, rows), empty=empty)
 
 
 def _from_lists(sheet: Table, found: Mapping[str, str]) -> Reshaped | None:

@@ -124,13 +124,14 @@ class Table:
     """Cells by column, and for each row its line or place in the file.
 
     `separator` is what separates the cells of a CSV; `merged` the columns of the file whose cells
-    became the verdicts, one below another.
+    became the verdicts, one below another, and `empty` how many of these cells are no row.
     """
 
     columns: Mapping[str, Sequence[Any] | _ReadAgain]
     numbers: Sequence[int]
     separator: str | None = None
     merged: str = ""
+    empty: int = 0
     _inner: dict[str, Sequence[Any]] = field(default_factory=dict, init=False)
 
     def __len__(self) -> int:

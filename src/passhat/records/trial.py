@@ -279,6 +279,24 @@ def alike_names(names: Iterable[str], what: str = "agents") -> list[str]:
     return [note] if alike else []
 
 
+_COUNTED = ("(`missing`)", "(`duplicates`)", "(--missing)", "(--duplicates)")
+"""How notes on the trials that count end: with the argument, or the option, that decided."""
+
+
+def counting_notes(sources: Iterable[Source]) -> list[str]:
+    """The notes on trials that were left out, or counted as what no cell says; each once.
+
+    Every answer tells them, since its numbers depend on them.
+    """
+    notes = ((one.name, note) for one in sources for note in one.notes if note.endswith(_COUNTED))
+    return [f"in {name}, {note}" for name, note in dict.fromkeys(notes)]
+
+
+def counts_trials(note: str) -> bool:
+    """Whether a note is one of `counting_notes`."""
+    return note.endswith(_COUNTED)
+
+
 UNUSED_COLUMNS = "columns not used: "
 """How the note on columns begins that may distinguish what is pooled."""
 

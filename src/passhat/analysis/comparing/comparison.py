@@ -38,7 +38,7 @@ from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import listed, plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
-from passhat.records.trial import GRADED_BY_JUDGE, alike_names, graded_by_judge
+from passhat.records.trial import GRADED_BY_JUDGE, alike_names, counting_notes, graded_by_judge
 from passhat.records.trials import check_trials_argument, one_tally
 from passhat.stats.dependent_runs import BetweenDayVariance, Margins, excess, wider_margins
 from passhat.stats.estimate import (
@@ -195,6 +195,7 @@ def compare(
         provenance=make_provenance(tallies, options),
         notes=(
             *alike_names(tally.system for tally in tallies),
+            *counting_notes(source for tally in tallies for source in tally.sources),
             *_error_note(tallies, options),
             *_judge_note(tallies, differences),
             *notes,

@@ -51,7 +51,7 @@ from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import listed, plural
 from passhat.records import Trial, Trials
-from passhat.records.trial import graded_by_judge, stopped_by_gates
+from passhat.records.trial import counting_notes, graded_by_judge, stopped_by_gates
 from passhat.records.trials import check_trials_argument, refuse_file
 from passhat.stats.estimate import Estimate
 from passhat.stats.sequential.designs import error_of_all_looks, look_levels
@@ -201,6 +201,8 @@ def _judge_one(gate: Gate, trials: Trials, around: _JudgeContext) -> Verdict:
     if bounded and len(sides) == 2:
         verdict = _beside_missing(verdict, trials, sides[1], around)
     verdict = _as_judged(verdict, sides)
+    counted = counting_notes(source for side in sides for source in side.sources)
+    verdict = replace(verdict, notes=(*verdict.notes, *counted)) if counted else verdict
     return _with_quarantine(_beside_users(verdict, every, around), around)
 
 

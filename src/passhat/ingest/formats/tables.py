@@ -209,6 +209,7 @@ def read_table(
     columns["outcome"] = _outcomes(
         document.name, table, found, sheet, mapping, columns.get("score", ())
     )
+    counted = _counted_empty(found, sheet, mapping, columns.get("score", ()))
     repeated = repeats or only_ordered
     notes = notes_on(
         sheet.columns,
@@ -225,7 +226,7 @@ def read_table(
         table,
         columns=columns,
         words=_compared_words(tests, found, sheet),
-        notes=(*prompts, *notes, *folded, *marks, *commas),
+        notes=(*prompts, *notes, *folded, *marks, *commas, *counted),
         judged=True,
         measured=() if own or document.alone else measured_rows(sheet),
         apart="" if own else _kept_apart(columns, found, mapping, sheet),
@@ -279,6 +280,32 @@ def _kept_apart(
     some = f" in {told[best[0]][0]} of {len(twice)} cases" if told[best[0]][0] < len(twice) else ""
     condition = f"`factor={best[0]!r}` if it is a condition of one agent"
     return f" They differ in {shown}: `system={named!r}` keeps them apart{some}, or {condition}."
+
+
+def _counted_empty(
+    found: Mapping[str, str], sheet: Table, mapping: ColumnMap, scores: Sequence[Any]
+) -> list[str]:
+    """A note on the rows without a verdict that count as failures or errors, or on empty cells."""
+    if sheet.empty:
+        return [f"{plural(sheet.empty, 'empty cell is', 'empty cells are')} no trial (`missing`)"]
+    if mapping.missing not in ("fail", "error"):
+        return []
+    tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
+    said = _by_the_users_words(
+        row_outcomes(tests, found, sheet.cells, scores),
+        tests,
+        found,
+        sheet,
+        replace(mapping, missing=None),
+    )
+    empty = [
+        row
+        for row, own in enumerate(said)
+        if own is None and _says_nothing(row, tests, found, sheet)
+    ]
+    rows = plural(len(empty), "row without a verdict counts", "rows without a verdict count")
+    what = "failed" if mapping.missing == "fail" else "errored"
+    return [f"{rows} as {what} (`missing`)"] if empty else []
 
 
 def _without_missing(table: TrialTable) -> TrialTable:

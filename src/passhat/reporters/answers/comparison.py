@@ -20,7 +20,7 @@ from passhat.analysis.reports.judged import CorrectedDifference
 from passhat.analysis.reports.unsettled import SENSIBLE_RUNS
 from passhat.dataclass import dataclass, replace
 from passhat.messages import capitalised, listed, plural
-from passhat.records.trial import ALIKE_NAMES, NaturalKey, natural_key
+from passhat.records.trial import ALIKE_NAMES, NaturalKey, counts_trials, natural_key
 from passhat.reporters.answer import (
     SHORTEST_HEADING,
     Answer,
@@ -202,7 +202,10 @@ class ComparisonAnswer(Answer[Comparison]):
             Headline(verdict(comparison, scope=options.scope)),
             table,
             *(Remark(text) for text in texts if text),
-            *(Remark(f"Note: {note}.", note=ALIKE_NAMES not in note) for note in comparison.notes),
+            *(
+                Remark(f"Note: {note}.", note=ALIKE_NAMES not in note and not counts_trials(note))
+                for note in comparison.notes
+            ),
             Remark(_flips_sentence(comparison), apart=True),
         ]
         open_ = _needed(comparison, options.scope or THIS_SUITE)

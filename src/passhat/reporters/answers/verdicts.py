@@ -29,7 +29,7 @@ from passhat.analysis.gates.gate import (
     shown,
 )
 from passhat.messages import capitalised, listed, plural
-from passhat.records.trial import natural_key
+from passhat.records.trial import counts_trials, natural_key
 from passhat.reporters.answer import (
     SCREEN_WIDTH,
     SHORTEST_HEADING,
@@ -310,6 +310,7 @@ def gates_screen(verdicts: Verdicts, about: str = "", most: int = MOST_GATES) ->
         sure = percentage(1 - levels.pop())
         blocks.append(Remark(f"One-sided bounds at {sure} confidence; a CI has two sides."))
     blocks += map(Remark, (*errors_of_all_looks(verdicts), *notes_of_judge(verdicts)))
+    blocks += map(Remark, notes_of_counting(verdicts))
     return blocks
 
 
@@ -445,6 +446,12 @@ def notes_of_judge(verdicts: Iterable[Verdict]) -> list[str]:
     return [f"{capitalised(AS_JUDGED)}."] if judged else []
 
 
+def notes_of_counting(verdicts: Iterable[Verdict]) -> list[str]:
+    """Which trials were left out, or counted as what no cell says, each sentence once."""
+    notes = (note for one in verdicts for note in one.notes if counts_trials(note))
+    return list(dict.fromkeys(f"{capitalised(note)}." for note in notes))
+
+
 def notes_of_missing(verdicts: Iterable[Verdict]) -> list[str]:
     """Which tasks of a baseline were not run, each sentence once."""
     notes = (note for one in verdicts for note in one.notes if NOT_ALL_RUN in note)
@@ -480,6 +487,7 @@ def _screen_details(verdict: Verdict, results: str | None) -> Iterator[str | Nex
         yield promise
         yield from notes_of_stops([verdict])
     yield from notes_of_judge([verdict])
+    yield from notes_of_counting([verdict])
     if verdict.errors and verdict.errors != NO_ERRORS:
         yield f"{capitalised(verdict.errors)}."
     if verdict.gate.severity == "warning" and verdict.word != "PASS":
