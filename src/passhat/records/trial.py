@@ -279,8 +279,8 @@ def alike_names(names: Iterable[str], what: str = "agents") -> list[str]:
     return [note] if alike else []
 
 
-_COUNTED = ("(`missing`)", "(`duplicates`)", "(--missing)", "(--duplicates)")
-"""How notes on the trials that count end: with the argument, or the option, that decided."""
+_COUNTED = ("missing", "duplicates")
+"""What notes on the trials that count name at their end, in brackets: the argument or option."""
 
 
 def counting_notes(sources: Iterable[Source]) -> list[str]:
@@ -288,13 +288,13 @@ def counting_notes(sources: Iterable[Source]) -> list[str]:
 
     Every answer tells them, since its numbers depend on them.
     """
-    notes = ((one.name, note) for one in sources for note in one.notes if note.endswith(_COUNTED))
+    notes = ((one.name, note) for one in sources for note in one.notes if counts_trials(note))
     return [f"in {name}, {note}" for name, note in dict.fromkeys(notes)]
 
 
 def counts_trials(note: str) -> bool:
     """Whether a note is one of `counting_notes`."""
-    return note.endswith(_COUNTED)
+    return note.rpartition("(")[2].strip("`-)") in _COUNTED
 
 
 UNUSED_COLUMNS = "columns not used: "
