@@ -177,11 +177,11 @@ def _screen_remarks(system: SystemReport, metrics: Sequence[Metric]) -> list[Blo
         wording.partial_note(system) if starred else None,
         wording.screen_errors(system),
         *wording.exclusions([one for one in system.excluded if one.what == "all metrics"]),
+        *(moved_sentence(factor) for factor in system.factors[:1] if factor.matters),
     )
     notes = (
         *map(disturbance_advice, system.disturbances[:1]),
         wording.headline_bars(system),
-        *(moved_sentence(factor) for factor in system.factors[:1] if factor.matters),
     )
     return [
         *(Remark(text) for text in firm if text),
@@ -206,6 +206,8 @@ def task_counts(system: SystemReport) -> str:
     }
     text = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
     low = lowest_tasks(system)
+    if any(" [" in row.name for row in low):
+        low = low[:2]  # names that say at which levels are long
     if not low:
         return f"{text}."
     called = shorten_apart([row.name for row in low], LONGEST_NAME)
