@@ -418,3 +418,65 @@ def test_a_watch_goes_on_until_it_is_stopped_and_then_where_it_was(shell):
     assert "Traceback" not in said
     later = shell("watch", "agent.jsonl", "--once")
     assert later.stdout.count("watching agent") == 0, later.stdout
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_a_row_that_is_no_trial_is_left_out_and_told_and_a_file_of_them_is_refused(tmp_path, form):
+    def line(task, verdict):
+        row = {"task": task, "passed": verdict}
+        return f"{json.dumps(row)}\n" if form == "jsonl" else f"{task},{verdict}\n"
+
+    head = "" if form == "jsonl" else "task,passed\n"
+    good = [line(f"t{i % 7}", "true") for i in range(60)]
+    rows = [*good[:20], line("x", "maybe"), *good[20:40], line("y", "perhaps"), *good[40:]]
+    file = tmp_path / f"t.{form}"
+    file.write_text(head + "".join(rows))
+    words = ["watch", str(file), "--once", "--state", str(tmp_path / "s"), "--reference", "50"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    told = " ".join(done.output.split())
+    assert "2 rows are left out" in told
+    assert "'maybe' does not say whether the trial passed" in told
+    assert "passhat-watch-" not in told
+    file.write_text(head + line("x", "maybe") * 500)
+    refused = CliRunner().invoke(main, [*words[:4], str(tmp_path / "s2")])
+    assert refused.exit_code == 2, refused.output
+    assert str(file) in refused.output
+
+
+def test_what_a_webhook_was_not_told_it_is_told_when_it_is_back(monkeypatch):
+    import socket
+    from http.server import BaseHTTPRequestHandler, HTTPServer
+    from threading import Thread
+
+    from passhat.cli import serve
+
+    taken = []
+
+    class Hook(BaseHTTPRequestHandler):
+        def do_POST(self):
+            taken.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    hook = serve._Webhook(f"http://127.0.0.1:{port}/x")
+    for number in range(3):
+        hook.post({"sentence": f"alarm {number}"})
+    with HTTPServer(("127.0.0.1", port), Hook) as server:
+        thread = Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            hook.post()
+            assert taken == []  # it waits a while before it tries again
+            monkeypatch.setattr(serve, "monotonic", lambda: 1e12)
+            hook.post()
+            hook.post()
+        finally:
+            server.shutdown()
+            thread.join()
+    assert [one["sentence"] for one in taken] == ["alarm 0", "alarm 1", "alarm 2"]

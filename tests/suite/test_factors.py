@@ -269,3 +269,28 @@ def test_what_a_run_depends_on_is_said_once(tmp_path, monkeypatch):
     done = CliRunner().invoke(main, ["run", "suite.yml"])
     assert done.exit_code == 0, done.output
     assert done.output.count("It depends on the wording") == 1
+
+
+def test_a_wording_of_a_changed_prompt_can_be_made_again_and_one_by_hand_needs_no_hash(tmp_path):
+    path, file = tmp_path / "suite.yml", tmp_path / "w.jsonl"
+    text = SUITE.format(factors="  wording: {capitals: {file: w.jsonl}}")
+    path.write_text(text.replace("{capitals: {file: w.jsonl}}", '{polite: "Please. {prompt}"}'))
+    vary = ["vary", str(path), "--kinds", "capitals", "-o"]
+    assert CliRunner().invoke(main, [*vary, str(file)]).exit_code == 0
+    path.write_text(text)
+    assert "greet [wording=capitals]" in cells(load_suite(path))
+    path.write_text(text.replace("Say hello.", "Say good morning."))
+    with pytest.raises(SuiteError, match=r"was made from another prompt: `passhat vary -o FILE`"):
+        load_suite(path)
+    done = CliRunner().invoke(main, [*vary, str(tmp_path / "again.jsonl")])
+    assert done.exit_code == 0, done.output
+    file.write_text((tmp_path / "again.jsonl").read_text())
+    assert "greet [wording=capitals]" in cells(load_suite(path))
+    by_hand = {
+        "task": "greet",
+        "wording": "capitals",
+        "text": "Say Good Morning.",
+        "reviewed": "me",
+    }
+    file.write_text(json.dumps(by_hand) + "\n")
+    assert "greet [wording=capitals]" in cells(load_suite(path))

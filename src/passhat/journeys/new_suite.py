@@ -552,7 +552,7 @@ def vary_prompts(
         if kind in KINDS and model is None:
             rule = f"must be given: {kind} is asked of a model ({', '.join(PROGRAMS)} are not)"
             raise ArgumentError("model", rule, model)
-    loaded = load_suite(suite, models_asked=False)
+    loaded = load_suite(suite, models_asked=False, wordings=False)
     prompts = {p.task.name: p.task.prompt for p in plain_pairings(loaded) if p.task.prompt}
     if not prompts:
         raise InputError(f"{suite} has no task with a prompt to reword")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import re
 import tempfile
 import time
 from collections import Counter
@@ -395,6 +396,10 @@ class FileMark:
     changed: float = 0.0
 
 
+MOST_BAD_ROWS = 20
+"""After so many rows that are no trials, and none that is, what is watched is no table of them."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Trace:
     """Spans of a trace whose first span has not come yet."""
@@ -421,6 +426,7 @@ class Follower:
     finished: set[str] = field(default_factory=set)
     repeated: int = 0
     unreadable: int = 0
+    unread: list[str] = field(default_factory=list)
     ungraded: list[str] = field(default_factory=list)
 
     def poll(self, mapping: ColumnMap) -> Iterator[Trials]:
@@ -442,10 +448,12 @@ class Follower:
         """What is to be told of what was read since the last time."""
         if lost := self.unreadable:
             yield f"{plural(lost, 'line is', 'lines are')} no JSON object and left out"
+        if rows := self.unread:
+            yield f"{plural(len(rows), 'row is', 'rows are')} left out: {short(rows[0], 300)}"
         if broken := self.ungraded:
             traces = plural(len(broken), "trace")
             yield f"the grader broke on {traces}, which judge nobody: {short(broken[0])}"
-        self.unreadable, self.ungraded = 0, []
+        self.unreadable, self.unread, self.ungraded = 0, [], []
 
     def _paths(self) -> list[Path]:
         there = Path(self.source)
@@ -477,11 +485,37 @@ class Follower:
                 text = self._sound_lines(text)
                 text = self._whole_traces(text) if _is_spans(text) else text
             if text.strip():
-                # Under its own name: it may be the agent's.
-                with tempfile.TemporaryDirectory(prefix="passhat-watch-") as folder:
-                    copy = Path(folder) / path.name
-                    copy.write_text(text, encoding="utf-8")
-                    yield from self._read(copy, mapping)
+                lines = text.splitlines(keepends=True)
+                head = [lines.pop(0)] if path.suffix.lower() in (".csv", ".tsv") else []
+                yield from self._read_lines(path, head, lines, mapping)
+
+    def _read_lines(
+        self, path: Path, head: list[str], lines: list[str], mapping: ColumnMap
+    ) -> list[Trials]:
+        """The trials of some lines; a row that is none must not stop the watch, if others are."""
+        read: list[Trials] = []
+        faults, left = list[str](), [lines]
+        while left:
+            some = left.pop()
+            # Under its own name: it may be the agent's.
+            with tempfile.TemporaryDirectory(prefix="passhat-watch-") as folder:
+                copy = Path(folder) / path.name
+                copy.write_text("".join([*head, *some]), encoding="utf-8")
+                try:
+                    read += self._read(copy, mapping)
+                    continue
+                except ReadError as error:
+                    fault = str(error).replace(str(copy), str(path))
+            if len(some) > 1:
+                left += [some[len(some) // 2 :], some[: len(some) // 2]]
+                continue
+            faults.append(re.sub(r", line \d+", "", fault, count=1))
+            if not read and len(faults) == MOST_BAD_ROWS:
+                break
+        if faults and not read:  # a wrong call, or no results
+            raise ReadError(faults[0])
+        self.unread += faults
+        return read
 
     def _read(self, path: Path, mapping: ColumnMap) -> Iterator[Trials]:
         from passhat.ingest import read_trials, read_with_transcripts

@@ -309,8 +309,9 @@ def _worded(
         return None
     text = str(row.get("text") or "")
     about = f'{file.name}: the wording "{name}" of "{task.name}"'
-    if row.get("prompt_sha256") != prompt_digest(task.prompt):
-        message = f"{about} was made from another prompt: make it again with `passhat vary`"
+    made_from = row.get("prompt_sha256")  # a line that was written by hand has none
+    if made_from is not None and made_from != prompt_digest(task.prompt):
+        message = f"{about} was made from another prompt: `passhat vary -o FILE` makes it again"
         raise BuildError((*where, "file"), message)
     if row.get("reviewed"):
         return {"prompt": text}  # a person said that it means the same

@@ -55,37 +55,54 @@ Fault = tuple[str, str, str, str]
 
 
 def load_suite(
-    path: str | Path, *, env: Mapping[str, str] | None = None, models_asked: bool = True
+    path: str | Path,
+    *,
+    env: Mapping[str, str] | None = None,
+    models_asked: bool = True,
+    wordings: bool = True,
 ) -> Suite:
     """The suite in a file; one error lists every fault of the file.
 
     `${VAR}` is read from `env` (default: the environment of this process). A suite whose models
-    are not asked (a replay, a list) may name models that are unknown here.
+    are not asked (a replay, a list) may name models that are unknown here; one without `wordings`
+    has its prompts as they are written alone.
     """
-    suite, problems = check_suite(path, env=env, models_asked=models_asked)
+    suite, problems = check_suite(path, env=env, models_asked=models_asked, wordings=wordings)
     if suite is None:
         raise SuiteError("\n".join(problem.at(str(path)) for problem in problems))
     return suite
 
 
 def check_suite(
-    path: str | Path, *, env: Mapping[str, str] | None = None, models_asked: bool = True
+    path: str | Path,
+    *,
+    env: Mapping[str, str] | None = None,
+    models_asked: bool = True,
+    wordings: bool = True,
 ) -> tuple[Suite | None, tuple[Problem, ...]]:
     """The suite in a file, or all its problems in the order of the file."""
     path = arguments.path("path", path, "the path of a suite file")
     text, digest = _read(Path(path))
     env = os.environ if env is None else env
-    return check_text(text, path=Path(path), env=env, digest=digest, models_asked=models_asked)
+    how = {"models_asked": models_asked, "wordings": wordings}
+    return check_text(text, path=Path(path), env=env, digest=digest, **how)
 
 
 def check_text(
-    text: str, *, path: Path, env: Mapping[str, str], digest: str = "", models_asked: bool = True
+    text: str,
+    *,
+    path: Path,
+    env: Mapping[str, str],
+    digest: str = "",
+    models_asked: bool = True,
+    wordings: bool = True,
 ) -> tuple[Suite | None, tuple[Problem, ...]]:
     """As `check_suite`, for a text that belongs at `path`."""
     tree = read_tree(text, env=env, keeps_references=holds_secrets)
     if tree.problems and tree.value is None:
         return None, tree.problems
-    suite, problems = _build(tree, path, env, digest, models_asked=models_asked)
+    how = {"models_asked": models_asked, "wordings": wordings}
+    suite, problems = _build(tree, path, env, digest, **how)
     # A value that could not be read is not reported a second time for its type.
     unread = {problem.path for problem in tree.problems if problem.path}
     wrong = [*tree.problems, *(p for p in problems if p.path not in unread)]
@@ -163,7 +180,13 @@ def _read(path: Path) -> tuple[str, str]:
 
 
 def _build(
-    tree: Tree, path: Path, env: Mapping[str, str], digest: str, *, models_asked: bool
+    tree: Tree,
+    path: Path,
+    env: Mapping[str, str],
+    digest: str,
+    *,
+    models_asked: bool,
+    wordings: bool,
 ) -> tuple[Suite | None, list[Problem]]:
     # Loaded here: what only looks for a suite, or reads its tree, needs none of it.
     from passhat.suite.build import BuildError, build_suite
@@ -177,6 +200,8 @@ def _build(
         problems += unknown_models(tree, env)
     if model is None or problems:
         return None, problems
+    if not wordings and "wording" in model.factors.written:
+        del model.factors.wording
     gates = as_written(tree.value.get("gates"))
     try:
         return build_suite(model, path=path, env=env, gates=gates, digest=digest), []
