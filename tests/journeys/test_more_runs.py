@@ -246,3 +246,21 @@ def test_gates_judge_the_reference_until_they_are_decided_too(suite):
         assert answer.verdicts[0].runs == 24
     assert RUNS_ALL in decided.report.notes
     assert RUNS_ALL not in fixed.report.notes
+
+
+@pytest.mark.parametrize(
+    ("words", "edit", "why"),
+    [
+        ([], "", None),
+        (["--trials", "9"], "", "its options are others"),
+        ([], "# a comment\n", "its suite file was another"),
+    ],
+)
+def test_a_run_that_is_not_gone_on_with_is_named(suite, words, edit, why):
+    cut = passhat.run(suite, store="h.db", max_calls=4)
+    suite.write_text(SUITE + edit)
+    again = CliRunner().invoke(main, ["run", "--resume", "--store", "h.db", *words])
+    told = f"run {cut.run} is unfinished (4 of 10 trials): `passhat run --resume {cut.run}"
+    assert (told in again.stderr) is (why is not None), again.stderr
+    if why is not None:
+        assert f"not gone on with now: {why}" in again.stderr

@@ -628,8 +628,7 @@ def _announcements(event: RunEvent) -> Iterator[str]:
                 yield "the suite's faults are off: --faults runs it with and without them"
             run = f"; run {event.run}" if event.run is not None else ""
             yield f"{event.suite}: {event.size}; {event.source}{run}"
-            if event.too_few is not None:
-                yield event.too_few
+            yield from filter(None, (event.passed_over, event.too_few))
         case schedule.RunStarted(kept=kept) if kept:
             yield f"resuming: {kept:,} of {event.planned:,} trials are already done"
         case schedule.WorkersChanged(workers=0):

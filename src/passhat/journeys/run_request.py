@@ -375,8 +375,8 @@ class RunOpened:
 
     `size` is what it may run at most, `source` where answers come from, `run` its key in the store.
     `at_most` says that gates may end it sooner. `passed` and `errored` count the trials of an
-    earlier start. `faults_off` says that the suite has faults and runs without them, `too_few` that
-    its trials can never PASS a gate.
+    earlier start. `faults_off` says that the suite has faults and runs without them, `passed_over`
+    that an unfinished run is not gone on with, `too_few` that its trials can never PASS a gate.
     """
 
     suite: str
@@ -387,6 +387,7 @@ class RunOpened:
     passed: int = 0
     errored: int = 0
     faults_off: bool = False
+    passed_over: str | None = None
     too_few: str | None = None
 
 

@@ -421,6 +421,22 @@ def same_run(store: str | Path, suite: Suite, request: RunRequest) -> Run | None
     return None
 
 
+def passed_over(store: str | Path, suite: Suite, taken: Run | None) -> str | None:
+    """That an unfinished run of a suite, newer than the one that was taken, is not gone on with."""
+    from passhat.history import History
+    from passhat.history.database import NoHistoryYet
+
+    with suppress(NoHistoryYet), History.open(store, read_only=True) as history:
+        for run in history.runs(suite=suite.name):
+            if taken is not None and run.id == taken.id:
+                return None
+            if run.status != "running" and (note := unfinished_note(run, store)):
+                same = run.suite_hash == suite.digest
+                why = "its options are others" if same else "its suite file was another"
+                return f"{note}; not gone on with now: {why}"
+    return None
+
+
 # Shards: parts of one fixed plan that run anywhere, without a server, and are put together.
 
 

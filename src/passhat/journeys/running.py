@@ -63,6 +63,7 @@ from passhat.journeys.run_store import (
     mixed,
     not_resumable,
     open_run,
+    passed_over,
     read_shard,
     refuse_other_suite,
     refuse_sequential_shard,
@@ -350,6 +351,7 @@ class RunJob:
     resumed: str | None = None
     retry_errors: bool = False
     extended: bool = False
+    passed_over: str | None = None
     faults_off: bool = False
     executor: Executor = "local"
     workers: int = 2
@@ -411,13 +413,15 @@ def prepare(
     refuse_pointless(loaded, request.require)
     refuse_sequential_shard(request)
     suite = apply_request(loaded, request)
-    earlier = same_run(store, suite, request) if resume and store is not None else None
+    kept = store if resume else None
+    earlier = None if kept is None else same_run(kept, suite, request)
     return RunJob(
         suite=suite,
         whole=loaded,
         request=request,
         store=store,
         resumed=None if earlier is None else earlier.key,
+        passed_over=None if kept is None else passed_over(kept, suite, earlier),
         faults_off=request.faults is None and has_faults(loaded) and FAULT not in loaded.factors,
     )
 
@@ -537,6 +541,7 @@ def _opening(
         passed=0 if run is None else run.passed,
         errored=0 if run is None else run.errored,
         faults_off=job.faults_off,
+        passed_over=job.passed_over,
         too_few=too_few_to_pass(job.gates, job.suite, until_settled=rule is not None),
     )
 
