@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from http.client import HTTPException
 from pathlib import Path
+from time import monotonic
 from typing import Any, Literal
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urljoin, urlsplit
@@ -498,7 +499,28 @@ def _message(data: bytes) -> str:
 WEBHOOK_TRIES = 3
 
 
-def post_webhook(url: str, event: Mapping[str, Any]) -> str | None:
+WEBHOOK_PAUSE = 60.0
+"""Seconds until a webhook that was not there is tried again."""
+
+
+class Webhook:
+    """Posts what happened, the oldest first; what could not be posted, again once a minute."""
+
+    def __init__(self, url: str) -> None:
+        self._url, self._untold, self._again = url, list[Mapping[str, Any]](), 0.0
+
+    def post(self, event: Mapping[str, Any] | None = None) -> str | None:
+        """Post an event, if there is one, and what is left; what went wrong if nobody took it."""
+        self._untold += [event] if event else []
+        while self._untold and (event or monotonic() >= self._again):
+            if (problem := _posted(self._url, self._untold[0])) is not None:
+                self._again = monotonic() + WEBHOOK_PAUSE
+                return problem
+            self._untold.pop(0)
+        return None
+
+
+def _posted(url: str, event: Mapping[str, Any]) -> str | None:
     """Post an event as JSON; what went wrong if nobody took it, after a few tries.
 
     `text` is what Slack, Teams and Mattermost show. Nothing but the host of the address is told:

@@ -252,15 +252,15 @@ def test_gates_judge_the_reference_until_they_are_decided_too(suite):
     ("words", "edit", "why"),
     [
         ([], "", None),
-        (["--trials", "9"], "", "its options are others"),
+        (["--trials", "9"], "", "it has other options"),
         ([], "# a comment\n", "its suite file was another"),
     ],
 )
-def test_a_run_that_is_not_gone_on_with_is_named(suite, words, edit, why):
+def test_an_unfinished_run_that_is_not_continued_is_named(suite, words, edit, why):
     cut = passhat.run(suite, store="h.db", max_calls=4)
     suite.write_text(SUITE + edit)
     again = CliRunner().invoke(main, ["run", "--resume", "--store", "h.db", *words])
     told = f"run {cut.run} is unfinished (4 of 10 trials): `passhat run --resume {cut.run}"
     assert (told in again.stderr) is (why is not None), again.stderr
     if why is not None:
-        assert f"not gone on with now: {why}" in again.stderr
+        assert f"it is not continued now: {why}" in again.stderr

@@ -449,7 +449,7 @@ def test_what_a_webhook_was_not_told_it_is_told_when_it_is_back(monkeypatch):
     from http.server import BaseHTTPRequestHandler, HTTPServer
     from threading import Thread
 
-    from passhat.cli import serve
+    from passhat import forges
 
     taken = []
 
@@ -464,7 +464,7 @@ def test_what_a_webhook_was_not_told_it_is_told_when_it_is_back(monkeypatch):
 
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    hook = serve._Webhook(f"http://127.0.0.1:{port}/x")
+    hook = forges.Webhook(f"http://127.0.0.1:{port}/x")
     for number in range(3):
         hook.post({"sentence": f"alarm {number}"})
     with HTTPServer(("127.0.0.1", port), Hook) as server:
@@ -473,7 +473,7 @@ def test_what_a_webhook_was_not_told_it_is_told_when_it_is_back(monkeypatch):
         try:
             hook.post()
             assert taken == []  # it waits a while before it tries again
-            monkeypatch.setattr(serve, "monotonic", lambda: 1e12)
+            monkeypatch.setattr(forges, "monotonic", lambda: 1e12)
             hook.post()
             hook.post()
         finally:

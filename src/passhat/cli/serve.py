@@ -17,7 +17,6 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from threading import Thread
-from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -75,8 +74,6 @@ def mcp(store: Path | str, allow_runs: bool, max_cost: float, max_runs: int) -> 
     build_server(tools).run()
 
 
-_WEBHOOK_PAUSE = 60.0
-"""Seconds until a webhook that was not there is tried again."""
 _BACKGROUND_SECONDS = 1.0
 """Seconds between looks at whether the program is in the foreground again."""
 
@@ -256,26 +253,6 @@ class ReferenceType(click.ParamType[tuple[int | None, float | None]]):
         return None, number * unit
 
 
-class _Webhook:
-    """Posts what happened, the oldest first; what could not be posted, again once a minute."""
-
-    def __init__(self, url: str | None) -> None:
-        self._url, self._untold, self._again = url, list[dict[str, Any]](), 0.0
-
-    def post(self, event: dict[str, Any] | None = None) -> None:
-        """Post an event, if one is given, and what is left."""
-        from passhat.forges import post_webhook
-
-        self._untold += [event] if event else []
-        while self._url is not None and self._untold and (event or monotonic() >= self._again):
-            if (problem := post_webhook(self._url, self._untold[0])) is not None:
-                self._again = monotonic() + _WEBHOOK_PAUSE
-                if event:
-                    click.echo(f"note: {problem}", err=True)
-                return
-            self._untold.pop(0)
-
-
 @click.command(
     cls=SectionedCommand,
     brief=[
@@ -353,6 +330,7 @@ def watch(
       passhat watch logs/ --reference 2000 --once
       passhat watch .passhat/history.db --metrics /var/lib/node_exporter/agent.prom
     """
+    from passhat.forges import Webhook
     from passhat.journeys import watching
     from passhat.records.columns import ColumnMap
     from passhat.reporters.formats.ci import gauges
@@ -361,14 +339,15 @@ def watch(
     if len(reading.paths) != 1:
         raise click.UsageError("give one SOURCE: a file, a folder or a store")
 
-    hook = _Webhook(webhook)
+    hook = None if webhook is None else Webhook(webhook)
     # A job that looks again and again is read only when there is something to tell.
     begun = Path(state or watching.state_path(reading.paths[0])).exists()
     tells_state = not (once and begun) or sys.stderr.isatty()
 
     def on_status(watched: watching.Watch) -> None:
         nonlocal tells_state
-        hook.post()
+        if hook is not None:
+            hook.post()
         if tells_state:
             tells_state = False
             for line in watching.watch_summary(watched) or ["no trials yet"]:
@@ -411,6 +390,7 @@ def watch(
             )
         if event.kind in ("alarm", "recovered"):
             alarmed = alarmed or event.kind == "alarm"
-            hook.post(told)
+            if hook is not None and (problem := hook.post(told)) is not None:
+                click.echo(f"note: {problem}", err=True)
     if alarmed:
         raise click.exceptions.Exit(ExitCode.FAIL)

@@ -284,9 +284,11 @@ def _failure(function: Callable[..., Any], given: Mapping[str, Any]) -> str | No
             answer = run_coroutine(_awaited(answer))
     except Exception as error:
         return f"{type(error).__name__}: {error}"
-    if answer is None or (type(answer).__name__ in ("bool", "bool_") and answer):  # numpy's too
+    if type(answer).__name__ in ("bool", "bool_"):  # NumPy's too
+        answer = bool(answer)
+    if answer is None or answer is True:
         return None
-    if type(answer).__name__ in ("bool", "bool_"):
+    if answer is False:
         return "returned False"
     # An answer that nobody looked at is no pass.
     rule = "must return True or False, or nothing and raise where it fails: compare its answer"

@@ -376,7 +376,7 @@ class RunOpened:
     `size` is what it may run at most, `source` where answers come from, `run` its key in the store.
     `at_most` says that gates may end it sooner. `passed` and `errored` count the trials of an
     earlier start. `faults_off` says that the suite has faults and runs without them, `passed_over`
-    that an unfinished run is not gone on with, `too_few` that its trials can never PASS a gate.
+    that an unfinished run is not continued, `too_few` that its trials can never PASS a gate.
     """
 
     suite: str

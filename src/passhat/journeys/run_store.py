@@ -179,7 +179,7 @@ def _known(arm: Mapping[str, str], word: str, now: str) -> str:
     return arm.get(word, now) or ("" if word in ("model", "agent") else now)
 
 
-def mixed(run: Run | None) -> Iterator[str]:
+def changed_agents(run: Run | None) -> Iterator[str]:
     """A sentence for each agent that was another one when its run was resumed."""
     for name, arm in ({} if run is None else run.options.get("arms", {})).items():
         words = [word for word, value in arm.items() if THEN in value]
@@ -407,34 +407,27 @@ def _resume_command(reference: str, store: str) -> str:
     return f"passhat run --resume {shlex.quote(reference)}{store_words(store)}"
 
 
-def same_run(store: str | Path, suite: Suite, request: RunRequest) -> Run | None:
-    """The newest run of the same suite with the same request, finished or not."""
+def same_run(store: str | Path, suite: Suite, request: RunRequest) -> tuple[Run | None, str | None]:
+    """The newest run of the same suite with the same request, finished or not.
+
+    The sentence names a newer run of the suite that is unfinished and is not this one, and why.
+    """
     from passhat.history import History
     from passhat.history.database import NoHistoryYet
     from passhat.journeys.run_request import RunRequest
 
+    passed_over = None
     with suppress(NoHistoryYet), History.open(store, read_only=True) as history:
         for run in history.runs(suite=suite.name):
-            same_suite = run.suite_hash == suite.digest and run.options.get("suite")
-            if same_suite and RunRequest.from_json(run.options).identity == request.identity:
-                return run
-    return None
-
-
-def passed_over(store: str | Path, suite: Suite, taken: Run | None) -> str | None:
-    """That an unfinished run of a suite, newer than the one that was taken, is not gone on with."""
-    from passhat.history import History
-    from passhat.history.database import NoHistoryYet
-
-    with suppress(NoHistoryYet), History.open(store, read_only=True) as history:
-        for run in history.runs(suite=suite.name):
-            if taken is not None and run.id == taken.id:
-                return None
-            if run.status != "running" and (note := unfinished_note(run, store)):
-                same = run.suite_hash == suite.digest
-                why = "its options are others" if same else "its suite file was another"
-                return f"{note}; not gone on with now: {why}"
-    return None
+            same_suite = run.suite_hash == suite.digest
+            made_here = same_suite and run.options.get("suite")
+            if made_here and RunRequest.from_json(run.options).identity == request.identity:
+                return run, passed_over
+            if passed_over is None and run.status != "running":
+                note = unfinished_note(run, store)
+                why = "it has other options" if same_suite else "its suite file was another"
+                passed_over = f"{note}; it is not continued now: {why}" if note else None
+    return None, passed_over
 
 
 # Shards: parts of one fixed plan that run anywhere, without a server, and are put together.

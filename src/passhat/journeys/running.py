@@ -60,10 +60,9 @@ from passhat.journeys.run_store import (
     Arms,
     OpenRun,
     StoredRun,
-    mixed,
+    changed_agents,
     not_resumable,
     open_run,
-    passed_over,
     read_shard,
     refuse_other_suite,
     refuse_sequential_shard,
@@ -414,14 +413,14 @@ def prepare(
     refuse_sequential_shard(request)
     suite = apply_request(loaded, request)
     kept = store if resume else None
-    earlier = None if kept is None else same_run(kept, suite, request)
+    earlier, passed_over = (None, None) if kept is None else same_run(kept, suite, request)
     return RunJob(
         suite=suite,
         whole=loaded,
         request=request,
         store=store,
         resumed=None if earlier is None else earlier.key,
-        passed_over=None if kept is None else passed_over(kept, suite, earlier),
+        passed_over=passed_over,
         faults_off=request.faults is None and has_faults(loaded) and FAULT not in loaded.factors,
     )
 
@@ -697,7 +696,7 @@ def build_answer(
     unread = _not_passed(result)[MOST_TRIALS:]
     judged = _judged(suite, result, opened)
     bill = _bill(judged, "judge")
-    warnings = (*mixed(opened.run), *_workspace_notes(suite, result, opened))
+    warnings = (*changed_agents(opened.run), *_workspace_notes(suite, result, opened))
     doubts = (
         *_perhaps_paid(result),
         *_passed_limits(suite, result),

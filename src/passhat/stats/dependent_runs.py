@@ -751,6 +751,21 @@ def wider_margins(interval: Interval, value: float, more: Margins) -> Interval:
     )
 
 
+# How far a p-value stays from the level that it is held against.
+_APART = 1e-6
+
+
+def larger_p(p: float, value: float, before: Interval, after: Interval, *, level: float) -> float:
+    """The p-value when the arm towards 0 is longer: as many fewer standard errors away.
+
+    It agrees with the interval: above the level where that holds 0, and below where not.
+    """
+    old, new = ((value - i.low) if value > 0 else (i.high - value) for i in (before, after))
+    if 0 < p < 1 and 0 < old < new:
+        p = float(2 * special.ndtr(special.ndtri(p / 2) * old / new))
+    return max(p, level * (1 + _APART)) if 0 in after else min(p, level * (1 - _APART))
+
+
 def stretched(estimate: Estimate, by: Margins, note: str) -> Estimate:
     """An estimate whose interval has margins so many times as long, cut off at 0 and 1."""
     if estimate.interval is None:

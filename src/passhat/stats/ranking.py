@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -9,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.arguments import CONFIDENCE, confidence_level
-from passhat.dataclass import dataclass, lazy_field, result_dataclass
+from passhat.dataclass import dataclass, lazy_field, replace, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural
 from passhat.stats.arguments import Floats, RandomSource, float_array, random_generator, score_array
+from passhat.stats.dependent_runs import Margins, larger_p, wider_margins
 from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.exact_tests import MONTE_CARLO_FLIPS, sign_flip_tests
 from passhat.stats.multiple_testing import tukey, tukey_level
@@ -27,6 +29,7 @@ from passhat.stats.population_bounds import (
     lower_ratio_tail,
     lower_tail,
 )
+from passhat.stats.special import ndtri
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -149,6 +152,36 @@ def rank_sets(means: ArrayLike, better: Mask) -> RankSets:
         order=tuple(order),
         sets=tuple(zip(best.tolist(), worst.tolist(), strict=True)),
         tie_bands=_tie_bands(order, better),
+    )
+
+
+def with_margins(ranking: Ranking, more: Sequence[Margins]) -> Ranking:
+    """The ranking, with errors that the tasks do not show added to all pairs of a system.
+
+    `more` are margins of each system at the confidence of the ranking, such as what an outage adds;
+    a pair is judged at its own, stricter level.
+    """
+    if not any(map(any, more)):
+        return ranking
+    stricter = float(ndtri(ranking.pair_level / 2) / ndtri((1 - ranking.confidence) / 2))
+    better = np.zeros((len(more), len(more)), dtype=bool)
+    pairs = []
+    for pair in ranking.pairs:
+        (a_low, a_high), (b_low, b_high) = more[pair.first], more[pair.second]
+        # The far margin of the second side is its low one.
+        grown = stricter * np.hypot(a_low, b_high), stricter * np.hypot(a_high, b_low)
+        interval = wider_margins(pair.interval, pair.value, grown)
+        p = larger_p(pair.p_value, pair.value, pair.interval, interval, level=ranking.pair_level)
+        pairs.append(replace(pair, interval=interval, p_value=p))
+        better[pair.first, pair.second] = interval.low > 0
+        better[pair.second, pair.first] = interval.high < 0
+    ranks = rank_sets(ranking.means, better)
+    return replace(
+        ranking,
+        order=ranks.order,
+        rank_sets=ranks.sets,
+        tie_bands=ranks.tie_bands,
+        pairs=tuple(pairs),
     )
 
 

@@ -28,11 +28,7 @@ from passhat.analysis.reports.judged import (
     leniency_between,
 )
 from passhat.analysis.reports.measure import run_sequences
-from passhat.analysis.reports.metrics import (
-    SystemTrials,
-    added_margins,
-    trials_on,
-)
+from passhat.analysis.reports.metrics import SystemTrials, added_margins, trials_on
 from passhat.arguments import COMPARED_KS, ReportOptions, ReportTerms, takes
 from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
@@ -40,7 +36,13 @@ from passhat.messages import listed, plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.trial import GRADED_BY_JUDGE, alike_names, counting_notes, graded_by_judge
 from passhat.records.trials import check_trials_argument, one_tally
-from passhat.stats.dependent_runs import BetweenDayVariance, Margins, excess, wider_margins
+from passhat.stats.dependent_runs import (
+    BetweenDayVariance,
+    Margins,
+    excess,
+    larger_p,
+    wider_margins,
+)
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
     THIS_SUITE,
@@ -64,7 +66,6 @@ from passhat.stats.paired import (
     signed_rank_test,
 )
 from passhat.stats.passk import share_of_passing_subsets
-from passhat.stats.special import ndtr, ndtri
 from passhat.stats.sufficient_statistics import Mask, TaskSums
 from passhat.stats.trend import TaskSeries, change_points, day_spread
 from passhat.stats.variance import NoiseSources, noise_sources
@@ -420,7 +421,7 @@ def _nested(difference: Difference, margin: float | None) -> Difference:
     if not isinstance(alike, PairedDifference):
         return difference
     interval = hull(alike.interval, suite.interval)
-    wider = replace(alike, interval=interval, p_value=_larger_p(alike, interval))
+    wider = replace(alike, interval=interval, p_value=_p_of(alike, interval))
     if isinstance(suite, PairedDifference):
         wider = replace(wider, p_value=max(wider.p_value, suite.p_value))
     if difference.answer(THIS_SUITE, margin) == "undecided" != alike.answer:
@@ -744,7 +745,6 @@ def _slope(name: str, sides: tuple[Evidence, Evidence]) -> float:
 
 # A comparison that includes what moved runs together: seeds, outages.
 
-
 _Found = TypeVar("_Found", bound=PairedDifference | Estimate)
 
 
@@ -788,10 +788,6 @@ def wider(
     return replace(difference, this_suite=suite, tasks_like_these=alike)
 
 
-# How far a p-value stays from the level that it is held against.
-_APART = 1e-6
-
-
 def _with_added(number: _Found, more: Margins, note: str, margin: float | None) -> _Found:
     """A difference with independent errors added to its interval, and the answer that it leaves."""
     if more == (0.0, 0.0) or number.interval is None:
@@ -804,7 +800,7 @@ def _with_added(number: _Found, more: Margins, note: str, margin: float | None) 
         number,
         interval=interval,
         answer=_answer_left(number.answer, interval, margin),
-        p_value=_larger_p(number, interval),
+        p_value=_p_of(number, interval),
         notes=notes,
     )
 
@@ -818,16 +814,7 @@ def _answer_left(answer: Answer, interval: Interval, margin: float | None) -> An
     return answer
 
 
-def _larger_p(difference: PairedDifference, interval: Interval) -> float:
-    """The p-value when the arm towards 0 is longer: as many fewer standard errors away.
-
-    It agrees with the interval: above 1 - confidence where that holds 0, and below where not.
-    """
-    old, new = (
-        (difference.value - i.low) if difference.value > 0 else (i.high - difference.value)
-        for i in (difference.interval, interval)
-    )
-    p, alpha = difference.p_value, 1 - difference.confidence
-    if 0 < p < 1 and 0 < old < new:
-        p = float(2 * ndtr(ndtri(p / 2) * old / new))
-    return max(p, alpha * (1 + _APART)) if 0 in interval else min(p, alpha * (1 - _APART))
+def _p_of(number: PairedDifference, interval: Interval) -> float:
+    """The p-value of a difference whose interval became this one."""
+    level = 1 - number.confidence
+    return larger_p(number.p_value, number.value, number.interval, interval, level=level)

@@ -41,14 +41,12 @@ from passhat.stats.dependent_runs import (
     streak_variance,
     stretched,
     widened,
-    wider_margins,
     with_excess,
 )
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
     THIS_SUITE,
     Estimate,
-    Interval,
     Number,
     Scope,
     Unavailable,
@@ -59,7 +57,6 @@ from passhat.stats.estimate import (
 from passhat.stats.mean_intervals import compute_together
 from passhat.stats.passk import pass_hat_k
 from passhat.stats.proportions import share_estimate
-from passhat.stats.special import ndtr, ndtri
 from passhat.stats.sufficient_statistics import count_cells
 from passhat.stats.suite_mean import score_estimate, suite_estimates
 from passhat.stats.task_labels import bars_cleared
@@ -682,7 +679,7 @@ def rank_subjects(
     # Families and weights are those of the first system that names any.
     families = (side.families_of(tasks) for side in sides)
     weights = (side.weights_of(tasks) for side in sides)
-    from passhat.stats.ranking import rank_systems
+    from passhat.stats.ranking import rank_systems, with_margins
 
     ranking = rank_systems(
         values,
@@ -696,7 +693,7 @@ def rank_subjects(
             added_margins(side, (metric,), confidence=confidence).get(metric, (0.0, 0.0))
             for side in subjects
         ]
-        ranking = _with_margins(ranking, more)
+        ranking = with_margins(ranking, more)
     return RankedSubjects(
         subjects=subjects, metric=metric, k=k, tasks=tasks, values=values, ranking=ranking
     )
@@ -717,43 +714,6 @@ def added_margins(
         if isinstance(before, Estimate) and isinstance(after, Estimate):
             grown[name] = excess(before, after)
     return grown
-
-
-def _with_margins(ranking: Ranking, more: Sequence[Margins]) -> Ranking:
-    """The ranking, with what moved the runs of a system together added to all of its pairs.
-
-    `more` are margins at the confidence of the ranking; a pair is judged at its own, stricter one.
-    """
-    if not any(map(any, more)):
-        return ranking
-    from passhat.stats.ranking import rank_sets
-
-    stricter = float(ndtri(ranking.pair_level / 2) / ndtri((1 - ranking.confidence) / 2))
-    better = np.zeros((len(more), len(more)), dtype=bool)
-    pairs = []
-    for pair in ranking.pairs:
-        (a_low, a_high), (b_low, b_high) = more[pair.first], more[pair.second]
-        # The far margin of the second side is its low one.
-        grown = stricter * np.hypot(a_low, b_high), stricter * np.hypot(a_high, b_low)
-        interval = wider_margins(pair.interval, pair.value, grown)
-        low, high = max(interval.low, -1.0), min(interval.high, 1.0)
-        near = (pair.interval.low, low) if pair.value > 0 else (pair.interval.high, high)
-        old, new = (abs(pair.value - end) for end in near)
-        p = pair.p_value
-        if 0 < p < 1 and 0 < old < new:  # as many fewer standard errors away from 0
-            p = float(2 * ndtr(ndtri(p / 2) * old / new))
-        told_apart = low > 0 or high < 0  # and the p-value says the same
-        p = min(p, ranking.pair_level) if told_apart else max(p, ranking.pair_level)
-        pairs.append(replace(pair, interval=Interval(low, high), p_value=p))
-        better[pair.first, pair.second], better[pair.second, pair.first] = low > 0, high < 0
-    ranks = rank_sets(ranking.means, better)
-    return replace(
-        ranking,
-        order=ranks.order,
-        rank_sets=ranks.sets,
-        tie_bands=ranks.tie_bands,
-        pairs=tuple(pairs),
-    )
 
 
 def _is_behind(number: Number, top: Number) -> bool:
