@@ -14,6 +14,7 @@ from passhat.journeys import review_change
 from passhat.journeys.results import Results
 from passhat.journeys.running import JUDGED_BEFORE, RUNS_ALL
 from passhat.journeys.stored_runs import judge_run
+from passhat.runner.cassettes import file_digest
 
 SUITE = """
 name: smoke
@@ -218,6 +219,76 @@ def test_an_agent_that_was_edited_before_its_run_was_resumed_is_named(suite, kin
     added = passhat.resume_run(store="h.db", runs=6)
     told = "the program of agent has changed since the run began"
     assert any(note.startswith(told) for note in added.warnings) is edited
+
+
+GRADED = """
+name: graded
+systems:
+  - {name: agent, command: "echo hello"}
+tasks:
+  - {name: a, prompt: hi, runs: 4, expect: [{command: [sh, check.sh]}]}
+"""
+
+
+@pytest.fixture
+def grader(suite):
+    """The grader of a suite of which a run is stored."""
+    suite.write_text(GRADED)
+    grader = suite.with_name("check.sh")
+    grader.write_text("exit 0\n")
+    passhat.run(suite, store="h.db")
+    return grader
+
+
+def outcome_names(answer):
+    return [trial.outcome.name for trial in answer.trials]
+
+
+def test_trials_of_two_graders_are_not_mixed_unless_that_is_asked_for(grader):
+    grader.write_text("exit 1\n")
+    told = "the graders of agent have changed since run .* was started: old and new trials would"
+    with pytest.raises(HistoryError, match=told):
+        passhat.resume_run(store="h.db", runs=6)
+    (stored,) = History.open("h.db").runs()
+    assert (stored.trials, stored.status) == (4, "finished"), "nothing was touched"
+    mixed = passhat.resume_run(store="h.db", runs=6, changed=True)
+    assert outcome_names(mixed) == ["PASSED"] * 4 + ["FAILED"] * 2
+    said = "the graders of agent have changed since the run began"
+    assert any(note.startswith(said) for note in mixed.warnings)
+    # It is the grader that the run last went on with: nothing new is mixed in.
+    again = passhat.resume_run(store="h.db", runs=7)
+    assert any(note.startswith(said) for note in again.warnings)
+
+
+def test_the_same_request_with_another_grader_is_a_new_run(suite, grader):
+    (first,) = History.open("h.db").runs()
+    assert passhat.run(suite, store="h.db", resume=True).run == first.key
+    grader.write_text("exit 1\n")
+    assert passhat.run(suite, store="h.db", resume=True).run != first.key
+
+
+def test_a_grader_that_was_mended_goes_on_where_nothing_but_errors_is_stored(suite, grader):
+    grader.write_text("exit 2\n")
+    first = passhat.run(suite, store="e.db", keep_going=True)
+    assert set(outcome_names(first)) == {"ERRORED"}
+    grader.write_text("exit 0\n")
+    with pytest.raises(HistoryError, match="the graders of agent have changed"):
+        passhat.resume_run(first.run, store="e.db", runs=5)
+    again = passhat.resume_run(first.run, store="e.db", runs=5, retry_errors=True)
+    assert outcome_names(again) == ["PASSED"] * 5
+    assert not [note for note in again.warnings if "mixed" in note]
+
+
+def test_a_bytecode_cache_and_a_look_by_git_are_no_change_of_a_folder(tmp_path):
+    (tmp_path / "hidden" / ".git").mkdir(parents=True)
+    (tmp_path / "hidden" / "test_it.py").write_text("import it\n")
+    before = file_digest(tmp_path / "hidden")
+    (tmp_path / "hidden" / "__pycache__").mkdir()
+    (tmp_path / "hidden" / "__pycache__" / "test_it.pyc").write_text("compiled")
+    (tmp_path / "hidden" / ".git" / "index").write_text("looked at")
+    assert file_digest(tmp_path / "hidden") == before
+    (tmp_path / "hidden" / ".git" / "HEAD").write_text("a commit")
+    assert file_digest(tmp_path / "hidden") != before
 
 
 LEVELS = """

@@ -174,7 +174,9 @@ _cassettes = in_order(
 _resuming = in_order(
     click.option("--retry-errors", is_flag=True, help="With --resume: run errored trials again."),
     click.option(
-        "--changed", is_flag=True, help="With --resume: go on although the suite file has changed."
+        "--changed",
+        is_flag=True,
+        help="With --resume: go on although the suite, or what decides, has changed.",
     ),
 )
 

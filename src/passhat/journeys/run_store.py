@@ -156,27 +156,46 @@ def _run_of_arm(history: History, judged: Run, name: str, arm: Mapping[str, str]
     )
 
 
-def _arms(suite: Suite, earlier: Arms) -> Arms:
-    """What the trials of each agent depend on; where that is not as before, both are named."""
+def arms_of(suite: Suite, run: Run | None = None, *, retries_errors: bool = False) -> Arms:
+    """What the trials of each agent depend on; where it is not as a run began with, both are named.
+
+    With errors tried again, a run of which nothing but errors is stored is as good as new.
+    """
     from passhat.runner.preflight import arm_of
 
+    earlier: Arms = {}
+    if run is not None and run.trials > (run.errored if retries_errors else 0):
+        earlier = run.options.get("arms", {})
     found = {}
     for name in suite.systems:
-        before, now = earlier.get(name, {}), arm_of(suite, name)
-        found[name] = {
-            word: value if _known(before, word, value) == value else f"{before[word]}{THEN}{value}"
-            for word, value in now.items()
-        }
+        found[name] = arm_of(suite, name)
+        for word, now in found[name].items():
+            before = _known(earlier.get(name, {}), word, now)
+            is_same = before.rpartition(THEN)[2] == now
+            found[name][word] = before if is_same else f"{before}{THEN}{now}"
     return found
 
 
 THEN = ", then "
 """Between what an agent depended on when a run began, and when it was resumed."""
 
+MEASURED_BY = ("tasks", "fixtures", "graders", "limits")
+"""What trials depend on that is no part of the agent: it is asked, given or judged by them."""
+
 
 def _known(arm: Mapping[str, str], word: str, now: str) -> str:
     """What an agent depended on; a program of which nothing is known counts as it is now."""
     return arm.get(word, now) or ("" if word in ("model", "agent") else now)
+
+
+def changed_measure(run: Run, arms: Arms) -> str | None:
+    """What measures otherwise than when a run last went on: two measurements would be one."""
+    stored: Arms = run.options.get("arms", {})
+    for name, arm in arms.items():
+        for word in MEASURED_BY:
+            if THEN in arm[word] and arm[word] != stored[name][word]:
+                return f"the {word} of {short(name)} have changed"
+    return None
 
 
 def changed_agents(run: Run | None) -> Iterator[str]:
@@ -198,13 +217,15 @@ def open_run(
     *,
     store: str | Path | None,
     resumed: str | None = None,
+    arms: Arms | None = None,
     replays: bool = False,
     at_most: int | None = None,
 ) -> Iterator[OpenRun]:
     """A new run, or the stored run with the key `resumed`, open until it ends.
 
-    `replays` says that all its answers come from a recording. `at_most` is the largest number of
-    trials of a run that its gates may end sooner.
+    `arms` is what its trials depend on, where that is known already. `replays` says that all its
+    answers come from a recording. `at_most` is the largest number of trials of a run that its gates
+    may end sooner.
     """
     if store is None:
         from passhat.runner import MemoryJournal
@@ -215,12 +236,11 @@ def open_run(
     from passhat.history.leases import hold
 
     planned = {**_planned(suite, request, at_most), "replays": replays}
+    planned["arms"] = arms_of(suite) if arms is None else arms
     with History.open(store) as history:
         if resumed is not None:
             run = history.find_run(resumed)
-            planned["arms"] = _arms(suite, run.options.get("arms", {}))
         else:
-            planned["arms"] = _arms(suite, {})
             run = history.start_run(
                 suite.name,
                 suite_hash=suite.digest,
@@ -407,11 +427,21 @@ def _resume_command(reference: str, store: str) -> str:
     return f"passhat run --resume {shlex.quote(reference)}{store_words(store)}"
 
 
-def same_run(store: str | Path, suite: Suite, request: RunRequest) -> tuple[Run | None, str | None]:
-    """The newest run of the same suite with the same request, finished or not.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SameRun:
+    """The newest run of the same suite with the same request, finished or not, if there is one.
 
-    The sentence names a newer run of the suite that is unfinished and is not this one, and why.
+    `arms` is what its trials depend on now. `passed_over` names a newer run of the suite that is
+    unfinished and is not this one, and why.
     """
+
+    run: Run | None = None
+    arms: Arms | None = None
+    passed_over: str | None = None
+
+
+def same_run(store: str | Path, suite: Suite, request: RunRequest) -> SameRun:
+    """The run that this request would continue."""
     from passhat.history import History
     from passhat.history.database import NoHistoryYet
     from passhat.journeys.run_request import RunRequest
@@ -421,13 +451,19 @@ def same_run(store: str | Path, suite: Suite, request: RunRequest) -> tuple[Run 
         for run in history.runs(suite=suite.name):
             same_suite = run.suite_hash == suite.digest
             made_here = same_suite and run.options.get("suite")
-            if made_here and RunRequest.from_json(run.options).identity == request.identity:
-                return run, passed_over
+            why = "it has other options" if same_suite else "its suite file was another"
+            is_same = made_here and RunRequest.from_json(run.options).identity == request.identity
+            if is_same:
+                arms = arms_of(suite, run)
+                if (changed := changed_measure(run, arms)) is None:
+                    return SameRun(run=run, arms=arms, passed_over=passed_over)
+                why = changed
             if passed_over is None and run.status != "running":
                 note = unfinished_note(run, store)
-                why = "it has other options" if same_suite else "its suite file was another"
                 passed_over = f"{note}; it is not continued now: {why}" if note else None
-    return None, passed_over
+            if is_same:
+                break
+    return SameRun(passed_over=passed_over)
 
 
 # Shards: parts of one fixed plan that run anywhere, without a server, and are put together.

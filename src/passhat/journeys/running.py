@@ -59,8 +59,11 @@ from passhat.journeys.run_store import (
     STORE_WAIT_SECONDS,
     Arms,
     OpenRun,
+    SameRun,
     StoredRun,
+    arms_of,
     changed_agents,
+    changed_measure,
     not_resumable,
     open_run,
     read_shard,
@@ -167,9 +170,9 @@ def resume_run(
 
     Finished trials are not run again, and no model call that was answered is paid for again. With
     `retry_errors` errored trials are run again; with `changed` the run continues even though its
-    suite file is not the one it was started with. `runs` is how often to run every task in all;
-    this adds to a finished run too. `limits` are new values of `max_cost`, `max_tokens`,
-    `max_calls`, `max_minutes`, `concurrency` and `keep_going`.
+    suite file, or a file that its tasks or graders read, is not as it was. `runs` is how often to
+    run every task in all; this adds to a finished run too. `limits` are new values of `max_cost`,
+    `max_tokens`, `max_calls`, `max_minutes`, `concurrency` and `keep_going`.
     """
     arguments.refuse_unknown("resume_run", limits, RunLimits.__annotations__)
     given = checked_terms({"runs": runs, **limits})
@@ -187,10 +190,13 @@ def resume_run(
     suite = apply_request(loaded, request)
     if stored.suite_hash != suite.digest:
         refuse_other_suite(store, stored, suite)
-    if not changed and stored.suite_hash != suite.digest:
+    is_other = stored.suite_hash != suite.digest
+    arms = arms_of(suite, stored, retries_errors=retry_errors)
+    what = f"{request.suite} has changed" if is_other else changed_measure(stored, arms)
+    if what and not changed:
         raise HistoryError(
-            f"{request.suite} has changed since run {stored.key} was started: old and new trials "
-            "would be mixed. Start a new run, or resume all the same with `changed=True`"
+            f"{what} since run {stored.key} was started: old and new trials would be mixed. Start "
+            "a new run, or resume all the same with `changed=True`"
         )
     if runs is not None:
         _refuse_fewer_runs(apply_request(loaded, earlier), earlier, runs)
@@ -200,6 +206,7 @@ def resume_run(
         request=request,
         store=store,
         resumed=stored.key,
+        arms=arms,
         retry_errors=retry_errors,
         extended=extended,
         **execution,
@@ -348,6 +355,7 @@ class RunJob:
     request: RunRequest
     store: str | Path | None = None
     resumed: str | None = None
+    arms: Arms | None = None
     retry_errors: bool = False
     extended: bool = False
     passed_over: str | None = None
@@ -413,14 +421,15 @@ def prepare(
     refuse_sequential_shard(request)
     suite = apply_request(loaded, request)
     kept = store if resume else None
-    earlier, passed_over = (None, None) if kept is None else same_run(kept, suite, request)
+    earlier = SameRun() if kept is None else same_run(kept, suite, request)
     return RunJob(
         suite=suite,
         whole=loaded,
         request=request,
         store=store,
-        resumed=None if earlier is None else earlier.key,
-        passed_over=passed_over,
+        resumed=None if earlier.run is None else earlier.run.key,
+        arms=earlier.arms,
+        passed_over=earlier.passed_over,
         faults_off=request.faults is None and has_faults(loaded) and FAULT not in loaded.factors,
     )
 
@@ -449,6 +458,7 @@ def execute(
             job.request,
             store=job.store,
             resumed=job.resumed,
+            arms=job.arms,
             replays=not source.asks,
             at_most=None if (rule := job.rule()) is None else rule.planned,
         ) as opened,

@@ -717,11 +717,16 @@ def _sorted_json(value: Any) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """A name, and a hash of the file, or of all files of the folder."""
+    """A name, and a hash of the file, or of all files of the folder.
+
+    What Python and `git status` leave in a folder when somebody looks at it changes nothing.
+    """
     whole = hashlib.blake2b(digest_size=8)
     if path.is_dir():
         for file in sorted(one for one in path.rglob("*") if one.is_file()):
-            whole.update(f"{file.relative_to(path)}\0".encode() + file.read_bytes())
+            within = file.relative_to(path)
+            if "__pycache__" not in within.parts and within.parts[-2:] != (".git", "index"):
+                whole.update(f"{within}\0".encode() + file.read_bytes())
     elif path.exists():
         whole.update(path.read_bytes())
     return f"{path.name} {whole.hexdigest() if path.exists() else ''}"
