@@ -39,21 +39,22 @@ def flags(name):
     return {flag for option in command.params for flag in option.opts}
 
 
-@pytest.mark.parametrize("name", EVERY)
-def test_a_command_states_its_options_so_that_a_type_checker_sees_a_wrong_one(name):
+def test_a_command_states_its_options_so_that_a_type_checker_sees_a_wrong_one():
     with click.Context(main) as context:
-        command = main.get_command(context, name)
-    commands = [command, *getattr(command, "commands", {}).values()]
+        named = [main.get_command(context, name) for name in EVERY]
+    commands = [
+        *named,
+        *(one for group in named for one in getattr(group, "commands", {}).values()),
+    ]
     for function in (command.callback for command in commands if command.callback):
         for parameter in inspect.signature(inspect.unwrap(function)).parameters.values():
             if parameter.kind is parameter.VAR_KEYWORD:
-                assert str(parameter.annotation).startswith("Unpack["), parameter
+                assert str(parameter.annotation).startswith("Unpack["), (function, parameter)
 
 
-@pytest.mark.parametrize("option", COMMON)
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_the_common_options_or_a_reason(name, option):
-    assert (option in flags(name)) is ((name, option) not in WITHOUT)
+def test_every_command_has_the_common_options_or_a_reason():
+    without = {(name, option) for name in COMMANDS for option in set(COMMON) - flags(name)}
+    assert without == WITHOUT.keys()
 
 
 @pytest.mark.parametrize(
@@ -106,17 +107,16 @@ def test_tools_and_start_times_are_read_from_columns_of_any_name(tmp_path):
     assert "2026-11-16T09:30:00" in done.stdout
 
 
-@pytest.mark.parametrize("name", ANALYSIS_OPTIONS)
-def test_an_option_of_the_statistics_is_declared_once_and_taken_by_all_that_analyse(name):
-    option = ANALYSIS_OPTIONS[name]
-    taking = [passhat.report, passhat.compare, passhat.profile_results, passhat.rank_results]
-    commands = ["report", "compare", "profile", "rank"]
-    if name in CountingTerms.__annotations__:  # gates have a confidence and a k of their own
-        taking, commands = [*taking, passhat.gate, review_change], [*commands, "gate"]
-    for function in taking:
-        assert inspect.signature(function).parameters[name].default == option.default
-    for command in commands:
-        assert option.metadata["flag"] in flags(command)
+def test_an_option_of_the_statistics_is_declared_once_and_taken_by_all_that_analyse():
+    for name, option in ANALYSIS_OPTIONS.items():
+        taking = [passhat.report, passhat.compare, passhat.profile_results, passhat.rank_results]
+        commands = ["report", "compare", "profile", "rank"]
+        if name in CountingTerms.__annotations__:  # gates have a confidence and a k of their own
+            taking, commands = [*taking, passhat.gate, review_change], [*commands, "gate"]
+        for function in taking:
+            assert inspect.signature(function).parameters[name].default == option.default, name
+        for command in commands:
+            assert option.metadata["flag"] in flags(command), command
 
 
 def test_an_option_that_nobody_declared_is_refused_by_its_name():

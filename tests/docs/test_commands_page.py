@@ -5,7 +5,6 @@ import runpy
 from pathlib import Path
 
 import click
-import pytest
 
 from passhat.cli import COMMANDS, FORMERLY, main
 from passhat.errors import ExitCode
@@ -55,49 +54,49 @@ def test_former_names_are_commands_and_the_others_are_the_shown_ones():
     assert {path.split()[1] for path in SHOWN} == set(COMMANDS)
 
 
-@pytest.mark.parametrize("path", FORMER)
-def test_a_former_name_is_on_the_page_with_what_it_is_called_now(path):
-    assert f"\n| `{path.removeprefix('passhat ')}` | `{FORMER[path]}` |\n" in PAGE
-    assert not re.search(rf"^#+ {re.escape(path)}$", PAGE, re.MULTILINE)
+def test_a_former_name_is_on_the_page_with_what_it_is_called_now():
+    for path, now in FORMER.items():
+        assert f"\n| `{path.removeprefix('passhat ')}` | `{now}` |\n" in PAGE
+        assert not re.search(rf"^#+ {re.escape(path)}$", PAGE, re.MULTILINE), path
 
 
-@pytest.mark.parametrize("path", FORMER)
-def test_what_a_former_name_is_called_now_is_a_shown_command_with_these_options(path):
-    for now in FORMER[path].split("` or `"):
+def test_what_a_former_name_is_called_now_is_a_shown_command_with_these_options():
+    for now in (now for names in FORMER.values() for now in names.split("` or `")):
         if now.startswith("--"):  # an option of passhat itself
             assert any(now.split()[0] in option.opts for option in main.params)
             continue
         found = max((one for one in SHOWN if f"passhat {now} ".startswith(f"{one} ")), key=len)
         for flag in re.findall(r"(?<!\S)--?[a-z][a-z-]*", now):
-            assert re.search(rf"^\| `[^`]*(?<![\w-]){flag}\b", section(found), re.MULTILINE), flag
+            told = re.search(rf"^\| `[^`]*(?<![\w-]){flag}\b", section(found), re.MULTILINE)
+            assert told, (found, flag)
 
 
-@pytest.mark.parametrize("path", SHOWN)
-def test_a_command_is_on_the_page_with_its_usage_and_all_its_options(path):
-    text, context = section(path), ALL[path]
-    assert context.command.get_usage(context).removeprefix("Usage: ").split() == (
-        re.search(r"```text\n(.*)\n```", text)[1].split()
-    )
-    for option in context.command.params:
-        if isinstance(option, click.Option) and not HELP.intersection(option.opts):
-            assert all(re.search(rf"`[^`]*{name}\b", text) for name in option.opts)
+def test_a_command_is_on_the_page_with_its_usage_and_all_its_options():
+    for path in SHOWN:
+        text, context = section(path), ALL[path]
+        assert context.command.get_usage(context).removeprefix("Usage: ").split() == (
+            re.search(r"```text\n(.*)\n```", text)[1].split()
+        )
+        for option in context.command.params:
+            if isinstance(option, click.Option) and not HELP.intersection(option.opts):
+                told = [name for name in option.opts if re.search(rf"`[^`]*{name}\b", text)]
+                assert told == option.opts, path
 
 
 def test_the_options_of_every_command_are_told_once():
     assert "`passhat COMMAND --help-all`" in PAGE.partition("\n## ")[0]
 
 
-@pytest.mark.parametrize("path", ALL)
-def test_every_option_says_what_it_does_and_every_default_is_told(path):
-    context = ALL[path]
-    for option in context.command.params:
-        if not isinstance(option, click.Option):
-            continue
-        assert option.help, option.opts
-        if path in FORMER or option.is_flag:
-            continue
-        if isinstance(option.default, str | int | float | Path):
-            assert f"| `{option.default}` |" in section(path), option.opts
+def test_every_option_says_what_it_does_and_every_default_is_told():
+    for path, context in ALL.items():
+        for option in context.command.params:
+            if not isinstance(option, click.Option):
+                continue
+            assert option.help, (path, option.opts)
+            if path in FORMER or option.is_flag:
+                continue
+            if isinstance(option.default, str | int | float | Path):
+                assert f"| `{option.default}` |" in section(path), (path, option.opts)
 
 
 def test_every_exit_code_is_explained():

@@ -163,20 +163,18 @@ ORDINARY = (
 )
 
 
-@pytest.mark.parametrize("kind", CREDENTIALS)
-def test_a_credential_is_masked_wherever_it_stands(kind):
-    if kind in NOT_MASKED:
-        pytest.skip("personal data are left as they are")
-    text, secret = CREDENTIALS[kind]
+def test_a_credential_is_masked_wherever_it_stands():
     redactor = Redactor({})
-    for said in (text, f"it said: {text} then", f"{text}\nmore"):
-        assert secret not in redactor.clean(said)
-        kept = redactor.clean_json(json.dumps({"text": said, "list": [said]}))
-        assert secret not in kept
-        assert json.loads(kept).keys() == {"text", "list"}
-        assert list(redactor.leaks(kept)) == [], "what was cleaned is clean"
-        assert redactor.clean(redactor.clean(said)) == redactor.clean(said)
-    assert list(redactor.leaks(text))
+    for kind in CREDENTIALS.keys() - NOT_MASKED:
+        text, secret = CREDENTIALS[kind]
+        for said in (text, f"it said: {text} then", f"{text}\nmore"):
+            assert secret not in redactor.clean(said), kind
+            kept = redactor.clean_json(json.dumps({"text": said, "list": [said]}))
+            assert secret not in kept, kind
+            assert json.loads(kept).keys() == {"text", "list"}, kind
+            assert list(redactor.leaks(kept)) == [], f"{kind}: what was cleaned is clean"
+            assert redactor.clean(redactor.clean(said)) == redactor.clean(said), kind
+        assert list(redactor.leaks(text)), kind
 
 
 def test_most_of_the_78_kinds_are_masked():
@@ -184,13 +182,11 @@ def test_most_of_the_78_kinds_are_masked():
     assert len(CREDENTIALS) - len(NOT_MASKED) >= 70
 
 
-@pytest.mark.parametrize("text", ORDINARY)
-def test_an_ordinary_text_is_left_as_it_is(text):
-    assert clean_text(text) == text
-    whole = json.dumps({"text": text})
-    assert Redactor({}).clean_json(whole) == whole or json.loads(
-        Redactor({}).clean_json(whole)
-    ) == {"text": text}
+def test_an_ordinary_text_is_left_as_it_is():
+    redactor = Redactor({})
+    for text in ORDINARY:
+        assert clean_text(text) == text
+        assert json.loads(redactor.clean_json(json.dumps({"text": text}))) == {"text": text}
 
 
 @pytest.mark.parametrize(
