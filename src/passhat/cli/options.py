@@ -249,6 +249,16 @@ def _print_everything(ctx: click.Context, _: click.Parameter, wanted: bool) -> N
         ctx.exit()
 
 
+def refuse_typed(context: click.Context, names: Sequence[str], why: str) -> None:
+    """Refuse options that were typed where they would be ignored."""
+    typed = click.core.ParameterSource.COMMANDLINE
+    for param in context.command.params:
+        if param.name in names and context.get_parameter_source(param.name) is typed:
+            flag = param.flag if isinstance(param, Option) else max(param.opts, key=len)
+            word = flag if flag.startswith("-") else flag.upper()
+            raise click.UsageError(f"{why}: leave out {word}", ctx=context)
+
+
 def shared(section: str, *names: str, **attributes: Any) -> Decorator:
     """An option in a section of --help-all."""
     return click.option(*names, cls=Option, section=section, **attributes)

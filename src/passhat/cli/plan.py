@@ -25,6 +25,7 @@ from passhat.cli.options import (
     in_order,
     output_options,
     quiet_option,
+    refuse_typed,
     renamed,
     seed_option,
     shared,
@@ -99,7 +100,10 @@ _judge = functools.partial(shared, "Where a judge grades")
 @in_order(*map(analysis_option, ("ks", "confidence", "errors", "seed")))
 @output_options("plan")
 @reading_options(required=False)
+@click.pass_context
 def plan(
+    context: click.Context,
+    /,
     reading: ReadingOptions,
     gates: tuple[str, ...],
     only: str | None,
@@ -125,13 +129,22 @@ def plan(
       passhat plan --judge 0.9,0.85 --rate 0.8 --half-width 0.05
 
     Without RESULTS the plan is based on your guesses; with RESULTS, on how much they vary. It is
-    about the interval of pass@1, or with --k about that of pass^k for the largest k.
+    about pass@1, its interval or a difference in it; with --k about pass^k of the largest k.
     """
     from passhat import journeys
     from passhat.journeys import plan_gates
 
     if indifference is not None and not gates:
         raise click.UsageError("--indifference is about a gate: give --gate 'pass^3 >= 0.8' too")
+    if gates:
+        refuse_typed(context, _OF_PRECISION, "a gate names its own number and how it is decided")
+    if judge is not None or gates:
+        why = "labels are planned" if judge is not None else "a gate is planned"
+        refuse_typed(context, _OF_TRIALS, f"{why} without it")
+    if gates and judge is None:
+        refuse_typed(
+            context, ("runs", "rate"), "a gate is planned over a range of rates and trials"
+        )
     results = reading.results() if reading.paths else None
     if judge is not None:
         output.write(
@@ -179,6 +192,13 @@ def plan(
         journeys.plan(results, only=only, correlation=icc, spending=spending, k=k, **terms)
     )
 
+
+_OF_PRECISION = ("ks", "half_width", "difference")
+_OF_TRIALS = (
+    *("assurance", "power", "cost_ratio", "max_cost", "cost_per_run", "max_minutes"),
+    *("seconds_per_run", "at_once", "errors"),
+)
+"""What a plan of trials is asked for, and no other plan."""
 
 _PROBABILITY = Number(0, 1)
 

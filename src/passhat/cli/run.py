@@ -17,12 +17,12 @@ from passhat.cli.options import (
     TRIALS,
     Command,
     Number,
-    Option,
     SectionedCommand,
     Share,
     WholeNumber,
     in_order,
     output_options,
+    refuse_typed,
     renamed,
     shared,
     store_option,
@@ -299,7 +299,8 @@ def run(
         announce_run, output=output, suite=suite, store=kept, informational=informational
     )
     if resume:
-        _refuse_other_options(context, resume)
+        started = f"run {resume} goes on with the options that it was started with"
+        refuse_typed(context, _FIXED, started)
         code = _resume(
             resume, runs=terms["runs"], store=store, html=html, rows=rows, transcripts=transcripts,
             output=output, tell_reviewers=tell if wanted(github) else None,
@@ -352,18 +353,6 @@ _FIXED = ("suite", "config", "only", "tasks", "tags", "seed", "shard", "faults",
           "until_settled", "coverage_threshold", "record", "append", "replay", "replay_or_live",
           "live", "servers", "allow_drift", "compress", "dry_run", "no_store")  # fmt: skip
 """What a run that is resumed has from its start."""
-
-
-def _refuse_other_options(context: click.Context, run: str) -> None:
-    """Refuse options that would make the rest of a run another run than its beginning."""
-    typed = click.core.ParameterSource.COMMANDLINE
-    for param in context.command.params:
-        if param.name in _FIXED and context.get_parameter_source(param.name) is typed:
-            name = param.flag if isinstance(param, Option) else max(param.opts, key=len)
-            word = name if name.startswith("-") else name.upper()
-            raise click.UsageError(
-                f"run {run} goes on with the options that it was started with: leave out {word}"
-            )
 
 
 @click.command(cls=SectionedCommand, brief=["It is now: passhat run --resume [RUN]"])

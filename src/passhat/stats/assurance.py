@@ -154,7 +154,7 @@ fewest = partial(smallest_count, to_within=1 / 32)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PossibleComparisons:
-    """Comparisons of drawn suites with a second system, at so many runs of each task.
+    """Comparisons of drawn suites with a second system, at so many runs of each task, by pass^k.
 
     For the second system a share `task_correlation` of the tasks is as hard as for the first, and
     the others are as hard as other tasks of their kind.
@@ -162,24 +162,29 @@ class PossibleComparisons:
 
     suites: PossibleSuites
     runs: int
+    k: int
     task_correlation: float
     confidence: float
 
     def show(self, difference: float, power: float) -> bool:
         """Whether they call the better of two systems better with so much power.
 
-        The mean of the second system is lower by `difference`. Judged as a comparison for similar
+        The pass^k of the second system is lower by `difference`. Judged as a comparison for similar
         tasks is: by the interval, and with few tasks by the sign-flip test too.
         """
         first, rates, generator = self._drawn
-        rates = rates * max(0.0, 1 - difference / float(rates.mean()))
+        rates = rates * max(0.0, 1 - difference / float((rates**self.k).mean())) ** (1 / self.k)
         rng = deepcopy(generator)  # every difference is judged on the same draws
         better, left = 0, len(rates)
         for start in range(0, len(rates), _COMPARED_AT_ONCE):
             some = slice(start, start + _COMPARED_AT_ONCE)
-            second = rng.binomial(self.runs, rates[some]) / self.runs
+            second = self._seen[rng.binomial(self.runs, rates[some])]
             found = _called_better(
-                first[some], second, self.suites, 1 - self.confidence, runs=self.runs
+                first[some],
+                second,
+                self.suites,
+                1 - self.confidence,
+                steps=self.runs if self.k == 1 else None,
             )
             better, left = better + int(found.sum()), left - found.size
             # Far from the difference that is looked for, some of the suites settle it.
@@ -188,12 +193,20 @@ class PossibleComparisons:
         return better / len(rates) >= power
 
     @cached_property
+    def _seen(self) -> Floats:
+        """The pass^k of a task by its passes."""
+        passes = np.arange(self.runs + 1)
+        if self.k == 1:
+            return passes / self.runs
+        return share_of_passing_subsets(np.full(passes.size, self.runs), passes, self.k)
+
+    @cached_property
     def _drawn(self) -> tuple[Floats, Floats, np.random.Generator]:
-        """Rates seen of the first system, true ones of the second, and the generator after both."""
+        """pass^k seen of the first system, true rates of the second, the generator after both."""
         rng, suites = np.random.default_rng(_SEED + 3), self.suites
         others = _tasks(rng, suites.a, suites.b, suites.tasks)
         same = rng.random(suites.rates.shape) < self.task_correlation
-        first = rng.binomial(self.runs, suites.rates) / self.runs
+        first = self._seen[rng.binomial(self.runs, suites.rates)]
         return first, np.where(same, suites.rates, others), rng
 
 
@@ -266,9 +279,12 @@ def _copied(suites: PossibleSuites, copies: int, *, same_families: bool) -> Poss
 
 
 def _called_better(
-    first: Floats, second: Floats, suites: PossibleSuites, alpha: float, *, runs: int
+    first: Floats, second: Floats, suites: PossibleSuites, alpha: float, *, steps: int | None
 ) -> np.ndarray:
-    """For which suites (rows) a comparison for similar tasks calls the first system better."""
+    """For which suites (rows) a comparison for similar tasks calls the first system better.
+
+    Rates are multiples of 1 / `steps`; None if they are not.
+    """
     gaps, tasks = first - second, suites.tasks
     weight = np.ones(tasks) if suites.group is None else suites.group.weight
     # Half a task is added, as in a comparison: a side that never passed may still.
@@ -282,9 +298,9 @@ def _called_better(
         )
     else:
         values, counts = gaps, weight
-        if suites.group is None and 2 * runs + 1 < tasks:
+        if suites.group is None and steps is not None and 2 * steps + 1 < tasks:
             # Tasks that differ by as many passes are one value, however many there are.
-            values, counts = np.arange(-runs, runs + 1) / runs, _by_difference(gaps, runs)
+            values, counts = np.arange(-steps, steps + 1) / steps, _by_difference(gaps, steps)
         low = lower_quantile(values, counts, alpha / 2, unseen=-share, share=UNSEEN_IN_TEST)
     few = tasks <= _FLIPPED_TASKS and not suites.by_family
     return np.asarray((low > 0) & ((_sign_flip_p(gaps) if few else _flip_limit(sums)) <= alpha))

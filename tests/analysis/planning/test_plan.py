@@ -362,3 +362,44 @@ def test_a_plan_says_whether_more_levels_or_more_trials_tell_more(apart, said):
     assert sorted(chances.groups(), reverse=True) == list(chances.groups())
     # Nobody samples more levels of a fault, but one that is worse may be looked for.
     assert "levels of fault" not in priced
+
+
+@pytest.mark.parametrize("k", [2, 5])
+def test_a_difference_is_planned_for_the_number_that_was_asked_about(k):
+    trials = simulate(tasks=10, runs=8, rate=0.8, seed=3)
+    asked, one = (plan(trials, k=j, difference=0.2) for j in (k, 1))
+    assert asked.assured_comparison.tasks != one.assured_comparison.tasks
+    assert asked.assured_comparison.runs_of_each >= k
+    assert f"20 points of pass^{k} on similar tasks" in asked.summary()
+    # The formula is one of means: it is not given for another number.
+    assert isinstance(asked.detectable, Unavailable)
+    assert asked.tasks_for_difference is asked.runs_for_difference is None
+
+
+def test_partial_credit_is_no_part_of_pass_hat_k():
+    partial = simulate(tasks=10, runs=8, rate=0.8, seed=3, world=SimulationModel(partial=True))
+    whole = Trials.from_columns(
+        task=[one.task for one in partial],
+        passed=[one.outcome.name == "PASSED" for one in partial],
+    )
+    for asked in ({}, {"difference": 0.2}):
+        same = plan(partial, k=3, **asked), plan(whole, k=3, **asked)
+        assert str(same[0]) == str(same[1])
+
+
+def test_one_task_has_no_plan_of_pass_hat_k():
+    with pytest.raises(ArgumentError, match="k must be 1 to plan for one task; gates can be"):
+        plan(tasks=1, k=5)
+
+
+def test_a_budget_is_told_in_the_widths_of_the_table():
+    spending = Spending(max_cost=10, cost_per_run=0.05)
+    for k in (1, 4):
+        made = plan(tasks=10, k=k, spending=spending)
+        (bought,) = [one for one in made.assured.designs if one.runs == 20]
+        assert (
+            f"±{100 * bought.this_suite:.1f}".removesuffix(".0")
+            in made.summary().partition("\n\n")[0]
+        )
+    too_few = plan(tasks=10, k=4, spending=Spending(max_cost=1, cost_per_run=0.05))
+    assert "2 of each of 10 tasks, too few for pass^4." in " ".join(too_few.summary().split())

@@ -101,9 +101,10 @@ class Plan(Displayed):
     `designs` are half-widths at growing numbers of runs; `chosen` is the design asked about. Where
     no runs are given, it is the one that was run, or else the one that reaches the target. Both
     are of the mean, by formula; `assured` is what most reports will reach, also of pass^k, and
-    `assured_comparison` what tells two agents apart with the power asked for: both are drawn at
-    first look. Where neither runs nor a difference are asked about, `detectable` and the tasks
-    that similar tasks take are at the runs that reach the target: a plan names one number of them.
+    `assured_comparison` what tells two agents apart by it with the power asked for: both are drawn
+    at first look, and for a `k` above 1 the difference has no formula. Where neither runs nor a
+    difference are asked about, `detectable` and the tasks that similar tasks take are at the runs
+    that reach the target: a plan names one number of them.
     """
 
     assumptions: Assumptions
@@ -168,8 +169,8 @@ def plan(
 
     `rate` is the expected pass rate and `correlation` the ICC: how far the task decides the
     outcome. `half_width` is the wanted precision of the mean, `difference` the difference of two
-    agents to detect. `cost_ratio` is what a new task costs, in runs of one. With `k` the promise
-    is for pass^k; `assurance` is the share of reports that are to be as narrow as asked.
+    agents to detect. `cost_ratio` is what a new task costs, in runs of one. With `k` both are of
+    pass^k; `assurance` is the share of reports that are to be as narrow as asked.
 
     >>> found = plan(tasks=50, runs=5, half_width=0.05)
     >>> found.one_task_runs, found.chosen.tasks_needed
@@ -178,6 +179,10 @@ def plan(
     options = ReportOptions.checked(confidence=confidence, errors=errors)
     tally = None if trials is None else one_tally("trials", trials, purpose="to plan from")
     evidence = None if tally is None else count_evidence(tally, options)
+    k = whole_number("k", k)
+    if evidence is not None and k > 1:  # whatever else a trial earns, pass^k asks if it passed
+        scores = evidence.passes.astype(np.float64)
+        evidence = replace(evidence, score_total=scores, score_squares=scores)
     level = options.confidence
     base = assume(evidence, rate, correlation, task_correlation, level)
     groupings = () if trials is None else SystemTrials.of(trials, options).groupings
@@ -206,8 +211,13 @@ def plan(
         "rate": base.rate, "icc": base.icc, "tasks": tasks, "confidence": level,
     }  # fmt: skip
     by_formula = (chosen.runs_this_suite if precision_asked else None) or runs
-    k = whole_number("k", k)
+    if k > 1 and tasks == 1:
+        rule = (
+            "must be 1 to plan for one task; gates can be planned for it, such as 'pass^5 >= 0.8'"
+        )
+        raise ArgumentError("k", rule, k)
     assurance = probability("assurance", assurance, open_ends=True)
+    bought = budgets(target.design, tasks, priced(spending or Spending(), tally))
 
     @cache
     def promise() -> Assured | Unavailable:
@@ -220,6 +230,7 @@ def plan(
             half_width=half_width,
             k=k,
             assurance=assurance,
+            bought=[one.design.runs for one in bought if not isinstance(one.design, Unavailable)],
         )
 
     def comparison() -> AssuredComparison | Unavailable:
@@ -228,6 +239,7 @@ def plan(
             known,
             **design,
             runs=found.runs_of_each if isinstance(found, Assured) else by_formula,
+            k=k,
             difference=difference,
             power=power,
             task_correlation=base.task_correlation,
@@ -242,13 +254,13 @@ def plan(
             (rate, zero_failure_runs(rate, confidence=level)) for rate in ZERO_FAILURE_RATES
         ),
         difference=difference,
-        **_apart(base, tasks, by_formula, difference, power, level),
-        budgets=budgets(target.design, tasks, priced(spending or Spending(), tally)),
+        **_apart(base, tasks, by_formula, difference, power, level, k),
+        budgets=bought,
         power=power,
         confidence=level,
         notes=(
             *_all_errored(tally, evidence),
-            *target.notes(tasks, runs),
+            *(target.notes(tasks, runs) if k == 1 else ()),
             *_levels_or_trials(trials, errors, difference, cost_ratio),
         ),
         assured=promise,
@@ -459,8 +471,12 @@ def _apart(
     difference: float | None,
     power: float,
     confidence: float,
+    k: int,
 ) -> dict[str, Any]:
-    """What tells two agents apart on the same tasks, by formula."""
+    """What tells two agents apart on the same tasks, by formula; pass^k has none."""
+    if k > 1:
+        none = Unavailable(f"pass^{k} has no formula: assured_comparison is drawn for it")
+        return {"detectable": none, "tasks_for_difference": None, "runs_for_difference": None}
     terms = {
         "variance": base.variance,
         "icc": base.icc,
@@ -709,6 +725,7 @@ def assure_comparison(
     icc: float,
     tasks: int,
     runs: int,
+    k: int,
     difference: float | None,
     power: float,
     task_correlation: float,
@@ -726,7 +743,7 @@ def assure_comparison(
 
     def compared(some: PossibleSuites, times: int) -> PossibleComparisons:
         return PossibleComparisons(
-            suites=some, runs=times, task_correlation=task_correlation, confidence=confidence
+            suites=some, runs=times, k=k, task_correlation=task_correlation, confidence=confidence
         )
 
     here = compared(suites, runs)
@@ -743,7 +760,7 @@ def assure_comparison(
     needed = None
     if compared(suites, _MOST_ASSURED_RUNS).show(gap, power):
         needed = fewest(
-            lambda n: compared(suites, n).show(gap, power), least=1, most=_MOST_ASSURED_RUNS
+            lambda n: compared(suites, n).show(gap, power), least=k, most=_MOST_ASSURED_RUNS
         )
     return replace(
         assured,
@@ -777,12 +794,14 @@ def assure(
     confidence: float,
     assurance: float = ASSURANCE,
     groupings: Sequence[RunGroups] = (),
+    bought: Sequence[int] = (),
 ) -> Assured | Unavailable:
     """What the half-width asked for takes, from runs that were made or from a guess.
 
-    With `runs_asked`, tasks for similar tasks are counted at `runs`; else at those it takes.
+    With `runs_asked`, tasks for similar tasks are counted at `runs`; else at those it takes. The
+    designs hold the runs that budgets have `bought` too.
     """
-    if evidence is not None and not evidence.all_or_nothing and k == 1:
+    if evidence is not None and not evidence.all_or_nothing:
         return PARTIAL_CREDIT
     if tasks < 2:
         return Unavailable("a width over tasks needs at least 2 tasks")
@@ -857,7 +876,9 @@ def assure(
             )
             for buys, some, times in _purchases(suites, often)
         ),
-        designs=tuple(at(n) for n in sorted({*doublings, end, often})),
+        designs=tuple(
+            at(n) for n in sorted({*doublings, end, often, *(n for n in bought if n >= k)})
+        ),
         # How many equal tasks the weighted ones amount to (Kish).
         effective_tasks=None if weight is None else float(weight.sum() ** 2 / (weight**2).sum()),
     )

@@ -73,7 +73,7 @@ class PlanAnswer(Answer[Plan]):
         if self.result.difference is not None:
             return _facts_of_difference(self.result)
         if self.result.budgets:
-            return _facts_of_budget(self.result.budgets[0])
+            return _facts_of_budget(self.result, self.result.budgets[0])
         chosen, promise = self.result.chosen, self.result.assured
         runs, (tasks, each) = chosen.runs_this_suite, _tasks_by_formula(self.result)
         if isinstance(promise, Assured):
@@ -94,7 +94,7 @@ class PlanAnswer(Answer[Plan]):
         plan = self.result
         blocks: list[Block] = [Headline(verdict(plan))]
         below = plan.budgets if plan.difference is not None else plan.budgets[1:]
-        blocks += [Paragraph("Budget", _budget(budget)) for budget in below]
+        blocks += [Paragraph("Budget", _budget(plan, budget)) for budget in below]
         if plan.difference is not None or plan.budgets:
             blocks.append(Paragraph("Precision", _precision(plan)))
         promise = plan.assured
@@ -105,7 +105,8 @@ class PlanAnswer(Answer[Plan]):
         blocks += [_designs(plan), Remark(_whose_widths(plan))]
         blocks.append(Paragraph("Assumed", _assumed(plan)))
         blocks += [Paragraph("But", f"{capitalised(note)}.") for note in plan.notes]
-        blocks.append(Paragraph("Floor", _floor(plan)))
+        if _metric(plan) == _mean_word(plan):
+            blocks.append(Paragraph("Floor", _floor(plan)))
         if plan.chosen.best_runs is not None:
             blocks.append(Paragraph("Split", _split(plan)))
         blocks.append(Paragraph("Compare", _comparing(plan)))
@@ -122,18 +123,18 @@ class PlanAnswer(Answer[Plan]):
         guess = f"{_mean_word(plan)} {percent(base.rate)}, {spread}"
         asked = plan.difference is not None
         below = plan.budgets if asked else plan.budgets[1:]
-        texts = [f"{_budget(one).partition(', ±')[0].rstrip('.')}." for one in below]
+        texts = [f"{_budget(plan, one).partition(', ±')[0].rstrip('.')}." for one in below]
         first = 1 if asked else 0  # the words are said once
         texts[first:] = [text.removeprefix("A budget of ") for text in texts[first:]]
         if not below:  # what was asked for comes before what was not
             texts += [_precision(plan)] if asked or plan.budgets else []
         texts += [_for_similar(plan), "" if asked or below else _two_agents(plan)]
-        texts += [f"{capitalised(note)}." for note in plan.notes]
         blocks: list[Block] = [
             Headline(verdict(plan)),
             _screen_designs(plan, rows=MOST_DESIGNS - len(below)),
             Remark(_whose_widths(plan)),
             *(Remark(text, apart=i == 0) for i, text in enumerate(filter(None, texts))),
+            *(Remark(f"{capitalised(note)}.", note=True) for note in plan.notes),
             Remark(f"Assumed: {guess} ({_origin(base)})."),
         ]
         if not base.measured:
@@ -219,16 +220,26 @@ def _shown_difference(plan: Plan) -> tuple[int, float | None]:
     return (plan.chosen.runs, None) if isinstance(found, Unavailable) else (found.runs, found.value)
 
 
-def _facts_of_budget(budget: BudgetPlan) -> Facts:
+def _facts_of_budget(plan: Plan, budget: BudgetPlan) -> Facts:
     """The trials that a budget buys, and what they show."""
     limit, _ = _price(budget)
     if isinstance(budget.design, Unavailable):
         return []
-    return [
-        (plural(budget.runs_in_all, "trial"), f"for {limit}"),
-        (_points(budget.design.this_suite), "for these tasks"),
-        (_points(budget.design.tasks_like_these), "for similar tasks"),
-    ]
+    facts = [(plural(budget.runs_in_all, "trial"), f"for {limit}")]
+    if design := _bought(plan, budget.design):
+        facts.append((_points(design.this_suite), "for these tasks"))
+        facts.append((_points(design.tasks_like_these), "for similar tasks"))
+    return facts
+
+
+def _bought(plan: Plan, design: SuitePlan) -> AssuredDesign | SuitePlan | None:
+    """The half-widths at the trials that a budget buys, as the table has them.
+
+    None where they are too few of each task for any pass^k.
+    """
+    if not isinstance(plan.assured, Assured):
+        return design
+    return next((one for one in plan.assured.designs if one.runs == design.runs), None)
 
 
 MOST_DESIGNS = 5
@@ -302,15 +313,15 @@ def _tasks_by_formula(plan: Plan) -> tuple[int | None, int]:
 
 def _two_agents(plan: Plan) -> str:
     """The difference between two agents that the design shows."""
-    if isinstance(plan.detectable, Unavailable):
+    if isinstance(plan.assured_comparison, Unavailable) and isinstance(
+        plan.detectable, Unavailable
+    ):
         return ""
     each, seen = _shown_difference(plan)
     size = f"{plural(plan.chosen.tasks, 'task')} x {plural(each, 'trial')}"
     if (seen or 1.0) >= 1:
         return f"Two agents: {size} cannot show any difference."
-    mean = _mean_word(plan)
-    of = "" if _metric(plan) == mean else f" of {mean}"
-    return f"Two agents: {size} show a difference of {100 * (seen or 1.0):.0f} points{of}."
+    return f"Two agents: {size} show a difference of {100 * (seen or 1.0):.0f} points."
 
 
 def _certify(plan: Plan) -> str:
@@ -325,7 +336,7 @@ def verdict(plan: Plan) -> str:
     """What was asked for: a difference to detect, else what a budget buys, else a precision."""
     if plan.difference is not None:
         return _for_difference(plan, plan.difference)
-    return _budget(plan.budgets[0]) if plan.budgets else _precision(plan)
+    return _budget(plan, plan.budgets[0]) if plan.budgets else _precision(plan)
 
 
 def _precision(plan: Plan) -> str:
@@ -463,15 +474,19 @@ def _floor(plan: Plan) -> str:
     )
 
 
-def _budget(budget: BudgetPlan) -> str:
+def _budget(plan: Plan, budget: BudgetPlan) -> str:
     limit, each = _price(budget)
     if isinstance(budget.design, Unavailable):
         return f"A budget of {limit} at {each} a trial: {budget.design.reason}."
-    design = budget.design
-    runs = plural(budget.runs_in_all, "trial")
+    runs, tasks = plural(budget.runs_in_all, "trial"), plural(budget.design.tasks, "task")
+    buys = (
+        f"A budget of {limit} buys {runs} at {each} each: {budget.design.runs:,} of each of {tasks}"
+    )
+    design = _bought(plan, budget.design)
+    if design is None:
+        return f"{buys}, too few for {_metric(plan)}."
     return (
-        f"A budget of {limit} buys {runs} at {each} each: {design.runs:,} of each of "
-        f"{plural(design.tasks, 'task')}, {_points(design.this_suite)} for these tasks, "
+        f"{buys}, {_points(design.this_suite)} for these tasks, "
         f"{_points(design.tasks_like_these)} for similar tasks."
     )
 
@@ -493,24 +508,24 @@ def _split(plan: Plan) -> str:
         return f"{best.reason}."
     return (
         f"If a new task costs as much as {ratio} trials, {plural(best or 1, 'trial')} of each task "
-        "give the most for the money."
+        f"give the most for the money, to know {_mean_word(plan)}."
     )
 
 
 def _comparing(plan: Plan) -> str:
-    power = percent(plan.power)
-    if isinstance(plan.detectable, Unavailable):
-        return f"{capitalised(plan.detectable.reason)}."
+    power, drawn = percent(plan.power), plan.assured_comparison
+    if isinstance(drawn, Unavailable) and isinstance(plan.detectable, Unavailable):
+        return f"{capitalised(drawn.reason)}."
     each, seen = _shown_difference(plan)
     size = f"{plural(plan.chosen.tasks, 'task')} at {plural(each, 'trial')} per agent"
-    least = f"two agents apart that differ by {100 * (seen or 1.0):.1f} points"
+    least = f"two agents apart that differ by {100 * (seen or 1.0):.1f} points of {_metric(plan)}"
     shows = f"tell {least}" if (seen or 1.0) < 1 else "cannot tell any two agents apart"
     return f"{size} {shows} on similar tasks, both run on the same tasks (paired, {power} power)."
 
 
 def _for_difference(plan: Plan, difference: float) -> str:
     """The tasks, or the runs of the tasks there are, that tell two agents apart."""
-    size = f"{100 * abs(difference):g} points on similar tasks"
+    size = f"{100 * abs(difference):g} points of {_metric(plan)} on similar tasks"
     goal = f"To tell two agents apart that differ by {size}"
     drawn, chosen = plan.assured_comparison, plan.chosen
     runs, count = plan.runs_for_difference, plan.tasks_for_difference
