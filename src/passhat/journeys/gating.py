@@ -431,7 +431,7 @@ def _gates(
                 "`require='pass^3 >= 0.8'` or `against=BASELINE`"
             )
         raise InputError("give a gate: `require='pass^3 >= 0.8'` or `against=OLD_RESULTS`")
-    return gates
+    return _each_once(gates)
 
 
 def names_baseline(demand: GateLike) -> bool:
@@ -509,7 +509,15 @@ def _parsed(suite: Suite, require: Sequence[str]) -> list[Gate]:
         return []
     from passhat.analysis.gates.gate import parse_gate
 
-    return [parse_gate(gate) for gate in (*suite.gates, *require)]
+    return _each_once([parse_gate(gate) for gate in (*suite.gates, *require)])
+
+
+def _each_once(gates: Sequence[Gate]) -> list[Gate]:
+    """Gates without those that another demands already, in other words or the same."""
+    kept: dict[Gate, Gate] = {}
+    for gate in gates:
+        kept.setdefault(replace(gate, require="", name=None), gate)
+    return list(kept.values())
 
 
 def _subjects(gate: Gate, suite: Suite) -> list[Pairing]:

@@ -408,3 +408,15 @@ def test_equivalence_is_also_decided_pair_by_pair(rates, word):
     terms = {"require": "equivalent_to main by 0.2", "evidence": "sequential"}
     found = judge(_two_sides(*rates, runs=20), terms)[0]
     assert (found.word, found.evidence) == (word, "sequential")
+
+
+@pytest.mark.parametrize("gate", ["pass@1 >= 0.9", "pass^3 >= 0.8", "pass^5 >= 0.9"])
+@pytest.mark.parametrize("runs", [6, 10, 12])
+def test_trials_without_a_failure_name_as_many_more_as_decide_it_and_no_fewer(gate, runs):
+    def verdict(trials):
+        return judge(Trials.from_columns(task=["t"] * trials, passed=[True] * trials), [gate])[0]
+
+    now = verdict(runs)
+    assert now.word == "UNDECIDED"
+    assert verdict(runs + now.more_runs).word == "PASS"
+    assert verdict(runs + now.more_runs - 1).word == "UNDECIDED"

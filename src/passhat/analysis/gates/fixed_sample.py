@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import ceil
+from math import ceil, log1p
 from typing import Any
 
 import numpy as np
@@ -604,8 +604,9 @@ def word_of(demand: ThresholdRequirement, interval: Interval) -> Word:
 def runs_to_settle(gate: Gate, estimate: Estimate) -> int | None:
     """Further runs that settle an undecided gate four times in five, if the rate is what was seen.
 
-    Bounds close in with the root of the number of runs; if nothing varied, with the number. The
-    chance is that of `compare` and `plan`, so that all three name the same number of runs.
+    Bounds close in with the root of the number of runs; if nothing varied, the logarithm of what
+    they leave does with the number, as error^(1/n) does. The chance is that of `compare` and
+    `plan`, so that all three name the same number of runs.
     """
     demand = gate.demand
     assert isinstance(demand, ThresholdRequirement)
@@ -615,9 +616,12 @@ def runs_to_settle(gate: Gate, estimate: Estimate) -> int | None:
         return None
     upper = demand.upward != demand.met_by(estimate.value)
     distance = interval.high - estimate.value if upper else estimate.value - interval.low
-    constant = estimate.value in (0.0, 1.0)
     error = gate.alpha if upper != demand.upward else gate.beta
-    growth = distance / gap if constant else (reached_often(error) * distance / gap) ** 2
+    growth = (reached_often(error) * distance / gap) ** 2
+    if estimate.value in (0.0, 1.0):  # nothing varied
+        growth = distance / gap
+        if demand.target.is_share and distance < 1:
+            growth = log1p(-distance) / log1p(-gap)
     more = max(1, ceil(runs * (growth - 1)))
     return more if more <= _MOST_RUNS else None
 

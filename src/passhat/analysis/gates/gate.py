@@ -165,19 +165,19 @@ class JudgeTerms(GateTerms, CountingTerms, total=False):
     """And how trials are counted."""
 
 
-def asked_k(gates: Iterable[Gate]) -> int | None:
-    """The longest streak that gates ask about; None if they ask about none.
+def asked_streak(gates: Iterable[Gate]) -> tuple[int | None, float | None]:
+    """The k of the longest streak that gates ask about, and the share demanded; None for none.
 
-    >>> asked_k([parse_gate("pass@1 >= 0.5"), parse_gate("pass^3 >= 0.8")])
-    3
+    >>> asked_streak([parse_gate("pass@1 >= 0.5"), parse_gate("pass^3 >= 0.8")])
+    (3, 0.8)
     """
     demands = [gate.demand for gate in gates]
-    ks = [
-        demand.target.k or 1
+    streaks = [
+        (demand.target.k or 1, demand.threshold)
         for demand in demands
         if isinstance(demand, ThresholdRequirement) and str(demand.target).startswith(_STREAKS)
     ]
-    return max((k for k in ks if k > 1), default=None)
+    return max((streak for streak in streaks if streak[0] > 1), default=(None, None))
 
 
 _STREAKS = ("pass^", "reliability@")

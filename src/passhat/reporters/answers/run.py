@@ -476,9 +476,15 @@ def _way_to_decide(answer: RunAnswer) -> list[NextStep]:
     return [advise("Decide it", answer.more_runs.up_to(runs))]
 
 
+MOST_TRIALS_ADVISED = 1_000
+"""Beyond so many trials of each task, none are said to be enough."""
+
+
 def _enough_runs(answer: RunAnswer, verdict: Verdict) -> int:
     """The runs of each task that would settle a verdict, or twice those it has."""
+    from passhat.analysis.gates.fixed_sample import counts_passes
     from passhat.analysis.gates.gate import ThresholdRequirement
+    from passhat.analysis.gates.rounds import can_pass
 
     systems = answer.report.systems
     most = max(system.design.most_runs for system in systems)
@@ -488,7 +494,19 @@ def _enough_runs(answer: RunAnswer, verdict: Verdict) -> int:
     tasks = next((system.design.tasks for system in systems if system.name == verdict.system), 1)
     more = math.ceil((verdict.more_runs or 0) / tasks)
     # Fewer than k runs have no pass^k at all, and k of them hardly settle it.
-    return max(2 * most, 2 * (demand.target.k or 0), most + more)
+    runs = max(2 * most, 2 * (demand.target.k or 0), most + more)
+    if not (demand.upward and counts_passes(verdict.gate)):
+        return runs
+    # No fewer than an agent takes that never fails.
+    stops = verdict.evidence == "sequential"
+    return next(
+        (
+            n
+            for n in range(runs, MOST_TRIALS_ADVISED, max(1, runs // 10))
+            if can_pass(verdict.gate, {str(i): n for i in range(tasks)}, until_decided=stops)
+        ),
+        runs,
+    )
 
 
 def _run_rows(answer: RunAnswer, options: DisplayOptions) -> list[Block]:
