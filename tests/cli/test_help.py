@@ -6,7 +6,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from passhat.cli import COMMANDS, FORMERLY, main
+from passhat.cli import COMMANDS, FIELD_WORDS, FORMERLY, main
+from passhat.reporters.wording import GLOSSARY
 
 pytestmark = pytest.mark.usefixtures("few_suites_drawn")
 
@@ -148,3 +149,25 @@ def test_an_ending_that_help_does_not_name_is_refused_with_those_it_does(command
         done = CliRunner().invoke(main, [*arguments, "-o", str(tmp_path / f"out{ending}")])
         refused = done.exit_code == 2 and f"cannot write {ending}" in done.output
         assert refused is (ending not in named.split()), done.output
+
+
+FIELD = (
+    "reliability@k", "capability", "floor", "selection rate", "coverage", "half-width", "power",
+    "thresholded reliability", "graceful degradation", "variance amplification", "cascade",
+    "Reliability Decay Curve", "between-seed error", "containment", "partial credit", "paired",
+    "bootstrap", "Wilson", "target", "provenance", "compounding", "power analysis",
+)  # fmt: skip
+"""What the sources of passhat call things."""
+
+
+@pytest.mark.parametrize("name", FIELD)
+def test_a_name_of_the_sources_is_in_the_glossary_and_in_help(name):
+    assert re.search(rf"\b{re.escape(name)}", " ".join(said("--help-all").split()))
+    assert any(name in f"{term}: {meaning}" for term, meaning in GLOSSARY.items())
+
+
+def test_what_help_names_for_the_words_of_others_is_there():
+    told = " ".join(FIELD_WORDS.values())
+    for command, option in re.findall(r"`(report|plan|run) (--?[a-z-]+)", told):
+        names = {name for param in command_at((command,)).params for name in param.opts}
+        assert option in names, option

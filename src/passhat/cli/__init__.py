@@ -72,6 +72,23 @@ FORMERLY: dict[str, tuple[str, str]] = {
 """Commands that still work, their modules, and what to type instead."""
 
 _HOMES = {name: home for group in GROUPS.values() for name, (home, _) in group.items()}
+FIELD_WORDS = {
+    "reliability@k": "pass^k: a name that gates take too",
+    "capability": "pass@k",
+    "Reliability Decay Curve": "pass^k over k: on the page, and decay[k] in `report --targets`",
+    "thresholded reliability": "the tasks that clear a bar: `report --bar 0.9`",
+    "graceful degradation, variance amplification": "numbers of `report --targets`",
+    "floor, selection rate, coverage": "`tool_selection:` in suites, `run --coverage-threshold`",
+    "between-seed error": "the spread over re-runs: `report -v`, with `seeds:` in a suite",
+    "cascade, compounding": "the steps of a task and their product: `steps:`, `report -v`",
+    "containment": "failures that were caught: passhat.stats.containment_rate",
+    "half-width, power analysis": "`plan --half-width`, `plan --difference`",
+    "paired, bootstrap, Wilson": "how `compare` and `report` find their intervals: `-v`",
+    "partial credit": "scores between 0 and 1: mean_score, `--pass-if`",
+    "target, provenance": "`report --targets`, and the last lines of `report -v`",
+}
+"""What the sources of passhat call a thing, and where it is; the glossary has their meanings."""
+
 _HOMES |= {name: home for name, (home, _) in FORMERLY.items()}
 COMMANDS = {name: what for group in GROUPS.values() for name, (_, what) in group.items()}
 PAGE = """\
@@ -156,7 +173,12 @@ class Commands(click.Group):
         told = {
             title: {n: what for n, (_, what) in group.items()} for title, group in GROUPS.items()
         }
-        for title, commands in {**told, "Former names, which still work": former}.items():
+        sections = {
+            **told,
+            "Former names, which still work": former,
+            "Words of other tools and papers": FIELD_WORDS,
+        }
+        for title, commands in sections.items():
             with formatter.section(title):
                 formatter.write_dl([(f"{n:<{width}}", what) for n, what in commands.items()])
 

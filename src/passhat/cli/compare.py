@@ -22,12 +22,14 @@ from passhat.cli.options import (
     confidence_option,
     for_option,
     output_options,
+    refuse_typed,
     seed_option,
 )
 from passhat.cli.output import Output, typed_command, wants_page
 from passhat.cli.reading import TASK_COLUMN, ReadingOptions, reading_options
 from passhat.errors import ReadError
 from passhat.journeys.results import is_pattern, is_there
+from passhat.stats.estimate import THIS_SUITE
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Comparison
@@ -71,7 +73,10 @@ _by_option = click.option(
 @analysis_options
 @output_options("comparison")
 @reading_options()
+@click.pass_context
 def compare(
+    context: click.Context,
+    /,
     reading: ReadingOptions,
     only: tuple[str, ...],
     margin: float | None,
@@ -109,10 +114,17 @@ def compare(
     from passhat import journeys
     from passhat.analysis.comparing.comparison import Comparison
     from passhat.analysis.comparing.ranking import RankReport
+    from passhat.journeys.analyses import PRICES
     from passhat.journeys.stored_runs import verdict_of_results
 
+    if by is not None and by not in (*PRICES, "latency"):
+        refuse_typed(context, ("ks",), f"--by {by} says by which number")
     results = reading.results()
     answer = journeys.compare(results, only=only, margin=margin, by=by, **analysis)
+    if not isinstance(answer, Comparison):
+        refuse_typed(context, ("margin", "transcripts"), "that is for two agents, these are ranked")
+        if scope == THIS_SUITE:
+            refuse_typed(context, ("scope",), "ranks and frontiers are for similar tasks")
     if isinstance(answer, RankReport):
         held = len(answer.systems) + len(answer.unranked)
         output.say(f"{held} agents: ranking them (--only names two to compare)")

@@ -27,6 +27,7 @@ from passhat.cli.options import (
     for_option,
     output_options,
     parse_bars,
+    refuse_typed,
     renamed,
 )
 from passhat.cli.output import (
@@ -91,7 +92,10 @@ def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @forge_options
 @output_options("report")
 @reading_options()
+@click.pass_context
 def report(
+    context: click.Context,
+    /,
     reading: ReadingOptions,
     only: tuple[str, ...],
     bars: tuple[str, ...],
@@ -124,6 +128,9 @@ def report(
     from passhat import journeys
     from passhat.journeys.stored_runs import verdict_of_results
 
+    if targets or matrix:
+        shown = "--targets lists numbers" if targets else "--matrix lists every task"
+        refuse_typed(context, ("scope", "all_tasks", "wider_than", "transcripts"), shown)
     results = reading.results()
     subjects: Trials | list[Tally]
     said: Transcripts = {}
@@ -139,7 +146,7 @@ def report(
         only=only if said or some else (),
         bars=results.bars(parse_bars(bars), subjects),
         **analysis,
-    ).about(results.asked_k())
+    ).about(*results.asked_streak())
     if targets:
         from passhat.reporters.answers.report_blocks import render_targets
 

@@ -94,7 +94,7 @@ def report(
     if not counts and isinstance(read := trials_or_results(results), Results):
         bars = read.bars(bars, subjects)
     measured = measure(subjects, bars=bars, **terms)
-    return measured.about(results.asked_k() if isinstance(results, Results) else None)
+    return measured.about(*results.asked_streak()) if isinstance(results, Results) else measured
 
 
 @takes(ReportTerms)
@@ -238,8 +238,8 @@ def plan(
 
     `rate` is the expected pass rate and `correlation` the ICC: how far the task decides the
     outcome. `half_width` is the wanted precision of the mean, `difference` the difference of two
-    agents to detect. `cost_ratio` is what a new task costs, in trials of one. With `k` the promise
-    is for pass^k; `assurance` is the share of reports that are to be as narrow as asked.
+    agents to detect. `cost_ratio` is what a new task costs, in trials of one. With `k` both are of
+    pass^k; `assurance` is the share of reports that are to be as narrow as asked.
 
     >>> found = plan(tasks=50, runs=5, half_width=0.05)
     >>> found.one_task_runs, found.chosen.tasks_needed
@@ -705,7 +705,7 @@ def trend(
         arguments.instance("suite", suite, str, rule)
     with _read_runs("passhat trend", suite, store, branch, last, only) as runs:
         if k is None:  # what the gates of the newest run ask about, as its report does
-            asked = Results(paths=(runs[-1].key,), store=store).asked_k()
+            asked, _ = Results(paths=(runs[-1].key,), store=store).asked_streak()
             fewest = min(int(tally.runs().min()) for run in runs for tally in run.tallies)
             k = asked if asked is not None and 1 < asked <= fewest else None
         return trends(runs, k=k, confidence=confidence)

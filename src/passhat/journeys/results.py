@@ -285,15 +285,15 @@ class Results:
         with self.open_stored() as (_, named):
             return named
 
-    def asked_k(self) -> int | None:
+    def asked_streak(self) -> tuple[int | None, float | None]:
         """The longest streak that the gates of a stored run ask about: its report speaks of it."""
         named = self.named_run()
-        if named is None:
-            return None
-        from passhat.analysis.gates.gate import asked_k, parse_gate
+        gates = None if named is None else named.run.options.get("gates")
+        if not isinstance(gates, list):
+            return None, None
+        from passhat.analysis.gates.gate import asked_streak, parse_gate
 
-        gates = named.run.options.get("gates")
-        return asked_k(parse_gate(str(gate)) for gate in gates) if isinstance(gates, list) else None
+        return asked_streak(parse_gate(str(gate)) for gate in gates)
 
     def bars(
         self, given: Mapping[str, float] | float | None, subjects: Trials | Sequence[Tally]

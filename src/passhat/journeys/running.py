@@ -696,12 +696,12 @@ def build_answer(
 
     A shard is the part of a run that `judges` nothing.
     """
-    from passhat.analysis.gates.gate import asked_k
+    from passhat.analysis.gates.gate import asked_streak
     from passhat.analysis.gates.run_answer import RunAnswer, measure_recovery, suite_floors
 
     confidence = suite.confidence or CONFIDENCE
-    asked = asked_k(gates_of(suite, ()) if verdicts is None else [v.gate for v in verdicts])
-    report = _report(suite, trials).about(asked)
+    gates = gates_of(suite, ()) if verdicts is None else [v.gate for v in verdicts]
+    report = _report(suite, trials).about(*asked_streak(gates))
     reasons = _trial_reasons(suite, result, opened)
     unread = _not_passed(result)[MOST_TRIALS:]
     judged = _judged(suite, result, opened)

@@ -209,10 +209,18 @@ def added_remarks(
     return earlier, [Remark(text) for text in reading_choices(provenance)]
 
 
+def has_room(
+    firm: Sequence[Block], notes: Sequence[Remark], line_count: Callable[[Sequence[Block]], int]
+) -> bool:
+    """Whether blocks fit on one screen, and beside them that some of the `notes` are left out."""
+    left_out = any(note.note for note in notes)
+    return line_count(firm) + left_out <= SCREEN_LINES
+
+
 def fitted(blocks: Sequence[Block], line_count: Callable[[Sequence[Block]], int]) -> list[Block]:
     """Blocks of one screen; where they are too many, sentences that stand apart close up.
 
-    Where that is not enough, the last notes are left to -v.
+    Where that is not enough, the last notes are left to -v, and then commands that follow.
     """
     kept, left_out = list(blocks), 0
     while line_count(kept) + bool(left_out) > SCREEN_LINES:
@@ -225,6 +233,8 @@ def fitted(blocks: Sequence[Block], line_count: Callable[[Sequence[Block]], int]
         elif notes:
             left_out += 1
             del kept[notes[-1]]
+        elif hints := [i for i, block in around if isinstance(block, Hints)]:
+            del kept[hints[-1]]
         else:
             break
     if left_out:

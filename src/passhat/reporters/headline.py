@@ -158,6 +158,17 @@ def overview_chip(report: Report, *, k: int | None = None) -> StatusLabel:
     )
 
 
+def other_line(system: SystemReport) -> str | None:
+    """What the gate of a run demands, where it is not what makes an agent reliable."""
+    k, share = system.asked_k, system.asked_share
+    if share is None or share == DEPENDABLE or k != headline_k(system):
+        return None
+    return (
+        f"The gate of this run demands pass^{k} of {100 * share:g}%; reliable is from "
+        f"{percent(DEPENDABLE)} on."
+    )
+
+
 def is_dependable(streak: Metric) -> bool:
     """Whether pass^k is shown to be above the line for a k of at least 2.
 

@@ -417,7 +417,10 @@ GLOSSARY: Mapping[str, str] = {
     "bootstrap": "an interval from drawing the tasks or trials again, thousands of times",
     "paired": "compared task by task, so that hard and easy tasks cancel out",
     "points": "percentage points: from 60% to 65% are 5 points",
-    "power": "the chance that a difference of a given size is shown, if it is there",
+    "power": (
+        "the chance that a difference of a given size is shown, if it is there; `passhat plan` is "
+        "the power analysis"
+    ),
     # What they say.
     "gate": "a demand such as pass^3 >= 0.9, decided with known error rates",
     "verdict": (
@@ -445,7 +448,8 @@ GLOSSARY: Mapping[str, str] = {
     "luck": "the share of the variation between trials that is chance, not the task",
     "ICC": "intraclass correlation: the share of the variation that comes from the task",
     "between-seed error": (
-        "the standard error of the mean that comes from seeds, beside the one within runs"
+        "the standard error of the mean that comes from seeds (variance across seeds), beside the "
+        "one within runs"
     ),
     "correlation with passing": (
         "from -1 to 1: above 0 if, within a task, longer or more expensive trials pass more often"
@@ -457,6 +461,10 @@ GLOSSARY: Mapping[str, str] = {
     "variance amplification": (
         "how much the outcomes of a task vary: 0 if all are alike, 100 if half of them pass "
         "(mcptest)"
+    ),
+    "cascade": (
+        "the steps of a task one after the other: their pass rates multiply (compounding), so the "
+        "weakest decides"
     ),
     "graceful degradation": "the share of passes where a later trial weighs more (mcptest)",
     "containment": (

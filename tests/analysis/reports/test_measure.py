@@ -444,3 +444,12 @@ def test_a_system_among_many_gets_the_numbers_it_gets_alone_in_few_computations(
                 assert ours.value == theirs.value
                 assert ours.interval.low == pytest.approx(theirs.interval.low, abs=1e-9)
                 assert ours.interval.high == pytest.approx(theirs.interval.high, abs=1e-9)
+
+
+def test_a_number_of_several_agents_is_refused_with_the_call_that_gives_it():
+    report = measure(simulate(rate={"a": 0.8, "b": 0.6}))
+    for name in ("pass_hat", "pass_at"):
+        with pytest.raises(ArgumentError, match=r"'a', 'b': report\.system") as refused:
+            getattr(report, name)(5)
+        call = str(refused.value).rpartition(": ")[2]
+        assert eval(call).value == getattr(report.system("a"), name)(5).value

@@ -322,7 +322,8 @@ class SystemReport:
     do not decide and how many more runs would, `factors` what moves the result, `hal` metrics
     under the names of another tool. In a report of one system, for each k above half of a task's
     runs, `width_at_2k` is about how wide the interval of pass^k for these tasks would be with 2k
-    runs of each. `asked_k` is the k that a gate asked about: every sentence speaks of it.
+    runs of each. `asked_k` is the k that a gate asked about: every sentence speaks of it;
+    `asked_share` is the pass^k that it demanded.
     """
 
     name: str
@@ -348,6 +349,7 @@ class SystemReport:
     width_at_2k: Mapping[int, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     asked_k: int | None = None
+    asked_share: float | None = None
     steps: StepChain | None = None
 
     def __repr__(self) -> str:
@@ -392,12 +394,17 @@ class SystemReport:
         return metric
 
 
-def system_named(systems: Sequence[SystemReport], name: str | None = None) -> SystemReport:
-    """The report of one system (the only one, if none is named)."""
+def system_named(
+    systems: Sequence[SystemReport], name: str | None = None, *, then: str = ""
+) -> SystemReport:
+    """The report of one system (the only one, if none is named); `then` is what it is asked."""
     chosen = [system for system in systems if name is None or system.name == name]
     if len(chosen) != 1:
         names = ", ".join(repr(system.name) for system in systems)
-        raise ArgumentError("system", f"must be one of {names}", name)
+        rule = f"must be one of {names}"
+        if name is None and systems:
+            rule = f"must be given, one of {names}: report.system({systems[0].name!r}){then}"
+        raise ArgumentError("system", rule, name)
     return chosen[0]
 
 

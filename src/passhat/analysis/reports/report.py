@@ -45,19 +45,23 @@ class Report(Displayed):
         lines += [f"  and {more:,} more"] if more else []
         return "\n".join([f"<Report of {plural(len(self.systems), 'agent')}:", *lines]) + ">"
 
-    def about(self, k: int | None) -> Report:
-        """The report with its sentences about this k, where it was measured."""
+    def about(self, k: int | None, share: float | None = None) -> Report:
+        """The report with its sentences about this k, where it was measured.
+
+        `share` is the pass^k that a gate demands.
+        """
         if k is None:
             return self
-        return replace(self, systems=tuple(replace(system, asked_k=k) for system in self.systems))
+        asked = (replace(system, asked_k=k, asked_share=share) for system in self.systems)
+        return replace(self, systems=tuple(asked))
 
     def pass_at(self, k: int) -> Metric:
         """pass@k of the only agent."""
-        return self.system().pass_at(k)
+        return system_named(self.systems, then=f".pass_at({k})").pass_at(k)
 
     def pass_hat(self, k: int) -> Metric:
         """pass^k of the only agent."""
-        return self.system().pass_hat(k)
+        return system_named(self.systems, then=f".pass_hat({k})").pass_hat(k)
 
     @property
     def leaders(self) -> Leaders | Unavailable:

@@ -38,6 +38,8 @@ from passhat.reporters.answer import (
     StatusLabel,
     Steps,
     Table,
+    added_remarks,
+    has_room,
     paragraphs,
     verdict_text,
 )
@@ -198,23 +200,27 @@ class ComparisonAnswer(Answer[Comparison]):
             cut=((1, SHORTEST_HEADING), (2, SHORTEST_HEADING)),
         )
         texts = [_partial_note(comparison), _left_out(comparison)]
-        blocks: list[Block] = [
+        above: list[Block] = [
             Headline(verdict(comparison, scope=options.scope)),
             table,
             *(Remark(text) for text in texts if text),
-            *(
-                Remark(f"Note: {note}.", note=ALIKE_NAMES not in note and not counts_trials(note))
-                for note in comparison.notes
-            ),
-            Remark(_flips_sentence(comparison), apart=True),
+        ]
+        notes = [
+            Remark(f"Note: {note}.", note=ALIKE_NAMES not in note and not counts_trials(note))
+            for note in comparison.notes
         ]
         open_ = _needed(comparison, options.scope or THIS_SUITE)
-        if open_ is not None:
-            blocks.append(Remark(open_))
+        below: list[Block] = [] if open_ is None else [Remark(open_)]
         if options.results is not None:
             command = options.command or f"passhat compare {options.results}"
-            blocks.append(Hints((advise("All tasks", f"{command} -v"),)))
-        return blocks
+            below.append(Hints((advise("All tasks", f"{command} -v"),)))
+        earlier, read = added_remarks(self.provenance(), options)
+        around = [*above, *(one for one in notes if not one.note), *below, *earlier, *read]
+        flips = [_flips_sentence(comparison, most) for most in range(MOST_FLIPS, 0, -1)]
+        fitting = (
+            text for text in flips if has_room([*around, Remark(text)], notes, options.line_count)
+        )
+        return [*above, *notes, Remark(next(fitting, flips[-1]), apart=True), *below]
 
     def page(self, options: DisplayOptions) -> Mapping[str, Any]:
         """The answer at each k, what would decide it, and the tasks that moved, worse first."""
@@ -281,8 +287,11 @@ def _named_tests(comparison: Comparison) -> str | None:
     )
 
 
-def _flips_sentence(comparison: Comparison) -> str:
-    """Which tasks went from mostly failing to mostly passing or back, and what is significant."""
+def _flips_sentence(comparison: Comparison, most: int) -> str:
+    """Which tasks went from mostly failing to mostly passing or back, and what is significant.
+
+    At most so many of each are named.
+    """
     tasks = comparison.tasks
     gained, lost = (
         sorted((t for t in tasks if t.flip == way), key=lambda t: -abs(t.difference))
@@ -296,10 +305,10 @@ def _flips_sentence(comparison: Comparison) -> str:
         more, way, fewer = (gained, up, lost) if len(gained) >= len(lost) else (lost, down, gained)
         other = f"{len(fewer):,}" if fewer else "none"
         text = f"{len(more):,} of {plural(len(tasks), 'task')} went from {way}, {other} the other "
-        text += f"way: {listed(_moved([*more, *fewer]), MOST_FLIPS)}."
+        text += f"way: {listed(_moved([*more, *fewer]), most)}."
     shown = [task.name for task in tasks if task.answer in ("better", "worse")]
     if shown:
-        named = listed(shown, MOST_FLIPS, show=short)
+        named = listed(shown, most, show=short)
         return f"{text} Significant by {'itself' if len(shown) == 1 else 'themselves'}: {named}."
     if all(task.answer == "unevaluable" for task in tasks):
         return f"{text} Too few trials to test single tasks."
@@ -615,12 +624,13 @@ def stated(difference: Difference) -> PairedDifference | Estimate | Unavailable:
 
 
 def _mean_beside(comparison: Comparison) -> str:
-    """The mean score beside what was asked for, if it is another number."""
+    """The mean beside what was asked for, if it is another number."""
     mean = stated(comparison.mean_score)
     same = comparison.headline.value == comparison.mean_score.value
     if isinstance(mean, Unavailable) or same:
         return ""
-    return f" (mean score {signed_points(mean.value, digits=1)} {signed_span(mean.interval)})"
+    name = metric_word(comparison, comparison.mean_score)
+    return f" ({name} {signed_points(mean.value, digits=1)} {signed_span(mean.interval)})"
 
 
 def called(comparison: Comparison) -> tuple[str, str]:

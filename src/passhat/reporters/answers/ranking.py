@@ -33,8 +33,9 @@ from passhat.reporters.answer import (
     StatusLabel,
     Steps,
     Table,
+    added_remarks,
 )
-from passhat.reporters.answers.report_blocks import rank_words
+from passhat.reporters.answers.report_blocks import most_rows, rank_words
 from passhat.reporters.data import IntervalObject, JsonShape, interval_object
 from passhat.reporters.formatting import (
     LONGEST_NAME,
@@ -50,7 +51,6 @@ from passhat.reporters.formatting import (
     shorten_apart,
     span,
     value_of,
-    wrap,
 )
 from passhat.reporters.headline import not_for_others, scope_words
 from passhat.reporters.next_steps import advise, at_confidence, only
@@ -106,6 +106,20 @@ class RankingAnswer(Answer[RankReport]):
             f"ranks hold together with {level} confidence."
         )
 
+    def methods(self) -> str:
+        """How the ranks were found, in sentences that a reviewer can check."""
+        report, origin = self.shown, self.result.provenance
+        level, counted = f"{points(report.confidence)}%", origin.options.errors
+        made_from = f"seed {origin.options.seed}, fingerprint {origin.input_sha256[:12]}"
+        return (
+            f"We ranked {plural(len(report.systems), 'agent')} by {_word(report)} on the "
+            f"{plural(report.tasks, 'task')} that all of them ran. The ranks and ties are for "
+            f"{scope_words(report.scope)} and hold together with {level} confidence "
+            f"({report.method}). Trials that errored were "
+            f"{'counted as failures' if counted == 'fail' else 'left out'}. Computed with passhat "
+            f"{origin.versions['passhat']} ({made_from})."
+        )
+
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """Who leads, the table, the ties, and how to look closer."""
         report = self.shown
@@ -149,10 +163,6 @@ class RankingAnswer(Answer[RankReport]):
             k = _attempts(report)
             why = "that not all of them ran" if k == 1 else f"without {k} trials of each"
             left_out.insert(0, f"{plural(len(report.unshared), 'task')} {why}")
-        notes = [f"Note: {text}." for text in _screen_notes(report)]
-        above = len(left_out) + sum(len(wrap(text, WIDTH)) for text in (verdict(report), *notes))
-        room = max(MOST_ROWS - above + 1, 4)
-        shown = report.systems if len(report.systems) <= room else report.systems[: room - 1]
         table = Table(
             header=("rank", "agent", _word(report), "these tasks", "similar tasks"),
             rows=tuple(
@@ -162,23 +172,21 @@ class RankingAnswer(Answer[RankReport]):
                     percent(system.value, digits=1),
                     *(span(interval) or "-" for interval in both_intervals(system.metric)),
                 )
-                for system in shown
+                for system in report.systems
             ),
             left=(1, 3, 4),
             cut=((1, SHORTEST_HEADING),),
         )
-        more = len(report.systems) - len(shown)
-        blocks: list[Block] = [
-            Headline(verdict(report)),
-            table,
-            *([Remark(f"{more:,} more: -v")] if more else []),
+        above: list[Block] = [Headline(verdict(report))]
+        below: list[Block] = [
             Remark(f"{level}% CI; the ranks hold together with {level}% confidence."),
             *(Remark(f"Left out: {text}.") for text in left_out),
-            *map(Remark, notes),
+            *(Remark(f"Note: {text}.") for text in _screen_notes(report)),
         ]
         if options.results is not None:
-            blocks.append(Hints((_next_look(report, options.results, narrowed=options.narrowed),)))
-        return blocks
+            below.append(Hints((_next_look(report, options.results, narrowed=options.narrowed),)))
+        read = added_remarks(self.provenance(), options)[1]
+        return [*above, *most_rows(table, above, [*below, *read], (), options), *below]
 
     def rows(self) -> Records:
         report = self.result
@@ -207,9 +215,6 @@ class RankingAnswer(Answer[RankReport]):
         blocks = self.worded_blocks(options)
         return [one for one in blocks if not (isinstance(one, Paragraph) and one.label == "Tied")]
 
-
-MOST_ROWS, WIDTH = 10, 80
-"""Agents on the first screen, where nothing but its first line takes room from them."""
 
 _LONGEST_STREAK = 5
 """The k of a ranking that is advised, where every task has as many trials."""

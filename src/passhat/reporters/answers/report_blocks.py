@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,6 +45,7 @@ from passhat.reporters.answer import (
     Steps,
     Table,
     added_remarks,
+    has_room,
     paragraphs,
 )
 from passhat.reporters.formatting import (
@@ -178,6 +180,7 @@ def _screen_remarks(system: SystemReport, metrics: Sequence[Metric]) -> list[Blo
         wording.screen_errors(system),
         *wording.exclusions([one for one in system.excluded if one.what == "all metrics"]),
         *(moved_sentence(factor) for factor in system.factors[:1] if factor.matters),
+        headline.other_line(system),
     )
     notes = (
         *map(disturbance_advice, system.disturbances[:1]),
@@ -257,13 +260,6 @@ def _screen_of(report: Report, options: DisplayOptions) -> list[Block]:
     systems = most_reliable_first(report.systems)
     opening = headline.overview(report, scope=options.scope)
     errors = wording.screen_errors_of(systems)
-    around = added_remarks(report.provenance, options)
-    firm = [remark for remark in _note_remarks(report) if not remark.note]
-    said = [*([Remark(errors)] if errors else []), *firm, *around[0], *around[1]]
-    room = SCREEN_LINES - options.line_count([Headline(opening), *said])
-    # A blank line, the header, whose CI it is, a command, and how many notes there are.
-    room -= 4 + bool(report.notes)
-    shown = systems if len(systems) <= room else systems[: max(FEWEST_ROWS, room - 1)]
     asked = report.provenance.options.ks
     ks = shown_ks(systems, asked)
     design = common_design(systems)
@@ -279,30 +275,56 @@ def _screen_of(report: Report, options: DisplayOptions) -> list[Block]:
     scopes = len(header) - 3, len(header) - 2
     table = Table(
         header=tuple(header),
-        rows=tuple(_agent_row(one, ks, differ=differ) for one in shown),
+        rows=tuple(_agent_row(one, ks, differ=differ) for one in systems),
         left=(0, *scopes, len(header) - 1),
         spare=(len(header) - 1, scopes[1]),
     )
     whose = metric_label(f"pass^{ks[-1]}")
-    level = _level(_streak(one, ks[-1]) for one in shown).removesuffix(".")
+    level = _level(_streak(one, ks[-1]) for one in systems).removesuffix(".")
     under = [f"{level} of {whose}.", headline.ties_hold_for(report.leaders)]
-    more = len(systems) - len(shown)
-    blocks: list[Block] = [
-        Headline(opening),
-        table,
-        *([Remark(f"{more:,} more: -v")] if more else []),
+    above: list[Block] = [Headline(opening)]
+    below: list[Block] = [
         Remark(" ".join(text for text in under if text)),
         *([Remark(errors)] if errors else []),
+        *_pair_hint(report, systems, options),
     ]
+    notes, around = _note_remarks(report), added_remarks(report.provenance, options)
+    beside = [*(note for note in notes if not note.note), *around[0], *around[1]]
+    return [*above, *most_rows(table, above, [*below, *beside], notes, options), *below]
+
+
+def most_rows(
+    table: Table,
+    above: Sequence[Block],
+    below: Sequence[Block],
+    notes: Sequence[Remark],
+    options: DisplayOptions,
+) -> list[Block]:
+    """A table of agents with as many rows as one screen has room for, and how many more."""
+    for rows in range(min(len(table.rows), SCREEN_LINES), FEWEST_ROWS - 1, -1):
+        more = len(table.rows) - rows
+        shown: list[Block] = [
+            replace(table, rows=table.rows[:rows]),
+            *([Remark(f"{more:,} more: -v")] if more else []),
+        ]
+        if has_room([*above, *shown, *below], notes, options.line_count):
+            break
+    return shown
+
+
+def _pair_hint(
+    report: Report, systems: Sequence[SystemReport], options: DisplayOptions
+) -> list[Block]:
+    """How to compare the first two alone, or two of those that are tied."""
     if options.results is None or not _can_be_ranked(systems):
-        return blocks
+        return []
     leaders = report.leaders
     first = systems[:2]
     if not isinstance(leaders, Unavailable) and len(leaders.names) > 1:
         first = [system for system in systems if system.name in leaders.names[:2]]
     pair = only(*(one.name for one in first))
     step = advise("Two at a time", f"passhat compare {options.results} {pair}")
-    return [*blocks, Hints((step,))]
+    return [Hints((step,))]
 
 
 def _agent_row(system: SystemReport, ks: Sequence[int], *, differ: bool) -> tuple[str, ...]:
@@ -437,7 +459,7 @@ def _number_row(name: str, metric: Metric) -> tuple[str | Bar, ...]:
 def _explanations(system: SystemReport) -> list[Block]:
     """What the numbers alone do not say; each term with its meaning."""
     texts = (
-        ("Verdict", meaning("reliable"), ()),
+        ("Verdict", " ".join(filter(None, (meaning("reliable"), headline.other_line(system)))), ()),
         ("Luck", luck_and_icc(system.variance), ("luck", "ICC")),
         ("Families", family_split(system.variance), ()),
         ("Width", _width(system), ()),
@@ -463,11 +485,15 @@ def _width(system: SystemReport) -> str:
 
 def _task_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
     table = system.tasks
-    blocks: list[Block] = [Paragraph("Tasks", f"{wording.labels(system)}.")]
     if not len(table):
-        return blocks
+        return [Paragraph("Tasks", f"{wording.labels(system)}.")]
     counted = tuple((label, table.count(label)) for label in LABELS)
-    blocks += [Shares(counts=counted), Paragraph("Labels", LABEL_RULE)]
+    blocks: list[Block] = [
+        Paragraph("Tasks", task_counts(system).partition(". Lowest: ")[0].rstrip(".") + "."),
+        Paragraph("Shown", f"{wording.labels(system)}."),
+        Shares(counts=counted),
+        Paragraph("", LABEL_RULE),
+    ]
     if options.wider_than is not None:
         return [*blocks, *wide_tasks(system, options.wider_than)]
     every = options.all_tasks or 1 < len(table) <= FEW_TASKS
@@ -497,7 +523,7 @@ def wide_tasks(system: SystemReport, width: float) -> list[Block]:
 def task_table(rows: Sequence[TaskRow], *, labelled: bool = True) -> Table:
     """A row a task: its label, how often it passed, and its trials in order."""
     marked = any(row.sequence for row in rows)
-    label = ["label"] if labelled else []
+    label = ["shown"] if labelled else []
     return Table(
         header=("task", *label, "passed", "rate in %", "", *(["trials"] if marked else [])),
         rows=tuple(

@@ -61,6 +61,9 @@ _HANGING = "   "
 _HINT_GAP = "    "
 _SHORTEST_NAME = 8
 _SEAM = re.compile(r"[ _/.:-]")
+_SHELL_WORDS = re.compile(r"""(?:--?[\w-]+ )?(?:'[^']*'|"[^"]*"|\\.|[^\s'"\\])+""")
+"""A word of a command, quoted or not; an option with its value."""
+_CONTINUED = " \\"
 _TELLING = 5
 """Letters that the end of a name needs to stand for it."""
 _WANTED_NAME, _WANTED_TEXT = 60, 12
@@ -157,14 +160,35 @@ def _judged_lines(block: Judged, ink: TerminalStyle) -> list[str]:
 
 
 def _detail_lines(detail: str | NextStep, width: int) -> list[str]:
-    return [str(detail)] if isinstance(detail, NextStep) else wrap(detail, width)
+    if isinstance(detail, NextStep) and detail.command:
+        return _command_lines(f"{detail.text}: ", detail.command, width)
+    return wrap(str(detail), width)
 
 
 def _hint_lines(block: Hints, ink: TerminalStyle) -> list[str]:
-    """Commands can be copied: each is on one line, however long, and two where both have room."""
-    lines = [str(step) if step.command else step.text for step in block.steps]
-    beside = _HINT_GAP.join(lines)
-    return [beside] if display_width(beside) <= ink.width else lines
+    """Each command on a line, and two where both have room."""
+    beside = _HINT_GAP.join(map(str, block.steps))
+    if display_width(beside) <= ink.width:
+        return [beside]
+    return [line for step in block.steps for line in _detail_lines(step, ink.width)]
+
+
+def _command_lines(start: str, command: str, width: int) -> list[str]:
+    r"""A command in lines that can be copied: a shell joins those that end in a backslash.
+
+    >>> _command_lines("Why: ", "passhat why 'my results.jsonl' --only gpt-5", 38)
+    ["Why: passhat why 'my results.jsonl' \\", '  --only gpt-5']
+    """
+    first, *rest = _SHELL_WORDS.findall(command)
+    lines = [start + first]
+    for i, word in enumerate(rest, 1):
+        room = width - (len(_CONTINUED) if i < len(rest) else 0)
+        if display_width(f"{lines[-1]} {word}") <= room:
+            lines[-1] += f" {word}"
+        else:
+            lines[-1] += _CONTINUED
+            lines.append(_INDENT + word)
+    return lines
 
 
 def _step_lines(block: Steps, ink: TerminalStyle) -> list[str]:
@@ -176,13 +200,13 @@ def _step_lines(block: Steps, ink: TerminalStyle) -> list[str]:
 
 
 def _step(text: str, command: str, width: int) -> list[str]:
-    """One step in lines; a command is on one line, however long, so that it can be copied."""
+    """One step in lines, its command behind it where there is room."""
     if not command:
         return wrap(text, width, indent=_HANGING)
     lines = wrap(f"{text}:", width, indent=_HANGING)
     if len(lines) == 1 and display_width(f"{lines[0]} {command}") <= width:
         return [f"{lines[0]} {command}"]
-    return [*lines, _HANGING + command]
+    return [*lines, *(_HANGING + line for line in _command_lines("", command, width - 3))]
 
 
 def _share_lines(block: Shares, ink: TerminalStyle) -> list[str]:
