@@ -328,7 +328,14 @@ def test_the_command_prints_posts_and_writes_metrics(tmp_path):
     text = metrics.read_text()
     assert 'passhat_watch_alarm{system="agent",family="refund"} 1' in text
     assert text.endswith("# EOF\n")
-    assert (again.exit_code, again.output) == (0, "")  # cron mails what is printed
+    # A job that looks again with nothing new learns that the alarm stands.
+    assert again.exit_code == 1, again.output
+    assert again.output.startswith("agent: still worse than usual in ")
+    file.write_text(lines(traffic(14)))
+    calm = ["watch", str(file), "--once", "--state", str(tmp_path / "calm.json")]
+    assert CliRunner().invoke(main, calm).exit_code == 0
+    later = CliRunner().invoke(main, calm)
+    assert (later.exit_code, later.output) == (0, "")  # cron mails what is printed
 
 
 def test_a_webhook_that_is_not_there_is_a_note_that_hides_its_address(tmp_path):

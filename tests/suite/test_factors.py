@@ -8,8 +8,9 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+import passhat
 from passhat.cli import main
-from passhat.errors import SuiteError
+from passhat.errors import ArgumentError, SuiteError
 from passhat.journeys.new_suite import PROGRAMS
 from passhat.records.suite import plain_pairings, vary
 from passhat.runner.models.exchange import Reply
@@ -78,6 +79,28 @@ def test_gates_are_about_the_reference_of_every_factor(tmp_path):
     suite = vary(loaded(tmp_path, "fault: [none, all]"), None)
     assert [p.task.name for p in plain_pairings(suite)] == ["refund", "greet"]
     assert suite.trials == 2 * 5
+
+
+def test_a_gate_names_another_level_and_one_that_nobody_runs_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "levels_agent.py").write_text("def ask(prompt): return prompt[:2]\n")
+    (tmp_path / "suite.yml").write_text(
+        "systems: [{name: agent, python: 'levels_agent:ask'}]\n"
+        "tasks: [{name: greet, prompt: Hi, runs: 8, expect: [{exact: Hi}]}]\n"
+        'factors: {wording: {rude: "No. {prompt}", polite: "Hi. {prompt}"}}\n'
+        "gates:\n"
+        "  - pass@1 >= 0.5\n"
+        "  - {require: pass@1 >= 0.5, at: {wording: rude}}\n"
+        "  - pass@1 >= 0.5 at wording=polite\n"
+        "  - pass@1 >= 0.9 at wording=all\n"
+    )
+    answer = passhat.run("suite.yml", store="h.db")
+    assert [v.word for v in answer.verdicts] == ["PASS", "FAIL", "PASS", "FAIL"]
+    assert [v.runs for v in answer.verdicts] == [8, 8, 8, 24]
+    stored = passhat.gate("h.db", suite="suite.yml")
+    assert [v.word for v in stored] == [v.word for v in answer.verdicts]
+    with pytest.raises(ArgumentError, match=r"must find tasks at its levels; there are wording=as"):
+        passhat.run("suite.yml", require=["pass@1 >= 0.5 at wording=rood"])
 
 
 @pytest.mark.parametrize(

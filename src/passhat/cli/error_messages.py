@@ -16,7 +16,7 @@ from passhat.errors import ArgumentError, PasshatError
 COLUMN = "column_"
 """What the parameters of the options on columns begin with: `task` is `column_task`."""
 
-NOT_COLUMNS = ("scorer", "pass_if", "missing", "error_words")
+NOT_COLUMNS = ("scorer", "pass_if", "reference_level", "missing", "error_words")
 """Fields of `ColumnMap` that say how to read a column: they have options of their own."""
 
 _CASSETTE_OPTIONS = {
@@ -70,6 +70,7 @@ def shell_message(error: PasshatError, command: click.Command | None) -> str:
             **{name: options[flag] for name, flag in _OTHERWISE.items() if flag in options},
             **options,
             **{f"ColumnMap.{name}": flag for name, flag in columns.items()},
+            **{name: flag for name, flag in columns.items() if name in NOT_COLUMNS},
         }
         if error.argument in named:
             text = error.worded(named[error.argument].rstrip("="))

@@ -323,7 +323,8 @@ def watch(
 
     SOURCE is a file that grows (JSONL, CSV, OpenTelemetry spans), a folder of logs, or a history
     store. The first trials are what is usual, hour by hour of the week where they last that long:
-    daily and weekly cycles are no news. A start goes on where the last one ended.
+    daily and weekly cycles are no news. A start goes on where the last one ended. With --once the
+    exit code is 1 as long as an alarm stands.
 
     \b
       passhat watch traces.jsonl --columns task=case,pass=ok --webhook URL
@@ -344,14 +345,17 @@ def watch(
     begun = Path(state or watching.state_path(reading.paths[0])).exists()
     tells_state = not (once and begun) or sys.stderr.isatty()
 
+    alarmed = False  # now, or at some time of this look: a job must learn of both
+
     def on_status(watched: watching.Watch) -> None:
-        nonlocal tells_state
+        nonlocal tells_state, alarmed
         if hook is not None:
             hook.post()
-        if tells_state:
+        if tells_state or (once and watched.alarmed and not alarmed):
             tells_state = False
             for line in watching.watch_summary(watched) or ["no trials yet"]:
                 click.echo(safe_text(line), err=True)
+        alarmed = alarmed or watched.alarmed
         if metrics is None:
             return
         new = metrics.with_name(f".{metrics.name}.new")
@@ -359,7 +363,6 @@ def watch(
         new.replace(metrics)
 
     trials, days = reference or (None, None)
-    alarmed = False
     for event in watching.watch(
         reading.paths[0],
         mapping=ColumnMap(**reading.columns),

@@ -536,11 +536,12 @@ def watched_number(gate: StoredGate, *, whole_scores: bool = True) -> WatchedNum
 
 
 def demand_of(gate: StoredGate) -> Requirement | None:
-    """What a gate demands; None of one that a plugin or a later version knows."""
+    """What a gate demands; None of one that a later version knows or that names levels."""
     try:
-        return parse_gate(gate.require).demand
+        parsed = parse_gate(gate.require)
     except PasshatError:
         return None
+    return None if parsed.at else parsed.demand  # levels are judged at the end
 
 
 @dataclass(slots=True)

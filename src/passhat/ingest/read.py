@@ -223,6 +223,7 @@ def _read(
     if fault := read_by_different_scores(part.source for part in parts):
         raise ReadError(fault)
     trials = _as_one(parts)
+    trials = trials.with_reference(mapping.reference_level)
     sources = describe_sources(parts, inputs, unknown, mapping)
     trials = replace(trials, sources=sources_by_address(_noted_cases(trials, sources)))
     trials, said = _without_duplicates(trials, parts, duplicates)

@@ -126,7 +126,7 @@ def count_big(
     mapping = mapping or ColumnMap()
     if format in (None, "passhat") and (saved := _count_saved(source, mapping)) is not None:
         return saved
-    by_row = mapping.missing or mapping.error_words
+    by_row = mapping.missing or mapping.error_words or mapping.reference_level
     if format not in (None, "table") or duplicates == "last" or by_row:
         return None
     table = _find_big(source, mapping)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
@@ -28,8 +29,8 @@ from passhat.journeys.results import (
     trials_or_results,
 )
 from passhat.journeys.stored_runs import days_around, looks_at, stored_days
-from passhat.messages import few, plural, short
-from passhat.records.suite import plain_pairings
+from passhat.messages import few, listed, plural, short
+from passhat.records.suite import pairings_at, plain_pairings
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Comparison, Days
@@ -487,6 +488,10 @@ def refuse_pointless(suite: Suite, require: Sequence[str]) -> None:
             rule = f"must name an agent of the suite ({', '.join(suite.systems)})"
             raise ArgumentError(about, rule, gate.system)
         subjects = _subjects(gate, suite)
+        if not subjects and gate.at:
+            words = sorted({word for p in suite.pairings for word in p.task.at})
+            rule = f"must find tasks at its levels; there are {listed(words) or 'none'}"
+            raise ArgumentError(about, rule, ", ".join(gate.at))
         if not subjects:
             raise ArgumentError(about, "must find a task with one of its tags", gate.tags)
         demand = gate.demand
@@ -521,10 +526,10 @@ def _each_once(gates: Sequence[Gate]) -> list[Gate]:
 
 
 def _subjects(gate: Gate, suite: Suite) -> list[Pairing]:
-    """The pairings that a gate is about."""
+    """The pairings that a gate is about: at the levels that it names, else as tasks are."""
     return [
         pairing
-        for pairing in suite.pairings
+        for pairing in pairings_at(suite, gate.at)
         if gate.system in (None, pairing.system.name)
         and (not gate.tags or set(gate.tags) & set(pairing.task.tags))
     ]
@@ -602,19 +607,24 @@ def verdicts_on(
     """
     if not gates:
         return None
+    from passhat.analysis.gates.gate import Verdicts
     from passhat.analysis.gates.judge import judge
 
-    return judge(
-        trials,
-        gates,
-        bars=bars_beside(None, suite.bars, trials),
-        baseline=baselines or None,
-        planned={(p.system.name, p.task.name): p.runs for p in plain_pairings(suite)},
-        quarantined=sorted(quarantined(suite)),
-        seed=suite.seed,
-        days=days,
-        looks=(*judged_at, suite.trials),
-    )
+    judged = [
+        judge(
+            trials,
+            list(alike),
+            bars=bars_beside(None, suite.bars, trials),
+            baseline=baselines or None,
+            planned={(p.system.name, p.task.name): p.runs for p in pairings_at(suite, at)},
+            quarantined=sorted(quarantined(suite)),
+            seed=suite.seed,
+            days=days,
+            looks=(*judged_at, suite.trials),
+        )
+        for at, alike in groupby(gates, key=lambda gate: gate.at)
+    ]
+    return Verdicts(tuple(verdict for verdicts in judged for verdict in verdicts))
 
 
 _MOST_RUNS_TRIED = 1_024
@@ -642,10 +652,8 @@ def too_few_to_pass(
         for system in suite.systems if gate.system is None else (gate.system,):
             runs = {
                 pairing.task.name: pairing.runs
-                for pairing in plain_pairings(suite)
-                if pairing.system.name == system
-                and pairing.task.name not in left_out
-                and (not gate.tags or set(gate.tags) & set(pairing.task.tags))
+                for pairing in _subjects(gate, suite)
+                if pairing.system.name == system and pairing.task.name not in left_out
             }
             if not runs or (stops and len(runs) == 1) or (suite.runs_once and stops):
                 continue  # no task is gated, or the number of trials follows from the demand

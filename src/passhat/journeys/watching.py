@@ -197,6 +197,11 @@ class Watch:
     margin: float = 0.0
     agents: dict[str, AgentWatch] = field(default_factory=dict)
 
+    @property
+    def alarmed(self) -> bool:
+        """Whether an agent, or a family of its tasks, is worse than usual now."""
+        return any(one.alarmed for agent in self.agents.values() for _, one in _streams(agent))
+
     def observe(self, trials: Trials) -> list[WatchEvent]:
         """Count new trials, in their order; what is to be told of them."""
         events: list[WatchEvent] = []

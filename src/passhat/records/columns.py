@@ -716,7 +716,8 @@ class ColumnMap:
     as `score>=0.8`. `scorer` chooses among several scores in logs that have more than one. `name`
     is what to call the system of files that hold only one. `transcript` is the column with the
     transcripts, read only if these are asked for. An empty name leaves out what a usual name
-    would find: `cost=""`. `missing` says what a row without a verdict counts as, `error_words`
+    would find: `cost=""`. `reference_level` is what
+    gates judge of each factor. `missing` says what a row without a verdict counts as, `error_words`
     which verdicts say that an attempt broke.
 
     The options of commands and the table of columns in a configuration are made from the fields.
@@ -738,6 +739,12 @@ class ColumnMap:
     factor: str | None = _column(
         "Column with a condition of the attempt, such as the user; several, joined by commas; or a "
         "pattern of task names: '(?P<task>.+)#(?P<wording>.+)'."
+    )
+    reference_level: str | None = _column(
+        "Condition that is judged, and that others are compared with: user=plain; of several "
+        "factors, joined by commas.",
+        option="reference-level",
+        metavar="FACTOR=LEVEL",
     )
     weight: str | None = _column("Column with the weight of the task.")
     stated_confidence: str | None = _column(
@@ -838,6 +845,24 @@ class ColumnMap:
     def left_out(self) -> frozenset[str]:
         """What the user does not want, whatever the columns are called."""
         return _left_out(self)
+
+
+def parse_levels(argument: str, given: object) -> dict[str, str]:
+    """Levels by their factors, from `user=plain,wording=as it is`, such words or a mapping.
+
+    >>> parse_levels("at", "user=terse, wording=a, b")
+    {'user': 'terse', 'wording': 'a, b'}
+    """
+    words = re.split(r",(?=[^,=]+=)", given) if isinstance(given, str) else given
+    if isinstance(words, Mapping):
+        words = [f"{factor}={level}" for factor, level in words.items()]
+    elif not isinstance(words, Sequence):
+        words = [""]
+    pairs = [str(word).partition("=")[::2] for word in words]
+    levels = {factor.strip(): level.strip() for factor, level in pairs}
+    if not all(factor and level for factor, level in levels.items()) or len(levels) < len(pairs):
+        raise ArgumentError(argument, 'must name levels of factors, such as "user=plain"', given)
+    return levels
 
 
 USUAL = ColumnMap()

@@ -119,7 +119,7 @@ def columns_of_table(
 
 def column_map(renamed: Mapping[str, str | None]) -> ColumnMap:
     """What the user calls columns: `task="case"`, `passed="ok"` (or `outcome`), `pass_if="..."`."""
-    known = (*_COLUMNS, "pass_if", "factor")
+    known = (*_COLUMNS, "pass_if", "factor", "reference_level")
     if unknown := sorted(set(renamed) - set(known)):
         raise ArgumentError("renamed", f"must be among {', '.join(known)}", unknown[0])
     chosen = dict(renamed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import date
 from pathlib import Path
@@ -14,6 +14,7 @@ from passhat.dataclass import dataclass
 from passhat.errors import SuiteError
 from passhat.messages import quoted, short_repr
 from passhat.records.secrets import Secret
+from passhat.records.trial import is_at, wanted_levels
 
 CassetteMode = Literal["none", "record", "append", "replay", "replay-or-live"]
 
@@ -807,6 +808,27 @@ def vary(suite: Suite, faults: str | None) -> Suite:
 def plain_pairings(suite: Suite) -> tuple[Pairing, ...]:
     """What gates and floors are about: tasks as they are, under no other condition."""
     return tuple(p for p in suite.pairings if p.task.is_reference)
+
+
+def pairings_at(suite: Suite, words: Sequence[str]) -> tuple[Pairing, ...]:
+    """The tasks at levels such as "user=terse", called as `Trials.at_levels` calls their trials.
+
+    Without any they are as tasks are.
+    """
+    plain = plain_pairings(suite) or suite.pairings
+    if not words:
+        return plain
+    named = dict(word.partition("=")[::2] for word in words)
+    cells, reference = ([p.task.at for p in some] for some in (suite.pairings, plain))
+    wanted = wanted_levels(cells, reference, named)
+    found = []
+    for pairing in suite.pairings:
+        task = pairing.task
+        if is_at(task.at, named, wanted):
+            marks = ", ".join(w for w in task.at if len(wanted[w.partition("=")[0]]) > 1)
+            name = f"{task.base} [{marks}]" if marks else task.base or task.name
+            found.append(replace(pairing, task=replace(task, name=name)))
+    return tuple(found)
 
 
 def without_faults(suite: Suite) -> Suite:

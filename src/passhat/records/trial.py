@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations
 from typing import Literal
@@ -372,6 +372,48 @@ def conditions_by_name(
     return [part["task"] or task for part, (task, _) in zip(parts, found, strict=True)], [
         tuple(f"{name}={part[name]}" for name in factors if part.get(name)) for part in parts
     ]
+
+
+def levels_of(cells: Iterable[Sequence[str]]) -> dict[str, list[str]]:
+    """The levels of each factor among conditions such as ("user=terse", "fault=all").
+
+    >>> levels_of([("user=kind",), ("user=terse", "fault=all")])
+    {'user': ['kind', 'terse'], 'fault': ['all']}
+    """
+    found: dict[str, list[str]] = {}
+    for factor, _, level in dict.fromkeys(w.partition("=") for words in cells for w in words):
+        found.setdefault(factor, []).append(level)
+    return found
+
+
+def wanted_levels(
+    cells: Iterable[Sequence[str]], reference: Iterable[Sequence[str]], named: Mapping[str, str]
+) -> dict[str, Sequence[str]]:
+    """Which levels of each factor to judge: those named, else the reference, else all.
+
+    "all" names each level of a factor, unless one is called so.
+    """
+    usual = levels_of(reference)
+    return {
+        factor: usual.get(factor, levels)
+        if (level := named.get(factor)) is None
+        else levels
+        if level == "all" and level not in levels
+        else (level,)
+        for factor, levels in levels_of(cells).items()
+    }
+
+
+def is_at(
+    words: Sequence[str], named: Collection[str], wanted: Mapping[str, Sequence[str]]
+) -> bool:
+    """Whether conditions are at a wanted level of each of their factors, the named ones among them.
+
+    >>> is_at(("user=kind",), ["user"], {"user": ["kind"], "fault": ["none"]})
+    True
+    """
+    own = dict(word.partition("=")[::2] for word in words)
+    return own.keys() >= set(named) and all(own[name] in wanted[name] for name in own)
 
 
 def families_by_prefix(tasks: Sequence[str]) -> list[str | None]:

@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from passhat.arguments import several
 from passhat.dataclass import Displayed, FrameLibrary, dataclass
 from passhat.errors import ArgumentError
-from passhat.messages import few, no_task, one_of_rule, plural, typo_hint
+from passhat.messages import few, listed, no_task, one_of_rule, plural, typo_hint
 from passhat.records import data_frames
+from passhat.records.columns import parse_levels
 from passhat.records.data_frames import columns_of_records, is_frame, refuse_frame
 from passhat.records.labels import Label, checked_human_labels, read_labels
 from passhat.records.tally import Categorical, Tally, count_trials, joined_labels, joined_numbers
@@ -30,7 +31,10 @@ from passhat.records.trial import (
     Source,
     Trial,
     TrialKey,
+    is_at,
+    levels_of,
     numbers_by_seed,
+    wanted_levels,
 )
 
 Floats = NDArray[np.float64]
@@ -102,9 +106,10 @@ class Trials(Displayed):
         ('a',)
         """
         columns, source = columns_of_records(records, renamed)
-        return cls.from_columns(
+        table = cls.from_columns(
             columns, duplicates=duplicates, sources=sources or ((source,) if source else ())
         )
+        return table.with_reference(renamed.get("reference_level"))
 
     @classmethod
     def from_columns(
@@ -173,7 +178,8 @@ class Trials(Displayed):
         outcomes and trials that occur twice are as in `from_columns`.
         """
         columns, source = data_frames.columns_of_frame(frame, renamed)
-        return cls.from_columns(columns, duplicates=duplicates, sources=(source,))
+        table = cls.from_columns(columns, duplicates=duplicates, sources=(source,))
+        return table.with_reference(renamed.get("reference_level"))
 
     @classmethod
     def concat(cls, tables: Sequence[Trials], *, duplicates: Duplicates | None = "error") -> Trials:
@@ -292,12 +298,13 @@ class Trials(Displayed):
         having = np.array([word in name.split("\0") for name in labels.names] + [False])
         return np.asarray(having[labels.codes])
 
-    def crossed(self) -> Trials:
+    def crossed(self, *reference: str) -> Trials:
         """Each task under each of its conditions as a task of its own; `base` is what it was.
 
         Conditions that are the same for all trials do not change the name, nor do seeds and days:
         trials of a task at levels that are a sample are its trials, numbered on from one to the
-        next. Trials that have a `base` were named by who made them.
+        next; nor does a level that is the `reference`. Trials that have a `base` were named by who
+        made them.
 
         >>> table = Trials.from_columns(
         ...     task=["a", "a"], at=[["user=terse"], ["user=kind"]], passed=[1, 0]
@@ -315,7 +322,10 @@ class Trials(Displayed):
         words = [name.split("\0") for name in at.names]
         levels = {word for own in words for word in own}
         factors = Counter(name for word in levels if not is_sampled(name := word.partition("=")[0]))
-        marks = [", ".join(w for w in own if factors[w.partition("=")[0]] > 1) for own in words]
+        marks = [
+            ", ".join(w for w in own if factors[w.partition("=")[0]] > 1 and w not in reference)
+            for own in words
+        ]
         names, bases = self.task.texts(), (self.base or Categorical.missing(len(self))).texts()
         for row, code, cell in zip(
             rows.tolist(), task.codes.tolist(), at.codes.tolist(), strict=True
@@ -323,7 +333,7 @@ class Trials(Displayed):
             bases[row] = task.names[code]
             names[row] = f"{task.names[code]} [{marks[cell]}]" if marks[cell] else task.names[code]
         cells = replace(self, task=Categorical.of(names), base=Categorical.of(bases))
-        return cells.numbered_on() if self._conditions() else cells
+        return cells.numbered_on() if self._sampled_conditions() else cells
 
     def numbered_on(self) -> Trials:
         """The same, where trials of a task are numbered anew at each seed or day; else as it is.
@@ -332,7 +342,7 @@ class Trials(Displayed):
         >>> Trials.from_columns(again).trial.tolist()
         [0, 1]
         """
-        levels = [*self._conditions().values()]
+        levels = [*self._sampled_conditions().values()]
         if self.seed is not None and self.seeded.all():
             levels.append(self.seed)
         if not levels or len(self.last_of_each()) == len(self):
@@ -340,7 +350,7 @@ class Trials(Displayed):
         rows = np.column_stack((self.system.codes, self.task.codes, self.trial, *levels))
         return self.renumbered() if len(np.unique(rows, axis=0)) == len(rows) else self
 
-    def _conditions(self) -> dict[str, NDArray[np.intp]]:
+    def _sampled_conditions(self) -> dict[str, NDArray[np.intp]]:
         """The level of each trial, numbered, of every condition that is a sample of its kind."""
         if self.at is None:
             return {}
@@ -362,7 +372,7 @@ class Trials(Displayed):
         >>> {name: codes.tolist() for name, codes in table.sampled_levels().items()}
         {'seed': [0, 0, 1, 1]}
         """
-        found = self._conditions()
+        found = self._sampled_conditions()
         if self.seed is None or not len(self) or "seed" in found or not self.seeded.all():
             return found
         seeds, level = np.unique(self.seed, return_inverse=True)
@@ -388,6 +398,72 @@ class Trials(Displayed):
         own = np.array([place.get(name, -2) for name in self.base.names] + [-2])
         rows = (self.base.codes < 0) | (own[self.base.codes] == self.task.codes)
         return self if rows.all() or not rows.any() else self.take(rows)
+
+    def with_reference(self, level: str | Mapping[str, str] | None) -> Trials:
+        """The same trials, where tasks at this level of each factor are tasks as they are.
+
+        >>> users = Trials.from_columns(
+        ...     task=["a", "a"], at=[["user=terse"], ["user=kind"]], passed=[1, 0]
+        ... )
+        >>> users.with_reference("user=kind").tasks
+        ('a [user=terse]', 'a')
+        """
+        if level is None:
+            return self
+        levels = parse_levels("reference_level", level)
+        known = self._known_levels("reference_level", levels)
+        if sampled := next(filter(is_sampled, levels), None):
+            rule = f"must be of a condition, but each {sampled} stands for others like it"
+            raise ArgumentError("reference_level", rule, level)
+        crossed = {name for name, own in known.items() if len(own) > 1 and not is_sampled(name)}
+        if others := sorted(crossed - levels.keys()):
+            raise ArgumentError("reference_level", f"must name one of {listed(others)} too", level)
+        plain = replace(self, task=self.bases(), base=None)
+        return plain.crossed(*(f"{name}={own}" for name, own in levels.items()))
+
+    def at_levels(self, level: str | Sequence[str] | Mapping[str, str]) -> Trials:
+        """The trials at these levels, of other factors at the reference where they have one.
+
+        Tasks are called as they would be if there were no others. "user=all" keeps each user.
+
+        >>> users = Trials.from_columns(
+        ...     task=["a", "a"], at=[["user=terse"], ["user=kind"]], passed=[1, 0]
+        ... )
+        >>> users.at_levels("user=terse").tasks
+        ('a',)
+        """
+        named = parse_levels("at", level)
+        self._known_levels("at", named, "all")
+        plain, cells = self.at_reference(), self.conditions()
+        wanted = wanted_levels(cells, () if plain is self else plain.conditions(), named)
+        kept = np.array([*(is_at(words, named, wanted) for words in cells), False])
+        assert self.at is not None, "it has the named levels"
+        found = self.take(kept[self.at.codes])
+        return replace(found, task=found.bases(), base=None).crossed()
+
+    def conditions(self) -> list[list[str]]:
+        """The different conditions of trials, each as words such as "user=terse"."""
+        return [] if self.at is None else [name.split("\0") for name in self.at.names]
+
+    def _known_levels(
+        self, argument: str, levels: Mapping[str, str], *also: str
+    ) -> dict[str, list[str]]:
+        """The levels of each factor; refused where one of these is not among them."""
+        known = levels_of(self.conditions())
+        for name, level in levels.items():
+            if level not in (*known.get(name, ()), *(also if name in known else ())):
+                what, there = (f"a {name}", known[name]) if name in known else ("a factor", known)
+                rule = f"must name {what} of these trials ({listed(there) or 'there is none'})"
+                word = level if name in known else name
+                raise ArgumentError(argument, rule + typo_hint(word, there), word)
+        return known
+
+    def bases(self) -> Categorical:
+        """The task of each trial without its conditions."""
+        if self.base is None:
+            return self.task
+        named = zip(self.base.texts(), self.task.texts(), strict=True)
+        return Categorical.of(base or task for base, task in named)
 
     def flagged(self) -> NDArray[np.bool_]:
         """Which rows passed or failed while their simulated user broke a rule."""

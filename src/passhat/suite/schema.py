@@ -340,6 +340,8 @@ class GatePart(Part):
     """Only this agent."""
     tags: Texts | None = None
     """Only tasks with one of these tags."""
+    at: Mapping[Name, str] | None = None
+    """Levels of factors to judge in place of the reference: `{user: terse}`; `all` is each."""
     confidence: Chance | None = None
     """How sure the verdict must be."""
     scope: GateScope | None = None

@@ -12,6 +12,7 @@ from passhat.arguments import CONFIDENCE, CountingTerms, instance, whole_number
 from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import closest, metric_label, plural, quoted, rounded, short_repr
+from passhat.records.columns import parse_levels
 from passhat.records.suite import Design, EvidenceKind, GateScope, OnUndecided, Severity
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Unavailable
 
@@ -108,7 +109,8 @@ class Gate:
     its gates are settled. With `indifference`, an agent that far beyond the threshold is expected
     to PASS, and one between may get either verdict; without it, one that near stays UNDECIDED.
     `max_runs` are the runs planned; they end early where they would almost surely say the same.
-    With `planned_runs`, those above it extend a plan that was looked at before.
+    With `planned_runs`, those above it extend a plan that was looked at before. `at` are levels
+    of factors to judge in place of the reference, as "user=terse"; "user=all" is each of them.
     """
 
     require: str
@@ -116,6 +118,7 @@ class Gate:
     name: str | None = None
     system: str | None = None
     tags: tuple[str, ...] = ()
+    at: tuple[str, ...] = ()
     confidence: float = CONFIDENCE
     scope: GateScope = "this suite"
     evidence: EvidenceKind | None = None
@@ -149,6 +152,7 @@ class GateTerms(TypedDict, total=False):
     name: str | None
     system: str | None
     tags: str | Sequence[str] | None
+    at: str | Sequence[str] | Mapping[str, str] | None
     scope: GateScope | None
     evidence: EvidenceKind | None
     indifference: float | None
@@ -190,6 +194,8 @@ def parse_gate(text: str | Mapping[str, Any] | Gate) -> Gate:
     ThresholdRequirement(target=Target(name='pass^3'), sign='>=', threshold=0.8)
     >>> parse_gate({"require": "every task: pass^3 >= its bar", "alpha": 0.01}).demand
     EveryTaskRequirement(k=3, bar=None)
+    >>> parse_gate("pass^3 >= 0.8 at user=terse").at
+    ('user=terse',)
     >>> parse_gate("pas^3 >= 0.8")
     Traceback (most recent call last):
     passhat.errors.ArgumentError: no number is called pas^3; did you mean "pass^3"? ...
@@ -383,6 +389,7 @@ def _long_form(terms: dict[str, Any]) -> Gate:
         if name in ("max_runs", "planned_runs"):
             whole_number(name, value)
     require = _tidy(given.pop("require"))
+    require, levels = _named_levels(require, given.pop("at", ()))
     system, sentence = _named_system(require)
     if system is not None:
         given.setdefault("system", system)
@@ -392,7 +399,23 @@ def _long_form(terms: dict[str, Any]) -> Gate:
     given.setdefault("beta", round(1 - confidence, 12))
     if "tags" in given:
         given["tags"] = _texts(given["tags"])
-    return Gate(require=require, demand=parse_demand(sentence), **given)
+    if levels:
+        require = f"{require} at {', '.join(levels)}"
+    return Gate(require=require, demand=parse_demand(sentence), at=levels, **given)
+
+
+# Brackets and signs before the levels belong to the demand: `tasks[a at b=c].pass^3 >= 0.8`.
+_AT_LEVELS = re.compile(r"(.*\S) at ([^\s=<>≥≤\]]+ ?=[^<>≥≤\]]+)", re.IGNORECASE)
+
+
+def _named_levels(require: str, given: Any) -> tuple[str, tuple[str, ...]]:
+    """The demand without `at user=terse`, and the levels that it or a term of the gate names."""
+    match = _AT_LEVELS.fullmatch(require)
+    demand, named = (require, given) if match is None else (match[1], match[2])
+    levels = [parse_levels("at", one) for one in (named, given) if one]
+    if len(levels) == 2 and levels[0] != levels[1]:
+        raise ArgumentError("at", f"must agree with the demand, which says {named}", given)
+    return demand, tuple("=".join(pair) for pair in levels[0].items()) if levels else ()
 
 
 def _named_system(require: str) -> tuple[str | None, str]:
@@ -590,6 +613,9 @@ NOT_ALL_RUN = " were run: "
 
 AS_JUDGED = "as its judge graded; the judge's errors are not in the error rates: `passhat label`"
 """The note on a verdict that rests on a judge which no labels correct."""
+
+OVER_ALL = "over all "
+"""How the note begins on levels of a factor without a reference, which are judged together."""
 
 LIMITS_FROM_RATE = "limits from pass@1"
 """The method where labels correct pass@1 alone: pass^k lies within limits, and has no value."""

@@ -23,6 +23,7 @@ from passhat.analysis.gates.gate import (
     BY_LABELS,
     LATER_LOOK,
     NOT_ALL_RUN,
+    OVER_ALL,
     BestOfRequirement,
     EveryTaskRequirement,
     Gate,
@@ -49,10 +50,10 @@ from passhat.analysis.reports.targets import passed
 from passhat.arguments import CountingTerms, ReportOptions, names, several, takes
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.messages import listed, plural
+from passhat.messages import few, listed, plural
 from passhat.records import Trial, Trials
-from passhat.records.trial import counting_notes, graded_by_judge, stopped_by_gates
-from passhat.records.trials import check_trials_argument, refuse_file
+from passhat.records.trial import counting_notes, graded_by_judge, levels_of, stopped_by_gates
+from passhat.records.trials import check_trials_argument, is_sampled, refuse_file
 from passhat.stats.estimate import Estimate
 from passhat.stats.sequential.designs import error_of_all_looks, look_levels
 from passhat.stats.sufficient_statistics import Mask
@@ -167,12 +168,27 @@ def _named_baselines(baseline: Trials | Mapping[str, Trials] | None) -> dict[str
 
 
 def _judged(gate: Gate, trials: Trials, around: _JudgeContext) -> Iterator[Verdict]:
+    if gate.at:
+        trials, around = _at_levels(gate, trials, around)
     tables = gated_tables(trials, gate, around.quarantined)
     if isinstance(gate.demand, BestOfRequirement):
         plain = (table.at_reference() for table in tables)
         yield _with_quarantine(_judge_best(gate, plain, seed=around.options.seed), around)
     else:
         yield from (_judge_one(gate, table, around) for table in tables)
+
+
+def _at_levels(gate: Gate, trials: Trials, around: _JudgeContext) -> tuple[Trials, _JudgeContext]:
+    """The trials at the levels that a gate names, and its baseline at the same."""
+    try:
+        name = around.name_of(getattr(gate.demand, "baseline", ""))
+        baseline = around.baselines.get(name)
+        if baseline is not None:
+            at_levels = baseline.at_levels(gate.at)
+            around = replace(around, baselines={**around.baselines, name: at_levels})
+        return trials.at_levels(gate.at), around
+    except ArgumentError as error:
+        raise ArgumentError(f"gate {gate.label!r}", error.rule, error.value) from None
 
 
 def _judge_one(gate: Gate, trials: Trials, around: _JudgeContext) -> Verdict:
@@ -189,7 +205,7 @@ def _judge_one(gate: Gate, trials: Trials, around: _JudgeContext) -> Verdict:
         verdict = judge_no_worse(gate, subject, _baseline(demand, subject.name, around), days)
     elif isinstance(demand, NoTaskWorseRequirement):
         other = _baseline(demand, subject.name, around)
-        verdict = judge_no_task_worse(gate, subject, other.at_reference().tally())
+        verdict = judge_no_task_worse(gate, subject, other.tally())
     else:
         verdict = judge_number(gate, subject, around.planned)
     bounded = verdict.evidence == "bound"
@@ -201,9 +217,20 @@ def _judge_one(gate: Gate, trials: Trials, around: _JudgeContext) -> Verdict:
     if bounded and len(sides) == 2:
         verdict = _beside_missing(verdict, trials, sides[1], around)
     verdict = _as_judged(verdict, sides)
-    counted = counting_notes(source for side in sides for source in side.sources)
-    verdict = replace(verdict, notes=(*verdict.notes, *counted)) if counted else verdict
+    notes = counting_notes(source for side in sides for source in side.sources)
+    notes += [] if "all" in [word.partition("=")[2] for word in gate.at] else _over_all(trials)
+    verdict = replace(verdict, notes=(*verdict.notes, *notes)) if notes else verdict
     return _with_quarantine(_beside_users(verdict, every, around), around)
+
+
+def _over_all(trials: Trials) -> list[str]:
+    """A note on each factor without a reference whose levels are judged together."""
+    return [
+        f"{OVER_ALL}{len(levels):,} levels of {name} ({few(levels, 3)}): add `at "
+        f"{name}={levels[0]}` to the demand to judge one"
+        for name, levels in levels_of(trials.conditions()).items()
+        if len(levels) > 1 and not is_sampled(name)
+    ]
 
 
 def _beside_users(verdict: Verdict, trials: Trials, around: _JudgeContext) -> Verdict:
@@ -354,7 +381,10 @@ def _gated(trials: Trials, gate: Gate, quarantined: Sequence[str]) -> Mask:
 def _baseline(
     demand: NoWorseRequirement | NoTaskWorseRequirement, system: str, around: _JudgeContext
 ) -> Trials:
-    """What the system is compared with: the only system of the baseline, or its namesake there."""
+    """What the system is compared with: the only system of the baseline, or its namesake there.
+
+    It is at the reference of its factors, as the system is.
+    """
     name = demand.baseline
     baseline = around.baselines.get(around.name_of(name))
     if baseline is None:
@@ -362,12 +392,12 @@ def _baseline(
         rule = f"must name an agent of these trials or a baseline handed in (known: {known})"
         raise ArgumentError("no_worse_than", rule, name)
     if len(baseline.systems) == 1:
-        return baseline
+        return baseline.at_reference()
     if system not in baseline.systems:
         way = "`trials.where(system=SYSTEM)` takes one out"
         rule = f"must hold {system}, or one agent only ({way})"
         raise ArgumentError(f"baseline {name}".strip(), rule, baseline.systems)
-    return baseline.where(system=system)
+    return baseline.where(system=system).at_reference()
 
 
 def _with_quarantine(verdict: Verdict, around: _JudgeContext) -> Verdict:

@@ -20,7 +20,7 @@ from passhat.dataclass import dataclass, result_dataclass
 from passhat.messages import few, plural, short
 from passhat.records import Outcome, Trials
 from passhat.records.tally import Categorical
-from passhat.records.trial import KEPT, NOT_REVIEWED, SEVERITIES
+from passhat.records.trial import KEPT, NOT_REVIEWED, SEVERITIES, levels_of
 from passhat.records.trials import is_sampled
 from passhat.stats.dependent_runs import widened
 from passhat.stats.estimate import (
@@ -100,6 +100,7 @@ class Factor:
     if they passed alike. `kept` is what all others keep of the rate of the first. `with_one` and
     `with_others` are pass^k of k trials at one level and each at another. `like_these` is pass^k
     for levels like these. `apart` are the tasks whose levels differ most, with the rate at each.
+    `judged` are the levels that the report's other numbers are about: the reference, or all.
     """
 
     name: str
@@ -115,6 +116,7 @@ class Factor:
     with_others: Number
     like_these: Number
     sampled: bool
+    judged: tuple[str, ...]
     apart: Mapping[str, Mapping[str, float]]
 
     @property
@@ -127,8 +129,9 @@ def measure_factors(trials: Trials | None, options: ReportOptions) -> tuple[Fact
     """The factors of one system's trials that have several levels; those that matter most first."""
     if trials is None:
         return ()
+    judged = levels_of(trials.at_reference().conditions())
     found = [
-        _measured(name, table, options)
+        _measured(name, table, options, judged.get(name, table.levels[:1]))
         for name, table in level_tables(trials, options)
         if len(table.levels) > 1 and table.runs.size
     ]
@@ -185,7 +188,7 @@ def level_tables(trials: Trials, options: ReportOptions) -> list[tuple[str, Leve
     conditions = [dict(word.partition("=")[::2] for word in name.split("\0")) for name in at.names]
     conditions.append({})  # of trials that name none
     factors = dict.fromkeys(name for condition in conditions for name in condition)
-    base = _bases(trials)
+    base = trials.bases()
     own = np.asarray(base.codes == _codes_in(trials.task, base))
     found = []
     for name in dict.fromkeys((*factors, *sampled)):
@@ -204,14 +207,6 @@ def level_tables(trials: Trials, options: ReportOptions) -> list[tuple[str, Leve
         if (table := _table(column, setting, trials, base, own)) is not None:
             found.append((name, table))
     return found
-
-
-def _bases(trials: Trials) -> Categorical:
-    """The task of each trial without its conditions."""
-    if trials.base is None:
-        return trials.task
-    named = zip(trials.base.texts(), trials.task.texts(), strict=True)
-    return Categorical.of(base or task for base, task in named)
 
 
 def _codes_in(column: Categorical, other: Categorical) -> NDArray[np.intp]:
@@ -258,7 +253,9 @@ def _table(
     )
 
 
-def _measured(name: str, table: LevelTable, options: ReportOptions) -> Factor:
+def _measured(
+    name: str, table: LevelTable, options: ReportOptions, judged: Sequence[str]
+) -> Factor:
     level = options.confidence
     runs, passes = table.runs, table.passes
     levels = _levels(table, options)
@@ -279,6 +276,7 @@ def _measured(name: str, table: LevelTable, options: ReportOptions) -> Factor:
         with_others=pass_hat_of_levels(runs, passes, k, other=True, confidence=level),
         like_these=levels_like_these(table, k, level),
         sampled=is_sampled(name),
+        judged=table.levels if is_sampled(name) else tuple(judged),
         apart=_apart(table),
     )
 

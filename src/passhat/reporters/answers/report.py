@@ -423,7 +423,7 @@ _FACTOR = JsonShape(
     Factor,
     "What a condition of trials moves: how often two trials of a task differ, and its levels.",
     "name luck moved share p_value worst_levels worst k with_one with_others like_these levels "
-    "apart",
+    "judged apart",
     luck=_luck,
     moved=_moved,
     share=_share,

@@ -601,12 +601,22 @@ def _worst_level(factor: Factor) -> str:
 def moved_sentence(factor: Factor) -> str:
     """The one line of the first screen on a factor that matters."""
     if isinstance(factor.effect, Unavailable) or isinstance(factor.effect.luck, Unavailable):
-        return f"It depends on the {short(factor.name)}: worst with {_worst_level(factor)}."
+        depends = f"It depends on the {short(factor.name)}: worst with {_worst_level(factor)}."
+        return depends + _judged_levels(factor)
     luck, moved = factor.effect.luck.value, value_of(factor.effect.moved) or 0.0
     return (
         f"It depends on the {short(factor.name)}: two trials of a task differ {percent(luck)} of "
         f"the time, {percent(luck + moved)} with another. Worst: {_worst_level(factor)}."
+        f"{_judged_levels(factor)}"
     )
+
+
+def _judged_levels(factor: Factor) -> str:
+    """That numbers are over all levels of a factor without a reference, and how to name one."""
+    if factor.sampled or len(factor.judged) == 1:
+        return ""
+    one = f"{factor.name}={factor.levels[0].name}"
+    return f" Numbers are over all {len(factor.judged)}; `reference_level={one!r}` judges one."
 
 
 def _level_table(factor: Factor) -> Table:
@@ -672,7 +682,7 @@ def _factor_sentences(factor: Factor) -> list[str]:
         task, rates = next(iter(factor.apart.items()))
         shown = ", ".join(f"{short(name)} {percent(rate)}" for name, rate in rates.items())
         said.append(f"Levels are furthest apart in {short(task)}: {shown}.")
-    return said
+    return [*said, *filter(None, [_judged_levels(factor).strip()])]
 
 
 def _hal_blocks(system: SystemReport) -> list[Block]:

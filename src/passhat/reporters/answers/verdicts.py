@@ -13,6 +13,7 @@ from passhat.analysis.gates.gate import (
     LATER_LOOK,
     NO_ERRORS,
     NOT_ALL_RUN,
+    OVER_ALL,
     DecisionLine,
     EquivalentRequirement,
     Gate,
@@ -309,8 +310,7 @@ def gates_screen(verdicts: Verdicts, about: str = "", most: int = MOST_GATES) ->
     if len(levels) == 1 and any(finding(v) and not _later_look(v) for v in verdicts):
         sure = percentage(1 - levels.pop())
         blocks.append(Remark(f"One-sided bounds at {sure} confidence; a CI has two sides."))
-    blocks += map(Remark, (*errors_of_all_looks(verdicts), *notes_of_judge(verdicts)))
-    blocks += map(Remark, notes_of_counting(verdicts))
+    blocks += map(Remark, (*errors_of_all_looks(verdicts), *screen_notes(verdicts)))
     return blocks
 
 
@@ -440,15 +440,14 @@ def notes_of_stops(verdicts: Iterable[Verdict]) -> list[str]:
     return list(dict.fromkeys(f"{capitalised(note)}." for one in stopped for note in one.notes))
 
 
-def notes_of_judge(verdicts: Iterable[Verdict]) -> list[str]:
-    """That a judge graded what verdicts rest on, once, where no labels correct it."""
-    judged = any(AS_JUDGED in verdict.notes for verdict in verdicts)
-    return [f"{capitalised(AS_JUDGED)}."] if judged else []
-
-
-def notes_of_counting(verdicts: Iterable[Verdict]) -> list[str]:
-    """Which trials were left out, or counted as what no cell says, each sentence once."""
-    notes = (note for one in verdicts for note in one.notes if counts_trials(note))
+def screen_notes(verdicts: Iterable[Verdict]) -> list[str]:
+    """What verdicts depend on, each sentence once: a judge, levels, trials that no cell counts."""
+    notes = (
+        note
+        for one in verdicts
+        for note in one.notes
+        if note == AS_JUDGED or note.startswith(OVER_ALL) or counts_trials(note)
+    )
     return list(dict.fromkeys(f"{capitalised(note)}." for note in notes))
 
 
@@ -462,7 +461,7 @@ def _demand(verdict: Verdict) -> str:
     require = verdict.gate.require.removeprefix(f"{verdict.system}: ")
     if isinstance(verdict.gate.demand, NoWorseRequirement):
         require = re.sub(r"^(no_worse_than|better_than|equivalent_to) ", _spaced, require)
-        require = re.sub(r" by ([\d.]+)$", _in_points, require)
+        require = re.sub(r" by ([\d.]+)(?= at |$)", _in_points, require)
     return require if verdict.gate.name is None else f"{verdict.gate.name} ({require})"
 
 
@@ -486,8 +485,7 @@ def _screen_details(verdict: Verdict, results: str | None) -> Iterator[str | Nex
     if promise := chance_of_a_wrong_verdict([verdict]):
         yield promise
         yield from notes_of_stops([verdict])
-    yield from notes_of_judge([verdict])
-    yield from notes_of_counting([verdict])
+    yield from screen_notes([verdict])
     if verdict.errors and verdict.errors != NO_ERRORS:
         yield f"{capitalised(verdict.errors)}."
     if verdict.gate.severity == "warning" and verdict.word != "PASS":
@@ -676,7 +674,7 @@ VERDICT = JsonShape(
             Gate,
             "How the demand was to be decided, and what follows.",
             "name system confidence scope evidence indifference alpha beta max_runs design "
-            "on_undecided severity tags",
+            "on_undecided severity tags at",
         ),
         JsonShape(
             "__step",
