@@ -226,7 +226,7 @@ def _judge_one(gate: Gate, trials: Trials, around: _JudgeContext) -> Verdict:
 def _over_all(trials: Trials) -> list[str]:
     """A note on each factor without a reference whose levels are judged together."""
     return [
-        f"{OVER_ALL}{len(levels):,} levels of {name} ({few(levels, 3)}): add `at "
+        f"{OVER_ALL}{plural(len(levels), 'level')} of {name} ({few(levels, 3)}): add `at "
         f"{name}={levels[0]}` to the demand to judge one"
         for name, levels in levels_of(trials.conditions()).items()
         if len(levels) > 1 and not is_sampled(name)
