@@ -535,11 +535,24 @@ class GroupSpread:
 
     def added_to(self, widths: tuple[float, float], runs: int) -> tuple[float, float]:
         """The half-widths in both scopes, with the spread between as many levels as runs allow."""
-        share = sqrt(self.levels / (runs if self.grows else min(runs, self.levels)))
+        share = self._share(runs)
         return (
             min(WIDEST, hypot(widths[0], share * self.this_suite)),
             min(WIDEST, hypot(widths[1], share * self.tasks_like_these)),
         )
+
+    def left_of(self, difference: float, runs: int, *, power: float, confidence: float) -> float:
+        """How much of a difference of two agents on similar tasks shows, each at its own levels.
+
+        As squares add up: what is seen with that power is 1 + z(power) / z(confidence) half-widths.
+        """
+        reach = 1 + float(special.ndtri(power)) / _normal_quantile(confidence)
+        hidden = reach * sqrt(2) * self._share(runs) * self.tasks_like_these
+        return sqrt(max(0.0, difference**2 - hidden**2))
+
+    def _share(self, runs: int) -> float:
+        """How much more than at the levels seen fewer of them add, or less more of them."""
+        return sqrt(self.levels / (runs if self.grows else min(runs, self.levels)))
 
     @property
     def least(self) -> tuple[float, float]:

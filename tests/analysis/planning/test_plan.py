@@ -1,15 +1,18 @@
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from passhat.analysis.comparing.comparison import compare
 from passhat.analysis.planning.plan import Spending, plan
 from passhat.analysis.planning.simulate import SimulationModel, simulate
 from passhat.analysis.reports.measure import measure
 from passhat.errors import ArgumentError
 from passhat.records import Trials
+from passhat.records.tally import Categorical
 from passhat.stats.assurance import PossibleSuites
 from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.sample_size import GroupSpread
@@ -403,3 +406,17 @@ def test_a_budget_is_told_in_the_widths_of_the_table():
         )
     too_few = plan(tasks=10, k=4, spending=Spending(max_cost=1, cost_per_run=0.05))
     assert "2 of each of 10 tasks, too few for pass^4." in " ".join(too_few.summary().split())
+
+
+def test_two_agents_at_seeds_are_told_apart_no_sooner_than_a_comparison_tells_them():
+    trials = _moved("seed", 1)
+    found = plan(trials, difference=0.1, runs=18)
+    other = replace(trials, system=Categorical(("other",), trials.system.codes))
+    row = compare(trials, other, ks=[1]).differences["pass^1"]
+    half = row.tasks_like_these.interval.width / 2
+    assert found.assured_comparison.detectable >= half
+    assert found.detectable.value >= half
+    assert isinstance(found.assured_comparison.runs, Unavailable)
+    assert found.runs_for_difference.reason == "no number of trials at these 6 seeds would do"
+    without = plan(replace(trials, seed=None), runs=18)
+    assert found.detectable.value > without.detectable.value + 0.05

@@ -243,6 +243,9 @@ def plan(
             difference=difference,
             power=power,
             task_correlation=base.task_correlation,
+            groups=base.groups
+            if known is None or k == 1
+            else spread_of_groups(known, groupings, f"pass^{k}", k, level),
         )
 
     return Plan(
@@ -484,13 +487,28 @@ def _apart(
         "power": power,
         "confidence": confidence,
     }
+
+    def left(size: float, runs: int) -> float:
+        if base.groups is None:
+            return size
+        return base.groups.left_of(size, runs, power=power, confidence=confidence)
+
     detectable: DetectableDifference | Unavailable = ONE_TASK
     if tasks > 1:
-        detectable = detectable_difference(tasks=tasks, runs=runs, **terms)
-    more_tasks, more_runs = None, None
+        detectable = alone = detectable_difference(tasks=tasks, runs=runs, **terms)
+        if base.groups is not None:
+            shown = _smallest(lambda size: left(size, runs) >= alone.value) or 1.0
+            detectable = replace(alone, value=shown)
+    more_tasks: int | None = None
+    more_runs: int | Unavailable | None = None
     if difference is not None:
-        more_tasks = tasks_for_difference(difference, runs=runs, **terms)
-        more_runs = runs_for_difference(difference, tasks=tasks, **terms) if tasks > 1 else ONE_TASK
+        now, most = (left(abs(difference), count) for count in (runs, _MOST_RUNS))
+        more_tasks = tasks_for_difference(now, runs=runs, **terms) if now else None
+        more_runs = ONE_TASK
+        if tasks > 1 and base.groups is not None and not most:
+            more_runs = Unavailable(f"no number of trials at {these_levels(base.groups)} would do")
+        elif tasks > 1:
+            more_runs = runs_for_difference(most, tasks=tasks, **terms)
     return {
         "detectable": detectable,
         "tasks_for_difference": more_tasks,
@@ -730,6 +748,7 @@ def assure_comparison(
     power: float,
     task_correlation: float,
     confidence: float,
+    groups: GroupSpread | None,
 ) -> AssuredComparison | Unavailable:
     """The difference that a design shows, and what a wanted difference takes."""
     if tasks < 2:
@@ -746,22 +765,25 @@ def assure_comparison(
             suites=some, runs=times, k=k, task_correlation=task_correlation, confidence=confidence
         )
 
+    def shows(found: PossibleComparisons, size: float) -> bool:
+        if groups is not None:
+            size = groups.left_of(size, found.runs, power=power, confidence=confidence)
+        return size > 0 and found.show(size, power)
+
     here = compared(suites, runs)
     assured = AssuredComparison(
         power=power,
         runs_of_each=runs,
-        detectable=_smallest(lambda size: here.show(size, power)),
+        detectable=_smallest(lambda size: shows(here, size)),
         difference=difference,
     )
     if difference is None:
         return assured
     gap = abs(difference)
-    several, families = _sample(suites, lambda some: compared(some, runs).show(gap, power))
+    several, families = _sample(suites, lambda some: shows(compared(some, runs), gap))
     needed = None
-    if compared(suites, _MOST_ASSURED_RUNS).show(gap, power):
-        needed = fewest(
-            lambda n: compared(suites, n).show(gap, power), least=k, most=_MOST_ASSURED_RUNS
-        )
+    if shows(compared(suites, _MOST_ASSURED_RUNS), gap):
+        needed = fewest(lambda n: shows(compared(suites, n), gap), least=k, most=_MOST_ASSURED_RUNS)
     return replace(
         assured,
         tasks=several or Unavailable(f"more than {_MOST_ASSURED_TASKS:,} tasks"),
