@@ -170,13 +170,13 @@ def __getattr__(name: str) -> Any:
     if name in _CALLED_HERE:
         missing = f"module 'passhat' has no attribute {name!r}; here it is {_CALLED_HERE[name]}"
         raise AttributeError(missing)
-    found = _load(name)
+    value = _load(name)
     if name in _ASKED_AS:
         from warnings import warn
 
         del globals()[name]  # so that each use is told
         warn(f"passhat.{name} is passhat.{_ASKED_AS[name]} now", DeprecationWarning, stacklevel=2)
-    return found
+    return value
 
 
 def __dir__() -> list[str]:

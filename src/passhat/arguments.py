@@ -51,9 +51,9 @@ def names(argument: str, value: object, rule: str = NAMES) -> tuple[str, ...]:
     if isinstance(value, str):
         return (value,)
     if isinstance(value, Iterable):
-        found = tuple(value)
-        if all(isinstance(one, str) for one in found):
-            return found
+        given = tuple(value)
+        if all(isinstance(name, str) for name in given):
+            return given
     raise ArgumentError(argument, rule, value)
 
 
@@ -63,10 +63,10 @@ def one_name(argument: str, value: object) -> str | None:
     >>> one_name("only", ["o3"]), one_name("only", None)
     ('o3', None)
     """
-    found = names(argument, value)
-    if len(found) > 1:
-        raise ArgumentError(argument, "must be one name", found)
-    return found[0] if found else None
+    given = names(argument, value)
+    if len(given) > 1:
+        raise ArgumentError(argument, "must be one name", given)
+    return given[0] if given else None
 
 
 def whole_number(argument: str, value: object, *, least: int = 1) -> int:
@@ -131,8 +131,8 @@ def path(argument: str, value: object, what: str = "a path") -> str | Path:
     """A path, or an address as text."""
     if isinstance(value, str):
         return value
-    if isinstance(value, os.PathLike) and isinstance(found := os.fspath(value), str):
-        return Path(found)
+    if isinstance(value, os.PathLike) and isinstance(text := os.fspath(value), str):
+        return Path(text)
     raise ArgumentError(argument, f"must be {what}", value)
 
 
@@ -350,7 +350,7 @@ def takes(
         @wraps(function)
         def checked(*args: Given.args, **given: Given.kwargs) -> Answer:
             if not more:
-                refuse_unknown(function.__name__, given, {one.name for one in shown})
+                refuse_unknown(function.__name__, given, {option.name for option in shown})
             return function(*args, **given)
 
         checked.__dict__["__signature__"] = signature(function).replace(parameters=shown)

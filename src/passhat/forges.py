@@ -149,8 +149,8 @@ def edited_files(job: GitHub | GitLab) -> Iterator[str]:
         project = quote(str(job.project), safe="")
         path, names = f"projects/{project}/merge_requests/{job.merge_request}/diffs", _GITLAB_NAMES
     for entry in job.api.pages(path):
-        found = (entry.get(name) for name in names) if isinstance(entry, dict) else ()
-        yield from dict.fromkeys(name for name in found if isinstance(name, str))
+        paths = (entry.get(name) for name in names) if isinstance(entry, dict) else ()
+        yield from dict.fromkeys(name for name in paths if isinstance(name, str))
 
 
 _GITHUB_NAMES = ("filename", "previous_filename")
@@ -390,7 +390,7 @@ def _ours(comments: Comments, marker: str) -> list[Comment]:
     marked = [comment for comment in comments.read() if comment.body.startswith(marker)]
     if any(comment.author is not None for comment in marked):
         us = comments.whoami()
-        marked = [one for one in marked if (one.by_bot if us is None else one.author == us)]
+        marked = [c for c in marked if (c.by_bot if us is None else c.author == us)]
     return sorted(marked, key=lambda comment: comment.number)
 
 
@@ -448,8 +448,8 @@ class Api:
                     raise ForgeError("the answer is not JSON", status=None) from error
         except HTTPError as error:
             with error:
-                said = _message(error.read(LARGEST_ANSWER))
-            raise ForgeError(f"{method} {path}: {error.code} {said}", status=error.code) from error
+                text = _message(error.read(LARGEST_ANSWER))
+            raise ForgeError(f"{method} {path}: {error.code} {text}", status=error.code) from error
         except (URLError, TimeoutError, OSError) as error:
             reason = getattr(error, "reason", error)
             raise ForgeError(f"{method} {path}: {reason}", status=None) from error

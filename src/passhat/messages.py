@@ -105,7 +105,7 @@ def short_value(value: object) -> str:
         shown = repr(value)
     except ValueError:  # Python writes no number of thousands of digits
         return "a number of too many digits"
-    if isinstance(value, tuple | list) and all(isinstance(one, str) for one in value):
+    if isinstance(value, tuple | list) and all(isinstance(item, str) for item in value):
         shown = listed(map(repr, value)) or "none"
     if "\n" in shown or " at 0x" in shown:  # a table over many lines, or only an address
         kind = type(value).__name__
@@ -141,7 +141,7 @@ def metric_label(name: str) -> str:
     >>> [metric_label(name) for name in ("pass^1", "pass^4/pass^1", "mean_score")]
     ['pass@1', 'pass^4/pass@1', 'mean score']
     """
-    return "/".join("pass@1" if one == "pass^1" else one for one in name.split("/")).replace(
+    return "/".join("pass@1" if part == "pass^1" else part for part in name.split("/")).replace(
         "_", " "
     )
 
@@ -244,9 +244,9 @@ def shorten_apart(names: Sequence[str], width: int) -> list[str]:
     heads = sorted(range(width), key=lambda head: abs(2 * head + 1 - width))
     cut = ([_cut_inside(name, head, width) for name in shown] for head in heads)
     best, most, wanted = [], 0, len(set(shown))
-    for found in cut:
-        if (distinct := len(set(found))) > most:
-            best, most = found, distinct
+    for shortened in cut:
+        if (distinct := len(set(shortened))) > most:
+            best, most = shortened, distinct
         if most == wanted:
             return best
     return _marked(shown, best, width)
@@ -258,8 +258,8 @@ def closest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | No
     >>> closest("trails", ["runs", "trials"]), closest("x", ["runs"])
     ('trials', None)
     """
-    found = close_words(word, known, most=1, cutoff=cutoff)
-    return found[0] if found else None
+    near = close_words(word, known, most=1, cutoff=cutoff)
+    return near[0] if near else None
 
 
 def one_of_rule(word: str, known: Sequence[str], most: int = 12) -> str:
@@ -398,7 +398,7 @@ def _shown(content: Any) -> str:
     if hasattr(content, "low") and hasattr(content, "high"):
         return f"[{content.low:.3g}, {content.high:.3g}]"
     few = isinstance(content, tuple) and 0 < len(content) <= 4
-    if few and all(isinstance(one, int | float | str) for one in content):
+    if few and all(isinstance(item, int | float | str) for item in content):
         return f"({', '.join(map(_shown, content))})"
     if isinstance(content, Collection) or _is_array(content):
         return f"<{len(content):,}>"

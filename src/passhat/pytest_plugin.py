@@ -205,8 +205,8 @@ class _Results:
         from passhat.records import Trials
 
         # Workers send tests as they finish: the order in which runs began is the same for all.
-        found = sorted(self._trials(), key=lambda one: (one.started or "", one.task, one.trial))
-        trials = Trials.from_records(found, duplicates="keep")  # a test may be collected twice
+        every = sorted(self._trials(), key=lambda t: (t.started or "", t.task, t.trial))
+        trials = Trials.from_records(every, duplicates="keep")  # a test may be collected twice
         if self.log:
             from passhat.ingest import write_trials
 
@@ -215,15 +215,15 @@ class _Results:
             self._keep(trials, self.store)
 
     def _trials(self) -> list[Trial]:
-        return [one for nodeid, judged in self.judged for one in _trials(nodeid, judged["runs"])]
+        return [t for nodeid, judged in self.judged for t in _trials(nodeid, judged["runs"])]
 
     def _suite_lines(self) -> Iterator[str]:
         """One line for each class and each parametrized test that has several reliable tests."""
         from passhat.journeys.reliability_check import group_by_suite, suite_sentence
 
         for name, members in group_by_suite([nodeid for nodeid, _ in self.judged]).items():
-            chosen = [(nodeid, one) for nodeid, one in self.judged if nodeid in members]
-            trials = [one for nodeid, judged in chosen for one in _trials(nodeid, judged["runs"])]
+            chosen = [(nodeid, judged) for nodeid, judged in self.judged if nodeid in members]
+            trials = [t for nodeid, judged in chosen for t in _trials(nodeid, judged["runs"])]
             demands = [judged["require"] for _, judged in chosen]
             yield f"{name}: {suite_sentence(trials, demands)}"
 
@@ -360,7 +360,7 @@ def _with_verdict(
 def _properties(verdict: Verdict, judged: JudgedTest) -> list[tuple[str, object]]:
     """What JUnit files say about the test besides its outcome."""
     interval = getattr(verdict.estimate, "interval", None)
-    found = {
+    properties = {
         "reliability": judged["sentence"],
         "verdict": verdict.word,
         "value": getattr(verdict.estimate, "value", None),
@@ -369,7 +369,7 @@ def _properties(verdict: Verdict, judged: JudgedTest) -> list[tuple[str, object]
         "runs": len(judged["runs"]),
         "passed": sum(run["outcome"] == "passed" for run in judged["runs"]),
     }
-    return [(name, value) for name, value in found.items() if value is not None]
+    return [(name, value) for name, value in properties.items() if value is not None]
 
 
 def _sentence(item: pytest.Function, verdict: Verdict, runs: int) -> str:

@@ -35,16 +35,16 @@ def reliability(k: int = 3, threshold: float = 1.0, confidence: float = CONFIDEN
 
     def compute(scores: list[SampleScore]) -> dict[str, float]:
         passed: dict[Any, list[bool]] = defaultdict(list)
-        for one in scores:
-            passed[one.sample_id].append(number(one.score.value) >= threshold)
+        for score in scores:
+            passed[score.sample_id].append(number(score.score.value) >= threshold)
         runs = [len(epochs) for epochs in passed.values()]
-        found = suite_estimate(
+        estimate = suite_estimate(
             runs, [sum(epochs) for epochs in passed.values()], k=k, confidence=confidence
         )
-        if isinstance(found, Unavailable) or found.interval is None:
+        if isinstance(estimate, Unavailable) or estimate.interval is None:
             return {f"pass^{k}": float("nan")}
-        ends = {f"pass^{k} low": found.interval.low, f"pass^{k} high": found.interval.high}
-        return {f"pass^{k}": found.value, **ends}
+        ends = {f"pass^{k} low": estimate.interval.low, f"pass^{k} high": estimate.interval.high}
+        return {f"pass^{k}": estimate.value, **ends}
 
     return compute
 

@@ -85,7 +85,7 @@ def _emit(tracer: Any, trial: Trial) -> None:
 
 
 def _attributes(trial: Trial) -> dict[str, Any]:
-    found = {
+    attributes = {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.agent.name": trial.system,
         TASK: trial.task,
@@ -93,4 +93,4 @@ def _attributes(trial: Trial) -> dict[str, Any]:
         "gen_ai.usage.input_tokens": None if trial.tokens_in is None else int(trial.tokens_in),
         "gen_ai.usage.output_tokens": None if trial.tokens_out is None else int(trial.tokens_out),
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in attributes.items() if value is not None}

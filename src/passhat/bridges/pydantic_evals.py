@@ -42,15 +42,15 @@ class Reliability(ReportEvaluator):  # type: ignore[misc,unused-ignore]
     def evaluate(self, ctx: ReportEvaluatorContext) -> ScalarResult:
         """The number, as pydantic-evals prints and keeps it."""
         system = measure(trials_of_report(ctx.report), ks=(self.k,)).system()
-        found = system.pass_hat(self.k).this_suite
-        if not isinstance(found, Estimate) or found.interval is None:
-            reason = getattr(found, "reason", "no interval")
+        number = system.pass_hat(self.k).this_suite
+        if not isinstance(number, Estimate) or number.interval is None:
+            reason = getattr(number, "reason", "no interval")
             return ScalarResult(title=f"pass^{self.k}", value=float("nan"), description=reason)
-        low, high = found.interval.low, found.interval.high
+        low, high = number.interval.low, number.interval.high
         return ScalarResult(
             title=f"pass^{self.k}",
-            value=found.value,
-            description=f"{100 * found.confidence:g}% interval {low:.3f} to {high:.3f} (passhat)",
+            value=number.value,
+            description=f"{100 * number.confidence:g}% interval {low:.3f} to {high:.3f} (passhat)",
         )
 
 

@@ -46,13 +46,13 @@ def tally_dataset(dataset: Any, *, duplicates: str = "error", **columns: str | N
     """
     if duplicates not in ("error", "keep"):
         raise ArgumentError("duplicates", 'must be "error" or "keep"', duplicates)
-    found = find_columns(dataset.columns(), column_map(columns))
-    numbered = duplicates == "error" and "trial" in found
+    by_meaning = find_columns(dataset.columns(), column_map(columns))
+    numbered = duplicates == "error" and "trial" in by_meaning
     state = dataset.aggregate(Tallies(columns, numbered=numbered))["tallies"]
     tallies, marks = _opened(state)
     if numbered and not _numbered_on(marks):
         size = sum(runs for runs, _ in marks.values())
-        keys = [found[name] for name in ("system", "task", "trial") if name in found]
+        keys = [by_meaning[name] for name in ("system", "task", "trial") if name in by_meaning]
         _check_every_trial(dataset, keys, parts=1 + size // ROWS_OF_A_PART)
     return [_sorted(tally) for tally in sorted(tallies, key=lambda tally: tally.system)]
 

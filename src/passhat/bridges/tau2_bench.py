@@ -67,8 +67,8 @@ def serve(folder: Path) -> None:
     world = tau2.environment()
     shapes = [tool.openai_schema["function"] for tool in world.get_tools()]
     tools = [
-        {"name": one["name"], "description": one["description"], "inputSchema": one["parameters"]}
-        for one in shapes
+        {"name": s["name"], "description": s["description"], "inputSchema": s["parameters"]}
+        for s in shapes
     ]
 
     def answer(method: str, given: Mapping[str, Any], number: object) -> dict[str, Any] | None:
@@ -84,9 +84,9 @@ def serve(folder: Path) -> None:
             call = tau2.messages.ToolCall(
                 id=str(number), name=given["name"], arguments=given.get("arguments") or {}
             )
-            found = world.get_response(call)
-            content = [{"type": "text", "text": found.content or ""}]
-            return {"content": content, "isError": bool(found.error)}
+            response = world.get_response(call)
+            content = [{"type": "text", "text": response.content or ""}]
+            return {"content": content, "isError": bool(response.error)}
         return {} if method == "ping" else None
 
     for line in sys.stdin:
@@ -113,31 +113,31 @@ def grade(folder: Path, name: str, observation: Mapping[str, Any]) -> tuple[bool
     criteria = task.evaluation_criteria
     if criteria is None:
         return True, "tau2-bench expects nothing of this task"
-    basis = {getattr(one, "value", one) for one in criteria.reward_basis} - {BY_MODEL}
-    said = list(_messages(tau2, observation["messages"], failed=True))
+    basis = {getattr(basis, "value", basis) for basis in criteria.reward_basis} - {BY_MODEL}
+    messages = list(_messages(tau2, observation["messages"], failed=True))
     rewards: dict[str, float] = {}
     if basis & {"DB", "ENV_ASSERTION"}:
         judge = tau2.evaluator("evaluator_env", "EnvironmentEvaluator").calculate_reward
         # A call that failed changed nothing, and under faults it never arrived. What a fault made
         # of a result is not what the tool returns again.
         lenient = "strict_replay" in inspect.signature(judge).parameters
-        found = judge(
+        verdict = judge(
             environment_constructor=tau2.environment,
             task=task,
             full_trajectory=list(_messages(tau2, observation["messages"], failed=False)),
             **({"strict_replay": False} if lenient else {}),
         )
-        rewards |= {str(getattr(k, "value", k)): v for k, v in found.reward_breakdown.items()}
+        rewards |= {str(getattr(k, "value", k)): v for k, v in verdict.reward_breakdown.items()}
     if "ACTION" in basis:
         judge = tau2.evaluator("evaluator_action", "ActionEvaluator").calculate_reward
-        rewards["ACTION"] = judge(task=task, full_trajectory=said).reward
+        rewards["ACTION"] = judge(task=task, full_trajectory=messages).reward
     if "COMMUNICATE" in basis:
         judge = tau2.evaluator("evaluator_communicate", "CommunicateEvaluator").calculate_reward
-        rewards["COMMUNICATE"] = judge(task=task, full_trajectory=said).reward
+        rewards["COMMUNICATE"] = judge(task=task, full_trajectory=messages).reward
     if missing := basis - rewards.keys():
         unknown = ", ".join(sorted(missing))
         raise SystemError(f"task {name} is judged by {unknown}, which is not known here")
-    shown = ", ".join(f"{one} {reward:g}" for one, reward in rewards.items())
+    shown = ", ".join(f"{basis} {reward:g}" for basis, reward in rewards.items())
     return all(reward >= 1 for reward in rewards.values()), f"tau2-bench: {shown or 'nothing'}"
 
 

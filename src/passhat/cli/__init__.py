@@ -170,11 +170,11 @@ class Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, COMMANDS))
         former = {name: f"is now `{now}`" for name, (_, now) in FORMERLY.items()}
-        told = {
+        groups = {
             title: {n: what for n, (_, what) in group.items()} for title, group in GROUPS.items()
         }
         sections = {
-            **told,
+            **groups,
             "Former names, which still work": former,
             "Words of other tools and papers": FIELD_WORDS,
         }

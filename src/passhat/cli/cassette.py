@@ -226,8 +226,10 @@ def _read(path: Path) -> CassetteOnDisk:
 def cassette_faults(suite: Suite) -> list[str]:
     """What is wrong with the cassettes of a suite."""
     place = suite.directory / suite.cassette.directory
-    found = [_read(path) for path in _paths([place])] if place.is_dir() else []
-    return [f"{one.path}: {fault}" for one in found for fault in _faults(one, suite)]
+    cassettes = [_read(path) for path in _paths([place])] if place.is_dir() else []
+    return [
+        f"{cassette.path}: {fault}" for cassette in cassettes for fault in _faults(cassette, suite)
+    ]
 
 
 def _faults(on_disk: CassetteOnDisk, suite: Suite | None) -> list[str]:

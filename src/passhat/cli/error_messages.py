@@ -93,11 +93,11 @@ def with_options(text: str, options: Mapping[str, str]) -> str:
     "use --pass-if 'score>=0.8' or --changed, not `seed`"
     """
 
-    def written(found: re.Match[str]) -> str:
-        name, value = found.groups()
+    def written(match: re.Match[str]) -> str:
+        name, value = match.groups()
         flag = options.get(name)
         if flag is None:
-            return found[0]
+            return match[0]
         if value in (None, "True"):
             return flag.rstrip("=")
         return f"{flag}{'' if flag.endswith('=') else ' '}{_shell_value(value)}"

@@ -76,14 +76,14 @@ def announce_run(
     if store is not None and answer.run is not None and base is not None:
         results = Results(paths=(answer.run,), store=store)
         try:
-            found = review_change(results, against=base, informational=informational)
-            worse = found.word == "FAIL"
-            review = replace(found, verdicts=Verdicts((*answer.judged, *found.judged)))
+            reviewed = review_change(results, against=base, informational=informational)
+            worse = reviewed.word == "FAIL"
+            review = replace(reviewed, verdicts=Verdicts((*answer.judged, *reviewed.judged)))
         except InputError as error:  # the first change has no baseline yet
             output.say(f"no comparison with {base}: {error}")
     if store is not None and answer.run is not None:
-        said = verdict_of_results(Results(paths=(answer.run,), store=store))
-        review = replace(review, run_verdict=said)
+        verdict = verdict_of_results(Results(paths=(answer.run,), store=store))
+        review = replace(review, run_verdict=verdict)
     review = replace(review, edits=_edits(suite, output))
     announce(review, output, key=key, title=answer.why_not_passed if answer.nothing_ran else None)
     return worse
@@ -107,7 +107,7 @@ def _edits(suite: Path | None, output: Output) -> tuple[str, ...]:
     top = Path(next((os.environ[name] for name in CHECKOUTS if os.environ.get(name)), "."))
     places = {name: (top / name).absolute() for name in edited}
     return tuple(
-        name for name, place in places.items() if any(place.is_relative_to(one) for one in deciding)
+        name for name, place in places.items() if any(place.is_relative_to(g) for g in deciding)
     )
 
 

@@ -156,8 +156,8 @@ def _list(
     from passhat.history.database import store_words
     from passhat.journeys import list_runs as listed_runs
 
-    found = listed_runs(suite=suite, branch=branch, limit=limit, store=path)
-    output.write(found, store=store_words(path))
+    runs = listed_runs(suite=suite, branch=branch, limit=limit, store=path)
+    output.write(runs, store=store_words(path))
 
 
 @history.command(cls=SectionedCommand, brief=["It is now: passhat report RUN"])
@@ -174,9 +174,9 @@ def show(path: Path | str, run: str, transcripts: bool, output: Output) -> None:
 
     _open(path, read_only=True).close()  # says so if there is no store; Results would read a file
     results = Results(paths=(str(path),), run=run, on_note=say_note)
-    trials, said = results.with_transcripts() if wants_page(transcripts, output) else (None, {})
+    trials, texts = results.with_transcripts() if wants_page(transcripts, output) else (None, {})
     answer = journeys.report(results if trials is None else trials)
-    page = fitted_transcripts(answer, trials, said, output) if said else {}
+    page = fitted_transcripts(answer, trials, texts, output) if texts else {}
     again = f"{shlex.quote(run)}{store_words(path)}"
     output.write(answer, results=again, verdict=verdict_of_results(results), **page)
 
@@ -384,18 +384,18 @@ def artefacts(
     from passhat.journeys import list_artefacts
 
     try:
-        found = list_artefacts(
+        listing = list_artefacts(
             run, only=only, task=task, trial=trial, folder=folder, store=path, on_note=say_note
         )
     except OSError as error:
         raise unwritable(Path(folder or "."), error) from error
     if folder is not None:
-        click.echo(f"wrote {plural(len(found.files), 'file')} to {folder}", err=True)
+        click.echo(f"wrote {plural(len(listing.files), 'file')} to {folder}", err=True)
     if folder is None or as_json:
         output = Output(
             format="json" if as_json else None, paths_out=(), quiet=False, verbose=verbose
         )
-        output.write(found, store=store_words(path))
+        output.write(listing, store=store_words(path))
 
 
 @history.command(cls=SectionedCommand)
@@ -602,7 +602,7 @@ def trend(
     newest = Results(paths=(trends[0].points[-1].key,), store=chosen["store"])
     verdict = verdict_of_results(newest)
     if verdict is not None:
-        verdict = verdict.about([one.name for one in trends], k=k)
+        verdict = verdict.about([trend.name for trend in trends], k=k)
     output.write(
         trends,
         store=store_words(chosen["store"]),

@@ -94,18 +94,18 @@ def label(
     who = by or this_person()
     open_store(store).close()  # a store that is not there is an error, not a new store
     with History.open(store) as history:
-        found = look_up_here(history, run).run
+        stored = look_up_here(history, run).run
         if filled is not None:
-            kept = import_labels(history, found, filled, by=who)
-            click.echo(f"{plural(kept, 'label')} kept for run {found.key}")
+            kept = import_labels(history, stored, filled, by=who)
+            click.echo(f"{plural(kept, 'label')} kept for run {stored.key}")
             return
-        session = LabelSession(history, found, by=who, wanted=wanted, budget=budget)
+        session = LabelSession(history, stored, by=who, wanted=wanted, budget=budget)
         if target is not None:
             click.echo(f"{plural(export_labels(session, target), 'trial')} to label in {target}")
             return
         with _single_keys() as read:
             _ask(session, read)
-    click.echo(f"What they say: passhat judge {found.key}; corrected: passhat report {found.key}")
+    click.echo(f"What they say: passhat judge {stored.key}; corrected: passhat report {stored.key}")
 
 
 @click.command(
@@ -140,17 +140,17 @@ def _ask(session: LabelSession, read: Callable[[], str]) -> None:
 
     still = list(session.open_trials())
     click.echo(f"{plural(len(still), 'trial')} to label, as {session.by}. Each is kept at once.")
-    for number, one in enumerate(still, 1):
-        _show(session, one, f"{number} of {len(still)}")
-        said = _answer(read)
-        if said == "q":
+    for number, assignment in enumerate(still, 1):
+        _show(session, assignment, f"{number} of {len(still)}")
+        key = _answer(read)
+        if key == "q":
             click.echo("stopped; the same command goes on from here")
             return
-        if said == "s":
+        if key == "s":
             continue
-        session.keep(one, passed=said == "p")
-        judged = session.verdict(one.key) is Outcome.PASSED
-        agrees = "agrees" if judged == (said == "p") else "does not agree"
+        session.keep(assignment, passed=key == "p")
+        judged = session.verdict(assignment.key) is Outcome.PASSED
+        agrees = "agrees" if judged == (key == "p") else "does not agree"
         click.echo(f"kept. The judge {agrees}: it {'passed' if judged else 'failed'} this trial.\n")
 
 
@@ -182,12 +182,12 @@ def _single_keys() -> Iterator[Callable[[], str]]:
 def _answer(read: Callable[[], str]) -> str:
     while True:
         click.echo(KEYS, nl=False)
-        said = read()
-        click.echo(said if said.isprintable() else "")
-        if said in ("", "\x04", "\x1b"):  # the end of input, Ctrl-D, Escape
+        key = read()
+        click.echo(key if key.isprintable() else "")
+        if key in ("", "\x04", "\x1b"):  # the end of input, Ctrl-D, Escape
             return "q"
-        if said in ("p", "f", "s", "q"):
-            return said
+        if key in ("p", "f", "s", "q"):
+            return key
 
 
 def _show(session: LabelSession, assignment: Assignment, place: str) -> None:
@@ -201,8 +201,8 @@ def _show(session: LabelSession, assignment: Assignment, place: str) -> None:
         click.echo(safe_lines(f"rubric: {rubric}"))
     for turn in transcript.messages:
         calls = ", ".join(f"{call.name}({call.arguments})" for call in turn.calls)
-        said = " ".join(text for text in (turn.text, calls and f"[calls {calls}]") if text)
-        if said:
-            click.echo(safe_lines(f"{turn.role}: {said}"))
+        words = " ".join(text for text in (turn.text, calls and f"[calls {calls}]") if text)
+        if words:
+            click.echo(safe_lines(f"{turn.role}: {words}"))
     if not transcript.messages:
         click.echo(safe_lines(last_words(transcript)) or "(nothing was kept of what was said)")

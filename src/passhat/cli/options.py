@@ -94,8 +94,8 @@ class Option(click.Option):
         names, text = record
         for name in self.formerly:
             names = names.replace(f", {name}", "")
-        told, bracket, default = text.partition("  [")
-        return names, f"{told} (Formerly {', '.join(self.formerly)}.){bracket}{default}"
+        sentence, bracket, default = text.partition("  [")
+        return names, f"{sentence} (Formerly {', '.join(self.formerly)}.){bracket}{default}"
 
 
 class OnceOption(Option):
@@ -207,7 +207,7 @@ class SectionedCommand(click.Command):
             if record is not None:
                 sections.setdefault(getattr(param, "section", OPTIONS), []).append(record)
         last = (ANALYSIS, OUTPUT, READING)
-        for title in sorted(sections, key=lambda one: last.index(one) if one in last else -1):
+        for title in sorted(sections, key=lambda title: last.index(title) if title in last else -1):
             with formatter.section(title):
                 formatter.write_dl(sections[title])
         if isinstance(self, click.Group):

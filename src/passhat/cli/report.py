@@ -133,17 +133,17 @@ def report(
         refuse_typed(context, ("scope", "all_tasks", "wider_than", "transcripts"), shown)
     results = reading.results()
     subjects: Trials | list[Tally]
-    said: Transcripts = {}
+    texts: Transcripts = {}
     some = None
     if not wants_page(transcripts or reading.names_transcripts, output):
         subjects = results.subjects(only)
     elif counted := results.counts_with_failures():
         subjects, some = counted
     else:
-        subjects, said = results.with_transcripts()
+        subjects, texts = results.with_transcripts()
     answer = journeys.report(
         subjects,
-        only=only if said or some else (),
+        only=only if texts or some else (),
         bars=results.bars(parse_bars(bars), subjects),
         **analysis,
     ).about(*results.asked_streak())
@@ -159,7 +159,7 @@ def report(
     if some is not None:
         page = fitted_failures(answer, some, output)
     elif not isinstance(subjects, list):
-        page = fitted_transcripts(answer, subjects, said, output)
+        page = fitted_transcripts(answer, subjects, texts, output)
     verdict = verdict_of_results(results)
     if verdict is not None:
         verdict = verdict.about(only)

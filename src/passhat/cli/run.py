@@ -415,19 +415,19 @@ def _resume(
     looked_up = run_to_resume(store, run, runs=runs)
     if looked_up.note:
         say_note(looked_up.note)
-    found, kept = looked_up.run, looked_up.run.options
+    stored, kept = looked_up.run, looked_up.run.options
     outputs = output.paths_out or tuple(kept.get("outputs") or ())
-    page, said = html or kept.get("html"), transcripts or bool(kept.get("transcripts"))
+    page, texts = html or kept.get("html"), transcripts or bool(kept.get("transcripts"))
     rows = rows or kept.get("rows")
     output = replace(output, paths_out=outputs)
     return show_run(
         lambda on_event: resume_run(
-            found.key,
+            stored.key,
             store=store,
             runs=runs,
-            transcripts=wants_page(said, output, html=page),
+            transcripts=wants_page(texts, output, html=page),
             on_event=on_event,
-            interface={"outputs": outputs, "html": page, "transcripts": said, "rows": rows},
+            interface={"outputs": outputs, "html": page, "transcripts": texts, "rows": rows},
             **given,
         ),
         output,

@@ -313,7 +313,7 @@ def event_types() -> Iterator[type]:
         own: dict[str, Any] = {"event": Literal[kind], "time": str}
         own |= {"schema": Literal["passhat.events/1"]} if kind == "run_opened" else {}
         make: Any = TypedDict  # type checkers allow no name that is computed
-        line = make(event.__name__, own | {one: hints[one] for one in _field_names(kind, about)})
+        line = make(event.__name__, own | {name: hints[name] for name in _field_names(kind, about)})
         line.__doc__ = event.__doc__
         yield line
     yield from (VerdictEvent, AnswerEvent)
@@ -331,7 +331,7 @@ def _event_facts(event: RunEvent) -> dict[str, Any]:
 
 
 def _field_names(kind: str, about: Any) -> Sequence[str]:
-    return _CHOSEN.get(kind) or [one.name for one in fields(about)]
+    return _CHOSEN.get(kind) or [field.name for field in fields(about)]
 
 
 # Progress of a run: a bar on a terminal or in a notebook, a line now and then elsewhere.

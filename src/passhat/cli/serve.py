@@ -378,9 +378,9 @@ def watch(
         on_status=on_status,
     ):
         tells_state = False  # the event says it
-        told = {key: value for key, value in asdict(event).items() if value not in (None, "", ())}
+        fields = {key: value for key, value in asdict(event).items() if value not in (None, "", ())}
         if as_json:
-            click.echo(json.dumps(told))
+            click.echo(json.dumps(fields))
         else:
             mark = {"alarm": "ALARM  ", "recovered": "OK     "}.get(event.kind, "       ")
             sentence = safe_text(event.sentence)
@@ -393,7 +393,7 @@ def watch(
             )
         if event.kind in ("alarm", "recovered"):
             alarmed = alarmed or event.kind == "alarm"
-            if hook is not None and (problem := hook.post(told)) is not None:
+            if hook is not None and (problem := hook.post(fields)) is not None:
                 click.echo(f"note: {problem}", err=True)
     if alarmed:
         raise click.exceptions.Exit(ExitCode.FAIL)

@@ -155,7 +155,7 @@ def _tried(suites: Sequence[Path], output: Output, *, live: bool) -> ExitCode:
         return ExitCode.USAGE
     done = [try_graders(checked.file, live=live) for checked in checks]
     output.write(done)
-    return ExitCode.PASS if all(one.holds for one in done) else ExitCode.FAIL
+    return ExitCode.PASS if all(step.holds for step in done) else ExitCode.FAIL
 
 
 def _checked_suites(
@@ -644,8 +644,8 @@ def validate(
             if check.valid:
                 click.echo(safe_text(f"{check.file}: valid: {check.size}"))
             for note in check.notes:
-                said = with_options(note, {"runs": "--trials"})  # an option of `passhat run`
-                click.echo(safe_text(f"{check.file}: {said}"), err=True)
+                text = with_options(note, {"runs": "--trials"})  # an option of `passhat run`
+                click.echo(safe_text(f"{check.file}: {text}"), err=True)
     if paths_out:
         Output(format=None, paths_out=paths_out, quiet=False).write(checks)
     if not all(check.valid for check in checks):

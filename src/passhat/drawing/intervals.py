@@ -298,11 +298,11 @@ def front(points: Sequence[Point]) -> list[Point]:
     >>> [point.name for point in front([dear, cheap])]
     ['cheap']
     """
-    found: list[Point] = []
+    frontier: list[Point] = []
     for point in sorted(points, key=lambda point: (point.x, -point.y)):
-        if not found or point.y > found[-1].y:
-            found.append(point)
-    return found
+        if not frontier or point.y > frontier[-1].y:
+            frontier.append(point)
+    return frontier
 
 
 def _front_line(best: Sequence[Point], x: Scale, y: Scale) -> str:
@@ -323,7 +323,7 @@ def _name_places(
     centres = [(x(point.x), y(point.y)) for point in points]
     taken = [(at_x - 5, at_y - 5, at_x + 5, at_y + 5) for at_x, at_y in centres]
     lines = [line for point in points for line in _interval_lines(point, x, y)]
-    found: dict[str, Place] = {}
+    places: dict[str, Place] = {}
     for point, (at_x, at_y) in zip(points, centres, strict=True):
         letter = _BOLD_LETTER if point in best else _LETTER
         wide = letter * min(len(point.name), _MOST_LETTERS)
@@ -346,8 +346,8 @@ def _name_places(
         if chosen is not None:
             lines += chosen.dots_from(at_x, at_y)
             taken.append(chosen.box(wide))
-            found[point.name] = chosen
-    return found
+            places[point.name] = chosen
+    return places
 
 
 def _places_around(at_x: float, at_y: float, x: Scale) -> Iterator[Place]:
@@ -362,13 +362,13 @@ def _places_around(at_x: float, at_y: float, x: Scale) -> Iterator[Place]:
 @cache
 def _offsets() -> list[tuple[int, int, int, int]]:
     """How far a name may be from its point: in all, on which side, aside and down."""
-    found = [
+    offsets = [
         (aside + abs(drop - 4), turn, aside, drop)
         for drop in _DROPS
         for aside in _ASIDES
         for turn in (1, -1)
     ]
-    return sorted(found, key=lambda offset: (offset[0], -offset[1]))
+    return sorted(offsets, key=lambda offset: (offset[0], -offset[1]))
 
 
 def _interval_lines(point: Point, x: Scale, y: Scale) -> list[Box]:

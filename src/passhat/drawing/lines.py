@@ -134,11 +134,13 @@ def _data(
 ) -> tuple[tuple[Datum, ...], ...]:
     """A row for each point of each line."""
     rows: list[tuple[Datum, ...]] = [("line", x_label, "value", "low", "high")]
-    for one in series:
-        none = [None] * len(one.x)
-        for x, y, low, high in zip(one.x, one.y, one.low or none, one.high or none, strict=True):
+    for line in series:
+        none = [None] * len(line.x)
+        for x, y, low, high in zip(
+            line.x, line.y, line.low or none, line.high or none, strict=True
+        ):
             at: Datum = x_names[int(x)] if x_names else rounded(x)
-            rows.append((one.name, at, rounded(y), rounded(low), rounded(high)))
+            rows.append((line.name, at, rounded(y), rounded(low), rounded(high)))
     return tuple(rows)
 
 
@@ -304,7 +306,7 @@ def _names(series: Sequence[Series], x: Scale, y: Scale) -> str:
     ends = sorted((y(s.y[-1]), i) for i, s in enumerate(series) if len(s.y))
     places = _kept_apart([at for at, _ in ends], y.start)
     left = x.stop + (10 if all(map(math.isclose, places, (at for at, _ in ends))) else 24)
-    shown = shorten_apart([one.name for one in series], _MOST_LETTERS)
+    shown = shorten_apart([line.name for line in series], _MOST_LETTERS)
     parts = []
     for (at, i), place in zip(ends, places, strict=True):
         look = "soft" if series[i].faint else "key"

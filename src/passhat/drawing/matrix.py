@@ -139,7 +139,7 @@ def _by_group(
 
 def _group_means(row: Sequence[float | None], groups: Sequence[ColumnGroup]) -> list[float | None]:
     shares = iter(row)
-    every = ([one for one in islice(shares, group.columns) if one is not None] for group in groups)
+    every = ([s for s in islice(shares, group.columns) if s is not None] for group in groups)
     return [sum(known) / len(known) if known else None for known in every]
 
 
@@ -224,7 +224,7 @@ def _cells(
             drawn = "".join(f"M{number(lefts[i])} {middle}h{inner}" for i in places)
             parts.append(element("path", d=drawn, class_=f"cells s{level}"))
     if any(errored):
-        drawn = "".join(_box(lefts[i], top, cell) for i, one in enumerate(errored) if one)
+        drawn = "".join(_box(lefts[i], top, cell) for i, is_error in enumerate(errored) if is_error)
         parts.append(element("path", d=drawn, class_="n faded"))
     missing = "".join(
         f"M{number(lefts[i] + cell / 4)} {number(top + ROW / 2)}h{number(cell / 2)}"
@@ -236,13 +236,13 @@ def _cells(
 
 def _stretches(lefts: Sequence[float], cell: float) -> list[tuple[float, float]]:
     """The first and the last column of each stretch without a gap."""
-    found: list[tuple[float, float]] = []
+    stretches: list[tuple[float, float]] = []
     for left in lefts:
-        if found and left - found[-1][1] < cell + _GROUP_GAP / 2:
-            found[-1] = (found[-1][0], left)
+        if stretches and left - stretches[-1][1] < cell + _GROUP_GAP / 2:
+            stretches[-1] = (stretches[-1][0], left)
         else:
-            found.append((left, left))
-    return found
+            stretches.append((left, left))
+    return stretches
 
 
 def _inner(width: float) -> float:

@@ -94,11 +94,11 @@ def list_artefacts(database: Database, run: Run, key: TrialKey | None = None) ->
         """,
         (run.id, system, task, trial),
     )
-    found = [
+    artefacts = [
         Artefact(key=(system, task, trial), name=name, digest=digest, size=size)
         for system, task, trial, name, digest, size in rows
     ]
-    return sorted(found, key=lambda one: (one.key, one.name))
+    return sorted(artefacts, key=lambda artefact: (artefact.key, artefact.name))
 
 
 def each_artefact(database: Database, run: Run) -> Iterator[tuple[Artefact, bytes | None]]:
@@ -165,7 +165,7 @@ def read_artefact(database: Database, artefact: Artefact) -> bytes:
 
 def check_artefacts(database: Database, run: Run) -> None:
     """Raise HistoryError if a file of a run is missing, or is not what was kept."""
-    for artefact in {one.digest: one for one in list_artefacts(database, run)}.values():
+    for artefact in {a.digest: a for a in list_artefacts(database, run)}.values():
         read_artefact(database, artefact)
 
 

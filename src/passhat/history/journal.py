@@ -268,9 +268,9 @@ class RunJournal:
             )
             for entry in kinds.get(LostAnswer, ())
         ]
-        found = sum(entry.found for entry in kinds.get(Answer, ()))
-        if lost or found:
-            self._add_to_account(lost, found=found)
+        recovered = sum(entry.found for entry in kinds.get(Answer, ()))
+        if lost or recovered:
+            self._add_to_account(lost, found=recovered)
 
     def _insert_tickets(self, tickets: Sequence[Ticket]) -> None:
         if not tickets:

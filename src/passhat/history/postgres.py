@@ -129,10 +129,10 @@ class PostgresDatabase:
         each = [list(word_forms(word)) for word in words]
         each[-1] = [f"{form}:*" for form in each[-1]]
         wanted = " & ".join(f"({' | '.join(forms)})" for forms in each)
-        found = (
+        matching = (
             "SELECT * FROM spoken WHERE words @@ to_tsquery('simple', ?) ORDER BY id DESC LIMIT ?"
         )
-        return self.execute(FOUND.format(found), (wanted, limit)).fetchall()
+        return self.execute(FOUND.format(matching), (wanted, limit)).fetchall()
 
     def change_mark(self) -> int:
         row = self.execute(
@@ -243,9 +243,9 @@ def _translated(sql: str) -> tuple[str, bool]:
     """
     numbered = False
 
-    def mark(found: re.Match[str]) -> str:
+    def mark(match: re.Match[str]) -> str:
         nonlocal numbered
-        number, name = found.groups()
+        number, name = match.groups()
         numbered = numbered or number is not None
         return f"%({name or f'v{number}'})s" if name or number else "%s"
 

@@ -230,8 +230,8 @@ def marks_of_tasks(
 ) -> dict[str, list[TrialMark]]:
     """How each trial of some tasks ended, by number."""
     first = first_trial(history, run)
-    found: dict[str, list[TrialMark]] = {task: [] for task in tasks}
-    names = list(found)
+    marks: dict[str, list[TrialMark]] = {task: [] for task in tasks}
+    names = list(marks)
     for start in range(0, len(names), TASKS_AT_ONCE):
         batch = names[start : start + TASKS_AT_ONCE]
         rows = history.database.execute(
@@ -245,8 +245,8 @@ def marks_of_tasks(
         )
         for task, trial, outcome in rows:
             mark = TrialMark(place=trial - first + 1, trial=trial, outcome=Outcome(outcome))
-            found[task].append(mark)
-    return found
+            marks[task].append(mark)
+    return marks
 
 
 def each_run(history: History, *, batch: int = 50) -> Iterator[Run]:
@@ -501,7 +501,7 @@ def _pattern(text: str) -> str:
 
 def _records(kind: type[Record], rows: Iterable[Row]) -> list[Record]:
     """Rows as records: their columns are the fields, in the same order."""
-    names = [one.name for one in fields(kind)]  # type: ignore[arg-type]  # a dataclass
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]  # a dataclass
     return [kind(**dict(zip(names, row, strict=True))) for row in rows]
 
 
@@ -651,7 +651,7 @@ def _verified(
     find = _finder(text, words)
     runs: dict[int, tuple[Run, int]] = {}
     for run_id, system, task, trial, outcome, body in rows:
-        if (found := find(unpack(body))) is None:
+        if (excerpt := find(unpack(body))) is None:
             continue
         if run_id not in runs:
             run = history.run_by_id(run_id)
@@ -660,7 +660,7 @@ def _verified(
         yield SaidHit(
             run=run.key, suite=run.suite, system=system, task=task, trial=trial,
             place=trial - first + 1, outcome=None if outcome is None else Outcome(outcome),
-            excerpt=found,
+            excerpt=excerpt,
         )  # fmt: skip
         limit -= 1
         if not limit:
@@ -672,9 +672,9 @@ def _finder(text: str, words: Sequence[str]) -> Callable[[str], Excerpt | None]:
     whole, *single = TextSearch(text), *map(TextSearch, words)
 
     def find(kept: str) -> Excerpt | None:
-        if (found := whole.find(kept)) is not None:
-            return found
-        places = [one.find(kept) for one in single]
+        if (place := whole.find(kept)) is not None:
+            return place
+        places = [text.find(kept) for text in single]
         return places[0] if all(places) else None
 
     return find
@@ -714,12 +714,12 @@ def _read_newest(history: History, text: str, words: Sequence[str], limit: int) 
         first = first_trial(history, run)
         for kept in each_transcript(history, run):
             read += 1
-            if found := find(kept.text):
+            if excerpt := find(kept.text):
                 system, task, trial = kept.key
                 hits.append(
                     SaidHit(
                         run=run.key, suite=run.suite, system=system, task=task, trial=trial,
-                        place=trial - first + 1, outcome=kept.outcome, excerpt=found,
+                        place=trial - first + 1, outcome=kept.outcome, excerpt=excerpt,
                     )
                 )  # fmt: skip
             if len(hits) == limit or read == READ_WITHOUT_INDEX:

@@ -146,11 +146,11 @@ class SqliteDatabase:
         each = [[f'"{form}"' for form in word_forms(word)] for word in words]
         each[-1] = [f"{form}*" for form in each[-1]]
         wanted = " AND ".join(f"({' OR '.join(forms)})" for forms in each)
-        found = (
+        matching = (
             "SELECT p.* FROM spoken_words f JOIN spoken p ON p.id = f.rowid "
             "WHERE spoken_words MATCH ? ORDER BY f.rowid DESC LIMIT ?"
         )
-        return self.execute(FOUND.format(found), (wanted, limit)).fetchall()
+        return self.execute(FOUND.format(matching), (wanted, limit)).fetchall()
 
     def change_mark(self) -> int:
         return int(self.execute("PRAGMA data_version").fetchone()[0])

@@ -285,7 +285,7 @@ class History:
         rows = [(key, label) for key, own in labels.items() for label in own]
         with self.writing():
             for (system, task, trial), label in rows:
-                found = self.database.execute(
+                cursor = self.database.execute(
                     """
                     INSERT INTO labels (run, system, task, trial, person, passed, labelled, note,
                       chosen, chance)
@@ -303,7 +303,7 @@ class History:
                         *(label.at or now(), label.note, label.chosen, label.chance),
                     ),
                 ).fetchone()
-                if found is None:
+                if cursor is None:
                     raise HistoryError(
                         f"{self.name}: run {run.key} has no trial {trial} of {system} at {task}; "
                         "no label was kept"
@@ -341,13 +341,13 @@ class History:
             return {}
         from passhat.records.labels import Label
 
-        found: dict[TrialKey, tuple[Label, ...]] = {}
+        by_trial: dict[TrialKey, tuple[Label, ...]] = {}
         for system, task, trial, passed, by, at, note, chosen, chance in rows:
             label = Label(
                 passed=bool(passed), by=by, at=at, note=note, chosen=chosen, chance=chance
             )
-            found[system, task, trial] = (*found.get((system, task, trial), ()), label)
-        return found
+            by_trial[system, task, trial] = (*by_trial.get((system, task, trial), ()), label)
+        return by_trial
 
     def name_id(self, text: str) -> int:
         """The number of a text in `names`, assigned when it is new (inside a transaction)."""
@@ -808,7 +808,7 @@ class _Reduced:
 
         rows = [self.counts[pair] for pair in pairs]
         _, passed, failed, errored, total, squares, weight, *_ = zip(*rows, strict=True)
-        weighted = any(one is not None for one in weight)
+        weighted = any(value is not None for value in weight)
         return Tally(
             system=self.names[pairs[0][0]],
             tasks=tuple(self.names[task] for _, task in pairs),

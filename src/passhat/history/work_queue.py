@@ -392,7 +392,7 @@ class WorkerSession:
         asked = [e for e in entries if isinstance(e, CallIntent)]
         answers = [e for e in entries if isinstance(e, Answer)]
         finished = [e for e in entries if isinstance(e, Finished)]
-        said = [e for e in finished if e.transcript is not None]
+        texts = [e for e in finished if e.transcript is not None]
         contents = list(packed(e.artefacts for e in finished).values())
         files = [
             {**self._key(e.trial), "name": name, "digest": digest_of(content)}
@@ -411,8 +411,8 @@ class WorkerSession:
                 "bodies": [e.reply for e in answers],
                 "refusals": as_json([self._key(e.call) for e in entries if isinstance(e, Refused)]),
                 "finished": as_json(map(self._row, finished)),
-                "said": as_json([{"n": n, **self._key(e.trial)} for n, e in enumerate(said, 1)]),
-                "transcripts": [pack(e.transcript or "") for e in said],
+                "said": as_json([{"n": n, **self._key(e.trial)} for n, e in enumerate(texts, 1)]),
+                "transcripts": [pack(e.transcript or "") for e in texts],
                 "files": as_json(files),
                 "digests": [digest for digest, _, _ in contents],
                 "sizes": [size for _, size, _ in contents],
@@ -435,13 +435,13 @@ class WorkerSession:
     def _write_rare(self, entries: Sequence[Entry]) -> None:
         """Write what few calls have: lost and found answers, and names to fetch answers by."""
         lost = [e.most.cost for e in entries if isinstance(e, LostAnswer)]
-        found = sum(isinstance(e, Answer) and e.found for e in entries)
-        if lost or found:
+        recovered = sum(isinstance(e, Answer) and e.found for e in entries)
+        if lost or recovered:
             amounts = {
                 "calls": len(lost),
                 "cost": sum(map(micro, lost)),
                 "unpriced": sum(cost is None for cost in lost),
-                "found": found,
+                "found": recovered,
             }
             self._database.execute(_ADD, {"me": self.number, "run": self.run.id, **amounts})
         for entry in entries:

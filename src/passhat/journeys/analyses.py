@@ -249,8 +249,8 @@ def plan(
 
     arguments.refuse_unknown("plan", terms, PlanTerms.__annotations__)
     known, notes = _lowest_agent(results, only)
-    found = planning.plan(known, correlation=correlation, spending=spending, k=k, **terms)
-    return replace(found, notes=(*notes, *found.notes))
+    planned = planning.plan(known, correlation=correlation, spending=spending, k=k, **terms)
+    return replace(planned, notes=(*notes, *planned.notes))
 
 
 def plan_gates(
@@ -287,7 +287,7 @@ def plan_gates(
         )
         for demand in demands
     )
-    return [replace(one, notes=notes) for one in planned]
+    return [replace(gate_plan, notes=notes) for gate_plan in planned]
 
 
 def plan_labels(
@@ -392,7 +392,7 @@ def _ks_of(by: str) -> tuple[int, ...] | None:
     if (match := re.fullmatch(r"pass\^([1-9]\d*)", by)) is None:
         raise ArgumentError("by", "must be pass^k, pass@1 or mean_score for two agents", by)
     k = int(match[1])
-    return tuple(sorted({*(one for one in COMPARED_KS if one < k), k}))
+    return tuple(sorted({*(length for length in COMPARED_KS if length < k), k}))
 
 
 def _lowest_agent(
@@ -434,7 +434,7 @@ def _beside(
     first = results if isinstance(results, Tally) else trials_or_results(results)
     if not others:
         return (first, only) if not isinstance(first, Tally) else ([first], only)
-    words = [os.fspath(one) for one in others if isinstance(one, str | os.PathLike)]
+    words = [os.fspath(other) for other in others if isinstance(other, str | os.PathLike)]
     if len(words) == len(others) and not isinstance(first, Tally):
         reading = first if isinstance(first, Results) else Results(paths=())
         if not any(is_there(word) or reading.is_stored(word) for word in words):
@@ -443,7 +443,7 @@ def _beside(
                 return held, words
         if isinstance(first, Results):
             return replace(first, paths=(*first.paths, *words)), only
-    sides = [one if isinstance(one, Tally) else trials_of(one, only) for one in (first, *others)]
+    sides = [p if isinstance(p, Tally) else trials_of(p, only) for p in (first, *others)]
     return _distinct(sides), only
 
 
@@ -540,15 +540,15 @@ def compared_transcripts(results: Results, answer: Comparison) -> tuple[Trials, 
 
     if len(results.paths) != 2:
         return results.with_transcripts()
-    found: dict[TranscriptKey, str] = {}
+    transcripts: dict[TranscriptKey, str] = {}
     tables = []
     for part, name in zip(results.each(), (answer.first, answer.second), strict=True):
         trials, texts = part.with_transcripts()
-        own = next((one for one in trials.systems if name in (one, *_renamings(one, results))), "")
+        own = next((s for s in trials.systems if name in (s, *_renamings(s, results))), "")
         tables.append(renamed(trials.where(system=own), name))
         kept = CleanTexts.joined([texts])
-        found |= {(name, key[1], key[2]): kept.kept(key) for key in kept if key[0] == own}
-    return Trials.concat(tables, duplicates=None), CleanTexts(found)
+        transcripts |= {(name, key[1], key[2]): kept.kept(key) for key in kept if key[0] == own}
+    return Trials.concat(tables, duplicates=None), CleanTexts(transcripts)
 
 
 def _renamings(name: str, results: Results) -> list[str]:

@@ -315,7 +315,7 @@ class GraderTryout:
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(one.task for one in self.tried))
+        return tuple(dict.fromkeys(attempt.task for attempt in self.tried))
 
     @property
     def holes(self) -> Mapping[str, Sequence[Tried]]:
@@ -330,9 +330,9 @@ class GraderTryout:
         from passhat.runner.cheats import FORGES
 
         return all(
-            name == FORGES and one.outcome == "passed"
+            name == FORGES and attempt.outcome == "passed"
             for name, tried in self.holes.items()
-            for one in tried
+            for attempt in tried
         )
 
     def answer(self) -> str:
@@ -341,29 +341,29 @@ class GraderTryout:
 
         if not self.tried:
             return "Nothing was tried: no task has a workspace that tests or commands decide about."
-        found, count = self.holes, plural(len(self.tasks), "task")
-        broken = {one.task for one in found.get(NOTHING, ()) if one.outcome == "errored"}
-        unsolved = {one.task for one in found.get(SOLUTION, ())} - broken
-        others = [one for name in found.keys() - {SOLUTION} for one in found[name]]
-        untried = {one.attempt for one in others if one.outcome == "untried"}
+        holes, count = self.holes, plural(len(self.tasks), "task")
+        broken = {a.task for a in holes.get(NOTHING, ()) if a.outcome == "errored"}
+        unsolved = {attempt.task for attempt in holes.get(SOLUTION, ())} - broken
+        others = [attempt for name in holes.keys() - {SOLUTION} for attempt in holes[name]]
+        untried = {other.attempt for other in others if other.outcome == "untried"}
         passed = {o.task for o in others if o.outcome != "untried" and o.attempt != FORGES}
         fooled = passed - broken
-        said = []
+        sentences = []
         if fooled:
             them = "it" if len(fooled) == 1 else "them"
-            said.append(f"{len(fooled)} of {count} can be passed without doing {them}")
+            sentences.append(f"{len(fooled)} of {count} can be passed without doing {them}")
         if unsolved:
-            said.append(f"the solution of {few(sorted(unsolved))} does not pass")
+            sentences.append(f"the solution of {few(sorted(unsolved))} does not pass")
         if broken:
-            said.append(f"{few(sorted(broken))} cannot be graded")
+            sentences.append(f"{few(sorted(broken))} cannot be graded")
         if untried:
-            said.append(f"{plural(len(untried), 'way')} to cheat could not be tried")
-        if said:
-            text = "; ".join(said)
+            sentences.append(f"{plural(len(untried), 'way')} to cheat could not be tried")
+        if sentences:
+            text = "; ".join(sentences)
             return f"{text[0].upper()}{text[1:]}."
-        solved = sum(one.attempt == SOLUTION for one in self.tried)
+        solved = sum(attempt.attempt == SOLUTION for attempt in self.tried)
         alone = "nothing passes" + (", but the solution does" if solved else "")
-        hole = ", except for a hole that no runner can close" if found else ""
+        hole = ", except for a hole that no runner can close" if holes else ""
         return f"The graders hold on {count}: {alone}{hole}."
 
     def remedy(self, attempt: str) -> str:
@@ -502,7 +502,7 @@ def _gates_out_of_reach(suite: Suite, named: str | Path | None) -> Iterator[str]
     labels: Mapping[str, LabelEvidence] = {}
     with suppress(PasshatError), open_store(named or suite.directory / STORE) as history:
         runs = history.runs(suite=suite.name, limit=_RUNS_WITH_LABELS)
-        labels = next((found for run in runs if (found := run_labels(history, run))), {})
+        labels = next((known for run in runs if (known := run_labels(history, run))), {})
     if not labels:
         return
     from passhat.analysis.gates.gate import parse_gate
@@ -511,7 +511,7 @@ def _gates_out_of_reach(suite: Suite, named: str | Path | None) -> Iterator[str]
     gates = [parse_gate(gate) for gate in suite.gates]
     for system, own in labels.items():
         whose = f"{system}: " if len(labels) > 1 else ""
-        yield from (f"{whose}{said}" for said in out_of_reach(gates, own))
+        yield from (f"{whose}{sentence}" for sentence in out_of_reach(gates, own))
 
 
 CHARACTERS_PER_TOKEN = 4
@@ -689,10 +689,10 @@ def _user_cost(task: Task) -> float | None:
     if task.scenario is None or task.user is None or task.user.model is None:
         return 0.0
     turns, model = task.scenario.max_turns, task.user.model
-    said = model.parameters.max_tokens or TOKENS_OF_AN_ANSWER
+    tokens = model.parameters.max_tokens or TOKENS_OF_AN_ANSWER
     first = len(task.scenario.goal + task.user.persona) // CHARACTERS_PER_TOKEN
-    grown = (said + TOKENS_OF_AN_ANSWER) * turns * (turns - 1) // 2
-    return _pricing(model)(TokenUsage(tokens_in=first * turns + grown, tokens_out=said * turns))
+    grown = (tokens + TOKENS_OF_AN_ANSWER) * turns * (turns - 1) // 2
+    return _pricing(model)(TokenUsage(tokens_in=first * turns + grown, tokens_out=tokens * turns))
 
 
 def _pricing(model: Model) -> Callable[[TokenUsage], float | None]:

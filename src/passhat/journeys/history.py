@@ -266,22 +266,22 @@ def list_artefacts(
             for artefact in artefacts.list_artefacts(history.database, named.run)
         )
         wanted = (only, task, trial)
-        found = [
-            one
-            for one in counted
-            if all(w is None or w == k for w, k in zip(wanted, one.key, strict=True))
+        chosen = [
+            artefact
+            for artefact in counted
+            if all(w is None or w == k for w, k in zip(wanted, artefact.key, strict=True))
         ]
-        names = {text: _plain(text) for one in found for text in one.key[:2]}
+        names = {text: _plain(text) for artefact in chosen for text in artefact.key[:2]}
         for text in [text for text in names if [*names.values()].count(names[text]) > 1]:
             names[text] += f"-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-        for one in found if home is not None else ():
+        for file in chosen if home is not None else ():
             assert home is not None
-            system, of, number = one.key
-            parts = [part for part in one.name.split("/") if part not in ("", ".", "..")]
+            system, of, number = file.key
+            parts = [part for part in file.name.split("/") if part not in ("", ".", "..")]
             place = Path(home, names[system], names[of], str(number), *parts)
             place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(artefacts.read_artefact(history.database, one))
-    return ArtefactList(run=named.run.key, files=tuple(found))
+            place.write_bytes(artefacts.read_artefact(history.database, file))
+    return ArtefactList(run=named.run.key, files=tuple(chosen))
 
 
 # Results in files of any tool, stored as runs.
@@ -371,7 +371,7 @@ def _copy_artefacts(history: History, run: Run, results: Results, trials: Trials
                     "runs were put together: add one run at a time."
                 )
             return
-        own = ((replace(one, key=(name or one.key[0], *one.key[1:])), c) for one, c in rows)
+        own = ((replace(a, key=(name or a.key[0], *a.key[1:])), c) for a, c in rows)
         copy_artefacts(history.database, run, own, environment_redactor(os.environ).clean_file)
 
 
@@ -536,7 +536,7 @@ class _SearchedTrials:
         """Whether a transcript is of a trial to look at."""
         system, task, _ = kept.key
         pairs = ((self.system, system), (self.task, task), (self.outcome, kept.outcome))
-        return all(wanted is None or wanted == found for wanted, found in pairs)
+        return all(wanted is None or wanted == actual for wanted, actual in pairs)
 
 
 def search_transcripts(

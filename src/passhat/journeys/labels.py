@@ -51,16 +51,16 @@ def check_judge(results: ResultsLike, *, confidence: float = CONFIDENCE) -> Judg
     from passhat.analysis.reports import judged
     from passhat.stats.estimate import Unavailable
 
-    found = judged.check_judge(trials_of(results), confidence=confidence)
-    if isinstance(found, Unavailable):
+    check = judged.check_judge(trials_of(results), confidence=confidence)
+    if isinstance(check, Unavailable):
         way = (
             "add `label_chosen='random'` if the labelled trials were drawn at random"
-            if "how the trial was chosen" in found.reason
+            if "how the trial was chosen" in check.reason
             else "`passhat label RUN` asks for labels, `human_labels=COLUMN` reads them from a "
             "table"
         )
-        raise InputError(f"{found.reason}: {way}")
-    return found
+        raise InputError(f"{check.reason}: {way}")
+    return check
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +124,7 @@ def _by_verdict(
         for side, number in zip(sides, counts, strict=True)
     ]
     # One of each in turn, so that whoever stops half-way has labels of both kinds.
-    mixed = [one for pair in zip(*taken, strict=False) for one in pair]
+    mixed = [verdict for pair in zip(*taken, strict=False) for verdict in pair]
     shorter = min(map(len, taken))
     return [*mixed, *taken[0][shorter:], *taken[1][shorter:]]
 
@@ -137,14 +137,14 @@ def _whole_tasks(
     each, agents = max(k, WHOLE_TASK), np.unique(systems)
     every = np.unique(tasks)
     chosen = rng.permutation(every)[: max(1, count // (each * agents.size))]
-    found = []
+    sampled = []
     for task in chosen:
         for agent in agents:
             own = rng.permutation(graded[(tasks == task) & (systems == agent)])
             number = min(each, own.size)
             chance = chosen.size / every.size * number / max(own.size, 1)
-            found += [(int(row), chance) for row in own[:number]]
-    return found
+            sampled += [(int(row), chance) for row in own[:number]]
+    return sampled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,22 +176,22 @@ class LabelSession:
 
         What another person labelled is left out, but for one in five: these show if they agree.
         """
-        for place, one in enumerate(self.assigned):
-            if self._is_open(place, self._history.labels(self.run).get(one.key, ())):
-                yield one
+        for place, assignment in enumerate(self.assigned):
+            if self._is_open(place, self._history.labels(self.run).get(assignment.key, ())):
+                yield assignment
 
     def queue(self) -> list[tuple[Assignment, Label | None]]:
         """The trials that this person labelled, with the label, and has still to label."""
         labels = self._history.labels(self.run)
-        every = [(place, one, labels.get(one.key, ())) for place, one in enumerate(self.assigned)]
+        every = [(place, a, labels.get(a.key, ())) for place, a in enumerate(self.assigned)]
         return [
-            (one, next((label for label in said if label.by == self.by), None))
-            for place, one, said in every
-            if self._is_open(place, said) or any(label.by == self.by for label in said)
+            (assignment, next((label for label in labels if label.by == self.by), None))
+            for place, assignment, labels in every
+            if self._is_open(place, labels) or any(label.by == self.by for label in labels)
         ]
 
-    def _is_open(self, place: int, said: Sequence[Label]) -> bool:
-        by = {label.by for label in said}
+    def _is_open(self, place: int, labels: Sequence[Label]) -> bool:
+        by = {label.by for label in labels}
         return self.by not in by and (not by or place % SHARED == 0)
 
     def rubrics(self, key: TrialKey) -> tuple[str, ...]:
@@ -208,7 +208,7 @@ class LabelSession:
             return ()
         tasks = (task for task in self._suite.tasks if task.name == key[1])
         every = (expectation for task in tasks for expectation in task.expectations())
-        return tuple(str(one.value) for one in every if one.matcher == "judge")
+        return tuple(str(e.value) for e in every if e.matcher == "judge")
 
     def transcript(self, key: TrialKey) -> Transcript:
         """What the agent said and did, without its grades."""
@@ -225,10 +225,10 @@ class LabelSession:
         )
         return Outcome(int(self.trials.outcome[rows][0]))
 
-    def keep(self, one: Assignment, *, passed: bool, note: str = "") -> None:
+    def keep(self, item: Assignment, *, passed: bool, note: str = "") -> None:
         """Keep a label; when this returns, it is in the store."""
-        label = Label(passed=passed, by=self.by, note=note, chosen=one.chosen, chance=one.chance)
-        self._history.add_labels(self.run, {one.key: [label]})
+        label = Label(passed=passed, by=self.by, note=note, chosen=item.chosen, chance=item.chance)
+        self._history.add_labels(self.run, {item.key: [label]})
 
     def agreement(self, queue: Sequence[tuple[Assignment, Label | None]]) -> LabelAgreement | None:
         """How often this person and the judge say the same; None before the first label."""
@@ -237,14 +237,14 @@ class LabelSession:
         from passhat.stats.proportions import proportion_interval
 
         pairs = [
-            (self.verdict(one.key) is Outcome.PASSED, label.passed)
-            for one, label in queue
+            (self.verdict(assignment.key) is Outcome.PASSED, label.passed)
+            for assignment, label in queue
             if label is not None
         ]
         if not pairs:
             return None
         (both, mine), (judges, neither) = [
-            [sum(pair == (verdict, said) for pair in pairs) for said in (True, False)]
+            [sum(pair == (verdict, passed) for pair in pairs) for passed in (True, False)]
             for verdict in (True, False)
         ]
         passed, failed = (
@@ -266,7 +266,7 @@ class LabelSession:
 
     def undo(self) -> TrialKey | None:
         """Take back the newest label of this person; returns the trial that it was of."""
-        given = [(label.at or "", one.key) for one, label in self.queue() if label is not None]
+        given = [(label.at or "", a.key) for a, label in self.queue() if label is not None]
         if not given:
             return None
         _, key = max(given)
@@ -304,20 +304,20 @@ def import_labels(history: History, run: Run, file: Path, *, by: str = "") -> in
         raise ReadError(f"{file}, line 1: has no column {missing[0]}; it must have task, trial, "
                         "passed, and system where the run has several agents")  # fmt: skip
     systems = history.trials(run).systems
-    found: dict[TrialKey, list[Label]] = {}
+    labels: dict[TrialKey, list[Label]] = {}
     for row in rows:
         where = f"{file}, line {rows.line_num}"
         key, label = _imported(row, systems, by, where)
         if label is not None:
-            found.setdefault(key, []).append(label)
-    history.add_labels(run, found)
-    return sum(map(len, found.values()))
+            labels.setdefault(key, []).append(label)
+    history.add_labels(run, labels)
+    return sum(map(len, labels.values()))
 
 
 def last_words(transcript: Transcript) -> str:
     """The agent's answer: its last text, or what stands for it. Long ones are cut in the middle."""
-    said = [turn.text for turn in transcript.messages if turn.role == "assistant" and turn.text]
-    text = transcript.answer or (said[-1] if said else "") or transcript.error
+    texts = [turn.text for turn in transcript.messages if turn.role == "assistant" and turn.text]
+    text = transcript.answer or (texts[-1] if texts else "") or transcript.error
     return cut_middle(text, _LONGEST_ANSWER)
 
 
@@ -333,8 +333,8 @@ def _imported(
         return (row.get(name) or "").strip()
 
     def text(name: str) -> str:  # as `_plain` wrote it
-        found = row.get(name) or ""
-        return found[1:] if found[:1] == "'" and _plain(found[1:]) == found else found
+        value = row.get(name) or ""
+        return value[1:] if value[:1] == "'" and _plain(value[1:]) == value else value
 
     system = text("system") or (systems[0] if len(systems) == 1 else "")
     if not system:
@@ -345,10 +345,10 @@ def _imported(
         rule = f"must be the number of the trial, got {short_value(cell('trial'))}"
         raise ReadError(f"{where}, field trial: {rule}") from None
     try:
-        said = said_in(cell("passed") or None)
+        passed = said_in(cell("passed") or None)
         chance = float(cell("chance")) if cell("chance") else None
-        label = None if said is None else Label(
-            passed=said,
+        label = None if passed is None else Label(
+            passed=passed,
             by=cell("by") or by,
             note=row.get("note") or "",
             chosen=cell("chosen") or None,

@@ -208,12 +208,12 @@ def _refuse_uncallable_class(function: str, file: Path) -> None:
     except (OSError, SyntaxError, ValueError, RecursionError):
         return
     name = function.partition(":")[2]
-    found = [one for one in module.body if isinstance(one, ast.ClassDef) and one.name == name]
+    classes = [node for node in module.body if isinstance(node, ast.ClassDef) and node.name == name]
     plain = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Expr, ast.Pass)
-    for kind in found:
+    for kind in classes:
         if kind.bases or kind.decorator_list or not all(isinstance(o, plain) for o in kind.body):
             continue
-        methods = [getattr(one, "name", "_") for one in kind.body]
+        methods = [getattr(node, "name", "_") for node in kind.body]
         if "__call__" not in methods:
             likely = likely_method(methods)
             example = f", such as {function}.{likely}" if likely else ""
@@ -613,9 +613,9 @@ async def _writer(
         writer = Retrying(await factory.model(model))
 
         async def ask(prompt: str, seed: int) -> str:
-            said = REWORD.format(how=KINDS[kind], prompt=prompt)
+            text = REWORD.format(how=KINDS[kind], prompt=prompt)
             request = Request(
-                messages=(Message(role="user", text=said),), parameters=ModelParameters(seed=seed)
+                messages=(Message(role="user", text=text),), parameters=ModelParameters(seed=seed)
             )
             return (await writer.complete(request)).text.strip()
 
@@ -761,13 +761,13 @@ def _lines(suite: FirstSuite) -> Iterator[str]:
         yield f"  - name: {yaml_value(task.name)}"
         yield f"    prompt: {yaml_value(task.prompt)}"
         yield "    expect:"
-        yield from (f"      - {yaml_value(one)}" for one in task.expect)
+        yield from (f"      - {yaml_value(expectation)}" for expectation in task.expect)
         if task.fill_in:
             yield "      # Put in what a right answer must hold: until then every trial fails."
             yield f"      - {yaml_value({'exact': f'FILL IN: {task.fill_in}'})}"
         if task.script:
             yield "    script:"
-            yield from (f"      - {yaml_value(one)}" for one in task.script)
+            yield from (f"      - {yaml_value(turn)}" for turn in task.script)
     yield f"\ngates:\n  - {yaml_value(suite.gate)}"
 
 
@@ -781,7 +781,7 @@ def yaml_value(value: Any) -> str:
     ('{ contains: "a\\n😀", runs: 3 }', '"yes"', 'a sum')
     """
     if isinstance(value, Mapping):
-        inside = ", ".join(f"{yaml_value(key)}: {yaml_value(one)}" for key, one in value.items())
+        inside = ", ".join(f"{yaml_value(key)}: {yaml_value(item)}" for key, item in value.items())
         return f"{{ {inside} }}" if inside else "{}"
     if isinstance(value, str):
         plain = _PLAIN.fullmatch(value) and value.lower() not in _WORDS

@@ -154,7 +154,7 @@ def _line(
         tasks=numbers.tasks,
         trials=numbers.trials,
         headline=numbers.headline,
-        spark=_spark(name, numbers.k, [one.levels for _, one in reversed(runs)]),
+        spark=_spark(name, numbers.k, [own.levels for _, own in reversed(runs)]),
         verdict=verdict,
         marks=marks,
     )

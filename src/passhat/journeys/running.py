@@ -892,7 +892,7 @@ def _bill(judged: Sequence[Mapping[str, Any]], who: str) -> JudgeBill | None:
     """What the judge or the users took; None if none of them was asked."""
     from passhat.analysis.gates.run_answer import JudgeBill
 
-    bills = [one[who] for one in judged if one.get(who, {}).get("calls")]
+    bills = [judgement[who] for judgement in judged if judgement.get(who, {}).get("calls")]
     if not bills:
         return None
     costs, tokens = ([bill[name] for bill in bills] for name in ("cost", "tokens"))
@@ -918,12 +918,12 @@ def _judge_notes(
     yield GRADED_BY_JUDGE
     shares = [
         check["disagreement"]
-        for one in judged
-        for check in one.get("checks", ())
+        for j in judged
+        for check in j.get("checks", ())
         if check.get("disagreement") is not None
     ]
-    said = [str(check.get("message")) for one in judged for check in one.get("checks", ())]
-    if swaying := sum(SPEAKS_TO_JUDGE in text for text in said):
+    messages = [str(check.get("message")) for j in judged for check in j.get("checks", ())]
+    if swaying := sum(SPEAKS_TO_JUDGE in text for text in messages):
         yield f"{plural(swaying, 'answer speaks', 'answers speak')} to the judge: read what it says"
     if all(_readings(rubric) < 2 for rubric in rubrics):
         yield "the judge was asked once: how far it agrees with itself takes `repeats: 3`"
@@ -967,13 +967,13 @@ def _workspace_notes(suite: Suite, result: RunResult, opened: OpenRun) -> Iterat
     begun_again: Counter[str] = Counter()
     reached: Counter[tuple[str, str, str]] = Counter()
     for (system, task, _), text in opened.transcripts(trials).items():
-        said = json.loads(text)
-        flags = (said.get("workspace") or {}).get("flags", ())
+        stored = json.loads(text)
+        flags = (stored.get("workspace") or {}).get("flags", ())
         begun_again.update(
             f[len(BEGUN_AGAIN) :].strip() for f in flags if f.startswith(BEGUN_AGAIN)
         )
-        if said.get("stop_reason") in ("memory", "disk"):
-            reached[system, task, said["stop_reason"]] += 1
+        if stored.get("stop_reason") in ("memory", "disk"):
+            reached[system, task, stored["stop_reason"]] += 1
     for reason, count in begun_again.most_common():
         was = plural(count, "trial was", "trials were")
         yield f"{was} begun again, for the agent could not work: {reason}"
@@ -1054,7 +1054,7 @@ def _ending(stored: dict[str, Any]) -> str:
     if stored.get("exit_code"):
         from passhat.runner.processes import exit_sentence
 
-        said = stored.get("stderr", ""), stored.get("answer", "")
-        return exit_sentence(stored["exit_code"], *said)
+        texts = stored.get("stderr", ""), stored.get("answer", "")
+        return exit_sentence(stored["exit_code"], *texts)
     reason = stored.get("stop_reason")
     return f"stopped by its {reason}" if reason in ("timeout", "budget") else "did not pass"

@@ -57,7 +57,7 @@ def baseline_of(history: History, run: Run) -> Run | None:
     """The run of the same suite with the tag "baseline", else the finished run before this one."""
     from passhat.history.queries import runs_until
 
-    before = [one for one in runs_until(history, run, limit=2) if one.id != run.id]
+    before = [earlier for earlier in runs_until(history, run, limit=2) if earlier.id != run.id]
     try:
         tagged = history.find_run(BASELINE)
     except PasshatError:
@@ -147,7 +147,7 @@ def trends_of(history: History, runs: Sequence[Run], branch: str | None = None) 
     # A run is the newest of two trends at most: of its suite, and of its branch.
     kind = "trend" if branch is None else "branch trend"
     kept = _kept_or_made(history, runs[-1], kind, trend_basis(history, runs), made)
-    return Trends(one.trend for one in kept)
+    return Trends(trend.trend for trend in kept)
 
 
 def counted_run(history: History, run: Run, tallies: Sequence[Tally]) -> CountedRun:
@@ -234,10 +234,10 @@ def kept_intervals(history: History, run: Run) -> Iterator[Mapping[str, object]]
         give_bounds(msgspec.msgpack.decode(body, type=KnownBounds))
         yield {}
         return
-    with noting_bounds() as found:
-        yield found
-    if found and run.status == "finished":
-        history.keep(run, "intervals", basis, msgspec.msgpack.encode(found))
+    with noting_bounds() as bounds:
+        yield bounds
+    if bounds and run.status == "finished":
+        history.keep(run, "intervals", basis, msgspec.msgpack.encode(bounds))
 
 
 def tallies_of(history: History, run: Run) -> list[Tally]:
@@ -303,17 +303,17 @@ def _judged(history: History, run: Run) -> RunVerdict:
     if run.status != "finished" or not run.trials:
         return RunVerdict(run=run.key, agents=())
     past = runs_until(history, run, limit=HORIZON)
-    labelled = {one.id for one in past if history.label_count(one)[0]}
+    labelled = {earlier.id for earlier in past if history.label_count(earlier)[0]}
     labelled = labelled if len(labelled) > 1 else set()  # one run alone shows no change
     counted = [
         CountedRun(
-            key=one.key,
-            label=run_label(one),
-            started=one.started,
-            tallies=tallies_of(history, one),
-            labels=run_labels(history, one) if one.id in labelled else {},
+            key=earlier.key,
+            label=run_label(earlier),
+            started=earlier.started,
+            tallies=tallies_of(history, earlier),
+            labels=run_labels(history, earlier) if earlier.id in labelled else {},
         )
-        for one in past
+        for earlier in past
     ]
     baseline = baseline_of(history, run)
     gates = judge_run(history, run)
@@ -321,7 +321,7 @@ def _judged(history: History, run: Run) -> RunVerdict:
         run=run.key,
         agents=judge_agents(
             counted,
-            accepted=[one.key for one in past if BASELINE in one.tags],
+            accepted=[earlier.key for earlier in past if BASELINE in earlier.tags],
             alone={} if baseline is None else _alone(history, run, baseline),
         ),
         # verdicts that did not pass are false, as a condition
@@ -359,7 +359,7 @@ def judge_run(history: History, run: Run) -> Verdicts | None:
     if not require or run.status != "finished":
         return None
     try:
-        return judge(history.trials(run), [one.terms for one in require], looks=looks_at(run))
+        return judge(history.trials(run), [gate.terms for gate in require], looks=looks_at(run))
     except PasshatError:  # a gate against another run or file, which is not available here
         return None
 
@@ -424,7 +424,7 @@ def run_labels(history: History, run: Run) -> Mapping[str, LabelEvidence]:
 
     trials = history.trials(run)
     sides = {name: SystemTrials.of(trials.where(system=name)) for name in trials.systems}
-    return {name: found for name, side in sides.items() if (found := side.labels) is not None}
+    return {name: labels for name, side in sides.items() if (labels := side.labels) is not None}
 
 
 def explain_run(history: History, run: Run) -> Explanation:
@@ -487,17 +487,17 @@ def days_around(
     from passhat.analysis.comparing.comparison import MOST_RUNS, days_of
 
     alike = history.runs(suite=run.suite, limit=MOST_RUNS)
-    past = [one for one in alike if one.trials and (judged is None or one.id != judged.id)]
+    past = [other for other in alike if other.trials and (judged is None or other.id != judged.id)]
     if system is None:
         system = next((tally.system for tally in history.tallies(run)), "")
     counted = [
-        (one.started[:10], tally)
-        for one in reversed(past)
-        for tally in tallies_of(history, one)
+        (other.started[:10], tally)
+        for other in reversed(past)
+        for tally in tallies_of(history, other)
         if tally.system == system
     ]
-    found = days_of([tally for _, tally in counted], errors)
-    return replace(found, dates=len({date for date, _ in counted}))
+    days = days_of([tally for _, tally in counted], errors)
+    return replace(days, dates=len({date for date, _ in counted}))
 
 
 def days_between(results: Results, errors: ErrorPolicy) -> Days | None:
@@ -524,10 +524,8 @@ def beside_passing(history: History, run: Run, trial: Trial) -> RunDiff:
     from passhat.records import Trials
 
     kept = queries.page_of_trials(history, run, trial.system, trial.task, limit=_MOST_BESIDE)
-    records = [trial, *(one.trial for one in kept if one.trial.trial != trial.trial)]
-    texts = {
-        one.key: text for one in records if (text := history.transcript(run, *one.key)) is not None
-    }
+    records = [trial, *(record.trial for record in kept if record.trial.trial != trial.trial)]
+    texts = {r.key: text for r in records if (text := history.transcript(run, *r.key)) is not None}
     first = queries.first_trial(history, run)
     trials = Trials.from_records(records)
     return diff_runs(trials, texts, trial.task, trial.trial, first_trial=first)
@@ -546,7 +544,7 @@ class TaskHistory:
     def before(self) -> tuple[int, int, int]:
         """How many runs came before this one, and the passes and trials of the task in them."""
         known = [run for run in self.runs if self.here and run.started < self.here.started]
-        return len(known), sum(one.passed for one in known), sum(one.trials for one in known)
+        return len(known), sum(e.passed for e in known), sum(e.trials for e in known)
 
 
 def task_history(history: History, run: Run, system: str, task: str) -> TaskHistory:
@@ -555,7 +553,7 @@ def task_history(history: History, run: Run, system: str, task: str) -> TaskHist
     from passhat.stats.proportions import proportion_interval
 
     runs = task_in_runs(history, run.suite, system, task)
-    here = next((one for one in runs if one.key == run.key), None)
+    here = next((earlier for earlier in runs if earlier.key == run.key), None)
     return TaskHistory(
         here=here,
         interval=proportion_interval(here.passed, here.trials) if here else None,

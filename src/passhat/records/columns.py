@@ -246,47 +246,47 @@ def rows_differ(cells: Cells, column: str, within: Sequence[str]) -> bool:
 
 
 def _tell_tasks_apart(
-    found: dict[str, str], names: Sequence[str], mapping: ColumnMap, differ: Differ
+    columns: dict[str, str], names: Sequence[str], mapping: ColumnMap, differ: Differ
 ) -> list[str]:
     """Add the column of questions to the task, where rows of one "task" ask different ones."""
-    if mapping.task or "trial" in found:
+    if mapping.task or "trial" in columns:
         return []
-    kind = found["task"]
-    within = [found[meaning] for meaning in ("system", "task") if meaning in found]
-    for column in _unused(names, QUESTIONS, found):
+    kind = columns["task"]
+    within = [columns[meaning] for meaning in ("system", "task") if meaning in columns]
+    for column in _unused(names, QUESTIONS, columns):
         if differ(column, within):
-            found["task"] = f"{kind},{column}"
+            columns["task"] = f"{kind},{column}"
             note = f'rows of one "{short(kind)}" differ in "{short(column)}"'
             return [f"{note}, so both name the task (`task={short(kind)!r}` takes the first alone)"]
     return []
 
 
 def _tell_systems_apart(
-    found: dict[str, str], names: Sequence[str], mapping: ColumnMap, cells: Cells, differ: Differ
+    columns: dict[str, str], names: Sequence[str], mapping: ColumnMap, cells: Cells, differ: Differ
 ) -> list[str]:
     """Add columns such as "model" and "condition" to the system, where a task has several."""
     if mapping.system or "system" in mapping.left_out():
         return []
-    parts = [found["system"]] if "system" in found else []
-    task = name_parts(names, found["task"])
-    for column in _unused(names, CONFIGURATIONS, found):
+    parts = [columns["system"]] if "system" in columns else []
+    task = name_parts(names, columns["task"])
+    for column in _unused(names, CONFIGURATIONS, columns):
         if _names_agents(column, cells(column)) and differ(column, [*parts, *task]):
             parts.append(column)
-    added = parts[1:] if "system" in found else parts
+    added = parts[1:] if "system" in columns else parts
     if not added:
         return []
-    found["system"] = ",".join(parts)
+    columns["system"] = ",".join(parts)
     pooled = (
         f"`system={short(parts[0])!r}` takes the first alone"
         if parts[1:]
         else "`system=''` pools them"
     )
-    names = f'"{short(found["system"])}"'
+    names = f'"{short(columns["system"])}"'
     return [f"rows of one task differ in {few(added)}, so {names} names the agent ({pooled})"]
 
 
 def model_of(
-    names: Iterable[str], found: Mapping[str, str], mapping: ColumnMap, cells: Cells
+    names: Iterable[str], columns: Mapping[str, str], mapping: ColumnMap, cells: Cells
 ) -> str | None:
     """The one model of a table whose agents have another name: files may differ in it.
 
@@ -295,9 +295,9 @@ def model_of(
     >>> model_of(list(table), found, ColumnMap(), table.__getitem__)
     'm'
     """
-    if "system" not in found or mapping.system or mapping.name:
+    if "system" not in columns or mapping.system or mapping.name:
         return None
-    for column in _unused(names, MODELS, found):
+    for column in _unused(names, MODELS, columns):
         distinct = set(map(str, cells(column)))
         return distinct.pop().replace("/", "-") if len(distinct) == 1 else None
     return None
@@ -310,9 +310,9 @@ def _names_agents(column: str, values: Sequence[Any]) -> bool:
     return usual_name(column) in ALIASES["system"] or len(set(values)) < len(values)
 
 
-def _unused(names: Iterable[str], known: Sequence[str], found: Mapping[str, str]) -> list[str]:
+def _unused(names: Iterable[str], known: Sequence[str], columns: Mapping[str, str]) -> list[str]:
     """The columns whose names are known and that mean nothing else, in the order of the names."""
-    taken = {part for column in found.values() for part in (column, *column.split(","))}
+    taken = {part for column in columns.values() for part in (column, *column.split(","))}
     return [name for name in names if usual_name(name) in known and name not in taken]
 
 
@@ -349,10 +349,10 @@ MOST_ARMS = 20
 
 
 def _unfit_system(
-    found: Mapping[str, str], mapping: ColumnMap, cells: Cells
+    columns: Mapping[str, str], mapping: ColumnMap, cells: Cells
 ) -> tuple[str, str] | None:
     """A column that is called like the agent's name and holds prompts, with a note on it."""
-    column = found.get("system")
+    column = columns.get("system")
     if column is None or mapping.system or not holds_prompts(cells(column)):
         return None
     return column, (
@@ -362,23 +362,23 @@ def _unfit_system(
 
 
 def _unfit_task(
-    found: Mapping[str, str], names: Iterable[str], mapping: ColumnMap, cells: Cells
+    columns: Mapping[str, str], names: Iterable[str], mapping: ColumnMap, cells: Cells
 ) -> tuple[str, str] | None:
     """A column "task" beside the column of ids that does tell tasks apart, with a note on it.
 
     It holds objects, or the name of the benchmark in every row: read as the task, all rows would
     be runs of one.
     """
-    column = found.get("task")
+    column = columns.get("task")
     if column is None or mapping.task or usual_name(column) in TASK_IDS:
         return None
-    ids = [name for name in names if usual_name(name) in TASK_IDS and name not in found.values()]
+    ids = [name for name in names if usual_name(name) in TASK_IDS and name not in columns.values()]
     if not ids:
         return None
     values = cells(column)
     if any(isinstance(value, (Mapping, list)) for value in values):
         holds = "holds objects"
-    elif "trial" not in found and _constant(values) and not _constant(cells(ids[0])):
+    elif "trial" not in columns and _constant(values) and not _constant(cells(ids[0])):
         holds = "is the same in every row"
     else:
         return None
@@ -390,12 +390,12 @@ def _unfit_task(
 
 
 def _unfit_feature(
-    found: Mapping[str, str], mapping: ColumnMap, cells: Cells
+    columns: Mapping[str, str], mapping: ColumnMap, cells: Cells
 ) -> tuple[str, str] | None:
     """A column that is called like a number of the run and holds objects, with a note on it."""
     chosen = mapping.chosen()
     for meaning in FEATURES:
-        column = found.get(meaning)
+        column = columns.get(meaning)
         if column is None or meaning in chosen:
             continue
         first = next((cell for cell in cells(column) if cell is not None), None)
@@ -405,13 +405,13 @@ def _unfit_feature(
 
 
 def _unfit_seconds(
-    found: Mapping[str, str], mapping: ColumnMap, cells: Cells
+    columns: Mapping[str, str], mapping: ColumnMap, cells: Cells
 ) -> tuple[str, str] | None:
     """A column of durations without a unit that holds milliseconds by its size, with a note on it.
 
     Programs in JavaScript count milliseconds: whole numbers, and read as seconds hours.
     """
-    column = found.get("seconds")
+    column = columns.get("seconds")
     if column is None or mapping.seconds or usual_name(column) not in ("duration", "elapsed"):
         return None
     numbers = sorted(_number(cell) for cell in cells(column) if not is_missing(cell))
@@ -470,10 +470,10 @@ def may_aggregate(columns: tuple[str, ...]) -> bool:
 
 
 def aggregate_column(
-    columns: Iterable[str], found: Mapping[str, str], mapping: ColumnMap, cells: Cells
+    columns: Iterable[str], by_meaning: Mapping[str, str], mapping: ColumnMap, cells: Cells
 ) -> str | None:
     """The column that shows that a table has one row for all runs of a task, if there is one."""
-    if "trial" in found or mapping.chosen() or mapping.pass_if:
+    if "trial" in by_meaning or mapping.chosen() or mapping.pass_if:
         return None
     for column in columns:
         usual = usual_name(column)
@@ -504,7 +504,7 @@ def are_rates(values: Iterable[Any]) -> bool:
 
 
 def are_means(
-    columns: Collection[str], found: Mapping[str, str], mapping: ColumnMap, cells: Cells
+    columns: Collection[str], by_meaning: Mapping[str, str], mapping: ColumnMap, cells: Cells
 ) -> bool:
     """Whether scores are likely means: a row for each task, and none with the 1 that would pass.
 
@@ -512,20 +512,27 @@ def are_means(
     >>> are_means(table, find_columns(table, USUAL), USUAL, table.__getitem__)
     True
     """
-    score = found.get("score")
-    if score is None or mapping.chosen() or mapping.pass_if or {"passed", "trial"} & found.keys():
+    score = by_meaning.get("score")
+    if (
+        score is None
+        or mapping.chosen()
+        or mapping.pass_if
+        or {"passed", "trial"} & by_meaning.keys()
+    ):
         return False
     scores = [cell for cell in cells(score) if not is_missing(cell)]
     if len(scores) < 2 or not are_rates(scores) or max(map(as_number, scores)) >= 1:
         return False
-    names = [name_cells(columns, found[one], cells) for one in ("system", "task") if one in found]
+    names = [
+        name_cells(columns, by_meaning[m], cells) for m in ("system", "task") if m in by_meaning
+    ]
     rows = [tuple(map(str, row)) for row in zip(*names, strict=True)]
     return len(set(rows)) == len(rows)
 
 
 def row_outcomes(
     tests: Sequence[ColumnCondition],
-    found: Mapping[str, str],
+    columns: Mapping[str, str],
     cells: Cells,
     scores: Sequence[Any],
 ) -> list[Outcome | None]:
@@ -535,18 +542,18 @@ def row_outcomes(
     column names an error is errored, unless its verdict says that it passed.
     """
     if tests:
-        compared = [cells(found.get(test.column, test.column)) for test in tests]
+        compared = [cells(columns.get(test.column, test.column)) for test in tests]
         stated = [_holds(tests, row) for row in zip(*compared, strict=True)]
-    elif "passed" in found:
-        stated = outcomes_of(cells(found["passed"]))
+    elif "passed" in columns:
+        stated = outcomes_of(cells(columns["passed"]))
     else:
         stated = [_by_score(score) for score in scores]
-    if "error" not in found:
+    if "error" not in columns:
         return stated
-    errors = map(error_text, cells(found["error"]))
+    errors = map(error_text, cells(columns["error"]))
     return [
-        one if error is None or one is Outcome.PASSED else Outcome.ERRORED
-        for one, error in zip(stated, errors, strict=True)
+        outcome if error is None or outcome is Outcome.PASSED else Outcome.ERRORED
+        for outcome, error in zip(stated, errors, strict=True)
     ]
 
 
@@ -565,29 +572,31 @@ def unmatched_word(
     return None
 
 
-def letter_scores(found: Mapping[str, str], cells: Cells) -> list[float | None] | None:
+def letter_scores(columns: Mapping[str, str], cells: Cells) -> list[float | None] | None:
     """The scores that Inspect's letters mean, in a table without other scores."""
-    if "score" in found:
-        return letter_grades(cells(found["score"]))
-    return letter_grades(cells(found["passed"])) if "passed" in found else None
+    if "score" in columns:
+        return letter_grades(cells(columns["score"]))
+    return letter_grades(cells(columns["passed"])) if "passed" in columns else None
 
 
-def find_conflict(names: Iterable[str], found: Mapping[str, str], cells: Cells) -> Conflict | None:
+def find_conflict(
+    names: Iterable[str], columns: Mapping[str, str], cells: Cells
+) -> Conflict | None:
     """The first row that passed by one column and failed by another, both surely verdicts.
 
     >>> table = {"passed": [True, True], "outcome": ["pass", "fail"]}
     >>> find_conflict(table, {"passed": "outcome"}, table.__getitem__).row
     1
     """
-    if "passed" not in found:
+    if "passed" not in columns:
         return None
-    chosen = found["passed"]
+    chosen = columns["passed"]
     others = [name for name in verdict_columns(names) if name != chosen and not is_weak(name)]
     opposite = {Outcome.PASSED: Outcome.FAILED, Outcome.FAILED: Outcome.PASSED}
     own = outcomes_of(cells(chosen)) if others else []
     for other in others:
-        for row, (one, two) in enumerate(zip(own, outcomes_of(cells(other)), strict=True)):
-            if one is not None and opposite.get(one) is two and two is not None:
+        for row, (outcome, against) in enumerate(zip(own, outcomes_of(cells(other)), strict=True)):
+            if outcome is not None and opposite.get(outcome) is against and against is not None:
                 shown = cells(chosen)[row], cells(other)[row]
                 return Conflict(row=row, columns=(chosen, other), cells=shown)
     return None
@@ -894,30 +903,32 @@ def find_columns(names: Iterable[str], mapping: ColumnMap) -> dict[str, str]:
     {'passed': 'ok', 'system': 'Agent', 'task': 'taskId'}
     """
     names = tuple(names)
-    found = _find_columns if len(names) <= MOST_KEPT else _find_columns.__wrapped__
-    return dict(found(names, mapping))
+    search = _find_columns if len(names) <= MOST_KEPT else _find_columns.__wrapped__
+    return dict(search(names, mapping))
 
 
 # A folder holds thousands of tables with the same columns.
 @lru_cache(maxsize=64)
 def _find_columns(names: tuple[str, ...], mapping: ColumnMap) -> dict[str, str]:
     left_out = mapping.left_out()
-    found = mapping.chosen()
+    columns = mapping.chosen()
     by_usual_name: dict[str, str] = {}
     for name in names:
         by_usual_name.setdefault(usual_name(name), name)
     for meaning, aliases in ALIASES.items():
-        if meaning not in found and meaning not in left_out:
+        if meaning not in columns and meaning not in left_out:
             for alias in aliases:
-                if alias in by_usual_name and by_usual_name[alias] not in found.values():
-                    found[meaning] = by_usual_name[alias]
+                if alias in by_usual_name and by_usual_name[alias] not in columns.values():
+                    columns[meaning] = by_usual_name[alias]
                     break
-    if "at" in found and not mapping.factor:  # passhat's own column, which it writes beside "base"
+    if (
+        "at" in columns and not mapping.factor
+    ):  # passhat's own column, which it writes beside "base"
         if "base" in by_usual_name:
-            found["base"] = by_usual_name["base"]
+            columns["base"] = by_usual_name["base"]
         else:
-            del found["at"]
-    return found
+            del columns["at"]
+    return columns
 
 
 MAY_SAY_IT_RAN = ("success", "successful", "succeeded", "status", "ok")
@@ -956,8 +967,10 @@ def transcript_column(names: Iterable[str], mapping: ColumnMap) -> str | None:
 
 def is_table(names: Iterable[str], mapping: ColumnMap) -> bool:
     """Whether these columns say the task and the outcome of each row."""
-    found = find_columns(names, mapping)
-    return "task" in found and ("passed" in found or "score" in found or bool(mapping.pass_if))
+    columns = find_columns(names, mapping)
+    return "task" in columns and (
+        "passed" in columns or "score" in columns or bool(mapping.pass_if)
+    )
 
 
 def has_column(names: Collection[str], column: str) -> bool:
@@ -1110,8 +1123,8 @@ def _meaning(word: str) -> Outcome | None:
     parts = word.split()
     if word in WORDS or len(parts) != 2 or word.isascii() or len(word) > _LONGEST_VERDICT:
         return WORDS.get(word)
-    said = {WORDS.get(part) for part in parts}
-    return said.pop() if len(said) == 1 else None
+    meanings = {WORDS.get(part) for part in parts}
+    return meanings.pop() if len(meanings) == 1 else None
 
 
 _LONGEST_VERDICT = 40

@@ -271,23 +271,23 @@ def read_columns(
     ['a', 'a']
     """
     _check_named(argument, given, mapping)
-    found, notes = infer_columns(given, mapping, lambda column: given.get(column, ()))
-    _check_enough(argument, given, found, mapping)
+    by_meaning, notes = infer_columns(given, mapping, lambda column: given.get(column, ()))
+    _check_enough(argument, given, by_meaning, mapping)
     columns = {
         meaning: typed_cells(meaning, column, name_cells(given, column, given.__getitem__))
-        for meaning, column in found.items()
+        for meaning, column in by_meaning.items()
         if meaning != "passed"
     }
-    if "at" in found and mapping.factor:
-        columns["at"] = condition_cells(given, found["at"], given.__getitem__)
+    if "at" in by_meaning and mapping.factor:
+        columns["at"] = condition_cells(given, by_meaning["at"], given.__getitem__)
     elif mapping.factor_pattern is not None:
         named = conditions_by_name(map(str, columns["task"]), mapping.factor_pattern)
         columns["base"], columns["at"] = named
-    if grades := letter_scores(found, given.__getitem__):
+    if grades := letter_scores(by_meaning, given.__getitem__):
         columns["score"] = grades
-    columns["outcome"] = _outcomes(argument, given, found, mapping, columns.get("score", ()))
+    columns["outcome"] = _outcomes(argument, given, by_meaning, mapping, columns.get("score", ()))
     if "score" in columns:
-        notes += _without_wide_scores(argument, columns, found, mapping)
+        notes += _without_wide_scores(argument, columns, by_meaning, mapping)
     if "trial" in columns:
         systems = columns.get("system", [""] * len(columns["task"]))
         columns["trial"] = trial_numbers(columns["trial"], systems, columns["task"])
@@ -296,12 +296,12 @@ def read_columns(
         mapping,
         lambda row, name, what: ArgumentError(argument, f"has a label in {name}: {what}", row),
     )
-    used = {part for column in found.values() for part in name_parts(given, column)}
+    used = {part for column in by_meaning.values() for part in name_parts(given, column)}
     unused = [] if mapping.factor == "" else [name for name in given if name not in used]
-    notes += pooled_notes(given, unused, found, columns.get("trial", ())).values()
-    if not mapping.pass_if and "passed" not in found and "score" in found:
-        notes += (score_passes_note(found["score"]),)
-    facts = tuple((meaning, f'column "{short(column)}"') for meaning, column in found.items())
+    notes += pooled_notes(given, unused, by_meaning, columns.get("trial", ())).values()
+    if not mapping.pass_if and "passed" not in by_meaning and "score" in by_meaning:
+        notes += (score_passes_note(by_meaning["score"]),)
+    facts = tuple((meaning, f'column "{short(column)}"') for meaning, column in by_meaning.items())
     return _filled(columns), facts, tuple(notes)
 
 
@@ -314,7 +314,7 @@ hardly happens to what a trial came to: how it finished, or in how many turns.""
 def pooled_notes(
     columns: Mapping[str, Sequence[Any]],
     unused: Iterable[str],
-    found: Mapping[str, str],
+    by_meaning: Mapping[str, str],
     repeats: Sequence[Any],
 ) -> dict[str, str]:
     """A note on each unused column that looks like a condition that tasks were crossed with.
@@ -330,9 +330,9 @@ def pooled_notes(
     levels = {name: texts for name in unused if (texts := _few_values(columns[name]))}
     if not levels:
         return {}
-    named = [found[meaning] for meaning in SEVERAL if meaning in found]
-    if "at" in found and "base" in found:  # passhat's own column of conditions
-        named.remove(found["at"])
+    named = [by_meaning[meaning] for meaning in SEVERAL if meaning in by_meaning]
+    if "at" in by_meaning and "base" in by_meaning:  # passhat's own column of conditions
+        named.remove(by_meaning["at"])
     group = _codes(*(map(str, name_cells(columns, name, columns.__getitem__)) for name in named))
     sizes = np.bincount(group)
     if len(sizes) < _FEWEST_CROSSED or len(sizes) == len(group):
@@ -461,19 +461,19 @@ def _check_named(argument: str, given: GivenColumns, mapping: ColumnMap) -> None
 
 
 def _check_enough(
-    argument: str, given: GivenColumns, found: Mapping[str, str], mapping: ColumnMap
+    argument: str, given: GivenColumns, columns: Mapping[str, str], mapping: ColumnMap
 ) -> None:
-    has_verdict = {"passed", "score"} & set(found) or mapping.pass_if
-    if "task" not in found or not has_verdict:
+    has_verdict = {"passed", "score"} & set(columns) or mapping.pass_if
+    if "task" not in columns or not has_verdict:
         usual = f"task ({listed(ALIASES['task'][1:], 3)}), passed ({listed(ALIASES['passed'], 3)})"
         rule = f"must have columns for {usual} or score; name yours as in task='case', passed='ok'"
         raise ArgumentError(argument, rule, sorted(given))
-    column = aggregate_column(given, found, mapping, given.__getitem__)
+    column = aggregate_column(given, columns, mapping, given.__getitem__)
     if column is not None:
         rule = f"must have a row for each trial, but its column {column} counts or averages trials"
         raise ArgumentError(argument, rule, sorted(given))
-    if are_means(given, found, mapping, given.__getitem__):
-        score = found["score"]
+    if are_means(given, columns, mapping, given.__getitem__):
+        score = columns["score"]
         rule = (
             f"must have a row for each trial, but has one for each task, and no {score} is 1: if "
             f"they are no means, say what passes with pass_if='{score}>=0.8'"
@@ -484,30 +484,32 @@ def _check_enough(
 def _outcomes(
     argument: str,
     given: GivenColumns,
-    found: Mapping[str, str],
+    columns: Mapping[str, str],
     mapping: ColumnMap,
     scores: Sequence[Any],
 ) -> list[Any]:
     tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
     for test in tests:
-        if found.get(test.column, test.column) not in given:
+        if columns.get(test.column, test.column) not in given:
             raise ArgumentError("pass_if", f"must use columns of the {argument}", test.column)
     if not tests and not mapping.passed:
-        conflict = find_conflict(given, found, given.__getitem__)
+        conflict = find_conflict(given, columns, given.__getitem__)
         if conflict is not None:
-            one, two = conflict.columns
-            rule = f"must not say both: {one} and {two} disagree in row {conflict.row}; name one"
+            first, second = conflict.columns
+            rule = (
+                f"must not say both: {first} and {second} disagree in row {conflict.row}; name one"
+            )
             raise ArgumentError("passed", rule, conflict.cells)
-    outcomes = row_outcomes(tests, found, given.__getitem__, scores)
+    outcomes = row_outcomes(tests, columns, given.__getitem__, scores)
     if None in outcomes:
-        raise _no_outcome(given, found, mapping, outcomes.index(None))
+        raise _no_outcome(given, columns, mapping, outcomes.index(None))
     return outcomes
 
 
 def _no_outcome(
-    given: GivenColumns, found: Mapping[str, str], mapping: ColumnMap, row: int
+    given: GivenColumns, columns: Mapping[str, str], mapping: ColumnMap, row: int
 ) -> ArgumentError:
-    column = found.get("passed") or found.get("score", "")
+    column = columns.get("passed") or columns.get("score", "")
     if mapping.pass_if:
         rule = f"must be a comparison that holds or not, and row {row} has nothing to compare"
         return ArgumentError("pass_if", rule, mapping.pass_if)
@@ -516,10 +518,10 @@ def _no_outcome(
 
 
 def _without_wide_scores(
-    argument: str, columns: dict[str, Any], found: Mapping[str, str], mapping: ColumnMap
+    argument: str, columns: dict[str, Any], by_meaning: Mapping[str, str], mapping: ColumnMap
 ) -> list[str]:
     """Leave out scores beyond [0, 1] where a verdict or the user's comparison decides."""
-    if "passed" not in found and not mapping.pass_if:
+    if "passed" not in by_meaning and not mapping.pass_if:
         return []
     for score in columns["score"]:
         try:

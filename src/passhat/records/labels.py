@@ -60,11 +60,11 @@ def write_labels(labels: Iterable[Label]) -> LabelText | None:
     >>> write_labels([Label(passed=False, by="ann")])
     '[{"passed":false,"by":"ann"}]'
     """
-    found = [
+    entries = [
         {name: value for name in _KEYS if (value := getattr(label, name)) not in (None, "")}
         for label in labels
     ]
-    return json.dumps(found, separators=(",", ":"), ensure_ascii=False) if found else None
+    return json.dumps(entries, separators=(",", ":"), ensure_ascii=False) if entries else None
 
 
 # A table is looked through several times, and most of its texts are alike.
@@ -81,8 +81,8 @@ def read_labels(text: LabelText) -> tuple[Label, ...]:
         entries = None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise ArgumentError("human_labels", "must be a JSON list of labels", text)
-    for one in entries:
-        if "passed" not in one or not one.keys() <= set(_KEYS):
+    for given in entries:
+        if "passed" not in given or not given.keys() <= set(_KEYS):
             rule = f"must be labels with passed, and of {', '.join(_KEYS[1:])} those there are"
             raise ArgumentError("human_labels", rule, text)
     try:
@@ -101,12 +101,12 @@ def checked_human_labels(values: Iterable[Any] | None) -> Categorical | None:
 
 def _text(value: Any) -> LabelText | None:
     if isinstance(value, Sequence) and not isinstance(value, str):
-        parts = [one if isinstance(one, Label) else Label(**one) for one in value]
+        parts = [item if isinstance(item, Label) else Label(**item) for item in value]
         return write_labels(parts)
     if isinstance(value, str) and value.lstrip().startswith("["):
         return write_labels(read_labels(value))
-    said = said_in(value)
-    return None if said is None else write_labels([Label(passed=said)])
+    verdict = said_in(value)
+    return None if verdict is None else write_labels([Label(passed=verdict)])
 
 
 def said_in(cell: Any) -> bool | None:
@@ -131,7 +131,7 @@ def join_labels(
     if "human_labels" not in columns:
         return
     way = mapping.label_chosen if mapping.label_chosen in WAYS else None
-    found = []
+    texts = []
     for row, cell in enumerate(columns["human_labels"]):
         try:
             text = _text(cell)
@@ -144,8 +144,8 @@ def join_labels(
                 )
         except (ArgumentError, TypeError) as error:
             raise fault(row, mapping.human_labels or "human_labels", str(error)) from None
-        found.append(text)
-    columns["human_labels"] = found
+        texts.append(text)
+    columns["human_labels"] = texts
 
 
 # What all labels of a trial say together.
@@ -182,9 +182,11 @@ def labelled_rows(column: Categorical | None) -> LabelledRows:
             row=np.zeros(0, np.intp), passed=np.zeros(0, bool), chosen=(), labels=()
         )
     row = np.flatnonzero(column.codes >= 0)
-    by_code = [tuple({one.by: one for one in read_labels(text)}.values()) for text in column.names]
-    passing = np.array([2 * sum(one.passed for one in own) > len(own) for own in by_code])
-    ways = [next((one.chosen for one in own if one.chosen), None) for own in by_code]
+    by_code = [
+        tuple({label.by: label for label in read_labels(text)}.values()) for text in column.names
+    ]
+    passing = np.array([2 * sum(label.passed for label in own) > len(own) for own in by_code])
+    ways = [next((label.chosen for label in own if label.chosen), None) for own in by_code]
     codes = column.codes[row]
     return LabelledRows(
         row=row,

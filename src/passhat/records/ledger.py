@@ -44,9 +44,9 @@ class Ticket:
 Counted = TypeVar("Counted", float, int, "TokenUsage")
 
 
-def both(one: Counted | None, other: Counted | None) -> Counted | None:
+def both(first: Counted | None, other: Counted | None) -> Counted | None:
     """The sum of two amounts; None, which is unknown, if one of them is."""
-    return None if one is None or other is None else one + other
+    return None if first is None or other is None else first + other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

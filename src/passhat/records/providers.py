@@ -267,8 +267,8 @@ def known_models(provider: str) -> list[str]:
 
 def _written(provider: str, model: str) -> str:
     """The bare name where it means this provider, else with its prefix."""
-    found = find_provider(model, variables={}) if provider in LISTED else None
-    return model if found and found[0].name == provider else f"{provider}/{model}"
+    known = find_provider(model, variables={}) if provider in LISTED else None
+    return model if known and known[0].name == provider else f"{provider}/{model}"
 
 
 def _has_price(model: str, provider: str) -> bool:

@@ -118,8 +118,8 @@ class Redactor:
 
     def known_in(self, content: bytes) -> list[str]:
         """The names of the known values in a file, in whatever encoding it is."""
-        found = {name for known, name in self._forms for f in _encodings(known) if f in content}
-        return sorted(found)
+        names = {name for known, name in self._forms for f in _encodings(known) if f in content}
+        return sorted(names)
 
     def restore(self, text: str) -> str:
         """JSON text that was cleaned, with the values back that the agent may know."""
@@ -181,12 +181,12 @@ def known_secrets(suite: Suite, environment: Mapping[str, str]) -> dict[str, str
     Headers and keys are secret. A variable that is passed on to a process is secret where its
     name says so or its value looks random: LANG is not.
     """
-    found = _keys_in(environment)
+    secrets = _keys_in(environment)
     for name, value, certain in _referred(suite):
         if certain or SECRET_NAME.search(name) or looks_random(value):
             # "Bearer abc" hides "abc".
-            found |= {word: name for word in (*value.split(), value) if word != "Bearer"}
-    return found
+            secrets |= {word: name for word in (*value.split(), value) if word != "Bearer"}
+    return secrets
 
 
 def _keys_in(environment: Mapping[str, str]) -> dict[str, str]:
@@ -341,10 +341,10 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
         if not path.exists():
             raise InputError(f"{path}: there is no such file or folder")
         if path.is_dir():
-            for found in sorted(path.rglob("*")):
-                inner = found.relative_to(path).parts[:-1]
-                if found.is_file() and not SKIPPED.intersection(inner):
-                    yield found
+            for file in sorted(path.rglob("*")):
+                inner = file.relative_to(path).parts[:-1]
+                if file.is_file() and not SKIPPED.intersection(inner):
+                    yield file
         else:
             yield path
 

@@ -64,18 +64,18 @@ class SecretPattern:
             return
         for start, stop in places:
             search = pattern.match if self.needles != _NAMED else pattern.search
-            if stop > end and (found := search(text, max(start, end), stop)) is not None:
-                if not _names_a_column(text, found):
-                    yield found
-                end = found.end()
+            if stop > end and (match := search(text, max(start, end), stop)) is not None:
+                if not _names_a_column(text, match):
+                    yield match
+                end = match.end()
 
     def masked(self, text: str) -> str:
         """The text with a mark in the place of each key of this kind."""
         parts, end = [], 0
-        for found in self.matches(text):
-            kept = found.end("kept") if "kept" in found.re.groupindex else found.start()
+        for match in self.matches(text):
+            kept = match.end("kept") if "kept" in match.re.groupindex else match.start()
             parts += [text[end:kept], MARK]
-            end = found.end()
+            end = match.end()
         return "".join([*parts, text[end:]]) if parts else text
 
 
@@ -86,11 +86,11 @@ _COLUMNS = re.compile(
 """What stands before a column in the option that names columns; in a shell, perhaps in quotes."""
 
 
-def _names_a_column(text: str, found: re.Match[str]) -> bool:
+def _names_a_column(text: str, match: re.Match[str]) -> bool:
     """Whether what looks like a password is the column of verdicts in an option for a command."""
-    if not found[0].startswith("pass="):
+    if not match[0].startswith("pass="):
         return False
-    return _COLUMNS.search(text[max(0, found.start() - 1_000) : found.start()]) is not None
+    return _COLUMNS.search(text[max(0, match.start() - 1_000) : match.start()]) is not None
 
 
 def _places(text: str, needles: Iterable[str]) -> Iterator[int]:
@@ -365,8 +365,8 @@ def shapes_near(text: str) -> tuple[SecretPattern, ...]:
 @lru_cache(maxsize=_KEPT)
 def _shapes_in(text: str) -> tuple[SecretPattern, ...]:
     if len(text) >= _LONG and "numpy" in sys.modules:
-        found = {needle for needle in _needles_near(text) if needle in text}
-        return tuple(shape for shape in SHAPES if not found.isdisjoint(shape.needles))
+        needles = {needle for needle in _needles_near(text) if needle in text}
+        return tuple(shape for shape in SHAPES if not needles.isdisjoint(shape.needles))
     if any(needle in text for needle in _shortest_needles()):
         return tuple(shape for shape in SHAPES if shape.may_be_in(text))
     return ()
@@ -408,7 +408,12 @@ def _needle_trigrams() -> tuple[list[str], list[str], Any, Any]:
     needles = [needle for needle in every if len(needle) >= 3]
     each = [_trigrams(needle.encode()) for needle in needles]
     short = [needle for needle in every if len(needle) < 3]
-    return short, needles, np.concatenate(each), np.cumsum([0, *(len(one) for one in each[:-1])])
+    return (
+        short,
+        needles,
+        np.concatenate(each),
+        np.cumsum([0, *(len(part) for part in each[:-1])]),
+    )
 
 
 def _trigrams(data: bytes) -> Any:
@@ -457,10 +462,10 @@ def beginning(text: str, limit: int) -> str:
     start = max(0, limit - _NEAR_A_CUT)
     near = text[start : limit + _NEAR_A_CUT]
     begins = [
-        start + found.start()
+        start + match.start()
         for shape in shapes_near(near)
-        for found in shape.matches(near)
-        if start + found.start() < limit < start + found.end()
+        for match in shape.matches(near)
+        if start + match.start() < limit < start + match.end()
     ]
     return f"{text[: min(begins)]}{MARK}" if begins else text[:limit]
 

@@ -481,9 +481,9 @@ class Task:
         if self.tool_selection is not None:
             return self.tool_selection.expected_tool
         called = {
-            str(one.value)
-            for one in self.expect
-            if one.matcher in ("called", "called_with") and not one.negate
+            str(expectation.value)
+            for expectation in self.expect
+            if expectation.matcher in ("called", "called_with") and not expectation.negate
         }
         return called.pop() if len(called) == 1 else None
 

@@ -90,9 +90,9 @@ class Tally:
             score_squares=self.score_squares[rows],
             features={
                 name: FeatureSums(
-                    count=one.count[:, rows], total=one.total[:, rows], squares=one.squares[:, rows]
+                    count=s.count[:, rows], total=s.total[:, rows], squares=s.squares[:, rows]
                 )
-                for name, one in self.features.items()
+                for name, s in self.features.items()
             },
             sources=self.sources,
             family=labels(self.family),
@@ -177,9 +177,9 @@ def _merged(parts: Sequence[Tally]) -> Tally:
             nothing = FeatureSums(count=none.astype(np.int64), total=none, squares=none)
             own.append(part.features.get(name, nothing))
         return FeatureSums(
-            count=added([one.count for one in own]),
-            total=added([one.total for one in own]),
-            squares=added([one.squares for one in own]),
+            count=added([sums.count for sums in own]),
+            total=added([sums.total for sums in own]),
+            squares=added([sums.squares for sums in own]),
         )
 
     names = dict.fromkeys(name for part in parts for name in part.features)
@@ -243,11 +243,11 @@ def significant(values: Floats, digits: int = 12) -> Floats:
 
 def _task_labels(task: Categorical, labels: Categorical) -> tuple[str | None, ...]:
     """The family (or base) of each task: the last one that its trials name."""
-    found: list[str | None] = [None] * len(task.names)
+    result: list[str | None] = [None] * len(task.names)
     for code, name in zip(task.codes.tolist(), labels.texts(), strict=True):
         if name:
-            found[code] = name
-    return tuple(found)
+            result[code] = name
+    return tuple(result)
 
 
 def _task_weights(task: Categorical, weight: Floats) -> Floats:

@@ -99,8 +99,8 @@ class Check:
             return self.expected, self.found
         if both := _EXPECTED_AND_FOUND.fullmatch(self.message):
             return both[1], both[2]
-        wanted, got, found = self.message.removeprefix("expected ").partition(", got ")
-        return (wanted, found) if got else ("", "")
+        wanted, got, rest = self.message.removeprefix("expected ").partition(", got ")
+        return (wanted, rest) if got else ("", "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,17 +267,17 @@ def _workspace_remarks(left: dict[str, Any]) -> Iterator[str]:
 
 def _user_remarks(user: object) -> Iterator[str]:
     """What a simulated user did wrong: the rule, the words, and in which of its messages."""
-    told = user if isinstance(user, dict) else {}
-    for flag in _objects(told.get("flags")):
-        rule, said, turn = (_text(flag.get(key)) for key in ("rule", "text", "turn"))
-        yield f"the user {_text(told.get('name'))}, message {turn}: {rule}: {said}"
+    remarks = user if isinstance(user, dict) else {}
+    for flag in _objects(remarks.get("flags")):
+        rule, text, turn = (_text(flag.get(key)) for key in ("rule", "text", "turn"))
+        yield f"the user {_text(remarks.get('name'))}, message {turn}: {rule}: {text}"
 
 
 def _gateway_remarks(gateways: object) -> Iterator[str]:
     """What an agent asked of its models through us, and what it was refused, as sentences."""
     for gateway in _objects(gateways):
-        said = gateway.get("said")
-        yield from map(_text, said if isinstance(said, list) else ())
+        remarks = gateway.get("said")
+        yield from map(_text, remarks if isinstance(remarks, list) else ())
 
 
 class _Room:
@@ -490,7 +490,7 @@ def _kept_check(check: Mapping[str, Any]) -> Check:
 
 
 def _objects(value: object) -> list[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _text(value: object) -> str:
@@ -633,7 +633,7 @@ def unread_of(transcripts: Transcripts) -> frozenset[TranscriptKey]:
 
 def clean_text(text: str, among: Sequence[SecretPattern] | None = None) -> str:
     """A text without what has the shape of a key; `among` are the only shapes it may have."""
-    near = shapes_near(text) if among is None else [one for one in among if one.may_be_in(text)]
+    near = shapes_near(text) if among is None else [part for part in among if part.may_be_in(text)]
     for shape in near:
         text = shape.masked(text)
     return text
@@ -725,9 +725,9 @@ class TranscriptMatches(Displayed):
     more: bool = False
 
     def __repr__(self) -> str:
-        found = plural(len(self.matches), "trial")
+        count = plural(len(self.matches), "trial")
         head = f"TranscriptMatches of {quoted(self.wanted)}"
-        return short_repr(head, found, f"{self.read:,} transcripts read", see=".matches")
+        return short_repr(head, count, f"{self.read:,} transcripts read", see=".matches")
 
 
 class TextSearch:

@@ -274,7 +274,7 @@ def alike_names(names: Iterable[str], what: str = "agents") -> list[str]:
     spellings: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
         spellings.setdefault("".join(name.casefold().split()), []).append(name)
-    alike = [" / ".join(map(short, found)) for found in spellings.values() if len(found) > 1]
+    alike = [" / ".join(map(short, same)) for same in spellings.values() if len(same) > 1]
     note = f"{what} whose {ALIKE_NAMES}: {listed(alike, 1)}; write them alike to pool them"
     return [note] if alike else []
 
@@ -288,7 +288,7 @@ def counting_notes(sources: Iterable[Source]) -> list[str]:
 
     Every answer tells them, since its numbers depend on them.
     """
-    notes = ((one.name, note) for one in sources for note in one.notes if counts_trials(note))
+    notes = ((s.name, note) for s in sources for note in s.notes if counts_trials(note))
     return [f"in {name}, {note}" for name, note in dict.fromkeys(notes)]
 
 
@@ -353,8 +353,8 @@ def families_by_name(tasks: Iterable[str], pattern: re.Pattern[str]) -> list[str
     >>> families_by_name(["refund-1", "refund-2", "hello"], re.compile(r"^(\w+)-\d+"))
     ['refund', 'refund', None]
     """
-    found = (pattern.search(task) for task in tasks)
-    return [None if one is None else one[1 if pattern.groups else 0] for one in found]
+    matches = (pattern.search(task) for task in tasks)
+    return [None if match is None else match[1 if pattern.groups else 0] for match in matches]
 
 
 def conditions_by_name(
@@ -366,10 +366,10 @@ def conditions_by_name(
     >>> conditions_by_name(["refund#typos", "refund"], pattern)
     (['refund', 'refund'], [('wording=typos',), ()])
     """
-    found = [(task, pattern.fullmatch(task)) for task in tasks]
-    parts = [{"task": task} if one is None else one.groupdict() for task, one in found]
+    matches = [(task, pattern.fullmatch(task)) for task in tasks]
+    parts = [{"task": task} if match is None else match.groupdict() for task, match in matches]
     factors = [name for name in pattern.groupindex if name != "task"]
-    return [part["task"] or task for part, (task, _) in zip(parts, found, strict=True)], [
+    return [part["task"] or task for part, (task, _) in zip(parts, matches, strict=True)], [
         tuple(f"{name}={part[name]}" for name in factors if part.get(name)) for part in parts
     ]
 

@@ -537,8 +537,8 @@ class Trials(Displayed):
             return {}
         named = map(str, self.system.texts()), map(str, self.task.texts())
         keys = zip(*named, self.trial.tolist(), strict=True)
-        found = zip(keys, self.human_labels.texts(), strict=True)
-        return {key: read_labels(text) for key, text in found if text}
+        pairs = zip(keys, self.human_labels.texts(), strict=True)
+        return {key: read_labels(text) for key, text in pairs if text}
 
     def tally(self, system: str | None = None) -> Tally:
         """Counts per task of one system (the only one, if none is named)."""
@@ -1033,7 +1033,7 @@ def task_weights(
     for name, share in shares.items():
         if not 0 < share < inf:
             raise ArgumentError("shares", f"must be above 0 and finite for {name}", share)
-    chosen = {task: _one_of(task, found, shares) for task, found in groups.items()}
+    chosen = {task: _one_of(task, names, shares) for task, names in groups.items()}
     total = dict.fromkeys(shares, 0.0)
     for task, name in chosen.items():
         total[name] += own.get(task, 1.0)
@@ -1065,12 +1065,12 @@ def parse_shares(texts: Iterable[str]) -> dict[str, float]:
     return shares
 
 
-def _one_of(task: str, found: Collection[str], shares: Mapping[str, float]) -> str:
-    named = [name for name in shares if name in found]
+def _one_of(task: str, values: Collection[str], shares: Mapping[str, float]) -> str:
+    named = [name for name in shares if name in values]
     if len(named) == 1:
         return named[0]
-    where = f"is in {' and '.join(named)}" if named else f"is in none (it has {few(found)})"
-    if not found:
+    where = f"is in {' and '.join(named)}" if named else f"is in none (it has {few(values)})"
+    if not values:
         where = "has no tag, level or family"
     raise ArgumentError("shares", f"must hold every task once; {task} {where}", list(shares))
 

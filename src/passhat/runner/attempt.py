@@ -369,8 +369,8 @@ class Attempts:
         if result.user is not None:
 
             async def answer(number: int, text: str) -> tuple[str, str]:
-                said = _joined([] if number else before, Said(text=text))
-                await conversation.say(said, max_turns=max_turns)
+                message = _joined([] if number else before, Said(text=text))
+                await conversation.say(message, max_turns=max_turns)
                 seen = conversation.observe()
                 if system.servers and request.workdir.exists():
                     seen = replace(seen, files=request.workdir)
@@ -382,13 +382,13 @@ class Attempts:
             asked = Said(text=task.prompt)
             if task.server_prompt is not None:
                 asked = await conversation.open_with(task.server_prompt)
-            said = _joined(before, asked)
-            await conversation.say(said, max_turns=max_turns)
+            message = _joined(before, asked)
+            await conversation.say(message, max_turns=max_turns)
             return
         for step in task.steps:
             so_far = len(conversation.calls)
-            said = _joined(before, Said(text=step.prompt))
-            await conversation.say(said, max_turns=max_turns)
+            message = _joined(before, Said(text=step.prompt))
+            await conversation.say(message, max_turns=max_turns)
             before = []
             seen = conversation.observe(since=so_far)
             with paused():  # a slow judge does not use up the agent's time
@@ -574,7 +574,7 @@ class Result:
             "user": None if self.user is None else self.user.describe(),
             "faults": self.conversation.faults if self.conversation else None,
             "workspace": self.left,
-            "gateway": [kept for one in self.gateways if (kept := one.record()) is not None],
+            "gateway": [kept for g in self.gateways if (kept := g.record()) is not None],
             "error": self.error,
             "expected_tool": task.right_tool,
         }
@@ -601,16 +601,16 @@ class Result:
         if self.user is not None:
             return list(_dialogue(self.user, self.turns))
         seen = self.seen
-        said = [{k: v for k, v in m.items() if k != "call_id"} for m in seen.messages]
-        if not said and not seen.tool_calls:
+        messages = [{k: v for k, v in m.items() if k != "call_id"} for m in seen.messages]
+        if not messages and not seen.tool_calls:
             return []
-        said = said or [{"role": "user", "text": self.prompt}]
-        if not any(message.get("calls") for message in said):
-            said += [turn for call in seen.tool_calls for turn in _call_turns(call)]
+        messages = messages or [{"role": "user", "text": self.prompt}]
+        if not any(message.get("calls") for message in messages):
+            messages += [turn for call in seen.tool_calls for turn in _call_turns(call)]
         answer = seen.answer[-LONGEST_TEXT:]
-        if answer and not any(answer in str(message.get("text")) for message in said[1:]):
-            said.append({"role": "assistant", "text": answer})
-        return said
+        if answer and not any(answer in str(message.get("text")) for message in messages[1:]):
+            messages.append({"role": "assistant", "text": answer})
+        return messages
 
     def _marks(self, system: System) -> tuple[str, ...]:
         """Tags: the steps that passed, the faults injected, and what the agent did and used."""
@@ -618,7 +618,9 @@ class Result:
         marks = [f"{ends[grade.passed]}{name}" for name, grade in self.steps]
         details = self.grade.details if self.grade is not None else ()
         if limits := [detail for detail in details if detail.constraint is not None]:
-            marks.append(constraint_tag(str(one.constraint) for one in limits if not one.passed))
+            marks.append(
+                constraint_tag(str(limit.constraint) for limit in limits if not limit.passed)
+            )
         if self.user is not None:
             marks += [f"user:{flag.rule}" for flag in self.user.flags]
         if self.conversation is not None:
@@ -635,8 +637,8 @@ class Result:
             added = ((place, added_file(place, file)) for place, file in system.add_files.items())
             marks += [
                 f"{USED}{names[place]}"
-                for place, one in added
-                if one.place in read or any(map(one.is_called_by, self.seen.tool_calls))
+                for place, mark in added
+                if mark.place in read or any(map(mark.is_called_by, self.seen.tool_calls))
             ]
         return tuple(dict.fromkeys(marks))
 
@@ -651,7 +653,7 @@ async def judge(
 ) -> Grade:
     """How an attempt did: by its steps, its expectations, its own score, or its choice of tool."""
     grade = _after_crash(await _grade(pairing, seen, grader, steps), pairing, seen)
-    tests = (one.options for one in pairing.task.expect if one.matcher == "tests")
+    tests = (e.options for e in pairing.task.expect if e.matcher == "tests")
     late = seen.stop_reason == "timeout" and any(test.get("grade_on_timeout") for test in tests)
     if seen.stop_reason not in CUT_SHORT or late:
         return grade
@@ -725,7 +727,7 @@ def _check_answered(system: System, expected: Sequence[Expectation], seen: Obser
     keys = seen.reported.keys()
     if not keys or seen.answer or keys & {*TELLING, "tool_calls"}:
         return
-    if any(_reads_answer(one) for one in expected):
+    if any(_reads_answer(expectation) for expectation in expected):
         raise RunError(
             f"{system.name} gives no answer (it returned: {', '.join(map(str, keys))}): return a "
             f"text, or one of {', '.join(ANSWERS)}"
@@ -745,7 +747,7 @@ def _after_crash(grade: Grade, pairing: Pairing, seen: Observation) -> Grade:
     if task.workspace is not None and task.expect:
         return grade  # what it left there decides
     if system.outcome == "expect" or any(
-        one.target.removeprefix("conversation.") == "exit_code" for one in task.expect
+        e.target.removeprefix("conversation.") == "exit_code" for e in task.expect
     ):
         return grade
     check = _failed_check("exit_code", exit_sentence(code, seen.stderr, seen.answer))

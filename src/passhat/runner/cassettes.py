@@ -137,9 +137,9 @@ class CassetteSet(Cassettes):
             if self.recording:
                 cassette.tools = now
             return
-        found = tool_changes(self._clean(cassette.tools), now)
-        if found and not self._allow_drift:
-            raise CassetteError(_drifted([f"{system}: {change}" for change in found]))
+        changed = tool_changes(self._clean(cassette.tools), now)
+        if changed and not self._allow_drift:
+            raise CassetteError(_drifted([f"{system}: {change}" for change in changed]))
 
     def ending(self, request: AttemptRequest, /) -> Mapping[str, Any] | None:
         recorded = self._recorded(request.place)
@@ -219,11 +219,11 @@ class CassetteSet(Cassettes):
         drift: list[str] = []
         short: list[str] = []
         for pairing in self._suite.pairings:
-            found = self._drift(pairing)
-            if found and mode == "drifted":
+            changed = self._drift(pairing)
+            if changed and mode == "drifted":
                 self._cassettes[pairing.system.name].forget(pairing.task.name)
             else:
-                drift += found
+                drift += changed
             short += self._short(pairing) if self.replaying else []
         if drift and not self._allow_drift:
             raise CassetteError(_drifted(drift))
@@ -235,8 +235,8 @@ class CassetteSet(Cassettes):
         before = self._cassettes[system].setups.get(task)
         if before is None:
             return []
-        found = changes(self._clean(before), self._setups[system, task])
-        return [f"{system}, {task!r}: {change}" for change in found]
+        drift = changes(self._clean(before), self._setups[system, task])
+        return [f"{system}, {task!r}: {change}" for change in drift]
 
     def _short(self, pairing: Pairing) -> list[str]:
         system, task = pairing.system.name, pairing.task.name
@@ -269,8 +269,8 @@ class _Playing:
         line = self._recorded.exchanges.get(place.step)
         if kind == "wire":
             # Programs ask several things at once: what is alike belongs together, not the order.
-            asked = (one for one in self._recorded.exchanges.values() if one["kind"] == kind)
-            line = next((one for one in asked if one["request"] == fingerprint), None)
+            asked = (e for e in self._recorded.exchanges.values() if e["kind"] == kind)
+            line = next((e for e in asked if e["request"] == fingerprint), None)
         if line is not None and line["kind"] == kind:
             # A judge must have answered the same question: its rubric may have changed.
             if place.step < JUDGE_STEP or line["request"] == fingerprint:
@@ -311,12 +311,12 @@ class _Recording:
 
     async def keep(self, kind: Kind, place: CallKey, fingerprint: str, reply: bytes, /) -> None:
         # Empty fields need not be written; a zero must.
-        said = {
+        fields = {
             key: value
             for key, value in msgspec.json.decode(reply).items()
             if value is not None and value is not False and value not in ("", [], {})
         }
-        self._cassettes.keep(place, {"kind": kind, "request": fingerprint, "reply": said})
+        self._cassettes.keep(place, {"kind": kind, "request": fingerprint, "reply": fields})
 
 
 class _RecordedTools:
@@ -329,8 +329,8 @@ class _RecordedTools:
         return unknown_tool(request.name, self.specs)
 
 
-def _drifted(found: list[str]) -> str:
-    listed = "".join(f"\n  {line}" for line in found)
+def _drifted(changed: list[str]) -> str:
+    listed = "".join(f"\n  {line}" for line in changed)
     return (
         f"the suite has changed since the cassettes were recorded:{listed}\n"
         "Record again with `passhat run --record=drifted`, or replay anyway with "
@@ -723,7 +723,7 @@ def file_digest(path: Path) -> str:
     """
     whole = hashlib.blake2b(digest_size=8)
     if path.is_dir():
-        for file in sorted(one for one in path.rglob("*") if one.is_file()):
+        for file in sorted(file for file in path.rglob("*") if file.is_file()):
             within = file.relative_to(path)
             if "__pycache__" not in within.parts and within.parts[-2:] != (".git", "index"):
                 whole.update(f"{within}\0".encode() + file.read_bytes())

@@ -85,15 +85,15 @@ def try_tasks(suite: Suite, *, live: bool = False) -> tuple[Tried, ...]:
     with tempfile.TemporaryDirectory(prefix="passhat-try-") as folder:
         pairings = [
             pairing
-            for number, one in enumerate(chosen.values())
-            for pairing in _attempts(one, Path(folder) / str(number))
+            for number, given in enumerate(chosen.values())
+            for pairing in _attempts(given, Path(folder) / str(number))
         ]
         if not pairings:
             return ()
         tried = replace(suite, pairings=tuple(pairings), cassette=CassetteSettings(mode="none"))
         journal = MemoryJournal()
         run_trials(tried, journal=journal, keep_going=True)
-    found = {(done.trial.task, done.trial.system): done for done in journal.finished()}
+    done_by_key = {(done.trial.task, done.trial.system): done for done in journal.finished()}
     return tuple(
         Tried(
             task=pairing.task.name,
@@ -103,7 +103,7 @@ def try_tasks(suite: Suite, *, live: bool = False) -> tuple[Tried, ...]:
             reason=_reason(done),
         )
         for pairing in pairings
-        if (done := found.get((pairing.task.name, pairing.system.name))) is not None
+        if (done := done_by_key.get((pairing.task.name, pairing.system.name))) is not None
     )
 
 
@@ -215,15 +215,15 @@ def _planted(task: Task) -> dict[str, str]:
     names = list(_test_names(task))
     report = "".join(f"<testcase name={quoteattr(name)}/>" for name in names)
     jest = [{"fullName": name, "status": "passed"} for name in names]
-    told = {
+    reports = {
         "report": f"<testsuites><testsuite>{report}</testsuite></testsuites>",
         "stdout": json.dumps({"testResults": [{"assertionResults": jest}]})
         if any(SCRIPT_RUNNER.search(command) for command in _commands(task))
         else "".join(f"PASSED {_node(name)}\n" for name in names),
         "stderr": "".join(f"{_verbose(name)} ... ok\n" for name in names),
     }
-    python, kill = (f"TOLD = {told!r}\nENDS = {ends}\n{FORGER_PYTHON}" for ends in (0, 9))
-    script = f"const TOLD = {json.dumps(told)};\n{FORGER_SCRIPT}"
+    python, kill = (f"TOLD = {reports!r}\nENDS = {ends}\n{FORGER_PYTHON}" for ends in (0, 9))
+    script = f"const TOLD = {json.dumps(reports)};\n{FORGER_SCRIPT}"
     plain = [name.rpartition("::")[2].rpartition(".")[2].partition("[")[0] for name in names]
     fine = [name if name.isidentifier() else f"test_{n}" for n, name in enumerate(plain)]
     methods = "".join(f"    def {name}(self): pass\n" for name in fine)
@@ -234,7 +234,7 @@ def _planted(task: Task) -> dict[str, str]:
         "kill.py": kill,
         "exit.py": "import os\nos._exit(0)\n",
         "exit.js": "process.exit(0);\n",
-        "report.xml": told["report"],
+        "report.xml": reports["report"],
         "tests.py": f"import unittest\nclass Test(unittest.TestCase):\n{methods}"
         + "".join(f"def {name}(): pass\n" for name in fine)
         + "if __name__ == '__main__':\n    unittest.main()\n",
@@ -274,7 +274,7 @@ SCRIPT_RUNNER = re.compile(r"\b(jest|vitest|node|npm|npx|pnpm|yarn|bun|deno)\b")
 
 
 def _commands(task: Task) -> Iterator[str]:
-    return (str(one.value) for one in task.expectations() if one.matcher == "tests")
+    return (str(e.value) for e in task.expectations() if e.matcher == "tests")
 
 
 FORGER_PYTHON = r"""
@@ -426,16 +426,16 @@ esac; done""",
 
 def remedies() -> dict[str, str]:
     """What closes the hole that each attempt shows."""
-    told = {cheat.name: cheat.remedy for cheat in CHEATS}
-    return told | {NOTHING: "write a test that fails before the work is done"}
+    by_name = {cheat.name: cheat.remedy for cheat in CHEATS}
+    return by_name | {NOTHING: "write a test that fails before the work is done"}
 
 
 def holes(tried: Sequence[Tried]) -> dict[str, list[Tried]]:
     """The attempts that did not end as they should have, with the tasks on which they did not."""
     inside = {cheat.name for cheat in CHEATS if cheat.inside}
-    forged = {one.task for one in tried if one.attempt == FORGES and one.outcome == "passed"}
-    found: dict[str, list[Tried]] = {}
-    for one in sorted(tried, key=lambda one: one.attempt == FORGES):  # what can be closed first
-        if not one.is_right and not (one.attempt in inside and one.task in forged):
-            found.setdefault(one.attempt, []).append(one)
-    return found
+    forged = {a.task for a in tried if a.attempt == FORGES and a.outcome == "passed"}
+    by_attempt: dict[str, list[Tried]] = {}
+    for a in sorted(tried, key=lambda a: a.attempt == FORGES):  # what can be closed first
+        if not a.is_right and not (a.attempt in inside and a.task in forged):
+            by_attempt.setdefault(a.attempt, []).append(a)
+    return by_attempt

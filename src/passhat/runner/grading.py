@@ -80,8 +80,11 @@ class Grading:
         """The means for a run: what decides is read now, before an agent can write it."""
         functions: dict[str, GraderFunction | GraderError] = {}
         for pairing in suite.pairings:
-            for one in pairing.task.expectations():
-                if one.matcher == "python" and (name := str(one.value)) not in functions:
+            for expectation in pairing.task.expectations():
+                if (
+                    expectation.matcher == "python"
+                    and (name := str(expectation.value)) not in functions
+                ):
                     try:
                         functions[name] = load_function(name, suite.directory)
                     except GraderError as error:
@@ -162,9 +165,9 @@ async def _matched(expectation: Expectation, observation: Observation, grading: 
     if name == "judge":
         if grading.ask is None:
             raise GraderError("a rubric needs a judge: add judge: to the suite")
-        said = grading.transcript() if expectation.options.get("transcript") else ""
+        transcript = grading.transcript() if expectation.options.get("transcript") else ""
         return await match_rubric(
-            value, expectation, ask=grading.ask, asked=grading.asked, transcript=said
+            value, expectation, ask=grading.ask, asked=grading.asked, transcript=transcript
         )
     raise GraderError(f"there is no matcher named {name!r}")
 
@@ -310,14 +313,14 @@ def load_function(name: str, directory: Path) -> GraderFunction:
     """The function `module:name`; a module beside the suite comes before an installed one."""
     module_name, _, attribute = name.partition(":")
     try:
-        found: Any = _load_module(module_name, directory)
+        value: Any = _load_module(module_name, directory)
         for part in attribute.split("."):
-            found = getattr(found, part)
+            value = getattr(value, part)
     except Exception as error:
         raise GraderError(f"{name} cannot be loaded: {type(error).__name__}: {error}") from error
-    if not callable(found):
+    if not callable(value):
         raise GraderError(f"{name} is not a function")
-    return functools.partial(found) if isinstance(found, type) else found
+    return functools.partial(value) if isinstance(value, type) else value
 
 
 async def match_command(
@@ -333,33 +336,33 @@ async def match_command(
     timeout = float(expectation.options.get("timeout", 60.0))
     folder = observation.files or grading.directory
     async with grading.files.put_back(folder, expectation) as planted:
-        code, said = await _run(argv, observation, expectation, cwd=folder, timeout=timeout)
-    told = telling_line(said)
-    if (module := missing_module(argv, code, told)) is not None:
+        code, output = await _run(argv, observation, expectation, cwd=folder, timeout=timeout)
+    message = telling_line(output)
+    if (module := missing_module(argv, code, message)) is not None:
         raise GraderError(f"{argv[0]} has no {module}: install it there, or name one that has it")
-    if (fault := failed_start(code, said, folder)) is not None:
+    if (fault := failed_start(code, output, folder)) is not None:
         raise GraderError(f"{argv[0]} broke: {fault}")
     if planted:
         listed = ", ".join(planted[:3]) + (", ..." if len(planted) > 3 else "")
-        told += f" (without what the agent wrote to {listed}: see protect and trust)"
-    if "\n" in said:
-        told += f"\n{said}"
+        message += f" (without what the agent wrote to {listed}: see protect and trust)"
+    if "\n" in output:
+        message += f"\n{output}"
     if code not in (0, 1):
-        raise GraderError(f"{argv[0]} broke: exit code {code}: {told}")
-    return Match(float(code == 0), f"{Path(argv[0]).name} exited with {code}: {told}")
+        raise GraderError(f"{argv[0]} broke: exit code {code}: {message}")
+    return Match(float(code == 0), f"{Path(argv[0]).name} exited with {code}: {message}")
 
 
 TELLING = re.compile(r"FAILED \S+::|E {2,}|[\w.]*(?:Error|Exception)\b")
 """How a line begins that says what went wrong: of pytest, or of any Python program."""
 
 
-def telling_line(said: str) -> str:
+def telling_line(output: str) -> str:
     r"""The line of a program's output that says what went wrong: an exception, or the last line.
 
     >>> telling_line("F\n===\nTraceback\nAssertionError: 0 != 2\n\nRan 1 test in 0.1s\n\nFAILED\n")
     'AssertionError: 0 != 2'
     """
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     last = lines[-1] if lines else ""
     return next((line for line in reversed(lines) if TELLING.match(line)), last)
 
@@ -422,12 +425,12 @@ async def _run(
         process = await start_group(argv, env=environment, cwd=cwd)
     except OSError as error:
         raise GraderError(f"{argv[0]} cannot be started: {error.strerror}") from None
-    said, complained = Tail(1000), Tail(1000)
+    printed, complained = Tail(1000), Tail(1000)
     given = text_of(observation).encode("utf-8", "replace")
     try:
         async with asyncio.timeout(timeout):
-            code = await talk(process, given, said, complained)
-            return code, complained.text or said.text
+            code = await talk(process, given, printed, complained)
+            return code, complained.text or printed.text
     except TimeoutError:
         raise GraderError(f"{argv[0]} took longer than {timeout:g} s") from None
     finally:
@@ -498,8 +501,8 @@ def _root(observation: Observation, name: str) -> Any:
 def _step(value: Any, part: str | int) -> Any:
     if isinstance(value, ToolCall):
         name = "arguments" if part == "args" else part
-        found = getattr(value, str(name)) if name in CALL_FIELDS else None
-        return MISSING if found is None else found
+        inner = getattr(value, str(name)) if name in CALL_FIELDS else None
+        return MISSING if inner is None else inner
     return inside(value, part)
 
 
@@ -642,8 +645,10 @@ async def match_rubric(
     mean, for_it = sum(every) / len(every), sum(mean >= threshold for mean in means.values())
     message = f"judged {mean:.2f} (needs {threshold:g}): {reason}"
     if len(means) > 1:
-        said = ", ".join(f"{name} {one:.2f}" for name, one in means.items())
-        message = f"{for_it} of {len(means)} judges pass it ({said}; needs {threshold:g}): {reason}"
+        summary = ", ".join(f"{name} {mean:.2f}" for name, mean in means.items())
+        message = (
+            f"{for_it} of {len(means)} judges pass it ({summary}; needs {threshold:g}): {reason}"
+        )
     differ = disagreement([score >= threshold for score in every])
     if differ:
         message += f" ({sum(s >= threshold for s in every)} of {len(every)} readings agree)"
@@ -729,8 +734,8 @@ def disagreement(verdicts: list[bool]) -> float | None:
 
 
 def _reading(reply: str) -> tuple[float, str]:
-    found = json_in(reply)
-    score = found.get("score") if isinstance(found, Mapping) else None
+    reading = json_in(reply)
+    score = reading.get("score") if isinstance(reading, Mapping) else None
     if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
         raise GraderError(f"the judge must give a score from 0 to 1, but it said {shown(reply)}")
-    return float(score), shown(str(found.get("reason", "")))
+    return float(score), shown(str(reading.get("reason", "")))

@@ -361,7 +361,7 @@ class MemoryJournal:
             if intent.request.startswith("agent:") and intent.call.system not in paid:
                 continue  # an agent that makes its own calls and never reported a cost
             self._again += _one_call(intent.most)
-        for key in [key for key, one in self._open.items() if one.request[:6] != "agent:"]:
+        for key in [key for key, call in self._open.items() if call.request[:6] != "agent:"]:
             self._given_up += _one_call(self._open.pop(key).most)
         return self._again
 

@@ -78,16 +78,16 @@ def number_in(value: Any) -> float | None:
             return float(value)
         except OverflowError:  # a whole number of more than 308 digits
             return math.inf if value > 0 else -math.inf
-    found = NUMBER.findall(value) if isinstance(value, str) else []
-    digits = [text for text in found if any(map(str.isdigit, text))]
+    numbers = NUMBER.findall(value) if isinstance(value, str) else []
+    digits = [text for text in numbers if any(map(str.isdigit, text))]
     return float(digits[-1].replace(",", "")) if digits else None
 
 
 def _exact(value: Any, expectation: Expectation) -> Match:
     expected = expectation.value
     # `exact: null` also fits a part that is not there.
-    found = None if value is MISSING else value
-    return _match(same(found, expected), f"exactly {shown(expected)}", value)
+    actual = None if value is MISSING else value
+    return _match(same(actual, expected), f"exactly {shown(expected)}", value)
 
 
 def _iexact(value: Any, expectation: Expectation) -> Match:
@@ -117,8 +117,8 @@ def _contains_any(value: Any, expectation: Expectation) -> Match:
 
 
 def _regex(value: Any, expectation: Expectation) -> Match:
-    found = search_pattern(expectation.value, text_of(value))
-    return _match(found, f"to match /{expectation.value}/", value)
+    match = search_pattern(expectation.value, text_of(value))
+    return _match(match, f"to match /{expectation.value}/", value)
 
 
 def _one_of(value: Any, expectation: Expectation) -> Match:
@@ -127,7 +127,7 @@ def _one_of(value: Any, expectation: Expectation) -> Match:
 
 
 def _number(value: Any, expectation: Expectation) -> Match:
-    expected, found = number_in(expectation.value), number_in(value)
+    expected, actual = number_in(expectation.value), number_in(value)
     if expected is None or not math.isfinite(expected):
         raise GraderError(f"the matcher `number` needs a number, got {shown(expectation.value)}")
     tolerance = float(expectation.options.get("tolerance", 1e-9))
@@ -135,14 +135,14 @@ def _number(value: Any, expectation: Expectation) -> Match:
     margin = tolerance * abs(expected) if relative else tolerance
     # Rounding errors do not count: 0.1 + 0.2 is 0.3 with a tolerance of 0.
     slack = 4 * math.ulp(expected)
-    near = found is not None and abs(found - expected) <= margin + slack
+    near = actual is not None and abs(actual - expected) <= margin + slack
     return _match(near, f"{expected:g} within {margin:g}", value)
 
 
 def _range(value: Any, expectation: Expectation) -> Match:
     low, high = expectation.options.get("min"), expectation.options.get("max")
-    found = number_in(value)
-    return _match(_between(found, low, high), _bounds(low, high), value)
+    number = number_in(value)
+    return _match(_between(number, low, high), _bounds(low, high), value)
 
 
 def _length(value: Any, expectation: Expectation) -> Match:
@@ -165,11 +165,11 @@ def _exists(value: Any, expectation: Expectation) -> Match:
 def _json_schema(value: Any, expectation: Expectation) -> Match:
     from referencing.exceptions import Unresolvable
 
-    found = json_in(value) if isinstance(value, str) else _plain_tree(value)
-    if found is MISSING:
+    tree = json_in(value) if isinstance(value, str) else _plain_tree(value)
+    if tree is MISSING:
         return Match(0.0, f"expected JSON, got {shown(value)}")
     try:
-        error = next(_validator(expectation.value).iter_errors(found), None)
+        error = next(_validator(expectation.value).iter_errors(tree), None)
     except (Unresolvable, RecursionError, re.error) as broken:
         raise GraderError(f"json-schema cannot be applied: {broken}") from None
     if error is None:

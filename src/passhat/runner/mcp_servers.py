@@ -140,11 +140,11 @@ class McpTools:
             uri = str(request.arguments.get("uri", ""))
             return await self._first({}, lambda server: server.read_resource(uri), self._readable)
         lists = [await server.list_resources() for server in self._readable]
-        lines = [one.text for one in lists if one.text and not one.is_error]
+        lines = [listed.text for listed in lists if listed.text and not listed.is_error]
         return ToolResult(
             text="\n".join(lines) or "There are no resources.",
             server=self._readable[0].server.name,
-            seconds=sum(one.seconds for one in lists),
+            seconds=sum(listed.seconds for listed in lists),
         )
 
 
@@ -351,10 +351,10 @@ class RunningServer:
         """A line for each of its resources and templates; nothing if it has none."""
 
         async def list_all(client: Client) -> ToolResult:
-            found = await _pages(client.list_resources, "resources")
-            lines = [f"{one.uri}  {one.description or one.name}" for one in found]
+            resources = await _pages(client.list_resources, "resources")
+            lines = [f"{r.uri}  {r.description or r.name}" for r in resources]
             templates = await _pages(client.list_resource_templates, "resource_templates")
-            lines += [f"{one.uri_template}  {one.description or one.name}" for one in templates]
+            lines += [f"{t.uri_template}  {t.description or t.name}" for t in templates]
             return ToolResult(text="\n".join(lines))
 
         return await self._ask("the request for its resources", list_all)
@@ -429,9 +429,9 @@ class RunningServer:
                     for tool in listed
                 )
                 self.may_change = {
-                    tool.name: said
+                    tool.name: words
                     for tool in listed
-                    if (said := _says_it_changes(tool)) is not None
+                    if (words := _says_it_changes(tool)) is not None
                 }
                 self._client = client
                 self._ready.set()
@@ -490,14 +490,14 @@ def _says_it_changes(tool: Any) -> bool | None:
 
 async def _pages(listing: Callable[..., Awaitable[Any]], what: str) -> list[Any]:
     """Everything in a list that a server returns page by page."""
-    found: list[Any] = []
+    items: list[Any] = []
     cursor: str | None = None
     for _ in range(MOST_PAGES):
         page = await listing(cursor=cursor)
-        found += getattr(page, what)
+        items += getattr(page, what)
         cursor = page.next_cursor
         if not cursor:
-            return found
+            return items
     raise ValueError(f"the list of {what} has more than {MOST_PAGES} pages")
 
 

@@ -82,7 +82,7 @@ def absent_graders(suite: Suite) -> Iterator[str]:
             if expectation.matcher not in ("tests", "command"):
                 continue
             value = expectation.value
-            words = shlex.split(value) if isinstance(value, str) else [str(one) for one in value]
+            words = shlex.split(value) if isinstance(value, str) else [str(item) for item in value]
             words = [word.replace("{python}", sys.executable) for word in words[:3]]
             if tuple(words) in seen or not words or "{" in words[0]:
                 continue
@@ -93,16 +93,16 @@ def absent_graders(suite: Suite) -> Iterator[str]:
 
 def _lacks_grader(words: Sequence[str]) -> str | None:
     program, *more = words
-    found = shutil.which(program)
-    if found is None:
+    path = shutil.which(program)
+    if path is None:
         if "/" in program and not os.path.isabs(program):  # noqa: PTH117  # a word, not yet a path
             return None
         return f'there is no program "{program}": install it, or give its path'
-    if more[:1] != ["-m"] or len(more) < 2 or not Path(found).name.startswith("python"):
+    if more[:1] != ["-m"] or len(more) < 2 or not Path(path).name.startswith("python"):
         return None
     module = more[1].partition(".")[0]
     looked = "import sys, importlib.util as u; sys.exit(u.find_spec(sys.argv[1]) is None)"
-    asked = subprocess.run([found, "-c", looked, module], capture_output=True, check=False)
+    asked = subprocess.run([path, "-c", looked, module], capture_output=True, check=False)
     return f"{program} has no {module}: install it there" if asked.returncode == 1 else None
 
 
@@ -135,9 +135,7 @@ def answers_in_sight(suite: Suite) -> Iterator[Obstacle]:
         work = task.workspace
         if work is None or work.source is None:
             continue
-        tests = [
-            [_blob(file) for file in _hidden_files(one, suite.directory)] for one in task.expect
-        ]
+        tests = [[_blob(file) for file in _hidden_files(e, suite.directory)] for e in task.expect]
         try:
             there = _readable(work.source, work.commit, {*own, *chain.from_iterable(tests)})
         except RunError as error:
@@ -196,8 +194,8 @@ def _readable(source: Path, commit: str | None, blobs: Collection[str]) -> set[s
     except OSError:
         return set()  # without git, no trial can be made of it either
     if done.returncode and commit is not None:
-        said = exit_sentence(done.returncode, done.stderr.decode("utf-8", "replace"))
-        raise RunError(f"git cannot read the commit {commit} of {source}: {said}")
+        sentence = exit_sentence(done.returncode, done.stderr.decode("utf-8", "replace"))
+        raise RunError(f"git cannot read the commit {commit} of {source}: {sentence}")
     return there.intersection(blobs)
 
 
@@ -313,7 +311,7 @@ def arm_of(suite: Suite, name: str) -> dict[str, str]:
         expected = plain([*task.expectations(), task.pass_score])
         tasks[task.name] = [setup_of(pairing, suite), expected, task.setup]
         limits[task.name] = [task.budget, task.timeout, task.max_turns, work and work.limits]
-        tests = [one for one in task.expectations() if one.matcher == "tests"]
+        tests = [e for e in task.expectations() if e.matcher == "tests"]
         files = [suite.directory / word for test in tests for word in test.options.get("files", ())]
         fixtures[task.name] = [list(map(digest, files))]
         if work is not None:
@@ -357,8 +355,8 @@ def _program_digest(system: System, directory: Path) -> str:
     if isinstance(system, PythonSystem):
         module = (system.search or directory) / system.function.partition(":")[0].replace(".", "/")
         files = (module.with_name(f"{module.name}.py"), module / "__init__.py")
-        found = [file_digest(file) for file in files if _is_file(file)]
-        return _hash(found) if found else ""
+        digests = [file_digest(file) for file in files if _is_file(file)]
+        return _hash(digests) if digests else ""
     if not isinstance(system, CommandSystem) or system.agent is not None:
         return ""
     words = [shutil.which(system.argv[0]) or system.argv[0], *system.argv[1:]]
@@ -373,20 +371,20 @@ def _version(system: System) -> str:
     if not isinstance(system, CommandSystem) or system.agent is None:
         return ""
     path = system.env["PATH"].reveal() if "PATH" in system.env else None
-    if (found := shutil.which(system.argv[0], path=path)) is None:
+    if (program := shutil.which(system.argv[0], path=path)) is None:
         return ""
-    for folder in Path(found).resolve().parents:
+    for folder in Path(program).resolve().parents:
         if "node_modules" not in folder.parts:
             break  # npm has not put it there
         if (package := folder / "package.json").is_file():
             with suppress(OSError, ValueError, TypeError, KeyError):
                 return str(json.loads(package.read_text(encoding="utf-8"))["version"])
     try:
-        said = subprocess.run(
-            [found, "--version"], capture_output=True, text=True, timeout=60,
+        printed = subprocess.run(
+            [program, "--version"], capture_output=True, text=True, timeout=60,
             stdin=subprocess.DEVNULL, check=False,
         )  # fmt: skip
-        return said.stdout.strip()[:100]
+        return printed.stdout.strip()[:100]
     except (OSError, subprocess.TimeoutExpired):
         return ""
 

@@ -476,7 +476,9 @@ def descendants(
         else:
             others.append(process)
     # A child comes before its parent where the numbers wrapped around between the two.
-    while more := [one for one in others if one.parent in parents and one.pid not in parents]:
+    while more := [
+        other for other in others if other.parent in parents and other.pid not in parents
+    ]:
         for process in more:
             add(process)
     return family
@@ -618,7 +620,7 @@ async def _end_strays() -> None:
     while _adopting and loop.time() < until:
         leaders = [_process_at(process.pid) for process in _living]
         oldest = min((each.started for each in leaders if each is not None), default=None)
-        strays = [one for one in _strays() if oldest is None or one.started < oldest]
+        strays = [stray for stray in _strays() if oldest is None or stray.started < oldest]
         if not strays:
             return
         for stray in strays:
@@ -630,7 +632,7 @@ def _strays() -> list[Descendant]:
     """Our children that we did not start, and that left our session; the dead are buried."""
     if not _adopting or _starting:
         return []  # one that is being started is not known yet
-    _started.difference_update([one for one in _started if one.returncode is not None])
+    _started.difference_update([child for child in _started if child.returncode is not None])
     known = {process.pid for process in (*_started, *_living)}
     strays = []
     with suppress(OSError):
@@ -677,8 +679,8 @@ def sweep(folder: Path) -> None:
     """Remove the directories of runs that were killed before they could do it themselves."""
     for path in folder.glob(f"{PREFIX}*"):
         with suppress(OSError):
-            found = path.lstat()
-            if found.st_uid != os.getuid() or time.time() - found.st_mtime < UNDISTURBED:
+            info = path.lstat()
+            if info.st_uid != os.getuid() or time.time() - info.st_mtime < UNDISTURBED:
                 continue
             # A symbolic link is not followed.
             if path.is_symlink() or not (path / OWNED).exists():

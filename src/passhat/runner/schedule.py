@@ -213,10 +213,10 @@ class Restored:
 
     def cut_short(self) -> dict[TrialKey, dict[int, str]]:
         """Trials that did not finish, with the provider's names for answers to their lost calls."""
-        found: dict[TrialKey, dict[int, str]] = {ticket.key: {} for ticket in self.missing()}
+        lost: dict[TrialKey, dict[int, str]] = {ticket.key: {} for ticket in self.missing()}
         for call, remote in self.remotes.items():
-            found.setdefault(call[:3], {})[call.step] = remote
-        return found
+            lost.setdefault(call[:3], {})[call.step] = remote
+        return lost
 
     def forget_trials(self) -> None:
         """Free what only the start of a run needs: most of the memory of a long run."""

@@ -364,12 +364,12 @@ class CacheFirstModel:
 
     async def complete(self, request: Request, /) -> Reply:
         find, self._find = self._find, None
-        found = None if find is None else await find(request)
-        if found is None:
+        stored = None if find is None else await find(request)
+        if stored is None:
             return await self._model.complete(request)
         self._spending.found += 1
         self._writer.found.add(request.place)
-        return found
+        return stored
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,7 +186,7 @@ class Likelihood:
         """The same counts with other numbers of tasks."""
         other = copy(self)
         sums = self.passes, self.failures, self.runs
-        other.passes, other.failures, other.runs = (one.reweighted(tasks) for one in sums)
+        other.passes, other.failures, other.runs = (total.reweighted(tasks) for total in sums)
         return other
 
     def clipped(self, mean: Any, size: Any) -> tuple[Any, Any]:

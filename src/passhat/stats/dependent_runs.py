@@ -228,8 +228,8 @@ def _p_values(telling: Floats, rng: Generator) -> tuple[float, float]:
     # The observed arrangement is one of all; a tie counts as at least as extreme.
     seen = np.array((spread, drift)) * (1 - 1e-9)
     for sums in _permuted_sums(telling, draws, rng()):
-        found = np.stack((_quadratic(sums, inverse), np.abs(sums @ line)))
-        reached += (found >= seen[:, None]).sum(axis=1)
+        statistics = np.stack((_quadratic(sums, inverse), np.abs(sums @ line)))
+        reached += (statistics >= seen[:, None]).sum(axis=1)
         drawn += len(sums)
         # Besag and Clifford (1991): with so many beyond the observed one, neither p can end below
         # a level, and a larger p need not be known more exactly.

@@ -251,8 +251,8 @@ def score_tests(
         pooled = np.array([np.concatenate((a[i], b[i])) for i in members])
         values = _midranks(pooled) if ranks else pooled
         if comb(sum(shape), shape[0]) <= _MOST_DIVISIONS:
-            p[members], found = _enumerated(values, shape, alternative)
-            for i, pmf in zip(members, found, strict=True):
+            p[members], exact = _enumerated(values, shape, alternative)
+            for i, pmf in zip(members, exact, strict=True):
                 laws[i] = pmf
         else:
             p[members] = _drawn(values, shape, alternative, rng)
@@ -531,8 +531,8 @@ def _flipped_tails(
     beyond = np.zeros(ahead.size)
     for chosen in signs:
         sums = np.ascontiguousarray((chosen @ table).T)
-        for i, (one, two) in enumerate(zip(ahead.tolist(), other.tolist(), strict=True)):
-            flipped = sums[one] - sums[two]
+        for i, (first, second) in enumerate(zip(ahead.tolist(), other.tolist(), strict=True)):
+            flipped = sums[first] - sums[second]
             reached = np.count_nonzero(flipped <= _TIE)
             beyond[i] += reached + (np.count_nonzero(flipped < -_TIE) if mid else reached)
     return np.where(np.abs(total[ahead] - total[other]) <= _TIE, np.inf, beyond)

@@ -141,7 +141,7 @@ def corrected_pass_rate(
     strata = Strata.of(verdicts, labels)
     tail, alike = (1 - level) / 2, scope == TASKS_LIKE_THESE
     low, missing = (
-        one.low_of_similar(tail) if alike else one.low(tail) for one in (strata, strata.mirrored())
+        s.low_of_similar(tail) if alike else s.low(tail) for s in (strata, strata.mirrored())
     )
     families = grouping(verdicts.family, verdicts.weight, verdicts.runs.size)
     return Estimate(
@@ -187,7 +187,7 @@ def corrected_pass_hat(
     worst, best = -weight * (1 - whole.mean), 1 + weight * whole.mean
     low, high = _population_ends(values, group, (1 - level) / 2, worst, best)
     value = float(np.average(values, weights=size))
-    low, value, high = (whole.able * float(np.clip(one, 0.0, 1.0)) for one in (low, value, high))
+    low, value, high = (whole.able * float(np.clip(end, 0.0, 1.0)) for end in (low, value, high))
     return Estimate(
         value=value,
         interval=Interval(min(low, value), max(high, value)),
@@ -513,22 +513,22 @@ def corrected_pass_hat_difference(
     for side in sides:
         if isinstance(side, Unavailable):
             return side
-    one, other = (side for side in sides if isinstance(side, _WholeTasks))
-    both = one.seen & other.seen
+    own, other = (side for side in sides if isinstance(side, _WholeTasks))
+    both = own.seen & other.seen
     count = int(np.count_nonzero(both))
-    if count < FEWEST_LABELLED_TASKS or min(one.able, other.able) < 1:
+    if count < FEWEST_LABELLED_TASKS or min(own.able, other.able) < 1:
         return independent_difference(
             *(corrected_pass_hat(*graded, k, confidence=level) for graded in (first, second))
         )
     weight = _HALF if count >= VERDICTS_HELP_FROM else 0.0
-    values = (one.corrected(weight) - other.corrected(weight))[both]
+    values = (own.corrected(weight) - other.corrected(weight))[both]
     family = first[0].family
     families = None if family is None else np.asarray(family, object)[both]
-    group = grouping(families, one.size[both], count)
-    shift = weight * (one.mean - other.mean)
+    group = grouping(families, own.size[both], count)
+    shift = weight * (own.mean - other.mean)
     reach = 1 + weight
     low, high = _population_ends(values, group, (1 - level) / 2, shift - reach, shift + reach)
-    value = float(np.average(values, weights=one.size[both]))
+    value = float(np.average(values, weights=own.size[both]))
     low, value, high = (float(np.clip(end, -1.0, 1.0)) for end in (low, value, high))
     return Estimate(
         value=value,
@@ -606,21 +606,21 @@ def judge_errors(
         "false_passes": (int(np.count_nonzero(labels.verdict)), passed),
         "false_fails": (int(np.count_nonzero(~labels.verdict)), failed),
     }
-    found: dict[str, Number] = {}
+    rates: dict[str, Number] = {}
     for name, (value, low, high) in numbers.items():
         count, trials = read[name]
         if count < max(1, min(FEWEST_LABELS, trials)):
             reason = f"{plural(count, 'label')} of such trials; it takes {FEWEST_LABELS}"
-            found[name] = Unavailable(reason)
+            rates[name] = Unavailable(reason)
             continue
-        found[name] = Estimate(
+        rates[name] = Estimate(
             value=value,
             interval=Interval(min(low, value), max(high, value)),
             method="labels, tasks drawn again",
             confidence=level,
             runs=count,
         )
-    return JudgeErrors(**found)
+    return JudgeErrors(**rates)
 
 
 def _agreement(shares: Floats, wrong: Sequence[Floats]) -> Floats:

@@ -247,10 +247,10 @@ _noted: ContextVar[KnownBounds | None] = ContextVar("noted", default=None)
 @contextmanager
 def noting_bounds() -> Iterator[KnownBounds]:
     """Collects the intervals of large suites that are asked for meanwhile."""
-    found: KnownBounds = {}
-    before = _noted.set(found)
+    bounds: KnownBounds = {}
+    before = _noted.set(bounds)
     try:
-        yield found
+        yield bounds
     finally:
         _noted.reset(before)
 

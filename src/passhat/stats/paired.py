@@ -234,7 +234,7 @@ def pass_hat_differences(
         suite_estimates(*side, ks=ks, scopes=(THIS_SUITE,), confidence=confidence, weight=weight)
         for side in (a, b)
     )
-    return [independent_difference(*one, *other) for one, other in zip(*sides, strict=True)]
+    return [independent_difference(*first, *other) for first, other in zip(*sides, strict=True)]
 
 
 def in_agreement(tested: PairedDifference) -> PairedDifference:
@@ -616,10 +616,10 @@ def aligned(
         rule = f'must be TaskSums for "{THIS_SUITE}": a value per task does not show its run noise'
         raise ArgumentError("a and b", rule, "values per task")
     else:
-        one, other = _task_values("a", a), _task_values("b", b)
-        _same_length(one.size, other.size)
-        kept = np.isfinite(one) & np.isfinite(other)
-        means = one[kept], other[kept]
+        first, other = _task_values("a", a), _task_values("b", b)
+        _same_length(first.size, other.size)
+        kept = np.isfinite(first) & np.isfinite(other)
+        means = first[kept], other[kept]
     return Pair(
         means=means,
         sums=sums,

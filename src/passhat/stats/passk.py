@@ -312,9 +312,9 @@ def observed_noise_and_values(cells: Cells, ks: Sequence[int]) -> tuple[Floats, 
     values: list[Floats] = []
 
     def moments(some: Cells) -> Floats:
-        found = cell_moments(some, most)
-        values.append(found[list(ks)])
-        return np.expand_dims(found, suites)  # they are those of every suite
+        moments = cell_moments(some, most)
+        values.append(moments[list(ks)])
+        return np.expand_dims(moments, suites)  # they are those of every suite
 
     totals = _totals(cells, most, moments).sum(axis=-1)
     noise = _mean_noise(cells, ks, _continued(cells, totals)) / cells.task_count
@@ -463,6 +463,6 @@ def _find_sharing(n: Floats, pairs: Pairs) -> Floats:
     chance = np.exp(log_probability(m, k, n - k, j))
     tails = np.cumsum(chance[:, ::-1], axis=1)[:, ::-1]
     sharing = np.zeros((len(pairs), int((k + j).max()), n.size))
-    for row, tail, last, (one, other) in zip(sharing, tails, most, pairs, strict=True):
-        row[one + other - last : one + other] = tail[last:0:-1]
+    for row, tail, last, (first, other) in zip(sharing, tails, most, pairs, strict=True):
+        row[first + other - last : first + other] = tail[last:0:-1]
     return sharing

@@ -145,7 +145,7 @@ def ratio_bounds(sums: ArrayLike, sizes: ArrayLike, confidence: float) -> Bounds
 
     A unit (a family, a task) is what was sampled; a larger one counts for more.
     """
-    total, size = (np.asarray(one, dtype=np.float64) for one in (sums, sizes))
+    total, size = (np.asarray(totals, dtype=np.float64) for totals in (sums, sizes))
     tail, mean = (1 - confidence) / 2, total.sum(axis=-1) / size.sum()
     low = lower_ratio_quantile(total, size, tail)
     high = 1 - lower_ratio_quantile(size - total, size, tail)
@@ -156,7 +156,7 @@ def ratio_estimate(
     sums: ArrayLike, sizes: ArrayLike, *, confidence: float, method: str, runs: int | None = None
 ) -> Estimate:
     """That mean over similar tasks, with the interval of `ratio_bounds`: each unit is a task."""
-    total, size = (np.asarray(one, dtype=np.float64) for one in (sums, sizes))
+    total, size = (np.asarray(totals, dtype=np.float64) for totals in (sums, sizes))
     low, high = ratio_bounds(total, size, confidence)
     return Estimate(
         value=float(total.sum() / size.sum()),
@@ -492,7 +492,7 @@ def _balanced(poles: Floats, ratios: Floats, total: float, start: Floats) -> Flo
     ratios = np.broadcast_to(ratios, poles.shape)
     first = poles.min(axis=-1)
     eta = np.minimum(start, _NEAR_POLE * first)
-    found, left = np.empty(eta.shape), np.ones(eta.shape, dtype=bool)
+    roots, left = np.empty(eta.shape), np.ones(eta.shape, dtype=bool)
     for _ in range(_MOST_NEWTON):
         # In place: with many pairs of systems these tables are what a ranking takes its time for.
         inverse = poles - eta[..., None]
@@ -508,11 +508,11 @@ def _balanced(poles: Floats, ratios: Floats, total: float, start: Floats) -> Flo
         if not still.any():
             break
         if 2 * np.count_nonzero(still) <= still.size:
-            found[left] = eta.ravel()
+            roots[left] = eta.ravel()
             left[left] = still.ravel()
             poles, ratios, eta, first = poles[still], ratios[still], eta[still], first[still]
-    found[left] = eta.ravel()
-    return found
+    roots[left] = eta.ravel()
+    return roots
 
 
 def _signed_root(weights: Floats, apart: Floats) -> Floats:

@@ -228,9 +228,9 @@ def discrimination(
     value = float(ahead.mean())
     units = int(unit.max()) + 1
     parts = [
-        np.bincount(unit[rows], one, minlength=units)
+        np.bincount(unit[rows], share, minlength=units)
         - value * np.bincount(unit[rows], minlength=units)
-        for rows, one in ((passed, ahead), (~passed, behind))
+        for rows, share in ((passed, ahead), (~passed, behind))
     ]
     sizes = above.size, below.size
     variance = sum(

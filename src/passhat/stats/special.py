@@ -42,12 +42,12 @@ def _functions() -> dict[str, Any]:
         with _ModuleLockManager(_PACKAGE):
             for part in _PARTS:
                 _load(f"{_PACKAGE}.{part}", [f"{folder}/special" for folder in scipy.__path__])
-        found = vars(sys.modules[f"{_PACKAGE}._ufuncs"])
+        functions = vars(sys.modules[f"{_PACKAGE}._ufuncs"])
     except (ImportError, AttributeError, KeyError):
         for part in _PARTS:
             sys.modules.pop(f"{_PACKAGE}.{part}", None)
         return {}
-    return {**{name: found[name] for name in found["__all__"]}, "digamma": found["psi"]}
+    return {**{name: functions[name] for name in functions["__all__"]}, "digamma": functions["psi"]}
 
 
 def _load(name: str, folders: list[str]) -> None:

@@ -226,8 +226,8 @@ class TaskSums:
         )
 
     def __post_init__(self) -> None:
-        found = score_sums(self.runs, self.total, self.squares, runs_name="runs")
-        for name, column in zip(("runs", "total", "squares"), found, strict=True):
+        sums = score_sums(self.runs, self.total, self.squares, runs_name="runs")
+        for name, column in zip(("runs", "total", "squares"), sums, strict=True):
             object.__setattr__(self, name, column)
 
     @property

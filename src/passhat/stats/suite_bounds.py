@@ -83,9 +83,9 @@ class ShrunkDistribution:
         before = self._before.reshape(-1)[self._rows + place]
         with np.errstate(over="ignore"):
             power = (np.log(np.maximum(tail - before, _TINY)) - self._from(place)) / self._size
-            found = np.minimum(np.exp(power[..., 0]), 1.0)
+            quantile = np.minimum(np.exp(power[..., 0]), 1.0)
         nothing = (self._groups <= 0) | (self._chance_of_zero >= tail[..., 0])
-        return np.where(nothing, 0.0, found)
+        return np.where(nothing, 0.0, quantile)
 
     def _below(self, places: Places, tail: Floats) -> Places:
         """At how many of these places the chance of at most X is below the tail."""
@@ -131,10 +131,10 @@ def suite_bounds(cells: Cells, ks: Sequence[int], confidence: Floats | float) ->
     for kind, bounds in enumerate(
         (_bounds_of_long_tasks, _bounds_of_short_tasks, _bounds_of_mixed_tasks)
     ):
-        places = [place for place, one in enumerate(kinds) if one == kind]
+        places = [place for place, each in enumerate(kinds) if each == kind]
         if places:
-            found = bounds(cells, [helpers[place] for place in places], tail)
-            low[..., places], high[..., places] = found
+            own = bounds(cells, [helpers[place] for place in places], tail)
+            low[..., places], high[..., places] = own
     for place, k in enumerate(helpers):
         j = _helper(cells, k)
         if j:
@@ -256,8 +256,8 @@ def _bounds_of_mixed_tasks(cells: Cells, ks: Sequence[int], tail: Floats | float
         ends = _bounds_of_long_tasks(rest, (k,), tail), _bounds_of_short_tasks(these, (k,), tail)
         share = these.task_count / cells.task_count
         lower, upper = (
-            (1 - share) * one[..., 0] + share * other[..., 0]
-            for one, other in zip(*ends, strict=True)
+            (1 - share) * first[..., 0] + share * other[..., 0]
+            for first, other in zip(*ends, strict=True)
         )
         low[..., place] = np.maximum(low[..., place], lower)
         high[..., place] = np.minimum(high[..., place], upper)
@@ -326,16 +326,16 @@ def _sums(cells: Cells, ks: Sequence[int]) -> list[SumDistribution]:
         by_steps[lattice_steps(cells.n, ks[place])].append(place)
     for steps, some in by_steps.items():
         tabled = sums_of_tasks(cells, [ks[place] for place in some], steps)
-        sums += (replace(one, k=np.array(some)[one.k]) for one in tabled)
+        sums += (replace(total, k=np.array(some)[total.k]) for total in tabled)
     by_points = defaultdict[int, list[SumDistribution]](list)
-    for one in sums:
-        by_points[one.chances.shape[-1]].append(one)
+    for total in sums:
+        by_points[total.chances.shape[-1]].append(total)
     return [
         SumDistribution(
-            suite=np.concatenate([one.suite for one in alike]),
-            k=np.concatenate([one.k for one in alike]),
-            positions=np.concatenate([one.positions for one in alike]),
-            chances=np.concatenate([one.chances for one in alike]),
+            suite=np.concatenate([part.suite for part in alike]),
+            k=np.concatenate([part.k for part in alike]),
+            positions=np.concatenate([part.positions for part in alike]),
+            chances=np.concatenate([part.chances for part in alike]),
         )
         for alike in by_points.values()
     ]
@@ -406,7 +406,7 @@ _NEGLIGIBLE = 1e-8
 _MANY_CELLS = 64
 # Betas whose cumulants are computed at once: what that takes stays in the cache of a core.
 _AT_ONCE = 4096
-_FACTORIALS = np.array([float(factorial(one)) for one in range(_ORDER + 1)])
+_FACTORIALS = np.array([float(factorial(order)) for order in range(_ORDER + 1)])
 # The cumulants of two uniform variables of width 1 together: twice Bernoulli's B_r / r.
 _OF_SPLITTING = np.zeros(_ORDER + 1)
 _OF_SPLITTING[2::2] = 1 / 6, -1 / 60, 1 / 126, -1 / 120, 1 / 66, -691 / 16380
@@ -472,7 +472,7 @@ def sums_of_long_tasks(cells: Cells, ks: Sequence[int]) -> tuple[list[SumDistrib
     totals = np.moveaxis(totals.reshape(len(rows), _ORDER + 1, len(places)), 1, 0)
     deviation = np.sqrt(totals[2])
     scale = np.where(deviation > 0, deviation, 1.0)
-    terms = np.stack([one / scale**order / _FACTORIALS[order] for order, one in enumerate(totals)])
+    terms = np.stack([t / scale**order / _FACTORIALS[order] for order, t in enumerate(totals)])
     normal = (deviation > 0) & (np.abs(terms[-2:]) * _PEAK <= _NEGLIGIBLE).all(axis=0)
     near = np.flatnonzero(normal.all(axis=0))
     taken = [places[place] for place in near.tolist()]
@@ -570,9 +570,9 @@ def _cell_cumulants(cells: Cells, k: int, steps: int) -> Floats:
     cumulants = np.empty((_ORDER + 1, cells.n.size))
     if smooth.any():
         means, others = _cumulants(cells.taken(smooth), (k,))
-        found = others[:, 0] * (float(steps) ** np.arange(_ORDER + 1))[:, None]
-        found[1] = means[0] * steps
-        cumulants[:, smooth] = found + np.multiply.outer(_OF_SPLITTING, varies[smooth])
+        result = others[:, 0] * (float(steps) ** np.arange(_ORDER + 1))[:, None]
+        result[1] = means[0] * steps
+        cumulants[:, smooth] = result + np.multiply.outer(_OF_SPLITTING, varies[smooth])
     if not smooth.all():
         rest = _of_one_k(cells.taken(~smooth), k, steps, _lattice_cumulants)
         cumulants[:, ~smooth] = np.stack(rest)
@@ -606,8 +606,8 @@ def _sums_over(
     for length in set(lattice.tolist()):
         kept = np.flatnonzero(lattice == length)
         some, whole, points = asked.taken(kept), length or period, length or _POINTS
-        found = some.spectrum(whole, points) if length else spectrum[kept]
-        chances = np.maximum(np.fft.irfft(found, points, axis=-1), 0.0)
+        spectrum_of_kept = some.spectrum(whole, points) if length else spectrum[kept]
+        chances = np.maximum(np.fft.irfft(spectrum_of_kept, points, axis=-1), 0.0)
         start = np.where(longest[kept] <= whole, 0.0, centre[kept] - whole / 2)
         positions, laid = _unrolled(chances, start=start, period=whole, unit=asked.steps)
         yield SumDistribution(suite=some.suite, k=some.k, positions=positions, chances=laid)
@@ -949,16 +949,16 @@ def _chained_pmfs(n: int, k: int, steps: int) -> Floats:
         pmfs[n - 1] = _split(_expected_shortfall(shapes, np.ones(1), points), steps)[0]
     else:
         pmfs[n - 1, [0, steps]] = 1 - value[n - 1], value[n - 1]
-    for one in range(n - 2, k - 1, -1):
-        if value[one] < NO_VALUE:
-            pmfs[one, 0] = 1.0
+    for length in range(n - 2, k - 1, -1):
+        if value[length] < NO_VALUE:
+            pmfs[length, 0] = 1.0
             continue
-        share = value[one] / value[one + 1]
-        moment = square[one] / square[one + 1]
+        share = value[length] / value[length + 1]
+        moment = square[length] / square[length + 1]
         thinned = float(np.clip((moment - share**2) / (share - share**2), 0.0, 1.0))
-        pmfs[one] = (1 - thinned) * _scaled(pmfs[one + 1], share)
-        pmfs[one] += thinned * share * pmfs[one + 1]
-        pmfs[one, 0] += thinned * (1 - share)
+        pmfs[length] = (1 - thinned) * _scaled(pmfs[length + 1], share)
+        pmfs[length] += thinned * share * pmfs[length + 1]
+        pmfs[length, 0] += thinned * (1 - share)
     return pmfs
 
 

@@ -524,8 +524,8 @@ def _stratified(
             answers[key] = sample.stratum(np.sort(order[start:end]), confidence)
     strata = [answers[key] for key in keys]
     share = (weights * sizes / group.weight.sum())[:, None]
-    centre = np.stack([one.mean for one in strata])
-    low, high = (np.stack([one.bounds[side] for one in strata]) for side in (0, 1))
+    centre = np.stack([stratum.mean for stratum in strata])
+    low, high = (np.stack([stratum.bounds[side] for stratum in strata]) for side in (0, 1))
     below, above = (
         np.sqrt(((share * margin) ** 2).sum(axis=0)) for margin in (centre - low, high - centre)
     )

@@ -177,8 +177,8 @@ def runs_to_label(
     if open_.any():
         every = count_cells(runs, passes).having(1)
         ahead = _look_ahead(every, runs[open_], passes[open_], solid_above)
-        found = _first_settled(ahead, (broken_below, solid_above), certainty + _MARGIN)
-        needed[open_] = found[ahead.cells.place(runs[open_], passes[open_])]
+        settled = _first_settled(ahead, (broken_below, solid_above), certainty + _MARGIN)
+        needed[open_] = settled[ahead.cells.place(runs[open_], passes[open_])]
     return needed
 
 
@@ -211,9 +211,9 @@ def _discovered(tasks: Floats, p: Floats) -> NDArray[np.bool_]:
     larger p anywhere can only take tasks out.
     """
     order = np.argsort(p, kind="stable")
-    found = np.cumsum(tasks[order])
+    cumulative = np.cumsum(tasks[order])
     limit = _not_solid(tasks.sum(), tasks[p > _MIDDLE].sum())
-    small = np.flatnonzero((p[order] <= _MIDDLE) & (p[order] * limit <= SOLID_ERROR * found))
+    small = np.flatnonzero((p[order] <= _MIDDLE) & (p[order] * limit <= SOLID_ERROR * cumulative))
     line = p[order][small[-1]] if small.size else -1.0
     return np.asarray(p <= line)
 

@@ -323,24 +323,24 @@ def amount_likeness(values: ArrayLike) -> float:
     return float(alike.sum() / math.comb(amounts.size, 2))
 
 
-def path_likeness(one: Sequence[str], other: Sequence[str]) -> float:
+def path_likeness(first: Sequence[str], other: Sequence[str]) -> float:
     """One minus the share of steps to change to turn one path into the other (Levenshtein 1966).
 
     >>> path_likeness("abcd", "abd")
     0.75
     """
-    if one == other:
+    if first == other:
         return 1.0
-    if not one or not other:
+    if not first or not other:
         return 0.0
     # Myers (1999) in the form of Hyyro (2003): the bits of one integer are where the distance rises
     # along a column of the table, those of another where it falls, so that a whole column is a
     # dozen operations however long the path.
     places: dict[str, int] = {}
-    for place, step in enumerate(one):
+    for place, step in enumerate(first):
         places[step] = places.get(step, 0) | 1 << place
-    column, last = (1 << len(one)) - 1, 1 << (len(one) - 1)
-    rises, falls, distance = column, 0, len(one)
+    column, last = (1 << len(first)) - 1, 1 << (len(first) - 1)
+    rises, falls, distance = column, 0, len(first)
     for step in other:
         match = places.get(step, 0) | falls
         diagonal = (((match & rises) + rises) ^ rises) | match
@@ -350,19 +350,19 @@ def path_likeness(one: Sequence[str], other: Sequence[str]) -> float:
         right = right << 1 | 1
         rises = column & (left << 1 | ~(diagonal | right))
         falls = column & right & diagonal
-    return 1 - distance / max(len(one), len(other))
+    return 1 - distance / max(len(first), len(other))
 
 
-def mix_likeness(one: Sequence[str], other: Sequence[str]) -> float:
+def mix_likeness(first: Sequence[str], other: Sequence[str]) -> float:
     """One minus the Jensen-Shannon divergence, in bits, of the shares of each step (Lin 1991).
 
     >>> mix_likeness("ab", "ba"), mix_likeness("a", "b")
     (1.0, 0.0)
     """
-    here, there = Counter(one), Counter(other)
+    here, there = Counter(first), Counter(other)
     divergence = 0.0
     for step in here | there:
-        share, opposite = here[step] / len(one), there[step] / len(other)
+        share, opposite = here[step] / len(first), there[step] / len(other)
         for own in (share, opposite):
             divergence += own * math.log2(2 * own / (share + opposite)) if own else 0.0
     return min(1.0, max(0.0, 1 - divergence / 2))
@@ -377,7 +377,7 @@ def mean_over_pairs(
     (two that both pass), however many there are of each task.
     """
     level = confidence_level(confidence)
-    total, count = (np.asarray(one, dtype=np.float64) for one in (sums, pairs))
+    total, count = (np.asarray(column, dtype=np.float64) for column in (sums, pairs))
     total, count = total[count > 0], count[count > 0]
     if count.size < 2:
         return Unavailable("it needs two tasks with two trials that can be compared")

@@ -232,14 +232,14 @@ def _under_conditions(
                 raise BuildError(("users",), f"{message}or python")
             levels.append([("user", user.name, {"user": user}) for user in users])
         if factors.wording and task.prompt:
-            found = {
+            wordings = {
                 name: _worded(task, name, entry, around) for name, entry in factors.wording.items()
             }
-            worded = {name: change for name, change in found.items() if change is not None}
+            worded = {name: change for name, change in wordings.items() if change is not None}
             own: dict[str, dict[str, Any]] = {} if AS_WRITTEN in worded else {AS_WRITTEN: {}}
             levels.append([("wording", name, change) for name, change in (own | worded).items()])
         for choice in itertools.product(*levels):
-            others = sum(one is not own[0] for one, own in zip(choice, levels, strict=True))
+            others = sum(chosen is not own[0] for chosen, own in zip(choice, levels, strict=True))
             if others > 1 and factors.cross != "all":
                 continue
             cell = task
@@ -268,7 +268,7 @@ def wording_fault(prompt: str, text: str) -> str | None:
     >>> wording_fault("Refund order 7.", "Refund order 8.")
     'loses 7'
     """
-    before, after = (sorted(set(FIXED.findall(one))) for one in (prompt, text))
+    before, after = (sorted(set(FIXED.findall(wording))) for wording in (prompt, text))
     if lost := [part for part in before if part not in after]:
         return f"loses {lost[0]}"
     if added := [part for part in after if part not in before]:
@@ -341,7 +341,7 @@ def _weighed(pairings: tuple[Pairing, ...], shares: Mapping[str, float]) -> tupl
 
     tasks = {pairing.task.name: pairing.task for pairing in pairings}
     groups = {
-        name: [*task.tags, *(one for one in (task.level, task.family) if one)]
+        name: [*task.tags, *(name for name in (task.level, task.family) if name)]
         for name, task in tasks.items()
     }
     own = {name: task.weight for name, task in tasks.items() if task.weight is not None}
@@ -372,10 +372,10 @@ def _tasks(
                 if source.is_dir()
                 else read_swe_bench(source, limit=entry.limit)
             )
-            names = [one.name for one in given]
+            names = [entry.name for entry in given]
             if repeated := next((name for name in names if names.count(name) > 1), None):
                 raise SuiteError(f'{source.name}: two tasks are named "{repeated}": rename one')
-            return [_given_task(task, one) for one in given]
+            return [_given_task(task, entry) for entry in given]
         if entry.dataset is None:
             return [task]
         tasks: dict[str, Task] = {}
@@ -404,21 +404,21 @@ def _evals_of_skill(task: Task, file: Path, judge: Judge | None) -> Iterator[Tas
         raise SuiteError("evals are read by a judge: add judge: {model: ...} to the suite")
     work = task.workspace or Workspace()
     options = _judged_whole(judge)
-    for one in read_skill_evals(file):
-        rubrics = (Expectation(matcher="judge", value=r, options=options) for r in one.rubrics)
+    for case in read_skill_evals(file):
+        rubrics = (Expectation(matcher="judge", value=r, options=options) for r in case.rubrics)
         yield replace(
             task,
-            name=f"{task.name} {one.name}",
-            prompt=one.prompt,
+            name=f"{task.name} {case.name}",
+            prompt=case.prompt,
             expect=(*task.expect, *rubrics),
             family=task.family or task.name,
-            workspace=replace(work, files=one.files),
+            workspace=replace(work, files=case.files),
         )
 
 
 def _given_task(task: Task, given: GivenTask) -> Task:
     """A task of Harbor, Terminal-Bench or SWE-bench, with what the suite says about all of them."""
-    own = next((one for one in task.expect if one.matcher == "tests"), None)
+    own = next((expectation for expectation in task.expect if expectation.matcher == "tests"), None)
     options: dict[str, Any] = {} if own is None else dict(own.options)
     options |= {key: value for key, value in given.tests.items() if value is not None}
     run = str(options.pop("run", USUAL_TESTS if own is None else own.value))
@@ -437,7 +437,7 @@ def _given_task(task: Task, given: GivenTask) -> Task:
         task,
         name=f"{task.name} {given.name}",
         prompt=given.prompt,
-        expect=(*(one for one in task.expect if one is not own), decides),
+        expect=(*(expectation for expectation in task.expect if expectation is not own), decides),
         family=task.family or task.name,
         tags=tuple(dict.fromkeys([*task.tags, *given.tags])),
         timeout=task.timeout or given.timeout,
@@ -455,24 +455,25 @@ write to the user or call tools."""
 
 def _tau2_tasks(task: Task, folder: Path, judge: Judge | None) -> list[Task]:
     """The tasks of a domain of tau2-bench: its own checks decide, and a judge what it asks one."""
-    policy, told, tasks = tau2_policy(folder), task.system_prompt or TAU2_AGENT, []
-    for one in read_tau2(folder):
-        if one.rubrics and judge is None:
+    policy, instructions, tasks = tau2_policy(folder), task.system_prompt or TAU2_AGENT, []
+    for case in read_tau2(folder):
+        if case.rubrics and judge is None:
             raise SuiteError(
-                f"task {one.name} is also judged by a model: add judge: {{model: ...}} to the suite"
+                f"task {case.name} is also judged by a model: "
+                "add judge: {model: ...} to the suite"
             )
         rubrics = [
             Expectation(matcher="judge", value=rubric, options=_judged_whole(judge))
-            for rubric in one.rubrics
+            for rubric in case.rubrics
             if judge is not None
         ]
-        checks = Expectation(matcher="command", value=list(one.argv), options={"timeout": 120.0})
+        checks = Expectation(matcher="command", value=list(case.argv), options={"timeout": 120.0})
         tasks.append(
             replace(
                 task,
-                name=f"{task.name} {one.name}",
-                scenario=Scenario(goal=one.goal, max_turns=TAU2_TURNS),
-                system_prompt=f"{told}\n\n<policy>\n{policy}\n</policy>",
+                name=f"{task.name} {case.name}",
+                scenario=Scenario(goal=case.goal, max_turns=TAU2_TURNS),
+                system_prompt=f"{instructions}\n\n<policy>\n{policy}\n</policy>",
                 expect=(*task.expect, checks, *rubrics),
                 family=task.family or task.name,
                 max_turns=task.max_turns or TAU2_TURNS,
@@ -504,7 +505,7 @@ def _servers(suite: SuitePart, around: _Surroundings) -> dict[str, Server]:
     """The servers that the suite names, and those that its tasks bring."""
     named = {name: _build_server(name, entry, around) for name, entry in suite.servers.items()}
     brought = (_tau2_server(entry, around) for entry in suite.tasks)
-    return named | {one.name: one for one in brought if one is not None}
+    return named | {server.name: server for server in brought if server is not None}
 
 
 def _judged_whole(judge: Judge) -> dict[str, Any]:
@@ -747,7 +748,7 @@ def _expectation(entry: ExpectPart, judge: Judge | None) -> Expectation:
         shared = judge if own is None else None
         options["model"] = Model(name=own) if shared is None else shared.model
         named = options.pop("panel")
-        panel = tuple(Model(name=one) for one in named or ())
+        panel = tuple(Model(name=name) for name in named or ())
         if named is None and shared is not None:
             panel = shared.panel
         if panel:

@@ -448,8 +448,8 @@ def _named(tree: Tree) -> Iterator[tuple[KeyPath, str, str | None]]:
         for place, name in _names(path, entry, {}):
             yield place, name, entry.get("base_url")
         if isinstance(panel := entry.get("panel"), list):
-            yield from (((*path, "panel", i), one, entry.get("base_url"))
-                        for i, one in enumerate(panel))  # fmt: skip
+            yield from (((*path, "panel", i), judge, entry.get("base_url"))
+                        for i, judge in enumerate(panel))  # fmt: skip
     for path, entry in users(tree):
         for place, name in _names(path, entry, {}):
             yield place, name, entry.get("base_url")
@@ -458,7 +458,7 @@ def _named(tree: Tree) -> Iterator[tuple[KeyPath, str, str | None]]:
             if is_map(rubric) and is_text(judge := rubric.get("model")):
                 yield (*place, "model"), judge, None
             if is_map(rubric) and isinstance(panel := rubric.get("panel"), list):
-                yield from (((*place, "panel", i), one, None) for i, one in enumerate(panel))
+                yield from (((*place, "panel", i), judge, None) for i, judge in enumerate(panel))
 
 
 def _names(
@@ -680,10 +680,10 @@ class _Reader:
             if option is NoneType:
                 continue
             start = len(self.problems)
-            found = self.read(option, value, path)
+            part = self.read(option, value, path)
             if len(self.problems) == start:
                 del self.problems[before:]
-                return found
+                return part
         return None
 
     def _refuse(self, path: KeyPath, message: str, value: Any) -> None:

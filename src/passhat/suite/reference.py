@@ -142,13 +142,13 @@ def _schema(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     if origin is Annotated:
         return _annotated_schema(inside[0], inside[1:], definitions)
     if origin in (Union, UnionType):
-        return _any_of([_schema(one, definitions) for one in inside if one is not NoneType])
+        return _any_of([_schema(kind, definitions) for kind in inside if kind is not NoneType])
     if origin is Literal:
         return {"type": "string", "enum": list(inside)}
     if origin is Sequence:
         return {"type": "array", "items": _schema(inside[0], definitions)}
     if origin is Mapping:
-        names, values = (_schema(one, definitions) for one in inside)
+        names, values = (_schema(kind, definitions) for kind in inside)
         names.pop("type")
         return {"type": "object", "additionalProperties": values or True} | (
             {"propertyNames": names} if names else {}

@@ -521,7 +521,7 @@ class WorkspacePart(Part):
     """An image of podman or docker: its programs, and its working folder as the workspace."""
 
     def broken_rule(self) -> str | None:
-        if sum(one is not None for one in (self.folder, self.repo, self.image)) != 1:
+        if sum(source is not None for source in (self.folder, self.repo, self.image)) != 1:
             return "needs either folder or repo or image"
         if (self.repo is None) != (self.commit is None):
             return "needs both repo and commit, or a folder or an image alone"
@@ -569,8 +569,8 @@ class ScenarioPart(Part):
         if unknown:
             return f"has no fact {unknown[0]}, which if_asked names"
         opening = (self.opens or "").lower()
-        told = [name for name in self.if_asked if str(self.facts[name]).lower() in opening]
-        return f"has {told[0]} in opens, which if_asked holds back" if told else None
+        stated = [name for name in self.if_asked if str(self.facts[name]).lower() in opening]
+        return f"has {stated[0]} in opens, which if_asked holds back" if stated else None
 
 
 class TaskFields(Part):

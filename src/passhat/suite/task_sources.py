@@ -51,7 +51,7 @@ def read_skill_evals(path: Path) -> list[SkillEval]:
     if not isinstance(entries, list) or not entries:
         raise SuiteError(f"{path} has no evals: it should have a list of them under `evals`")
     evals = list(_evals(entries, path))
-    names = [one.name for one in evals]
+    names = [case.name for case in evals]
     if repeated := next((name for name in names if names.count(name) > 1), None):
         raise SuiteError(f'{path}: two evals have the id "{repeated}"')
     return evals
@@ -63,7 +63,7 @@ def _evals(entries: list[Any], path: Path) -> Iterator[SkillEval]:
         if not isinstance(entry, Mapping) or not isinstance(entry.get("prompt"), str):
             raise SuiteError(f"{where} has no prompt: what is the agent asked?")
         given = entry.get("expectations") or entry.get("assertions") or ()
-        rubrics = [_rubric(one) for one in given] if isinstance(given, list) else []
+        rubrics = [_rubric(entry) for entry in given] if isinstance(given, list) else []
         expected = entry.get("expected_output")
         if not rubrics and isinstance(expected, str) and expected.strip():
             rubrics = [f"The result is as it was expected: {expected}"]
@@ -90,11 +90,11 @@ def _file(name: str, path: Path, where: str) -> Path:
     """A file of an eval: its path begins at the skill, or at the evals."""
     skill = path.parent.parent if path.parent.name == "evals" else path.parent
     for root in (skill, path.parent):
-        found = (root / name).resolve()
-        if not found.is_relative_to(skill.resolve()):
+        file = (root / name).resolve()
+        if not file.is_relative_to(skill.resolve()):
             raise SuiteError(f"{where}: the file {name} is not in the folder of the skill")
-        if found.exists():
-            return found
+        if file.exists():
+            return file
     raise SuiteError(f"{where}: there is no file {name}, neither in {skill} nor in {path.parent}")
 
 
@@ -130,18 +130,18 @@ TESTS_INSIDE = "/tests"
 
 def read_task_folders(path: Path) -> list[GivenTask]:
     """The tasks in a folder: those with a task.toml (Harbor) or a task.yaml (Terminal-Bench)."""
-    found = [
+    files = [
         place
         for pattern in ("", "*/", "*/*/")
         for name in ("task.toml", "task.yaml")
         for place in path.glob(f"{pattern}{name}")
     ]
-    if not found:
+    if not files:
         raise SuiteError(
             f"{path} has no tasks: no task.toml (Harbor) and no task.yaml (Terminal-Bench) in it"
         )
     read = {"task.toml": _harbor_task, "task.yaml": _terminal_bench_task}
-    return [read[file.name](file) for file in sorted(found)]
+    return [read[file.name](file) for file in sorted(files)]
 
 
 def _harbor_task(file: Path) -> GivenTask:
@@ -149,13 +149,13 @@ def _harbor_task(file: Path) -> GivenTask:
 
     folder = file.parent
     try:
-        told = tomllib.loads(_text(file, "this task"))
+        settings = tomllib.loads(_text(file, "this task"))
     except tomllib.TOMLDecodeError as error:
         raise SuiteError(f"{file} is no TOML: {error}") from None
-    if told.get("steps"):
+    if settings.get("steps"):
         raise SuiteError(f"{file}: a task of several steps cannot be read: run it with Harbor")
     task, agent, verifier, around, about = (
-        _section(told, name, file)
+        _section(settings, name, file)
         for name in ("task", "agent", "verifier", "environment", "metadata")
     )
     script = folder / "tests" / "test.sh"
@@ -194,10 +194,10 @@ def _terminal_bench_task(file: Path) -> GivenTask:
 
     folder = file.parent
     try:
-        told = YAML(typ="safe", pure=True).load(_text(file, "this task"))
+        settings = YAML(typ="safe", pure=True).load(_text(file, "this task"))
     except YAMLError as error:
         raise SuiteError(f"{file} is no YAML: {error}") from None
-    if not isinstance(told, Mapping) or not isinstance(told.get("instruction"), str):
+    if not isinstance(settings, Mapping) or not isinstance(settings.get("instruction"), str):
         raise SuiteError(f"{file} has no instruction: what is the agent asked?")
     script, tests = folder / "run-tests.sh", folder / "tests"
     if not script.is_file():
@@ -205,32 +205,32 @@ def _terminal_bench_task(file: Path) -> GivenTask:
     solve = folder / "solution.sh"
     return GivenTask(
         name=folder.name,
-        prompt=told["instruction"],
+        prompt=settings["instruction"],
         tests={
             "run": f"bash {TESTS_INSIDE}/run-tests.sh",
             "files": (script, *([tests] if tests.is_dir() else ())),
             "at": TESTS_INSIDE,
-            "timeout": _number(told, "max_test_timeout_sec", file),
+            "timeout": _number(settings, "max_test_timeout_sec", file),
             "grade_on_timeout": True,
         },
         solution=Solution(files=solve, run="bash $SOLUTION/solution.sh")
         if solve.is_file()
         else None,
-        tags=tuple(map(str, told.get("tags") or ())),
-        timeout=_number(told, "max_agent_timeout_sec", file),
+        tags=tuple(map(str, settings.get("tags") or ())),
+        timeout=_number(settings, "max_agent_timeout_sec", file),
         image=folder / "Dockerfile",
     )
 
 
-def _section(told: Mapping[str, Any], name: str, file: Path) -> Mapping[str, Any]:
-    found = told.get(name) or {}
-    if not isinstance(found, Mapping):
-        raise SuiteError(f"{file}: [{name}] should be a table, got {shown(found)}")
-    return found
+def _section(settings: Mapping[str, Any], name: str, file: Path) -> Mapping[str, Any]:
+    section = settings.get(name) or {}
+    if not isinstance(section, Mapping):
+        raise SuiteError(f"{file}: [{name}] should be a table, got {shown(section)}")
+    return section
 
 
-def _number(told: Mapping[str, Any], key: str, file: Path) -> float | None:
-    value = told.get(key)
+def _number(settings: Mapping[str, Any], key: str, file: Path) -> float | None:
+    value = settings.get(key)
     if value is None:
         return None
     if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
@@ -238,11 +238,11 @@ def _number(told: Mapping[str, Any], key: str, file: Path) -> float | None:
     return float(value)
 
 
-def _size(told: Mapping[str, Any], key: str, file: Path) -> int | None:
+def _size(settings: Mapping[str, Any], key: str, file: Path) -> int | None:
     """Bytes of `memory_mb = 2048`, or of `memory = "2G"`, which older tasks have for the same."""
-    if (given := _number(told, f"{key}_mb", file)) is not None:
+    if (given := _number(settings, f"{key}_mb", file)) is not None:
         return round(given * MEGABYTE)
-    if (given := told.get(key)) is None:
+    if (given := settings.get(key)) is None:
         return None
     try:
         letter = str(given)[-1:].upper() in {"K", "M", "G"}
@@ -389,14 +389,14 @@ def _tau2_task(row: Row, folder: Path, where: str) -> GivenConversation:
             f"{where} begins in a state of its own, which cannot be read: run it with tau2-bench"
         )
     criteria: Row = judged if isinstance(judged, Mapping) else {}
-    told, persona = scenario["instructions"], scenario.get("persona")
+    instructions, persona = scenario["instructions"], scenario.get("persona")
     parts = {"Who you are": persona} if persona else {}
-    if isinstance(told, Mapping):
+    if isinstance(instructions, Mapping):
         words = {"reason_for_call": "Why you call", "known_info": "What you know"}
         words |= {"unknown_info": "What you do not know", "task_instructions": "What to do"}
-        parts |= {words[key]: told[key] for key in words if told.get(key)}
+        parts |= {words[key]: instructions[key] for key in words if instructions.get(key)}
     else:
-        parts |= {"What to do": told}
+        parts |= {"What to do": instructions}
     name, by = str(row["id"]), criteria.get("reward_basis") or ()
     rubrics = criteria.get("nl_assertions") or () if "NL_ASSERTION" in by else ()
     return GivenConversation(
@@ -460,7 +460,7 @@ def fill_task(task: Task, row: Row, number: int) -> Task:
         expect=_fill_expectations(task.expect, row),
         steps=tuple(steps),
         tags=tuple(fill_text(tag, row) for tag in task.tags),
-        resources=tuple(replace(one, uri=fill_text(one.uri, row)) for one in task.resources),
+        resources=tuple(replace(r, uri=fill_text(r.uri, row)) for r in task.resources),
         expected_tool=task.expected_tool and fill_text(task.expected_tool, row),
         server_prompt=asked,
         scenario=task.scenario and _fill_scenario(task.scenario, row),
@@ -474,7 +474,7 @@ def _fill_scenario(scenario: Scenario, row: Row) -> Scenario:
         scenario,
         goal=fill_text(scenario.goal, row),
         facts={name: fill_text(value, row) for name, value in scenario.facts.items()},
-        never=tuple(fill_text(one, row) for one in scenario.never),
+        never=tuple(fill_text(text, row) for text in scenario.never),
         opens=scenario.opens and fill_text(scenario.opens, row),
         done=next(iter(done), None),
     )

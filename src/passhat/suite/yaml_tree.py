@@ -129,20 +129,20 @@ class Problem:
 
 def entries(tree: Tree, key: str) -> list[tuple[KeyPath, Mapping[str, Any]]]:
     """The mappings in a list of the suite, with their paths."""
-    found = enumerate(as_list(tree.value.get(key)))
-    return [((key, index), entry) for index, entry in found if is_map(entry)]
+    items = enumerate(as_list(tree.value.get(key)))
+    return [((key, index), entry) for index, entry in items if is_map(entry)]
 
 
 def section(tree: Tree, key: str) -> list[tuple[KeyPath, Mapping[str, Any]]]:
     """A mapping of the suite with its path, if there is one."""
-    found = tree.value.get(key)
-    return [((key,), found)] if is_map(found) else []
+    value = tree.value.get(key)
+    return [((key,), value)] if is_map(value) else []
 
 
 def users(tree: Tree) -> list[tuple[KeyPath, Mapping[str, Any]]]:
     """The simulated users of the suite, with their paths."""
-    found = tree.value.get("users")
-    listed = found.items() if is_map(found) else ()
+    value = tree.value.get("users")
+    listed = value.items() if is_map(value) else ()
     return [(("users", name), entry) for name, entry in listed if is_map(entry)]
 
 

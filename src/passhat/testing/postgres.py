@@ -97,10 +97,10 @@ def postgres_server() -> Iterator[PostgresServer]:
 
 
 def _programs() -> Path:
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     on_path = shutil.which("initdb")
-    if found:
-        return found[-1].parent
+    if programs:
+        return programs[-1].parent
     if on_path:
         return Path(on_path).resolve().parent
     raise NoPostgres("no PostgreSQL here (Debian: apt-get install postgresql)")

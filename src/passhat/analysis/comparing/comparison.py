@@ -215,8 +215,8 @@ def _two_sides(
     if not isinstance(first, Trials) or len(first.systems) != 2:
         names = first.systems if isinstance(first, Trials) else (first.system,)
         raise ArgumentError("trials", "must hold exactly two agents (or rank them)", names)
-    one, other = first.systems
-    return first.where(system=one), first.where(system=other)
+    first_name, other = first.systems
+    return first.where(system=first_name), first.where(system=other)
 
 
 def _shared_tasks(tallies: Sequence[Tally], sides: Sequence[Evidence]) -> list[str]:
@@ -228,15 +228,15 @@ def _shared_tasks(tallies: Sequence[Tally], sides: Sequence[Evidence]) -> list[s
     there = set(sides[1].tasks)
     shared = [name for name in sides[0].tasks if name in there]
     if not shared:
-        one, other = (tally.system for tally in tallies)
+        first_name, other = (tally.system for tally in tallies)
         have = (f"{tally.system} has {listed(tally.tasks, 5)}" for tally in tallies)
-        why = alike_names([one, other])
-        said = f"{one} and {other} have no task in common ({'; '.join(have)})"
+        why = alike_names([first_name, other])
+        message = f"{first_name} and {other} have no task in common ({'; '.join(have)})"
         raise ArgumentError(
             "trials",
             "must share a task between the two agents",
             0,
-            sentence="; ".join([said, *why]),
+            sentence="; ".join([message, *why]),
         )
     return shared
 
@@ -288,7 +288,7 @@ class _Pair:
             plain = left.all_or_nothing and right.all_or_nothing
             rates = self._of_sums("pass^1", left.outcomes, right.outcomes) if not plain else means
             differences.insert(1, replace(rates, name="pass^1"))
-        return {one.name: _nested(_agreeing(one), self.margin) for one in differences}
+        return {d.name: _nested(_agreeing(d), self.margin) for d in differences}
 
     def noise(self) -> NoiseSources | Unavailable:
         """Where the width of the mean score's interval comes from."""
@@ -325,13 +325,13 @@ class _Pair:
         if not (self.left.all_or_nothing and self.right.all_or_nothing):
             del ks["mean_score"]
         by_k = corrected_differences(first, second, sorted(set(ks.values())), confidence=level)
-        found = {
-            name: replace(one, corrected=_as_wide(by_k[ks[name]], independent[name], one))
+        with_labels = {
+            name: replace(d, corrected=_as_wide(by_k[ks[name]], independent[name], d))
             if name in ks
-            else one
-            for name, one in differences.items()
+            else d
+            for name, d in differences.items()
         }
-        return found, leniency_between(first, second, confidence=level)
+        return with_labels, leniency_between(first, second, confidence=level)
 
     def _of_sums(self, name: str, left: TaskSums, right: TaskSums) -> Difference:
         every = np.ones(left.runs.size, dtype=bool)
@@ -438,7 +438,7 @@ def _as_wide(
     """The corrected difference, widened as the verdicts' own was."""
     ends = {}
     for name in ("this_suite", "tasks_like_these"):
-        number, old, new = (getattr(one, name) for one in (corrected, before, after))
+        number, old, new = (getattr(side, name) for side in (corrected, before, after))
         if isinstance(number, Estimate) and number.interval and not isinstance(old, Unavailable):
             more = excess(old, new)
             number = replace(number, interval=wider_margins(number.interval, number.value, more))
@@ -453,7 +453,7 @@ def as_people_compare(comparison: Comparison) -> Comparison:
     judge treats the two alike.
     """
     corrected = comparison.mean_score.corrected or next(
-        (one.corrected for one in comparison.differences.values() if one.corrected), None
+        (d.corrected for d in comparison.differences.values() if d.corrected), None
     )
     if corrected is None:
         return comparison
@@ -463,13 +463,13 @@ def as_people_compare(comparison: Comparison) -> Comparison:
         return replace(comparison, notes=(note, *comparison.notes))
     differences = {}
     asked = comparison.headline.name
-    for name, one in comparison.differences.items():
-        own = one.corrected
+    for name, difference in comparison.differences.items():
+        own = difference.corrected
         if own is not None and not own.this_suite and name != asked:
             continue
         none = Unavailable(f"labels correct pass@1 and pass^k, not {name}")
         differences[name] = replace(
-            one,
+            difference,
             first=None if own is None else own.first,
             second=None if own is None else own.second,
             this_suite=none if own is None else own.this_suite,
@@ -519,9 +519,9 @@ def _error_note(tallies: Sequence[Tally], options: ReportOptions) -> tuple[str, 
     )
 
 
-def _judge_note(tallies: Sequence[Tally], found: Mapping[str, Difference]) -> tuple[str, ...]:
+def _judge_note(tallies: Sequence[Tally], differences: Mapping[str, Difference]) -> tuple[str, ...]:
     """That a judge graded, where no labels of people say anything of it."""
-    labelled = any(one.corrected is not None for one in found.values())
+    labelled = any(difference.corrected is not None for difference in differences.values())
     judged = graded_by_judge(source for tally in tallies for source in tally.sources)
     return (GRADED_BY_JUDGE,) if judged and not labelled else ()
 

@@ -111,8 +111,8 @@ def plot_trend(
     moves = changes[lead].points
     newest = max(moves, key=lambda change: change.position, default=None)
     changed: dict[tuple[int, str], list[str]] = {}
-    for name, found in changes.items():
-        for change in found.points:
+    for name, series in changes.items():
+        for change in series.points:
             if name == lead or abs(change.after - change.before) >= _MARKED:
                 changed.setdefault((change.position, change.direction), []).append(name)
     now = ", ".join(f"{name} {100 * points[-1].value:.0f}%" for name, points in metrics.items())
@@ -140,21 +140,21 @@ def plot_trend(
 
 def _mean_row(comparison: Comparison) -> IntervalRow | None:
     """The pass rates' mean; their difference in the scope of these tasks, else of such tasks."""
-    found = comparison.differences.get("pass^1") or comparison.mean_score
-    if found.first is None or found.second is None:
+    difference = comparison.differences.get("pass^1") or comparison.mean_score
+    if difference.first is None or difference.second is None:
         return None
-    number = found.this_suite
+    number = difference.this_suite
     if isinstance(number, Unavailable):
-        number = found.tasks_like_these
+        number = difference.tasks_like_these
     interval = None if isinstance(number, Unavailable) else number.interval
     return IntervalRow(
         name=f"mean of {plural(len(comparison.tasks), 'task')}",
-        value=found.first,
-        other=found.second,
-        low=None if interval is None else _within(found.second + interval.low),
-        high=None if interval is None else _within(found.second + interval.high),
+        value=difference.first,
+        other=difference.second,
+        low=None if interval is None else _within(difference.second + interval.low),
+        high=None if interval is None else _within(difference.second + interval.high),
         colour="d",
-        note=_signed(found.first - found.second, interval),
+        note=_signed(difference.first - difference.second, interval),
     )
 
 
@@ -191,14 +191,14 @@ def _finding(comparison: Comparison) -> str:
 def _rank_title(report: RankReport) -> str:
     """Who is tied and who stands alone; of many groups, how many are tied at the top."""
     tied = [band for band in report.tie_bands if len(band) > 1]
-    said = [f"{', '.join(band[:-1])} and {band[-1]} are tied" for band in tied]
+    parts = [f"{', '.join(band[:-1])} and {band[-1]} are tied" for band in tied]
     alone = [system for system in report.systems if system.ranks[0] == system.ranks[1]]
-    said += [f"{system.name} stands alone at rank {system.ranks[0]}" for system in alone]
-    whole = "; ".join(said) if said else "Every rank is open"
+    parts += [f"{system.name} stands alone at rank {system.ranks[0]}" for system in alone]
+    whole = "; ".join(parts) if parts else "Every rank is open"
     if len(whole) <= _LONGEST_TITLE:
         return whole
     first = sum(system.ranks[0] == 1 for system in report.systems)
-    top = f"{first} agents are tied at the top" if first > 1 else said[-1]
+    top = f"{first} agents are tied at the top" if first > 1 else parts[-1]
     return f"{top}; {plural(len(tied), 'tie')} in all"
 
 

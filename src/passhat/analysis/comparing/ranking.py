@@ -131,7 +131,7 @@ class RankReport(Displayed):
     corrected: RankReport | None = None
 
     def __repr__(self) -> str:
-        shown = first_few(f"{quoted(one.name)} {rounded(one.value)}" for one in self.systems)
+        shown = first_few(f"{quoted(s.name)} {rounded(s.value)}" for s in self.systems)
         head = f"RankReport by {self.metric} over {plural(self.tasks, 'task')}"
         return short_repr(head, *shown, see=".systems, .tie_bands, .pairs")
 
@@ -251,8 +251,8 @@ def _with_correction(
     better = np.zeros((len(known), len(known)), dtype=bool)
     pairs = []
     for i, j in places:
-        found = corrected_differences(known[i], known[j], (k,), confidence=level)[k]
-        number = found.tasks_like_these
+        difference = corrected_differences(known[i], known[j], (k,), confidence=level)[k]
+        number = difference.tasks_like_these
         if isinstance(number, Unavailable) or number.interval is None:
             reason = number.reason if isinstance(number, Unavailable) else "there is no interval"
             kept = (note for note in report.notes if note != GRADED_BY_JUDGE)
@@ -336,7 +336,7 @@ def _too_few_tasks(
     )
     most = sorted([0, 0, *_fewest_runs(every)])[-2]
     reason = f"{reason} ({metric[:5]}{most} can be ranked by)" if 0 < most < k else reason
-    return "; ".join([reason, *alike_names(one.name for one in every)])
+    return "; ".join([reason, *alike_names(side.name for side in every)])
 
 
 def _fewest_runs(sides: Sequence[SystemTrials]) -> list[int]:
@@ -599,7 +599,7 @@ class Frontier(Displayed):
     provenance: Provenance
 
     def __repr__(self) -> str:
-        names = first_few(quoted(one.name) for one in self.systems if one.beaten_by is None)
+        names = first_few(quoted(s.name) for s in self.systems if s.beaten_by is None)
         return short_repr(f"Frontier by {self.feature}", *names, see=".systems")
 
     @property
@@ -653,7 +653,7 @@ def find_frontier(
     for (i, j), p in zip(places, corrected.tolist(), strict=True):
         beaten[i] = min(beaten.get(i, (2.0, j)), (p, j))
     limit = 1 - options.confidence
-    found = [
+    systems = [
         FrontierSystem(
             name=side.name,
             reliability=side.metrics_on(shared, (k,), confidence=options.confidence)[f"pass^{k}"],
@@ -666,7 +666,7 @@ def find_frontier(
     return Frontier(
         feature=by,
         k=k,
-        systems=tuple(sorted(found, key=lambda one: _price(one.price))),
+        systems=tuple(sorted(systems, key=lambda system: _price(system.price))),
         left_out=tuple(
             Unranked(name=side.name, reason=f"no trial that says its {by} and passed")
             for side in every
@@ -709,12 +709,12 @@ def _amounts(side: SystemTrials, by: str, shared: Sequence[str]) -> tuple[Floats
 
 def _higher_p(first: Floats, second: Floats, options: ReportOptions) -> float:
     """The one-sided p-value that the first is not more reliable for similar tasks."""
-    found = paired_difference(
+    difference = paired_difference(
         first, second, scope=TASKS_LIKE_THESE, confidence=options.confidence, rng=options.seed
     )
-    if isinstance(found, Unavailable):
+    if isinstance(difference, Unavailable):
         return 1.0
-    return found.p_value / 2 if found.value > 0 else 1 - found.p_value / 2
+    return difference.p_value / 2 if difference.value > 0 else 1 - difference.p_value / 2
 
 
 def _price(number: Number) -> float:

@@ -209,8 +209,8 @@ class SystemTrend(Displayed):
 
     def graded_levels(self, graded: GradedChanges, change: ChangePoint) -> tuple[float, float]:
         """The same as people grade: the means of labelled runs."""
-        found = {at: self.points[at].corrected[graded.metric].value for at in graded.places}
-        return _levels(graded.changes, found, change)
+        values = {at: self.points[at].corrected[graded.metric].value for at in graded.places}
+        return _levels(graded.changes, values, change)
 
     @property
     def change(self) -> ChangePoint | None:
@@ -227,21 +227,21 @@ class SystemTrend(Displayed):
 
         if (graded := self.graded) is not None:
             labelled = [self.points[place] for place in graded.places]
-            said = [
+            changes = [
                 replace(point, position=graded.places.index(point.position))
                 for point in graded.changes.points
             ]
             called = "pass@1" if graded.metric == "pass^1" else graded.metric
-            lines = {f"{called} as people grade": [one.corrected for one in labelled]}
+            lines = {f"{called} as people grade": [point.corrected for point in labelled]}
             if graded.metric in self.metrics:
-                lines["by the judge"] = [one.metrics for one in labelled]
+                lines["by the judge"] = [point.metrics for point in labelled]
             return plot_trend(
                 self.name,
                 runs=[(point.started, point.label) for point in labelled],
                 metrics={
-                    name: [one[graded.metric] for one in every] for name, every in lines.items()
+                    name: [point[graded.metric] for point in every] for name, every in lines.items()
                 },
-                changes={next(iter(lines)): replace(graded.changes, points=tuple(said))},
+                changes={next(iter(lines)): replace(graded.changes, points=tuple(changes))},
             )
         return plot_trend(
             self.name,
@@ -260,8 +260,8 @@ def _levels(
 ) -> tuple[float, float]:
     """The means of the values at places before and after a change, up to the ones next to it."""
     others = [point.position for point in changes.points]
-    start = max((one for one in others if one < change.position), default=0)
-    end = min((one for one in others if one > change.position), default=max(values) + 1)
+    start = max((other for other in others if other < change.position), default=0)
+    end = min((other for other in others if other > change.position), default=max(values) + 1)
     before = [value for place, value in values.items() if start <= place < change.position]
     return fmean(before), fmean(v for place, v in values.items() if change.position <= place < end)
 
@@ -374,8 +374,8 @@ def _system_trend(
     first = _task_series(snapshots, chosen)
     series = {metric: first if metric == names[0] else first.by("pass@k") for metric in names}
     changes = {
-        metric: _changes(one, false_alarm=false_alarm, horizon=horizon, confidence=confidence)
-        for metric, one in series.items()
+        metric: _changes(points, false_alarm=false_alarm, horizon=horizon, confidence=confidence)
+        for metric, points in series.items()
     }
     both = [series[metric] for metric in reversed(names)]
     return SystemTrend(
@@ -397,7 +397,7 @@ def _system_trend(
             confidence=confidence,
         ),
         judged=graded_by_judge(
-            source for one in snapshots for tally in one.run.tallies for source in tally.sources
+            source for s in snapshots for tally in s.run.tallies for source in tally.sources
         ),
         moved=_moved(snapshots, changes[names[0]].points),
         runs_to_show=None
@@ -499,8 +499,8 @@ def _as_people_grade(
     labels = run.labels.get(system)
     if labels is None:
         return {}
-    found = {f"pass^{one}": labels.number(one, THIS_SUITE, confidence) for one in {1, k}}
-    return {name: one for name, one in found.items() if isinstance(one, Estimate)}
+    numbers = {f"pass^{length}": labels.number(length, THIS_SUITE, confidence) for length in {1, k}}
+    return {name: number for name, number in numbers.items() if isinstance(number, Estimate)}
 
 
 def graded_changes(
@@ -518,7 +518,7 @@ def graded_changes(
     standard errors. Of 60 histories of 10 unchanged runs with 60 labels each 0 to 2 % raised an
     alarm, 3 % where the judge became stricter (17 % by its verdicts): bench/calibrate/judges.py.
     """
-    places = [place for place, one in enumerate(corrected) if "pass^1" in one]
+    places = [place for place, number in enumerate(corrected) if "pass^1" in number]
     if len(places) < 2:
         return None
     whole = all(f"pass^{k}" in corrected[place] for place in places)
@@ -528,14 +528,16 @@ def graded_changes(
     half = float(ndtri(0.5 + confidence / 2))
     series = MeanSeries(
         np.array([rate.value for rate in rates]),
-        np.array([max(one.width, _NARROWEST) / 2 / half for one in ends]),
+        np.array([max(end.width, _NARROWEST) / 2 / half for end in ends]),
     )
-    found = change_points(series, false_alarm=false_alarm, horizon=horizon, confidence=confidence)
+    changes = change_points(series, false_alarm=false_alarm, horizon=horizon, confidence=confidence)
     points = tuple(
         replace(change, position=places[change.position], alarm=places[change.alarm])
-        for change in found.points
+        for change in changes.points
     )
-    return GradedChanges(metric=metric, places=tuple(places), changes=replace(found, points=points))
+    return GradedChanges(
+        metric=metric, places=tuple(places), changes=replace(changes, points=points)
+    )
 
 
 _changes = lru_cache(maxsize=4)(change_points)
@@ -613,8 +615,8 @@ def _turns(
         if known is not None and known.labels:
             labels = dict(zip(snapshot.fresh, map(_LABELS.__getitem__, known.labels), strict=True))
         else:
-            found = label_tasks(*snapshot.arrays()).labels.tolist()
-            labels = dict(zip(snapshot.counts, found, strict=True))
+            own = label_tasks(*snapshot.arrays()).labels.tolist()
+            labels = dict(zip(snapshot.counts, own, strict=True))
         for task, label in labels.items():
             if label == UNDECIDED or task not in snapshot.fresh:
                 continue
@@ -810,7 +812,7 @@ class RunVerdict:
         """What is said of the run; where it has several agents, of each of them."""
         if len(self.agents) == 1:
             return self.agents[0].sentence
-        return " ".join(f"{safe_text(short(one.system))}: {one.sentence}" for one in self.agents)
+        return " ".join(f"{safe_text(short(a.system))}: {a.sentence}" for a in self.agents)
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
@@ -847,7 +849,7 @@ def agent_numbers(tally: Tally, groupings: Sequence[RunGroups] = ()) -> AgentNum
         trials=tally.trials,
         k=k,
         estimate=None,
-        levels=tuple(mean_pass_hat(tally, one) for one in range(1, HEADLINE_K + 1)),
+        levels=tuple(mean_pass_hat(tally, length) for length in range(1, HEADLINE_K + 1)),
     )
     if not evidence.tasks:
         return replace(numbers, reason="no task has a trial")
@@ -855,13 +857,13 @@ def agent_numbers(tally: Tally, groupings: Sequence[RunGroups] = ()) -> AgentNum
         evidence, (k,), confidence=CONFIDENCE, groupings=groupings, this_suite_only=True
     )
     number, pass_at = (metrics[f"pass{sign}{k}"].this_suite for sign in "^@")
-    found = label_tasks(evidence.runs, evidence.passes).labels.tolist()
+    labels = label_tasks(evidence.runs, evidence.passes).labels.tolist()
     return replace(
         numbers,
         estimate=None if isinstance(number, Unavailable) else number,
         reason=number.reason if isinstance(number, Unavailable) else "",
         pass_at=None if isinstance(pass_at, Unavailable) else pass_at,
-        labels="".join(label[0] for label in found),
+        labels="".join(label[0] for label in labels),
     )
 
 
@@ -897,20 +899,20 @@ def _with_people(
     graded = graded_changes(
         corrected, 1, false_alarm=FALSE_ALARM / 2, horizon=HORIZON, confidence=CONFIDENCE
     )
-    found = _judged(
+    judged = _judged(
         name, snapshots, accepted, alone, false_alarm=FALSE_ALARM / (1 if graded is None else 2)
     )
     if graded is None:
-        return found
+        return judged
     change = graded.newest
     taken = [i for i, snapshot in enumerate(snapshots) if snapshot.run.key in accepted]
     if change is None or any(place >= change.position for place in taken):
-        return replace(found, graded="steady")
+        return replace(judged, graded="steady")
     if change.direction == "up":
-        return replace(found, graded="rose")
+        return replace(judged, graded="rose")
     before = [place for place in graded.places if place < change.position]
     return replace(
-        found,
+        judged,
         movement="fell",
         graded="fell",
         k=1,
@@ -1060,7 +1062,7 @@ def find_flaky(
         for key, label, (n, c) in zip(keys, labels, totals, strict=True)
         if 0 < c < n
     ]
-    flaky.sort(key=lambda one: (one.label != "flaky", abs(one.rate - 0.5), one.system, one.task))
+    flaky.sort(key=lambda a: (a.label != "flaky", abs(a.rate - 0.5), a.system, a.task))
     return FlakyTasks(
         tasks=tuple(flaky),
         tasks_seen=len(keys),

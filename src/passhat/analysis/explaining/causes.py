@@ -123,13 +123,13 @@ def find_causes(
     shuffles = max(FEWEST_SHUFFLES, min(shuffles, MOST_SHUFFLED // len(compared.runs)))
     shuffled = shuffled_in_strata(compared.failed, compared.stratum, shuffles=shuffles, rng=rng)
     level = alpha / TESTS
-    by_agreement = [one for one in departures(compared, shuffled) if one.p <= level and one.failing]
+    by_agreement = [d for d in departures(compared, shuffled) if d.p <= level and d.failing]
     by_feature = _features(compared, shuffled, level)
-    beside = {one.tool for one in by_agreement}
+    beside = {cause.tool for cause in by_agreement}
     if by_feature and beside:
         beside = _still_departing(compared, by_feature, shuffles, rng, level)
-    named = [_from_association(one, compared) for one in by_feature]
-    named += [_from_departure(one, diverged) for one in by_agreement if one.tool in beside]
+    named = [_from_association(cause, compared) for cause in by_feature]
+    named += [_from_departure(cause, diverged) for cause in by_agreement if cause.tool in beside]
     return tuple(_one_for_each_tool(named))
 
 
@@ -242,8 +242,8 @@ def _one_for_each_tool(causes: Sequence[Cause]) -> list[Cause]:
     ranked = sorted(causes, key=lambda cause: (cause.p, cause.test != "features"))
     kept: list[Cause] = []
     for cause in ranked:
-        same = [one for one in kept if one.tool and one.tool == cause.tool]
-        if not any(one.test != cause.test for one in same):
+        same = [c for c in kept if c.tool and c.tool == cause.tool]
+        if not any(c.test != cause.test for c in same):
             kept.append(cause)
     return kept
 
@@ -309,8 +309,8 @@ def associations(
     least = np.finfo(np.float32).tiny  # below it, one p is as small as another
     adjusted = step_down_p(-np.log(np.maximum(p, least, dtype=np.float32)))
     answers = [
-        _association(compared, one, having, (float(adjusted[i]), float(p[0, i])))
-        for i, one in enumerate(classes)
+        _association(compared, kind, having, (float(adjusted[i]), float(p[0, i])))
+        for i, kind in enumerate(classes)
     ]
     return tuple(sorted(answers, key=lambda answer: (answer.exact_p, answer.feature)))
 
@@ -356,7 +356,7 @@ def _classes(compared: ComparedRuns, having: Having, level: float) -> list[_Clas
         if law.smallest_p <= level:
             varying = differing(column)
             classes.append(_Class(members=tuple(members), column=column, varying=varying, law=law))
-    classes.sort(key=lambda one: (one.law.smallest_p, one.members[0]))
+    classes.sort(key=lambda kind: (kind.law.smallest_p, kind.members[0]))
     return classes[:MOST_CLASSES]
 
 

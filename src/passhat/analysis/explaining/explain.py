@@ -274,10 +274,10 @@ def _pairs(
     examples += [nearest[key] for key in largest if key in nearest]
     seen = {(example.failing, example.passing): example for example in examples}
     for failing, passing in seen:
-        one, other = by_key[failing], by_key[passing]
-        if one.transcript is not None and other.transcript is not None:
-            beside = [run for run in runs if run.group == one.group]
-            yield aligned_runs(one, other, beside, first_trial=first_trial)
+        failed, other = by_key[failing], by_key[passing]
+        if failed.transcript is not None and other.transcript is not None:
+            beside = [run for run in runs if run.group == failed.group]
+            yield aligned_runs(failed, other, beside, first_trial=first_trial)
 
 
 # Failed runs grouped by what went wrong, each group with its size, its tasks and one example.
@@ -351,8 +351,8 @@ def divergence_categories(
     diverged: Sequence[Divergence], *, confidence: float
 ) -> tuple[Category, ...]:
     """The failing runs of tasks that also passed, by how they first differ from a passing run."""
-    by_run = {one.run.key: one for one in diverged}
-    return _grouped([(one.run, _first_difference(one)) for one in diverged], by_run, confidence)
+    by_run = {d.run.key: d for d in diverged}
+    return _grouped([(d.run, _first_difference(d)) for d in diverged], by_run, confidence)
 
 
 def _kind_and_what(
@@ -430,7 +430,7 @@ def _grouped(
             found=sides[1][:_LONGEST_EXPECTED],
         )
         categories.append(category)
-    return tuple(sorted(categories, key=lambda one: (-one.count, one.kind, one.what)))
+    return tuple(sorted(categories, key=lambda c: (-c.count, c.kind, c.what)))
 
 
 # What a suite's own results say about its tasks and graders.
@@ -509,14 +509,14 @@ def review_suite(runs: Sequence[ExplainedRun], *, confidence: float) -> SuiteRev
     for run in judged:
         tasks[run.task].append(run)
     errored = {run.task for run in runs if run.outcome is Outcome.ERRORED}
-    enough = {name: found for name, found in tasks.items() if len(found) >= FEWEST_RUNS}
+    enough = {name: own for name, own in tasks.items() if len(own) >= FEWEST_RUNS}
     return SuiteReview(
         always_pass=_sorted(
             name
-            for name, found in enough.items()
-            if name not in errored and all(run.passed for run in found)
+            for name, own in enough.items()
+            if name not in errored and all(run.passed for run in own)
         ),
-        never_pass=_sorted(n for n, found in enough.items() if not any(r.passed for r in found)),
+        never_pass=_sorted(n for n, g in enough.items() if not any(r.passed for r in g)),
         duplicates=_near_duplicates(tasks),
         lucky=_lucky(judged),
         graders=_grader_pairs(judged, confidence),
@@ -599,7 +599,7 @@ def _grader_pairs(runs: Sequence[ExplainedRun], confidence: float) -> tuple[Grad
     pairs = [
         _pair(names, rows, confidence)
         for names, rows in scored.items()
-        if len(rows) >= FEWEST_SHARED and any(one != other for one, other, _ in rows)
+        if len(rows) >= FEWEST_SHARED and any(first != other for first, other, _ in rows)
     ]
     return tuple(sorted(pairs, key=lambda pair: (pair.agreement.value, pair.first, pair.second)))
 
@@ -634,8 +634,8 @@ def _pair(
 ) -> GraderPair:
     names = [" ".join(filter(None, grader)) for grader in graders]
     total = len(rows)
-    alike = sum(one == other for one, other, _ in rows)
-    first = sum(one for one, _, _ in rows) / total
+    alike = sum(first == other for first, other, _ in rows)
+    first = sum(first for first, _, _ in rows) / total
     second = sum(other for _, other, _ in rows) / total
     by_chance = first * second + (1 - first) * (1 - second)
     return GraderPair(
@@ -643,7 +643,7 @@ def _pair(
         second=names[1],
         agreement=share_estimate(alike, total, confidence=confidence),
         kappa=(alike / total - by_chance) / (1 - by_chance) if by_chance < 1 else None,
-        only_first=sum(one and not other for one, other, _ in rows),
-        only_second=sum(other and not one for one, other, _ in rows),
-        example=next(run.key for one, other, run in rows if one != other),
+        only_first=sum(first and not other for first, other, _ in rows),
+        only_second=sum(other and not first for first, other, _ in rows),
+        example=next(run.key for first, other, run in rows if first != other),
     )

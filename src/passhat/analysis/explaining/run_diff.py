@@ -80,25 +80,25 @@ def diff_runs(
     them unless `first_trial` names it.
     """
     runs = _runs_of(trials, transcripts, task, system)
-    one = _numbered(runs, left, "left") if left is not None else _first_failing(runs, task)
-    other = _numbered(runs, right, "right") if right is not None else _nearest(one, runs)
+    failing = _numbered(runs, left, "left") if left is not None else _first_failing(runs, task)
+    other = _numbered(runs, right, "right") if right is not None else _nearest(failing, runs)
     first = first_number(trials.trial.tolist()) if first_trial is None else first_trial
-    for run in (one, other):
+    for run in (failing, other):
         if run.transcript is None:
             number = run_number(run.trial, first)
             error = f"; it ended with the error: {short(run.error)}" if run.error else ""
             raise InputError(f"trial {number} of task {task} has no transcript to compare{error}")
-    return aligned_runs(one, other, runs, first_trial=first)
+    return aligned_runs(failing, other, runs, first_trial=first)
 
 
 def aligned_runs(
-    one: ExplainedRun, other: ExplainedRun, runs: Sequence[ExplainedRun], *, first_trial: int
+    first: ExplainedRun, other: ExplainedRun, runs: Sequence[ExplainedRun], *, first_trial: int
 ) -> RunDiff:
     """Two runs of a task call by call, among all `runs` of it."""
-    pairs = align(one.calls, other.calls)
+    pairs = align(first.calls, other.calls)
     kept = [run for run in runs if run.transcript is not None]
     return RunDiff(
-        left=one,
+        left=first,
         right=other,
         pairs=pairs,
         parting=first_differing_pair(pairs),
@@ -161,7 +161,7 @@ def _runs_of(
 def _numbered(runs: Iterable[ExplainedRun], number: int, side: str) -> ExplainedRun:
     by_number = {run.trial: run for run in runs}
     if number not in by_number:
-        known = listed([str(one) for one in sorted(by_number)], 12)
+        known = listed([str(number) for number in sorted(by_number)], 12)
         raise ArgumentError(side, f"must be the number of a trial: {known}", number)
     return by_number[number]
 
@@ -175,14 +175,14 @@ def _first_failing(runs: Sequence[ExplainedRun], task: str) -> ExplainedRun:
     return min(failing, key=lambda run: run.trial)
 
 
-def _nearest(one: ExplainedRun, runs: Iterable[ExplainedRun]) -> ExplainedRun:
-    passing = [r for r in runs if r.passed and r.transcript is not None and r is not one]
+def _nearest(failing: ExplainedRun, runs: Iterable[ExplainedRun]) -> ExplainedRun:
+    passing = [r for r in runs if r.passed and r.transcript is not None and r is not failing]
     if not passing:
         raise InputError(
-            f"no other trial of task {one.task} passed: name the trial to compare with"
+            f"no other trial of task {failing.task} passed: name the trial to compare with"
         )
-    tools = frozenset(tool for run in (one, *passing) for tool in run.tools)
-    return nearest_passing(one, passing, tools)
+    tools = frozenset(tool for run in (failing, *passing) for tool in run.tools)
+    return nearest_passing(failing, passing, tools)
 
 
 def _aligned(left: Sequence[NormalizedCall], right: Sequence[NormalizedCall]) -> list[AlignedCalls]:
@@ -329,7 +329,7 @@ def first_difference(
     theirs = [call for call in passing.calls if call.worked and call.tool in counting]
     lacking = _beyond(theirs, mine)
     for call in _beyond(mine, theirs):
-        other = next((one for one in lacking if one.tool == call.tool), None)
+        other = next((c for c in lacking if c.tool == call.tool), None)
         return Divergence(
             run=run,
             passing=passing,
@@ -350,10 +350,10 @@ def first_difference(
     return Divergence(run=run, passing=passing, kind="no difference")
 
 
-def differing_arguments(one: NormalizedCall, other: NormalizedCall) -> tuple[str, ...]:
+def differing_arguments(call: NormalizedCall, other: NormalizedCall) -> tuple[str, ...]:
     """The names of the arguments in which two calls differ."""
-    names = sorted({*one.arguments, *other.arguments})
-    return tuple(name for name in names if one.arguments.get(name) != other.arguments.get(name))
+    names = sorted({*call.arguments, *other.arguments})
+    return tuple(name for name in names if call.arguments.get(name) != other.arguments.get(name))
 
 
 def _differing_shares(runs: Sequence[ExplainedRun], tool: str) -> tuple[float, float]:
@@ -379,10 +379,10 @@ def _calls_of(run: ExplainedRun, counting: frozenset[str]) -> Counter[str]:
     return Counter(call.key for call in run.calls if call.worked and call.tool in counting)
 
 
-def _jaccard(one: Counter[str], other: Counter[str]) -> float:
+def _jaccard(first: Counter[str], other: Counter[str]) -> float:
     """Shared over all, of two multisets (Jaccard 1912); two empty ones are alike."""
-    every = (one | other).total()
-    return (one & other).total() / every if every else 1.0
+    every = (first | other).total()
+    return (first & other).total() / every if every else 1.0
 
 
 def _beyond(
@@ -446,11 +446,11 @@ def departures(compared: ComparedRuns, shuffled: NDArray[np.bool_]) -> tuple[Too
     if not varying.size:
         return ()
     p = step_down_p(standardised(statistics[:, varying]))
-    found = [
+    disagreements = [
         _departure(compared, tools[i], values[tools[i]], kept, float(p[place]))
         for place, i in enumerate(varying.tolist())
     ]
-    return tuple(sorted(found, key=lambda one: (one.p, -one.failing, one.tool)))
+    return tuple(sorted(disagreements, key=lambda d: (d.p, -d.failing, d.tool)))
 
 
 def tool_calls(run: ExplainedRun, tool: str) -> Value:

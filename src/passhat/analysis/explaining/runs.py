@@ -275,8 +275,8 @@ def _arguments(text: str) -> Arguments:
         given = {"": given}
     masked = {name: _masked(given[name]) for name in sorted(given)}
     return {
-        name: one if isinstance(one, str) else json.dumps(one, sort_keys=True, ensure_ascii=False)
-        for name, one in masked.items()
+        name: t if isinstance(t, str) else json.dumps(t, sort_keys=True, ensure_ascii=False)
+        for name, t in masked.items()
     }
 
 
@@ -285,9 +285,9 @@ def _masked(value: Any) -> Any:
     if isinstance(value, str):
         return FREE_TEXT if is_free_text(value) else value
     if isinstance(value, list):
-        return [_masked(one) for one in value]
+        return [_masked(item) for item in value]
     if isinstance(value, dict):
-        return {name: _masked(one) for name, one in value.items()}
+        return {name: _masked(item) for name, item in value.items()}
     if isinstance(value, float) and value.is_integer():
         return int(value)  # 250.0 and 250 ask for the same
     return value

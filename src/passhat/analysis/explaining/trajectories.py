@@ -87,7 +87,9 @@ class ToolMatrix:
                 wrong[expected] += count
                 wrong[chosen] += count
         del wrong[NOTHING]
-        return tuple(tool for tool, _ in sorted(wrong.items(), key=lambda one: (-one[1], one[0])))
+        return tuple(
+            tool for tool, _ in sorted(wrong.items(), key=lambda item: (-item[1], item[0]))
+        )
 
 
 def trajectories(
@@ -114,9 +116,9 @@ def trajectories(
 
     spoken = [run for group in groups for run in group]
     return Trajectories(
-        tools=called_alike(lambda one, other: _dice(set(one.tools), set(other.tools))),
+        tools=called_alike(lambda first, other: _dice(set(first.tools), set(other.tools))),
         order=called_alike(order),
-        path=called_alike(lambda one, other: float(one.tools == other.tools)),
+        path=called_alike(lambda first, other: float(first.tools == other.tools)),
         costs=_cost_likeness(several, alike),
         behaviours=_find_behaviours(spoken, confidence),
         splits=_cost_splits(runs),
@@ -212,7 +214,7 @@ def _mean_likeness(
     """The mean over tasks of the mean over pairs of runs."""
     means = []
     for group in groups:
-        values = [measure(one, other) for one, other in combinations(group, 2)]
+        values = [measure(first, other) for first, other in combinations(group, 2)]
         known = [value for value in values if value is not None]
         if known:
             means.append(sum(known) / len(known))
@@ -230,10 +232,10 @@ def _mean_likeness(
     return replace(mean, runs=sum(map(len, groups))) if isinstance(mean, Estimate) else mean
 
 
-def _dice(one: set[str], other: set[str]) -> float:
+def _dice(first: set[str], other: set[str]) -> float:
     """Shared over mean size (Dice 1945, Sorensen 1948); two runs without calls are alike."""
-    size = len(one) + len(other)
-    return 2 * len(one & other) / size if size else 1.0
+    size = len(first) + len(other)
+    return 2 * len(first & other) / size if size else 1.0
 
 
 def _cost_likeness(
@@ -241,16 +243,16 @@ def _cost_likeness(
     alike: Callable[[Callable[[ExplainedRun, ExplainedRun], float | None]], Number],
 ) -> dict[str, Number]:
     def measure(name: str) -> Callable[[ExplainedRun, ExplainedRun], float | None]:
-        return lambda one, other: _smaller_over_larger(one.costs.get(name), other.costs.get(name))
+        return lambda f, other: _smaller_over_larger(f.costs.get(name), other.costs.get(name))
 
     named = {name for group in groups for run in group for name in run.costs}
     return {name: alike(measure(name)) for name in COSTS if name in named}
 
 
-def _smaller_over_larger(one: float | None, other: float | None) -> float | None:
-    if one is None or other is None or min(one, other) < 0:
+def _smaller_over_larger(first: float | None, other: float | None) -> float | None:
+    if first is None or other is None or min(first, other) < 0:
         return None
-    return min(one, other) / max(one, other) if max(one, other) else 1.0
+    return min(first, other) / max(first, other) if max(first, other) else 1.0
 
 
 def _calls_after_error(run: ExplainedRun) -> Iterator[NormalizedCall]:

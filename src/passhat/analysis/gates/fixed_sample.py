@@ -423,8 +423,10 @@ def _difference(
     ends = {}
     for error in {gate.alpha, gate.beta}:
         level = 1 - 2 * error
-        found = compare(ours, baseline, ks=(k,), confidence=level, errors=subject.errors, days=days)
-        difference = found.differences[demand.metric]
+        comparison = compare(
+            ours, baseline, ks=(k,), confidence=level, errors=subject.errors, days=days
+        )
+        difference = comparison.differences[demand.metric]
         number = difference.this_suite if gate.scope == THIS_SUITE else difference.tasks_like_these
         if isinstance(number, Unavailable):
             return number
@@ -444,7 +446,7 @@ def _difference(
         notes=(
             *(note for note in low.notes if note != STATE_A_MARGIN),
             *([days.note] if days is not None and not days.known else []),
-            *_unshared(found),
+            *_unshared(comparison),
         ),
     )
 
@@ -674,7 +676,7 @@ def _metric(gate: Gate, target: Target, subject: SystemTrials, confidence: float
 
 
 def _by_labels(
-    found: Number, gate: Gate, target: Target, subject: SystemTrials, confidence: float
+    result: Number, gate: Gate, target: Target, subject: SystemTrials, confidence: float
 ) -> Number:
     """The number as people would have graded the trials, where they labelled enough of them.
 
@@ -685,11 +687,11 @@ def _by_labels(
     partial = target.attempts is None and not subject.evidence.all_or_nothing
     if (
         labels is None
-        or isinstance(found, Unavailable)
+        or isinstance(result, Unavailable)
         or partial
         or (metric != "pass^k" and k > 1)
     ):
-        return found
+        return result
     number = labels.number(k, gate.scope, confidence)
     if isinstance(number, Unavailable) and k > 1:
         rate = labels.number(1, gate.scope, confidence)
@@ -704,8 +706,8 @@ def _by_labels(
     count = plural(labels.used, "label")
     if isinstance(number, Unavailable):
         note = f"by the judge's verdicts: {count} of people do not correct them ({number.reason})"
-        return replace(found, notes=(*found.notes, note))
-    own = f"corrected with {count} of people; by the judge {target} is {100 * found.value:.1f}%"
+        return replace(result, notes=(*result.notes, note))
+    own = f"corrected with {count} of people; by the judge {target} is {100 * result.value:.1f}%"
     method = f"{BY_LABELS}: {number.method}"
     return replace(number, scope=gate.scope, method=method, notes=(own, *number.notes))
 

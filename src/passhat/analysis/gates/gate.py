@@ -516,9 +516,9 @@ class Verdict:
     boundaries: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        found = f"{self.demand}, it is {rounded(self.estimate)} in {plural(self.runs, 'trial')}"
+        text = f"{self.demand}, it is {rounded(self.estimate)} in {plural(self.runs, 'trial')}"
         return short_repr(
-            f"Verdict {self.word} on {quoted(self.system)}", found, see=".sentence, .tasks"
+            f"Verdict {self.word} on {quoted(self.system)}", text, see=".sentence, .tasks"
         )
 
     def __bool__(self) -> bool:

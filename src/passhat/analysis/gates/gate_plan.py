@@ -156,7 +156,7 @@ def plan_gate(
         every = every_task_gate(parsed, wanted)
         rates = [truth ** (1 / parsed.demand.k) for truth in truths]
         each = [every.operating_characteristics([rate] * len(every.gates)) for rate in rates]
-        rows = [_rows([truth], one)[0] for truth, one in zip(truths, each, strict=True)]
+        rows = [_rows([truth], c)[0] for truth, c in zip(truths, each, strict=True)]
         characteristics, fixed = each[0], every.result(every.start()).fixed_runs
     elif decides_in_rounds(parsed, tasks):
         characteristics = _in_rounds(

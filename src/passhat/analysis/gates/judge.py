@@ -161,9 +161,9 @@ def _named_baselines(baseline: Trials | Mapping[str, Trials] | None) -> dict[str
     """Baselines by name; one that comes alone has none."""
     if not isinstance(baseline, Mapping):
         baseline = {} if baseline is None else {"": baseline}
-    for one in baseline.values():
-        refuse_file("baseline", one, instead="passhat.read_trials")
-        check_trials_argument("baseline", one, counts=False)
+    for trials in baseline.values():
+        refuse_file("baseline", trials, instead="passhat.read_trials")
+        check_trials_argument("baseline", trials, counts=False)
     return dict(baseline)
 
 
@@ -294,9 +294,9 @@ def _beside_missing(
         return verdict
     start = opening(gate, verdict.system, "UNDECIDED")
     were = "was" if len(missing) == 1 else "were"
-    found = f"{len(missing):,} of {plural(len(held), 'task')} {were} not run"
+    sentence = f"{len(missing):,} of {plural(len(held), 'task')} {were} not run"
     rest = "none of the others is shown to be worse"
-    return replace(verdict, word="UNDECIDED", sentence=f"{start}. {found}; {rest}.")
+    return replace(verdict, word="UNDECIDED", sentence=f"{start}. {sentence}; {rest}.")
 
 
 def _as_judged(verdict: Verdict, sides: Sequence[Trials]) -> Verdict:
@@ -488,10 +488,12 @@ def _out_of_runs(verdict: Verdict, empty: str | None) -> Verdict:
 
 def _in_order(trials: Trials) -> dict[str, Iterator[Trial]]:
     """The trials of each task by their number."""
-    found: dict[str, list[Trial]] = {}
+    by_task: dict[str, list[Trial]] = {}
     for trial in trials:
-        found.setdefault(trial.task, []).append(trial)
-    return {task: iter(sorted(runs, key=lambda trial: trial.trial)) for task, runs in found.items()}
+        by_task.setdefault(trial.task, []).append(trial)
+    return {
+        task: iter(sorted(runs, key=lambda trial: trial.trial)) for task, runs in by_task.items()
+    }
 
 
 def _every_task(gate: Gate, demand: EveryTaskRequirement, trials: Trials, bars: Bars) -> Verdict:

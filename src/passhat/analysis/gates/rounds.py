@@ -183,8 +183,8 @@ class RoundGate:
     @property
     def soonest_pass(self) -> str | None:
         """After how many runs without a failure all of them together pass, in words."""
-        found = (n for n, most in enumerate(self._most_failures, 1) if most >= 0)
-        soonest = next(found, None)
+        lengths = (n for n, most in enumerate(self._most_failures, 1) if most >= 0)
+        soonest = next(lengths, None)
         words = "without a failure"
         return None if soonest is None else f"PASS after {plural(soonest, 'trial')} {words}"
 
@@ -462,7 +462,7 @@ class Rounds:
         # The last look of a plan has the widest level; those beyond it have not.
         later = [look for look in watch.looks if look > ended]
         later = later[-1:] if watch.rounds == watch.planned else later
-        found: Word | None = None
+        word: Word | None = None
         for look in later:
             alpha, beta = watch.level(look)
             planned = {(system, task): 0 for task in self.tasks}
@@ -473,10 +473,10 @@ class Rounds:
             )
             if best.word != worst.word:
                 return None
-            found = best.word
-        if found == "UNDECIDED" and watch.may_still_pool(taken, passes, failures):
+            word = best.word
+        if word == "UNDECIDED" and watch.may_still_pool(taken, passes, failures):
             return None
-        return found
+        return word
 
     def _kept(self, taken: int) -> list[int]:
         """The draws that a look counts: all but outages, and those where they are the last.

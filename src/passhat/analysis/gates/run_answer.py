@@ -203,13 +203,13 @@ def lift_of(
         tasks=len(tasks),
         worse=tuple(
             WorseTask(
-                task=one.name,
-                passed=one.first,
-                before=one.second,
-                significant=one.answer == "worse",
+                task=lift.name,
+                passed=lift.first,
+                before=lift.second,
+                significant=lift.answer == "worse",
             )
-            for one in sorted(tasks, key=lambda task: (task.p_value, task.difference))
-            if one.difference < 0
+            for lift in sorted(tasks, key=lambda task: (task.p_value, task.difference))
+            if lift.difference < 0
         ),
     )
 
@@ -411,11 +411,11 @@ def measure_recovery(
     """
     if not {WITHOUT, UNDER} <= set(trials.words("at")):
         return ()
-    found = (
+    recoveries = (
         _recovery(trials.where(system=name), ks=ks, confidence=confidence)
         for name in trials.systems
     )
-    return tuple(one for one in found if one is not None)
+    return tuple(recovery for recovery in recoveries if recovery is not None)
 
 
 def _recovery(trials: Trials, *, ks: Sequence[int] | None, confidence: float) -> Recovery | None:
@@ -484,11 +484,11 @@ def _reaction(under: Trials, word: str, struck: int, confidence: float) -> React
 
 
 def _any_word(trials: Trials, prefix: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    found = np.zeros(len(trials), dtype=bool)
+    has_any = np.zeros(len(trials), dtype=bool)
     for word in trials.words("tags"):
         if word.startswith(prefix):
-            found |= trials.has_word("tags", word)
-    return found
+            has_any |= trials.has_word("tags", word)
+    return has_any
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
@@ -613,7 +613,7 @@ def suite_floors(
     pairings: Sequence[Pairing], trials: Trials, *, confidence: float = CONFIDENCE
 ) -> tuple[SelectionFloor, ...]:
     """The floors of every pairing whose task has one and that was run."""
-    found = []
+    floors = []
     for pairing in pairings:
         demand = pairing.task.tool_selection
         system, task = pairing.system.name, pairing.task.name
@@ -621,8 +621,8 @@ def suite_floors(
             continue
         rows = trials.where(system=system, task=task)
         if len(rows):
-            found.append(selection_floor(rows, demand, label=pairing.label, confidence=confidence))
-    return tuple(found)
+            floors.append(selection_floor(rows, demand, label=pairing.label, confidence=confidence))
+    return tuple(floors)
 
 
 def _most_tokens(trials: Trials) -> int | None:

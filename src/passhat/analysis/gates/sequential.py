@@ -190,10 +190,10 @@ class SharedDraws:
 
     def evidence(self, gate: DrawGate) -> list[tuple[list[Trial], bool]]:
         """The draws of a gate in order, up to the first that is open, and whether each counts."""
-        found: list[tuple[list[Trial], bool]] = []
-        while (known := self._draw(len(found), gate)) is not None:
-            found.append(known)
-        return found
+        batches: list[tuple[list[Trial], bool]] = []
+        while (known := self._draw(len(batches), gate)) is not None:
+            batches.append(known)
+        return batches
 
     @property
     def _most(self) -> int:
@@ -375,8 +375,8 @@ class OutageFilter:
 
     @property
     def outages(self) -> tuple[Outage, ...]:
-        found = {outage for state in self._states for outage in state.outages}
-        return tuple(sorted(found, key=lambda outage: outage.first))
+        outages = {outage for state in self._states for outage in state.outages}
+        return tuple(sorted(outages, key=lambda outage: outage.first))
 
     @property
     def is_hopeless(self) -> bool:
@@ -465,8 +465,8 @@ def _set_aside_sentence(outages: Sequence[Outage], draws: int, *, unit: str) -> 
     inside = [outage for outage in outages if outage.first < draws]
     if not inside:
         return None
-    named = listed((f"{one.first + 1} to {one.last + 1}" for one in inside), _NAMED)
-    aside = sum(one.runs for one in inside)
+    named = listed((f"{outage.first + 1} to {outage.last + 1}" for outage in inside), _NAMED)
+    aside = sum(outage.runs for outage in inside)
     return (
         f"{plural(aside, unit)} of {draws:,} ({named}) were set aside as an outage: failures one "
         "after another, too many for chance, and the pass that ended them. The error rates hold "
@@ -590,9 +590,9 @@ class DrawGate:
         """The two lists by which counts of one task decide, in words."""
         if not isinstance(self.design, TaskGate) or self.k > 1:
             return ()
-        found = self.design.boundaries
-        failures = tuple(n - passes for n, passes in enumerate(found.pass_at, start=1))
-        return lists_in_words(failures, found.fail_at)
+        boundaries = self.design.boundaries
+        failures = tuple(n - passes for n, passes in enumerate(boundaries.pass_at, start=1))
+        return lists_in_words(failures, boundaries.fail_at)
 
     def start(self) -> Any:
         return TaskState() if isinstance(self.design, TaskGate) else self.design.start()
@@ -706,10 +706,10 @@ def every_task_gate(gate: Gate, bars: Sequence[float]) -> EveryTaskGate:
     high = [min(bar + (gate.indifference or 0.0), (bar + 1) / 2) for bar in low]
     rates = [tuple(bar ** (1 / demand.k) for bar in ends) for ends in (low, high)]
     errors = gate.alpha, gate.beta / len(bars)
-    found = {
+    designs = {
         _task_design_of(gate, p0, p1, *errors, per_task) for p0, p1 in zip(*rates, strict=True)
     }
-    design: TaskDesign = "planned" if len(found) > 1 else found.pop()
+    design: TaskDesign = "planned" if len(designs) > 1 else designs.pop()
     return EveryTaskGate(
         p0=rates[0], p1=rates[1], alpha=gate.alpha, beta=gate.beta, design=design,
         max_runs_per_task=None if design == "truncated" else per_task,

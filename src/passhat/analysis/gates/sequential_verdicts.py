@@ -58,7 +58,7 @@ def stream_verdict(stream: SharedDraws, watch: GateProgress) -> Verdict:
     used = [trial for draw, _ in taken for trial in draw]
     counted = sum(counts for _, counts in taken)
     result = replace(result, runs=len(used))
-    found = gate.estimate(result)
+    estimate = gate.estimate(result)
     system, word = stream.systems[0], result.verdict or "UNDECIDED"
     unit = "trial" if gate.k == 1 else "set"
     outage = outage_words(stream.outages, len(steps), unit) if gate.is_guarded else ()
@@ -71,7 +71,7 @@ def stream_verdict(stream: SharedDraws, watch: GateProgress) -> Verdict:
         runs=len(used),
         most=gate.max_runs,
         fixed_runs=result.fixed_runs,
-        seen=_seen(gate, found) + _over(stream, counted, found),
+        seen=_seen(gate, estimate) + _over(stream, counted, estimate),
         finished=result.verdict is not None,
         draws=len(steps) if gate.max_runs > gate.max_draws else None,
     )
@@ -80,7 +80,7 @@ def stream_verdict(stream: SharedDraws, watch: GateProgress) -> Verdict:
         system=system,
         word=word,
         sentence=" ".join((sentence, *outage)),
-        estimate=found,
+        estimate=estimate,
         evidence="sequential",
         method=result.method,
         alpha=alpha,
@@ -112,8 +112,8 @@ def every_task_verdict(watch: EveryTaskWatch) -> Verdict:
     gate, result = watch.gate, watch.design.result(watch.state)
     each = watch.design.task_results(watch.state)
     word = result.verdict or "UNDECIDED"
-    failed = [t for t, one in zip(watch.tasks, each, strict=True) if one.verdict == "FAIL"]
-    passed = sum(one.verdict == "PASS" for one in each)
+    failed = [t for t, state in zip(watch.tasks, each, strict=True) if state.verdict == "FAIL"]
+    passed = sum(state.verdict == "PASS" for state in each)
     if failed:
         named = ", ".join(failed[:_NAMED])
         seen = f"{named} {'miss' if len(failed) > 1 else 'misses'} the bar"
@@ -155,11 +155,11 @@ def every_task_verdict(watch: EveryTaskWatch) -> Verdict:
                 runs=sum(x is not SET_ASIDE for x in row),
                 passed=sum(x is not SET_ASIDE and bool(x) for x in row),
                 errored=sum(x is None for x in row),
-                value=one.value,
-                note=f"{one.verdict or 'open'}; log evidence {one.log_pass:+.2f} for, "
-                f"{one.log_fail:+.2f} against",
+                value=state.value,
+                note=f"{state.verdict or 'open'}; log evidence {state.log_pass:+.2f} for, "
+                f"{state.log_fail:+.2f} against",
             )
-            for task, row, one in zip(watch.tasks, watch.outcomes, each, strict=True)
+            for task, row, state in zip(watch.tasks, watch.outcomes, each, strict=True)
         ),
     )
 
@@ -442,13 +442,13 @@ class BestSystemGate:
 
     def _places(self) -> tuple[str, ...]:
         """The mean score of each system over its own draws, and when it was dropped."""
-        found = []
+        places = []
         for place, system in enumerate(self.systems):
             mean = self._mean(place)
             score = "no trial yet" if mean is None else f"mean score {shown(mean, share=True)}"
             gone = self.state.dropped.get(place)
-            found.append(f"{system}: {score}" + (f", dropped at step {gone}" if gone else ""))
-        return tuple(found)
+            places.append(f"{system}: {score}" + (f", dropped at step {gone}" if gone else ""))
+        return tuple(places)
 
     def _estimate(self, used: int) -> Estimate | Unavailable:
         value = self._mean(self.systems.index(self._speaks_of()))

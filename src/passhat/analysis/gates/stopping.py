@@ -98,12 +98,12 @@ class StoppingRule:
     @property
     def soonest_pass(self) -> str | None:
         """When an agent that never fails passes, in words, where one gate watches one task."""
-        found = [
+        trials = [
             watch.soonest_pass if isinstance(watch, RoundGate) else watch.gate.soonest_pass
             for stream in self.streams
             for watch in stream.watches
         ]
-        return found[0] if len(found) == 1 else None
+        return trials[0] if len(trials) == 1 else None
 
     @property
     def is_settled(self) -> bool:
@@ -140,13 +140,13 @@ class StoppingRule:
 
         It changes when runs are made and not what they say, so a replay has no pauses.
         """
-        watched = (one.outages for one in self._watching_outages() if one.is_open)
-        return max(0.0, max((one.resume_at or 0.0 for one in watched), default=0.0) - time())
+        watched = (watch.outages for watch in self._watching_outages() if watch.is_open)
+        return max(0.0, max((watch.resume_at or 0.0 for watch in watched), default=0.0) - time())
 
     def end_pause(self) -> None:
         """Start runs again at once."""
-        for one in self._watching_outages():
-            one.outages.resume_at = None
+        for watch in self._watching_outages():
+            watch.outages.resume_at = None
 
     def _watching_outages(self) -> list[SharedDraws | Rounds | BestSystemGate | EveryTaskWatch]:
         return [*self._sources, *self.every_task]
@@ -155,11 +155,11 @@ class StoppingRule:
         """At most `count` tickets; none to wait for evidence, None to end the run."""
         if self.pause_seconds:
             return ()
-        found: list[Ticket] = []
-        while len(found) < count and (ticket := self._next_ticket()) is not None:
-            found.append(ticket)
-        if found:
-            return found
+        tickets: list[Ticket] = []
+        while len(tickets) < count and (ticket := self._next_ticket()) is not None:
+            tickets.append(ticket)
+        if tickets:
+            return tickets
         return None if self.is_settled else ()
 
     def observe(self, ticket: Ticket, trial: Trial, /) -> None:
@@ -177,13 +177,13 @@ class StoppingRule:
 
     def verdicts(self) -> Verdicts:
         """What every gate says now, in the order of the gates."""
-        found: list[Verdict] = []
+        verdicts: list[Verdict] = []
         for gate in self.gates:
             if gate in self._sequential:
-                found += self._watching(gate)
+                verdicts += self._watching(gate)
             else:
-                found += self._judged(gate)
-        return Verdicts(tuple(found))
+                verdicts += self._judged(gate)
+        return Verdicts(tuple(verdicts))
 
     @property
     def late_sentence(self) -> str | None:
@@ -321,7 +321,7 @@ class StoppingRule:
 
     def _make_contests(self) -> list[BestSystemGate]:
         """A contest for each demand of the best, over the tasks that all systems share."""
-        found = []
+        contests = []
         for gate in self._sequential:
             if isinstance(gate.demand, BestOfRequirement):
                 systems = self._systems()
@@ -330,8 +330,8 @@ class StoppingRule:
                 if not shared:
                     rule = "finds no task that all agents share"
                     raise ArgumentError(f"gate {gate.label!r}", rule, 0)
-                found.append(BestSystemGate(gate, systems, sorted(shared), seed=self._seed))
-        return found
+                contests.append(BestSystemGate(gate, systems, sorted(shared), seed=self._seed))
+        return contests
 
     def _make_streams(self) -> list[SharedDraws | Rounds]:
         """One stream for all gates on the same tasks of the same systems that run alike."""
@@ -354,14 +354,14 @@ class StoppingRule:
         ]  # fmt: skip
 
     def _make_every_task_watches(self) -> list[EveryTaskWatch]:
-        found = []
+        watches = []
         for gate in self._sequential:
             if isinstance(gate.demand, EveryTaskRequirement):
                 for system in self._systems(gate):
                     bars = bars_of(gate.demand, self._bars, self._gated_tasks(gate, system)[1])
                     design = every_task_gate(gate, tuple(bars.values()))
-                    found.append(EveryTaskWatch(gate, design, system, tuple(bars)))
-        return found
+                    watches.append(EveryTaskWatch(gate, design, system, tuple(bars)))
+        return watches
 
     def _fixed_parts(self, until_settled: bool) -> tuple[FixedPart, FixedPart]:
         watched = {(s, t) for source in self._sources for s in source.systems for t in source.tasks}

@@ -464,17 +464,17 @@ def runs_by_level(trials: Trials, errors: ErrorPolicy) -> dict[str, RunsByLevel]
     counted = np.ones(len(trials), dtype=bool)
     if errors == "exclude":
         counted = trials.outcome != Outcome.ERRORED
-    found = {}
+    by_level = {}
     for name, level in levels.items():
         kept = counted & trials.seeded if level is trials.seed else counted
         if kept.any():
-            found[name] = RunsByLevel(
+            by_level[name] = RunsByLevel(
                 level=level[kept],
                 task=trials.task.codes[kept],
                 score=np.nan_to_num(trials.score[kept]),  # an error that counts scores nothing
                 passed=trials.outcome[kept] == Outcome.PASSED,
             )
-    return found
+    return by_level
 
 
 # Whether repeats agree: calls of an analysis, and runs of an agent with the same seed.
@@ -593,9 +593,11 @@ def _same(before: Any, after: Any, tolerance: float) -> bool:
     if tolerance == 0:
         return False
     if isinstance(before, tuple) and isinstance(after, tuple) and before[:2] == after[:2]:
-        one, other = (np.frombuffer(part[2], dtype=part[0]) for part in (before, after))
-        numeric = one.dtype.kind in "iuf"
-        close = numeric and np.allclose(one, other, rtol=tolerance, atol=tolerance, equal_nan=True)
+        first, other = (np.frombuffer(part[2], dtype=part[0]) for part in (before, after))
+        numeric = first.dtype.kind in "iuf"
+        close = numeric and np.allclose(
+            first, other, rtol=tolerance, atol=tolerance, equal_nan=True
+        )
         return bool(close)
     plain = all(isinstance(part, (int, float)) for part in (before, after))
     return plain and abs(before - after) <= tolerance * max(1.0, abs(before))

@@ -168,7 +168,7 @@ def _sampled_units(tally: Tally) -> tuple[tuple[str | None, ...] | None, bool]:
         return tally.family, False
     if tally.family is None or len(set(tally.family)) < FEWEST_FAMILIES:
         return base, True
-    return tuple(one or own for one, own in zip(tally.family, base, strict=True)), False
+    return tuple(family or own for family, own in zip(tally.family, base, strict=True)), False
 
 
 def typical_runs(runs: Counts) -> int:

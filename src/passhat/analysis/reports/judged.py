@@ -79,7 +79,7 @@ class LabelEvidence:
         """All labels, each with the share of trials of its verdict that were labelled."""
         both = self.single, self.whole
         task, verdict, passed = (
-            np.concatenate([getattr(one, name) for one in both])
+            np.concatenate([getattr(side, name) for side in both])
             for name in ("task", "verdict", "passed")
         )
         graded = int(self.verdicts.failed.sum()), int(self.verdicts.passed.sum())
@@ -115,11 +115,11 @@ class LabelEvidence:
             return reason
         if k > 1:
             return corrected_pass_hat(self.verdicts, self.of_tasks, k, confidence=confidence)
-        found = corrected_pass_rate(self.verdicts, self.single, scope=scope, confidence=confidence)
-        if isinstance(found, Unavailable) and len(self.whole):
+        number = corrected_pass_rate(self.verdicts, self.single, scope=scope, confidence=confidence)
+        if isinstance(number, Unavailable) and len(self.whole):
             by_task = corrected_pass_hat(self.verdicts, self.whole, 1, confidence=confidence)
-            return by_task or found
-        return found
+            return by_task or number
+        return number
 
 
 def label_evidence(
@@ -128,21 +128,21 @@ def label_evidence(
     """The labels of one system's trials; None if there are none."""
     if trials is None or trials.human_labels is None:
         return None
-    found = labelled_rows(trials.human_labels)
-    outcome = trials.outcome[found.row]
+    labelled = labelled_rows(trials.human_labels)
+    outcome = trials.outcome[labelled.row]
     place = {name: i for i, name in enumerate(evidence.tasks)}
     names = trials.task.names
-    at = np.array([place.get(names[code], -1) for code in trials.task.codes[found.row]], np.intp)
+    at = np.array([place.get(names[code], -1) for code in trials.task.codes[labelled.row]], np.intp)
     # An errored trial has no verdict that a label could be compared with.
     fit = (outcome != Outcome.ERRORED) & (at >= 0)
-    chosen = np.array([way or "" for way in found.chosen], dtype=object)
+    chosen = np.array([way or "" for way in labelled.chosen], dtype=object)
     rows = evidence.rows
     errored = tally.errored[rows]
 
     def labels(mask: NDArray[np.bool_]) -> Labels:
         kept = fit & mask
         return Labels(
-            task=at[kept], verdict=outcome[kept] == Outcome.PASSED, passed=found.passed[kept]
+            task=at[kept], verdict=outcome[kept] == Outcome.PASSED, passed=labelled.passed[kept]
         )
 
     return LabelEvidence(
@@ -156,8 +156,8 @@ def label_evidence(
         single=labels((chosen == AT_RANDOM) | (chosen == BY_VERDICT)),
         whole=labels(chosen == BY_TASK),
         unused=int(np.count_nonzero(chosen == "")),
-        people=tuple(dict.fromkeys(one.by for own in found.labels for one in own)),
-        twice=tuple(_pair(own) for own in found.labels if len(own) > 1),
+        people=tuple(dict.fromkeys(label.by for own in labelled.labels for label in own)),
+        twice=tuple(_pair(own) for own in labelled.labels if len(own) > 1),
     )
 
 
@@ -169,7 +169,7 @@ def with_corrections(
         return dict(metrics)
     rate = {scope: labels.number(1, scope, confidence) for scope in (THIS_SUITE, TASKS_LIKE_THESE)}
     rate[TASKS_LIKE_THESE] = at_least_as_wide(rate[TASKS_LIKE_THESE], rate[THIS_SUITE])
-    found = {}
+    with_labels = {}
     for name, metric in metrics.items():
         if name in ("pass^1", "pass@1") or (name == "mean_score" and _is_pass_rate(metrics)):
             both = rate[THIS_SUITE], rate[TASKS_LIKE_THESE]
@@ -177,7 +177,7 @@ def with_corrections(
             number = labels.number(int(name[5:]), TASKS_LIKE_THESE, confidence)
             both = number, number
         else:
-            found[name] = metric
+            with_labels[name] = metric
             continue
         corrected = Corrected(
             this_suite=both[0], tasks_like_these=both[1], limits=None, labels=labels.used
@@ -185,8 +185,8 @@ def with_corrections(
         here = rate[THIS_SUITE]
         if name.startswith("pass^") and not both[0] and isinstance(here, Estimate):
             corrected = replace(corrected, limits=limits_of_pass_hat(here, int(name[5:])))
-        found[name] = replace(metric, corrected=corrected)
-    return found
+        with_labels[name] = replace(metric, corrected=corrected)
+    return with_labels
 
 
 def as_people_grade(system: SystemReport) -> SystemReport:
@@ -220,10 +220,10 @@ def _notes(system: SystemReport, rate: Metric, corrected: Corrected) -> list[str
         rest = "tasks, curves and whatever labels do not correct rest on its verdicts"
         notes.append(f"by the judge pass@1 is {100 * rate.value:.1f}%; {rest}")
     streak = system.metrics[f"pass^{headline_k(system)}"]
-    found = streak.corrected
-    if found is not None and found.limits and isinstance(found.this_suite, Unavailable):
-        low, high = (f"{100 * end:.0f}%" for end in (found.limits.low, found.limits.high))
-        way = f"for a number {found.this_suite.reason}"
+    number = streak.corrected
+    if number is not None and number.limits and isinstance(number.this_suite, Unavailable):
+        low, high = (f"{100 * end:.0f}%" for end in (number.limits.low, number.limits.high))
+        way = f"for a number {number.this_suite.reason}"
         notes.append(f"{streak.name} lies between {low} and {high}, whatever the judge; {way}")
     return notes
 
@@ -251,33 +251,33 @@ def corrected_differences(
     """pass^k of the first minus that of the second for each k; both have the same tasks."""
     sides = first, second
     refused = next((side.refusal for side in sides if side.refusal is not None), None)
-    found = {}
+    differences = {}
     for k in ks:
         both = [_corrected_difference(first, second, k, scope, confidence)
                 for scope in (THIS_SUITE, TASKS_LIKE_THESE)]  # fmt: skip
         here, others = (number if refused is None else refused for number in both)
         values = [side.number(k, THIS_SUITE, confidence) for side in sides]
-        found[k] = CorrectedDifference(
+        differences[k] = CorrectedDifference(
             first=values[0].value if isinstance(values[0], Estimate) else None,
             second=values[1].value if isinstance(values[1], Estimate) else None,
             this_suite=here,
             tasks_like_these=at_least_as_wide(others, here),
             labels=(first.used, second.used),
         )
-    return found
+    return differences
 
 
 def _corrected_difference(
     first: LabelEvidence, second: LabelEvidence, k: int, scope: Scope, confidence: float
 ) -> Number:
-    one, other = ((side.verdicts, side.of_tasks) for side in (first, second))
+    ours, other = ((side.verdicts, side.of_tasks) for side in (first, second))
     if k > 1:
-        return corrected_pass_hat_difference(one, other, k, confidence=confidence)
+        return corrected_pass_hat_difference(ours, other, k, confidence=confidence)
     single = [(side.verdicts, side.single) for side in (first, second)]
-    found = corrected_difference(*single, scope=scope, confidence=confidence)
-    if isinstance(found, Unavailable) and len(first.whole) and len(second.whole):
-        return corrected_pass_hat_difference(one, other, 1, confidence=confidence) or found
-    return found
+    number = corrected_difference(*single, scope=scope, confidence=confidence)
+    if isinstance(number, Unavailable) and len(first.whole) and len(second.whole):
+        return corrected_pass_hat_difference(ours, other, 1, confidence=confidence) or number
+    return number
 
 
 def leniency_between(first: LabelEvidence, second: LabelEvidence, *, confidence: float) -> Number:
@@ -320,16 +320,16 @@ class JudgeCheck(Displayed):
 
 def check_judge(trials: Trials, *, confidence: float = CONFIDENCE) -> JudgeCheck | Unavailable:
     """How far the verdicts of these trials and the labels of people agree."""
-    found = labelled_rows(trials.human_labels)
+    labelled = labelled_rows(trials.human_labels)
     graded = trials.outcome != Outcome.ERRORED
-    chosen = np.array([way is not None for way in found.chosen], dtype=bool)
-    kept = graded[found.row] & chosen
-    unused = int(np.count_nonzero(graded[found.row] & ~chosen))
+    chosen = np.array([way is not None for way in labelled.chosen], dtype=bool)
+    kept = graded[labelled.row] & chosen
+    unused = int(np.count_nonzero(graded[labelled.row] & ~chosen))
     if not kept.any():
         start = f"{plural(unused, 'label does', 'labels do')} not say how the trial was chosen"
         return Unavailable(start if unused else "no trial has a label of a person")
-    row = found.row[kept]
-    verdict, passed = trials.outcome[row] == Outcome.PASSED, found.passed[kept]
+    row = labelled.row[kept]
+    verdict, passed = trials.outcome[row] == Outcome.PASSED, labelled.passed[kept]
     passing = trials.outcome[graded] == Outcome.PASSED
     counts = int(np.count_nonzero(~passing)), int(np.count_nonzero(passing))
     labels = Labels(
@@ -338,7 +338,7 @@ def check_judge(trials: Trials, *, confidence: float = CONFIDENCE) -> JudgeCheck
         passed=passed,
         chance=_chances(verdict, counts),
     )
-    twice = [_pair(own) for own in found.labels if len(own) > 1]
+    twice = [_pair(own) for own in labelled.labels if len(own) > 1]
     wrong = np.bincount(labels.task, verdict != passed, minlength=len(trials.tasks)).astype(int)
     read = np.bincount(labels.task, minlength=len(trials.tasks))
     worst = [int(i) for i in np.lexsort((-read, -wrong)) if wrong[i] > 1][:_MOST_TASKS]
@@ -348,7 +348,7 @@ def check_judge(trials: Trials, *, confidence: float = CONFIDENCE) -> JudgeCheck
         unused=unused,
         errors=judge_errors(labels, passed=counts[1], failed=counts[0], confidence=confidence),
         passed_by_judge=float(passing.mean()),
-        people=tuple(dict.fromkeys(one.by for own in found.labels for one in own)),
+        people=tuple(dict.fromkeys(label.by for own in labelled.labels for label in own)),
         people_agreement=_people_agreement(twice, confidence),
         tasks=tuple((trials.tasks[i], int(wrong[i]), int(read[i])) for i in worst),
         where=tuple(_where(trials, row, labels)),
@@ -418,8 +418,8 @@ def _chances(verdict: NDArray[np.bool_], graded: tuple[int, int]) -> NDArray[np.
     """
     passed = int(np.count_nonzero(verdict))
     shares = np.array([verdict.size - passed, passed]) / np.maximum(graded, 1)
-    found: NDArray[np.float64] = np.minimum(shares, 1.0)[verdict.astype(int)]
-    return found
+    chances: NDArray[np.float64] = np.minimum(shares, 1.0)[verdict.astype(int)]
+    return chances
 
 
 def kappa_of(pairs: Sequence[tuple[bool, bool]]) -> float | None:
@@ -440,8 +440,8 @@ def kappa_of(pairs: Sequence[tuple[bool, bool]]) -> float | None:
 
 def _is_pass_rate(metrics: Mapping[str, Metric]) -> bool:
     """Whether the mean score is the pass rate, because there is no partial credit."""
-    one = metrics.get("pass^1")
-    return one is not None and one.value == metrics["mean_score"].value
+    pass_rate = metrics.get("pass^1")
+    return pass_rate is not None and pass_rate.value == metrics["mean_score"].value
 
 
 def _pair(labels: Sequence[Label]) -> tuple[bool, bool]:

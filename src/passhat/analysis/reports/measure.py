@@ -142,8 +142,8 @@ def measure(
         sides = [subject.evidence for subject in subjects]
         compute_intervals_together(sides, options.ks, confidence=options.confidence)
     alone = len(subjects) == 1
-    systems = tuple(_measure_system(one, options, parts=True, alone=alone) for one in subjects)
-    notes = tuple(f"{one.name}: {note}" for one in sources_of(trials) for note in one.notes)
+    systems = tuple(_measure_system(s, options, parts=True, alone=alone) for s in subjects)
+    notes = tuple(f"{s.name}: {note}" for s in sources_of(trials) for note in s.notes)
     if not isinstance(trials, Trials):
         counted = "read as counts per task: seeds, order, tools, levels and tags were not looked at"
         notes = (counted, *notes)
@@ -593,7 +593,7 @@ def _beyond(evidence: Evidence) -> tuple[CurvePoint, ...]:
     most = int(evidence.runs.max())
     ks = [k for k in _ROUND_KS if k > most][:_STEPS_BEYOND]
     estimates = extrapolate_pass_hat_ks(evidence.runs, evidence.passes, ks)
-    return tuple(CurvePoint(k=k, estimate=one) for k, one in zip(ks, estimates, strict=True))
+    return tuple(CurvePoint(k=k, estimate=e) for k, e in zip(ks, estimates, strict=True))
 
 
 # What trials took, by how they ended, what goes with passing, and what a success costs.

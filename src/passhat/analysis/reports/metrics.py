@@ -651,7 +651,9 @@ class RankedSubjects:
         if not others:
             return None
         top = self._on_suite(best, level)
-        return best if all(_is_behind(self._on_suite(one, level), top) for one in others) else None
+        return (
+            best if all(_is_behind(self._on_suite(other, level), top) for other in others) else None
+        )
 
     def first_on_one_task(self, means: Sequence[float], *, confidence: float) -> list[int]:
         """The systems that may be first on the one task that all share, the best first.
@@ -661,7 +663,7 @@ class RankedSubjects:
         level = 1 - (1 - confidence) / (len(means) - 1)
         order = sorted(range(len(means)), key=lambda i: -means[i])
         numbers = [self._on_suite(i, level) for i in order]
-        return [i for i, one in zip(order, numbers, strict=True) if not _is_behind(one, numbers[0])]
+        return [i for i, n in zip(order, numbers, strict=True) if not _is_behind(n, numbers[0])]
 
     def _on_suite(self, place: int, level: float) -> Number:
         return self.metric_of(place, confidence=level, this_suite_only=True).this_suite

@@ -249,9 +249,7 @@ class Plots:
             finding=matrix_finding(clusters),
             x_label=f"{plural(len(order), 'task')}, the easiest group first",
             columns_named=order,
-            groups=[
-                ColumnGroup(name=one.sentence, columns=len(one.tasks)) for one in clusters.clusters
-            ],
+            groups=[ColumnGroup(name=c.sentence, columns=len(c.tasks)) for c in clusters.clusters],
             width=2 * WIDTH if len(order) > WIDE_FROM else WIDTH,
         )
 
@@ -295,7 +293,7 @@ def next_fifth(values: Sequence[float]) -> float:
 def _upper_end(metric: Metric) -> float:
     """The upper end of a metric's intervals, or its value if it has none."""
     both = (metric.this_suite, metric.tasks_like_these)
-    ends = [one.interval.high for one in both if isinstance(one, Estimate) and one.interval]
+    ends = [n.interval.high for n in both if isinstance(n, Estimate) and n.interval]
     return max([*ends, metric.value or 0.0])
 
 

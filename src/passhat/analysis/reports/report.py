@@ -37,7 +37,7 @@ class Report(Displayed):
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        lines = [repr(one).removeprefix("<SystemReport ") for one in self.systems[:_MOST_SHOWN]]
+        lines = [repr(s).removeprefix("<SystemReport ") for s in self.systems[:_MOST_SHOWN]]
         if len(self.systems) == 1:
             return f"<Report {lines[0]}"
         more = len(self.systems) - len(lines)
@@ -81,7 +81,7 @@ class Report(Displayed):
 
     def matrix(self) -> TaskMatrix:
         """Every task against every system."""
-        return task_matrix({one.name: one.tasks for one in self.systems}, self.plots.matrix())
+        return task_matrix({s.name: s.tasks for s in self.systems}, self.plots.matrix())
 
     def system(self, name: str | None = None) -> SystemReport:
         """The report of one system (the only one, if none is named)."""

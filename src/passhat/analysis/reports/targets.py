@@ -97,8 +97,8 @@ class Target:
 
     def value_in(self, system: SystemReport, scope: Scope) -> Value:
         """The number in the report of a system."""
-        found = dict(self.family.find(system, scope))
-        return found.get(self.name, Unavailable(f"these trials have no {self.name}"))
+        values = dict(self.family.find(system, scope))
+        return values.get(self.name, Unavailable(f"these trials have no {self.name}"))
 
     def read(self, trial: Trial) -> float | None:
         """The value of one run, or None if the run errored."""

@@ -68,15 +68,15 @@ def list_unsettled(
             )
             for disturbance in disturbances
         )
-    found = [_repeats(evidence)]
-    found += [_bar(evidence, bar, confidence) for bar in bars]
+    questions = [_repeats(evidence)]
+    questions += [_bar(evidence, bar, confidence) for bar in bars]
     if levels := moved_by():
-        found += [_more_levels(mean, name) for name in levels]
+        questions += [_more_levels(mean, name) for name in levels]
     elif isinstance(variance, VarianceSplit):
-        found += _width(evidence, variance, mean, confidence)
+        questions += _width(evidence, variance, mean, confidence)
     if evidence.typical_runs > 1:
-        found.append(_labels(table))
-    return tuple(one for one in found if one is not None)
+        questions.append(_labels(table))
+    return tuple(question for question in questions if question is not None)
 
 
 def runs_until(counts: tuple[int, int], k: int, bar: float, confidence: float) -> int | None:

@@ -53,15 +53,15 @@ def observe_report(report: Mapping[str, Any], *, about: str) -> Observation:
 
     OpenAI's `choices`, `messages` of any of the usual shapes and `usage` are understood too.
     """
-    said = report.get("messages") or _choices(report)
-    messages = plain_messages(said)
+    turns = report.get("messages") or _choices(report)
+    messages = plain_messages(turns)
     calls = plain_calls(report.get("tool_calls")) or calls_in(messages)
     duration = _first_number(report, ("duration_ms",), about)
     seconds = _first_number(report, ("seconds",), about)
     scored = (key for key in SCORES if report.get(key) is not None)
-    usage = _usage(report, about) or usage_in(said)
+    usage = _usage(report, about) or usage_in(turns)
     cost = _first_number(report, COSTS, about)
-    if cost is None and usage is not None and (model := _model(report, said)):
+    if cost is None and usage is not None and (model := _model(report, turns)):
         cost = listed_cost(model, usage)
     return Observation(
         answer=_answer(report) or last_words(messages),
@@ -78,7 +78,7 @@ def observe_report(report: Mapping[str, Any], *, about: str) -> Observation:
     )
 
 
-def _model(report: Mapping[str, Any], said: object) -> str | None:
+def _model(report: Mapping[str, Any], value: object) -> str | None:
     """The model that a report is about, if it is one: the report names it, or its messages do.
 
     >>> _model({"model": "gpt-5"}, [])
@@ -86,17 +86,17 @@ def _model(report: Mapping[str, Any], said: object) -> str | None:
     >>> _model({}, [{"response_metadata": {"model_name": "a"}}, {"model": "b"}]) is None
     True
     """
-    messages = map(fields_of, _list(said))
+    messages = map(fields_of, _list(value))
     about = [report] if report.get("model") else [
         {**message, **fields_of(message.get("response_metadata") or {})} for message in messages
     ]  # fmt: skip
-    return _only(one.get("model_name") or one.get("model") for one in about)
+    return _only(item.get("model_name") or item.get("model") for item in about)
 
 
 def _only(names: Iterable[object]) -> str | None:
     """The one name among these, leaving out what is none; else None."""
-    found = {name for name in names if isinstance(name, str) and name}
-    return found.pop() if len(found) == 1 else None
+    different = {name for name in names if isinstance(name, str) and name}
+    return different.pop() if len(different) == 1 else None
 
 
 def _error(report: Mapping[str, Any], about: str) -> str | None:
@@ -105,13 +105,13 @@ def _error(report: Mapping[str, Any], about: str) -> str | None:
         error = _answer(report) or report.get("subtype") or "is_error is true"
     if not error:
         return None
-    said = fields_of(error).get("message", error) if isinstance(error, Mapping) else error
-    return f"{about} reports an error: {said}"
+    message = fields_of(error).get("message", error) if isinstance(error, Mapping) else error
+    return f"{about} reports an error: {message}"
 
 
 def _answer(report: Mapping[str, Any]) -> str:
-    found = next((report[key] for key in ANSWERS if report.get(key) is not None), "")
-    return found if isinstance(found, str) else str(found)
+    answer = next((report[key] for key in ANSWERS if report.get(key) is not None), "")
+    return answer if isinstance(answer, str) else str(answer)
 
 
 def _choices(report: Mapping[str, Any]) -> list[Any]:
@@ -142,8 +142,8 @@ def _usage(report: Mapping[str, Any], about: str) -> TokenUsage | None:
 
 
 def _first_number(report: Mapping[str, Any], keys: tuple[str, ...], about: str) -> float | None:
-    found = (_number(report, key, about) for key in keys)
-    return next((number for number in found if number is not None), None)
+    numbers = (_number(report, key, about) for key in keys)
+    return next((number for number in numbers if number is not None), None)
 
 
 def _number(report: Mapping[str, Any], key: str, about: str, *, skip: bool = False) -> float | None:
@@ -246,12 +246,12 @@ async def _ask_pydantic_ai(agent: Any, prompt: str, history: History, workdir: P
 def _pydantic_history(history: History) -> list[Any]:
     messages = importlib.import_module("pydantic_ai.messages")
     turns = []
-    for said in history:
-        if said["role"] == "user":
-            part = messages.UserPromptPart(content=said["content"])
+    for turn in history:
+        if turn["role"] == "user":
+            part = messages.UserPromptPart(content=turn["content"])
             turns.append(messages.ModelRequest(parts=[part]))
         else:
-            part = messages.TextPart(content=said["content"])
+            part = messages.TextPart(content=turn["content"])
             turns.append(messages.ModelResponse(parts=[part]))
     return turns
 
@@ -387,8 +387,8 @@ async def _ask_adk(agent: Any, prompt: str, history: History, workdir: Path) -> 
         app_name=runner.app_name, user_id="passhat"
     )
     events: list[Any] = []
-    for said in _prompts(prompt, history):
-        message = types.Content(role="user", parts=[types.Part(text=said)])
+    for text in _prompts(prompt, history):
+        message = types.Content(role="user", parts=[types.Part(text=text)])
         events = [
             event
             async for event in runner.run_async(
@@ -435,9 +435,9 @@ async def _ask_claude(options: Any, prompt: str, history: History, workdir: Path
         options = dataclasses.replace(options, cwd=str(workdir))
     session: str | None = None
     messages: list[Any] = []
-    for said in _prompts(prompt, history):
+    for text in _prompts(prompt, history):
         resumed = dataclasses.replace(options, resume=session) if session else options
-        messages = [message async for message in query(prompt=said, options=resumed)]
+        messages = [message async for message in query(prompt=text, options=resumed)]
         session = getattr(messages[-1], "session_id", None) if messages else None
     return _read_claude(messages)
 
@@ -475,7 +475,7 @@ async def _ask_llama_index(agent: Any, prompt: str, history: History, workdir: P
     if not history:
         return await agent.run(user_msg=prompt)
     message = importlib.import_module("llama_index.core.llms").ChatMessage
-    earlier = [message(role=said["role"], content=said["content"]) for said in history]
+    earlier = [message(role=turn["role"], content=turn["content"]) for turn in history]
     return await agent.run(user_msg=prompt, chat_history=earlier)
 
 
@@ -622,14 +622,14 @@ def token_usage(value: object) -> TokenUsage | None:
     >>> token_usage({"prompt_tokens": 30, "completion_tokens": 4})
     TokenUsage(tokens_in=30, tokens_out=4, cached_in=0, cache_written=0)
     """
-    found = fields_of(value)
-    spent_in, spent_out = _count(found, TOKENS_IN), _count(found, TOKENS_OUT)
+    fields = fields_of(value)
+    spent_in, spent_out = _count(fields, TOKENS_IN), _count(fields, TOKENS_OUT)
     if spent_in is None and spent_out is None:
         return None
-    details = next((fields_of(found[key]) for key in DETAILS if found.get(key)), {})
-    read = _count(found, CACHED) or _count(details, ("cached_tokens", "cache_read")) or 0
-    written = _count(found, CACHE_WRITTEN) or 0
-    if "cache_read_input_tokens" in found:
+    details = next((fields_of(fields[key]) for key in DETAILS if fields.get(key)), {})
+    read = _count(fields, CACHED) or _count(details, ("cached_tokens", "cache_read")) or 0
+    written = _count(fields, CACHE_WRITTEN) or 0
+    if "cache_read_input_tokens" in fields:
         # Anthropic's input_tokens leaves out what was read from or written to the cache.
         spent_in = (spent_in or 0) + read + written
     return TokenUsage(
@@ -660,8 +660,8 @@ def total_usage(values: Iterable[object]) -> TokenUsage | None:
     >>> total_usage([{"input_tokens": 3}, {}, {"input_tokens": 4, "output_tokens": 1}]).total
     8
     """
-    found = [usage for usage in map(token_usage, values) if usage is not None]
-    return sum(found[1:], found[0]) if found else None
+    usages = [usage for usage in map(token_usage, values) if usage is not None]
+    return sum(usages[1:], usages[0]) if usages else None
 
 
 def _turns(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -677,14 +677,14 @@ def _turns(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     content = message.get("content", message.get("text", message.get("parts", "")))
     if not isinstance(content, list | tuple):
         content = ["" if content is None else str(content)]
-    found = [{"text": b} if isinstance(b, str) else fields_of(b) for b in content]
-    results = [b for b in found if b.get("type") == "tool_result"]
+    blocks = [{"text": b} if isinstance(b, str) else fields_of(b) for b in content]
+    results = [b for b in blocks if b.get("type") == "tool_result"]
     yield from (_result_turn(b.get("content"), b.get("tool_use_id"), b) for b in results)
     turn: dict[str, Any] = {"role": ROLES.get(role, role)}
-    texts = [str(b.get("text", "")) for b in found if str(b.get("type", "text")) in TEXT_BLOCKS]
+    texts = [str(b.get("text", "")) for b in blocks if str(b.get("type", "text")) in TEXT_BLOCKS]
     if text := "\n".join(texts)[:MOST_TEXT]:
         turn["text"] = text
-    calls = [b for b in found if b.get("type") in ("tool_use", "tool_call", "toolCall")]
+    calls = [b for b in blocks if b.get("type") in ("tool_use", "tool_call", "toolCall")]
     calls += _list(message.get("tool_calls") or message.get("calls"))
     if plain := [_plain_call(fields_of(call)) for call in calls]:
         turn["calls"] = plain
@@ -742,5 +742,5 @@ def _call(value: object) -> ToolCall | None:
     )
 
 
-def _count(found: Mapping[str, Any], names: Sequence[str]) -> int | None:
-    return next((int(v) for name in names if is_amount(v := found.get(name))), None)
+def _count(fields: Mapping[str, Any], names: Sequence[str]) -> int | None:
+    return next((int(v) for name in names if is_amount(v := fields.get(name))), None)

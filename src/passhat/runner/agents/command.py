@@ -238,11 +238,11 @@ def _environment(
 
 def _files_at_home(system: CommandSystem, request: AttemptRequest) -> dict[str, Path]:
     """The files of a coding agent in the HOME of its sandbox, and where they are here."""
-    found = {}
+    files = {}
     for name, text in ({} if system.agent is None else CODING_AGENTS[system.agent].home).items():
-        found[f"{HOME}/{name}"] = place = request.workdir / Path(name).name
+        files[f"{HOME}/{name}"] = place = request.workdir / Path(name).name
         place.write_text(text)
-    return found
+    return files
 
 
 def _task_file(request: AttemptRequest) -> Path:
@@ -327,8 +327,8 @@ def read_coding_tool(printed: Iterable[object], tool: str | None = None) -> Repo
 
 def _objects(value: Any) -> Iterable[Event]:
     """The objects of a value: `claude --output-format json --verbose` prints one array of all."""
-    found = value if isinstance(value, list) else [value]
-    return [each for each in found if isinstance(each, dict)]
+    items = value if isinstance(value, list) else [value]
+    return [each for each in items if isinstance(each, dict)]
 
 
 def _claude(events: list[Event]) -> Report | None:
@@ -352,8 +352,8 @@ def _claude(events: list[Event]) -> Report | None:
     if subtype in OUT_OF_TURNS:
         report["passed"] = False
     elif end.get("is_error") or subtype != "success":
-        said = end.get("result") or "; ".join(map(str, end.get("errors") or ())) or subtype
-        report["error"] = said
+        text = end.get("result") or "; ".join(map(str, end.get("errors") or ())) or subtype
+        report["error"] = text
     return report
 
 
@@ -361,11 +361,11 @@ def _codex(events: list[Event]) -> Report | None:
     if not any(str(e.get("type")).startswith(("thread.", "turn.", "item.")) for e in events):
         return None
     items = [fields_of(e.get("item")) for e in events if e.get("type") == "item.completed"]
-    said = [str(item.get("text", "")) for item in items if item.get("type") == "agent_message"]
+    texts = [str(item.get("text", "")) for item in items if item.get("type") == "agent_message"]
     finished = [e for e in events if e.get("type") == "turn.completed"]
     report: Report = {
-        "answer": said[-1] if said else "",
-        "messages": [{"role": "assistant", "content": text} for text in said],
+        "answer": texts[-1] if texts else "",
+        "messages": [{"role": "assistant", "content": text} for text in texts],
         "tool_calls": [call for item in items if (call := _codex_call(item))],
         "usage": fields_of(total_usage(e.get("usage") for e in finished)),
         "turns": len(finished) or None,
@@ -400,13 +400,13 @@ def _opencode(events: list[Event]) -> Report | None:
     if not known:
         return None
     parts = [(e.get("type"), fields_of(e.get("part"))) for e in known]
-    said = [str(part.get("text", "")) for kind, part in parts if kind == "text"]
+    texts = [str(part.get("text", "")) for kind, part in parts if kind == "text"]
     steps = [part for kind, part in parts if kind == "step_finish"]
     used = [fields_of(part.get("tokens")) for part in steps]
     used = [{"input_tokens": u.get("input"), "output_tokens": u.get("output")} for u in used]
     report: Report = {
-        "answer": said[-1] if said else "",
-        "messages": [{"role": "assistant", "content": text} for text in said],
+        "answer": texts[-1] if texts else "",
+        "messages": [{"role": "assistant", "content": text} for text in texts],
         "tool_calls": [
             {
                 "name": str(part.get("tool")),
@@ -435,11 +435,11 @@ def _gemini_stream(events: list[Event]) -> Report | None:
     if not ends:
         return None
     spoken = [e for e in events if e.get("type") == "message"]
-    said = "".join(str(e.get("content", "")) for e in spoken if e.get("role") == "assistant")
+    answer = "".join(str(e.get("content", "")) for e in spoken if e.get("role") == "assistant")
     results = {e.get("tool_id"): e for e in events if e.get("type") == "tool_result"}
     report: Report = {
-        "answer": said,
-        "messages": [{"role": "assistant", "content": said}] if said else [],
+        "answer": answer,
+        "messages": [{"role": "assistant", "content": answer}] if answer else [],
         "tool_calls": [
             {
                 "name": str(e.get("tool_name")),

@@ -104,9 +104,9 @@ class Conversation:
         self.messages += [Message(role=turn["role"], text=turn["text"]) for turn in earlier]
         return Said(text=last["text"], attachments=result.attachments)
 
-    async def say(self, said: Said, *, max_turns: int) -> None:
+    async def say(self, turn: Said, *, max_turns: int) -> None:
         """Say something and let the model work on it until it has an answer."""
-        self.messages.append(Message(role="user", text=said.text, attachments=said.attachments))
+        self.messages.append(Message(role="user", text=turn.text, attachments=turn.attachments))
         self.answer = ""
         for _ in range(max_turns):
             self.stop_reason = "timeout"

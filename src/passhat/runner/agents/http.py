@@ -50,9 +50,9 @@ class HttpAgent:
         known = request.describe()
         if self._system.request is None:
             return msgspec.json.encode(known, enc_hook=str)
-        said = [*request.history, {"role": "user", "content": request.prompt}]
+        messages = [*request.history, {"role": "user", "content": request.prompt}]
         return msgspec.json.encode(
-            filled(self._system.request, {**known, "messages": said}), enc_hook=str
+            filled(self._system.request, {**known, "messages": messages}), enc_hook=str
         )
 
     def _observe(self, value: object) -> Observation:
@@ -66,9 +66,9 @@ class HttpAgent:
                 report[what] = part
         if "answer" in self._system.reads and not {"answer", "error"} & report.keys():
             places = " or ".join(self._system.reads["answer"])
-            said = msgspec.json.encode(value, enc_hook=str)[:SHOWN].decode("utf-8", "replace")
+            text = msgspec.json.encode(value, enc_hook=str)[:SHOWN].decode("utf-8", "replace")
             raise RunError(
-                f"{self._system.name} gives no answer: there is nothing at {places} in {said}"
+                f"{self._system.name} gives no answer: there is nothing at {places} in {text}"
             )
         reported = value if isinstance(value, Mapping) else {"body": value}
         return replace(observe_report(report, about=self._system.name), reported=reported)
@@ -86,8 +86,8 @@ class HttpAgent:
                 if len(content) > MOST_ANSWER:
                     raise RunError(f"{self._system.name} answers with over {MOST_ANSWER} bytes")
         if not response.is_success:
-            said = bytes(content[:SHOWN]).decode("utf-8", "replace")
-            raise RunError(f"{self._system.name} answers {response.status_code}: {said!r}")
+            text = bytes(content[:SHOWN]).decode("utf-8", "replace")
+            raise RunError(f"{self._system.name} answers {response.status_code}: {text!r}")
         return bytes(content), response.headers.get("content-type", "")
 
     def _value(self, content: bytes, kind: str) -> object:

@@ -129,8 +129,8 @@ def serve() -> None:
             value = loop.run_until_complete(asking)
             report = report_of(value)
             keeps = talks and isinstance(loaded, TrialInstances)
-            told = {"value": value if report is None else report, "keeps": keeps}
-            answer = msgspec.json.encode(told, enc_hook=encodable)
+            reply = {"value": value if report is None else report, "keeps": keeps}
+            answer = msgspec.json.encode(reply, enc_hook=encodable)
         except PasshatError as error:
             answer = msgspec.json.encode({"error": str(error)})
         answers.write(answer + b"\n")
@@ -165,8 +165,8 @@ class _Worker:
             raise RunError(f"the worker of {self._about} broke: {error}") from error
         if not line.endswith(b"\n"):
             await asyncio.sleep(0.05)  # until its last output is read
-            said = self._stderr.text[-1000:] or "it printed nothing on stderr"
-            raise RunError(f"the worker of {self._about} died: {said}")
+            stderr = self._stderr.text[-1000:] or "it printed nothing on stderr"
+            raise RunError(f"the worker of {self._about} died: {stderr}")
         return msgspec.json.decode(line, type=dict[str, Any])
 
     async def end(self) -> None:
@@ -236,25 +236,25 @@ def load_agent(reference: str, *, search: Path | None = None) -> Callable[..., A
     Of a class an instance is made for each trial: `module:Class` calls it, `module:Class.method`
     its method. A function that takes nothing and returns an agent makes one for each call.
     """
-    found = load_object(reference, search=search)
+    agent = load_object(reference, search=search)
     owner, _, name = reference.rpartition(".")
-    if inspect.isfunction(found) and ":" in owner:
+    if inspect.isfunction(agent) and ":" in owner:
         kind = load_object(owner, search=search)
         if inspect.isclass(kind) and not isinstance(
             inspect.getattr_static(kind, name), staticmethod
         ):
             return TrialInstances(kind, name, reference)
-    if inspect.isclass(found) and not issubclass(found, str | int | float | Mapping):
-        if not any("__call__" in vars(each) for each in found.__mro__):
-            methods = [name for name, _ in inspect.getmembers(found, inspect.isfunction)]
+    if inspect.isclass(agent) and not issubclass(agent, str | int | float | Mapping):
+        if not any("__call__" in vars(each) for each in agent.__mro__):
+            methods = [name for name, _ in inspect.getmembers(agent, inspect.isfunction)]
             likely = likely_method(methods)
             example = f", such as {reference}.{likely}" if likely else ""
             raise SuiteError(
                 f'"{reference}" is a class, whose instances cannot be called: name its method that '
                 f"takes the prompt{example}"
             )
-        return TrialInstances(found, "", reference)
-    return agent_function(found) or _callable(found, reference)
+        return TrialInstances(agent, "", reference)
+    return agent_function(agent) or _callable(agent, reference)
 
 
 class TrialInstances:
@@ -333,23 +333,23 @@ def load_object(reference: str, *, search: Path | None = None) -> Any:
         sys.path.insert(0, str(search.absolute()))
     try:
         with prints_to_stderr():
-            found: Any = importlib.import_module(module_name)
+            value: Any = importlib.import_module(module_name)
         for part in name.split("."):
-            found = getattr(found, part)
+            value = getattr(value, part)
     except ImportError as error:
         raise SuiteError(f'"{reference}" cannot be imported: {error}') from error
     except AttributeError:
         raise SuiteError(f'"{reference}": {module_name} has no {name}') from None
-    return found
+    return value
 
 
-def _callable(found: Any, reference: str) -> Callable[..., Any]:
-    if inspect.isgeneratorfunction(found) or inspect.isasyncgenfunction(found):
+def _callable(value: Any, reference: str) -> Callable[..., Any]:
+    if inspect.isgeneratorfunction(value) or inspect.isasyncgenfunction(value):
         raise SuiteError(f'"{reference}" yields its answer in parts: return it whole')
-    if callable(found):
-        return found  # type: ignore[no-any-return]  # just checked to be callable
+    if callable(value):
+        return value  # type: ignore[no-any-return]  # just checked to be callable
     raise SuiteError(
-        f'"{reference}" is not a function but a {type(found).__name__}, and no agent of a '
+        f'"{reference}" is not a function but a {type(value).__name__}, and no agent of a '
         "framework that passhat knows; name a function that takes the prompt, calls it and "
         "returns its answer"
     )

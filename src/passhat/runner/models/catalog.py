@@ -76,10 +76,12 @@ def provider_of(model: Model, environment: Mapping[str, str] | None = None) -> s
 
 
 def _provider(model: Model, variables: Mapping[str, str]) -> tuple[Provider, str]:
-    found = find_provider(model.name, base_url=model.base_url, wire=model.wire, variables=variables)
-    if found is None:
+    provider = find_provider(
+        model.name, base_url=model.base_url, wire=model.wire, variables=variables
+    )
+    if provider is None:
         raise SuiteError(unknown_model(model.name))
-    return found
+    return provider
 
 
 def _given_address(model: Model, provider: Provider, variables: Mapping[str, str]) -> str:

@@ -169,8 +169,8 @@ class Endpoint:
         if not by_metadata or not request.parameters.extra.get("store"):
             return None
         wanted = {f"metadata[{CALL}]": self._call_name(request), "limit": "1"}
-        found = (await self._get(self._url, params=wanted))["data"]
-        return _checked(self._at.wire_format.decode(found[0])) if found else None
+        stored = (await self._get(self._url, params=wanted))["data"]
+        return _checked(self._at.wire_format.decode(stored[0])) if stored else None
 
     async def _await_answer(self, content: bytes, request: Request) -> bytes:
         """The whole of an answer that the provider prepares in the background."""
@@ -282,17 +282,17 @@ class Endpoint:
             raise self._busy(text + _said(content), perhaps_paid=True) from error
 
     async def _refuse(self, response: httpx2.Response, content: bytes) -> None:
-        status, said = response.status_code, _said(content)
+        status, message = response.status_code, _said(content)
         if status in BUSY:
             raise self._busy(
-                f"{status} {said}",
+                f"{status} {message}",
                 retry_after=retry_after(response.headers),
                 retries=1 if status == 429 and _is_over_quota(content) else None,
             )
-        text = f"{status} {said}"
+        text = f"{status} {message}"
         if status in (401, 403) and self._at.key_variable:
             text += f". Check {self._at.key_variable}"
-        if status == 404 or (status == 400 and "model" in said.lower()):
+        if status == 404 or (status == 400 and "model" in message.lower()):
             text += await self._existing()
         raise ModelError(self._about(text))
 

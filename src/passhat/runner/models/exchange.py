@@ -274,17 +274,17 @@ def _without_defaults(value: Any) -> dict[str, Any]:
     A value from before a field was added must keep its hash: cassettes hold it.
     """
     names, parts, later = _fields(value.__class__)
-    found = dict(zip(names, parts(value), strict=True))
+    by_name = dict(zip(names, parts(value), strict=True))
     for name in later:
         if part := getattr(value, name):
-            found[name] = part
-    return found
+            by_name[name] = part
+    return by_name
 
 
 @cache
 def _fields(cls: Any) -> tuple[list[str], Callable[[Any], tuple[Any, ...]], list[str]]:
     """The names of the first fields of a class, what reads them all, and the names of `LATER`."""
-    names = [one.name for one in fields(cls)]
+    names = [field.name for field in fields(cls)]
     first = [name for name in names if name not in LATER]
     return first, attrgetter(*first), [name for name in names if name in LATER]
 

@@ -88,8 +88,8 @@ class ModelFactory:
         """
         from passhat.runner.models.endpoint import Endpoint
 
-        found = await self.model(model)
-        return await found.find(request, remote) if isinstance(found, Endpoint) else None
+        client = await self.model(model)
+        return await client.find(request, remote) if isinstance(client, Endpoint) else None
 
     def may_be_busy(self, model: Model) -> bool:
         """Whether a model can ask to be asked again: a script never does."""
@@ -169,8 +169,8 @@ def refuse_unreachable(suite: Suite, systems: Collection[str]) -> None:
     """Raise if models of these systems, or of their judges, can only fail; the error names all."""
     models = {(model.name, model.base_url): model for model in _asked(suite, systems)}
     reasons = (why_unreachable(model, suite.directory) for model in models.values())
-    if found := list(dict.fromkeys(filter(None, reasons))):
-        raise SuiteError("\n".join(found))
+    if unreachable := list(dict.fromkeys(filter(None, reasons))):
+        raise SuiteError("\n".join(unreachable))
 
 
 def why_unreachable(model: Model, directory: Path) -> str | None:
@@ -294,8 +294,8 @@ def _spoken(message: Message) -> Message:
 def _with_call(reply: Reply, *, step: int) -> Reply:
     """The reply with its text read as a call, if it is one."""
     try:
-        said = msgspec.json.decode(reply.text, type=dict[str, Any])
-        call = CallRequest(id=f"call_{step}", name=said["tool"], arguments=said["arguments"])
+        decoded = msgspec.json.decode(reply.text, type=dict[str, Any])
+        call = CallRequest(id=f"call_{step}", name=decoded["tool"], arguments=decoded["arguments"])
     except (msgspec.DecodeError, KeyError):
         return reply
     return replace(reply, text="", calls=(call,), stop_reason="tool_calls")

@@ -163,11 +163,11 @@ def _download(folder: Path) -> Path:
 
 def _check(path: Path, wanted: str) -> None:
     with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != wanted:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != wanted:
         raise ModelError(
             f"{path.name} was not installed, because it is not the expected file: its SHA-256 is "
-            f"{found}, expected is {wanted}"
+            f"{digest}, expected is {wanted}"
         )
 
 

@@ -287,8 +287,8 @@ def _items(message: Message) -> list[dict[str, Any]]:
         return [{"type": "function_call_output", "call_id": message.call_id, "output": output}]
     if message.raw:
         return [dict(item) for item in message.raw]
-    said = message.text or message.attachments
-    text = [{"role": message.role, "content": _content(message)}] if said else []
+    content = message.text or message.attachments
+    text = [{"role": message.role, "content": _content(message)}] if content else []
     return text + [
         {
             "type": "function_call",

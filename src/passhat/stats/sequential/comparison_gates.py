@@ -314,10 +314,10 @@ class BestOf:
         return replace(state, draws=state.draws + 1, runs=state.runs + len(state.left))
 
     def _with_scores(self, state: BestOfState, scores: Mapping[int, float]) -> BestOfState:
-        one = np.array([scores[j] for j in state.rows[:, 0]])
+        ours = np.array([scores[j] for j in state.rows[:, 0]])
         other = np.array([scores[k] for k in state.rows[:, 1]])
         places = np.arange(len(state.rows)), np.full(len(state.rows), self.task(state.draws))
-        wealth = state.wealth.after(places, (1 + one - other) / 2)
+        wealth = state.wealth.after(places, (1 + ours - other) / 2)
         ahead, close = state.ahead.copy(), state.close.copy()
         ahead[tuple(state.rows.T)] = wealth.log[PASS_SIDE]
         close[tuple(state.rows.T)] = wealth.log[FAIL_SIDE]

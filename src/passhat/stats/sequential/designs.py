@@ -53,9 +53,9 @@ def fixed_design(p0: float, p1: float, alpha: float = 0.05, beta: float = 0.05) 
         runs = np.arange(start, start + _CHUNK)
         needed = _critical_passes(runs, p0, alpha)
         wrong_fail = bdtr(needed - 1.0, runs, p1)
-        found = np.flatnonzero((needed <= runs) & (wrong_fail <= beta))
-        if found.size:
-            count, passes = int(runs[found[0]]), int(needed[found[0]])
+        enough = np.flatnonzero((needed <= runs) & (wrong_fail <= beta))
+        if enough.size:
+            count, passes = int(runs[enough[0]]), int(needed[enough[0]])
             return FixedDesign(
                 runs=count,
                 passes_needed=passes,
@@ -520,8 +520,8 @@ def look_rounds(rounds: int, k: int = 1, looks: int = LOOKS) -> tuple[int, ...]:
     (4, 6, 8, 10, 12, 14, 16, 18, 20)
     """
     whole_number("rounds", rounds)
-    found = sorted({ceil(rounds * j / looks) for j in range(1, looks + 1)})
-    return tuple(r for r in found if r >= k or r == rounds)
+    rounds_of_looks = sorted({ceil(rounds * j / looks) for j in range(1, looks + 1)})
+    return tuple(r for r in rounds_of_looks if r >= k or r == rounds)
 
 
 @lru_cache(maxsize=256)

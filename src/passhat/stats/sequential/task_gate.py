@@ -286,10 +286,10 @@ class TaskGate:
 
     def _levels(self, runs: int) -> tuple[float, float]:
         """The one-sided levels of a planned design's look after so many runs, for PASS and FAIL."""
-        found = self.boundaries
+        boundaries = self.boundaries
         return (
-            look_level(runs, runs - found.pass_at[runs - 1], 1 - self.p0, self.alpha),
-            look_level(runs, found.fail_at[runs - 1], self.p1, self.beta),
+            look_level(runs, runs - boundaries.pass_at[runs - 1], 1 - self.p0, self.alpha),
+            look_level(runs, boundaries.fail_at[runs - 1], self.p1, self.beta),
         )
 
     def _interval(self, runs: int, passes: int, confidence: float) -> Interval:
@@ -478,16 +478,16 @@ class EveryTaskGate:
             gate.operating_characteristics(rate)
             for gate, rate in zip(self.gates, rates, strict=True)
         ]
-        passed = np.prod([one.pass_probability for one in each], axis=0)
-        failed = 1 - np.prod([1 - one.fail_probability for one in each], axis=0)
+        passed = np.prod([design.pass_probability for design in each], axis=0)
+        failed = 1 - np.prod([1 - design.fail_probability for design in each], axis=0)
         return OperatingCharacteristics(
             p=rates,
             pass_probability=passed,
             fail_probability=failed,
             undecided_probability=1 - passed - failed,
-            expected_runs=np.sum([one.expected_runs for one in each], axis=0),
-            runs_95=np.sum([one.runs_95 for one in each], axis=0),
-            max_runs=sum(one.max_runs for one in each),
+            expected_runs=np.sum([design.expected_runs for design in each], axis=0),
+            runs_95=np.sum([design.runs_95 for design in each], axis=0),
+            max_runs=sum(design.max_runs for design in each),
         )
 
 
