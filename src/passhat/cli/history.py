@@ -29,12 +29,7 @@ from passhat.cli.options import (
     store_option,
     stored_runs_options,
 )
-from passhat.cli.output import (
-    Output,
-    fitted_transcripts,
-    unwritable,
-    wants_page,
-)
+from passhat.cli.output import Output, fitted_transcripts, unwritable, wants_page
 from passhat.cli.reading import ReadingOptions, reading_options, say_note
 from passhat.journeys.analyses import FLAKY_LAST, LAST
 from passhat.messages import listed, plural
@@ -69,11 +64,7 @@ _list_options = in_order(
 @click.group(
     cls=SectionedGroup,
     invoke_without_command=True,
-    formerly={
-        "list": "history",
-        "show": "report RUN",
-        "export": "convert RUN -o FILE",
-    },
+    formerly={"list": "history", "show": "report RUN", "export": "convert RUN -o FILE"},
     brief=[
         "passhat history                    list the newest runs",
         "passhat history tag RUN NAME       name a run, for example baseline",
@@ -604,8 +595,5 @@ def trend(
     if verdict is not None:
         verdict = verdict.about([trend.name for trend in trends], k=k)
     output.write(
-        trends,
-        store=store_words(chosen["store"]),
-        narrowed=bool(chosen["only"]),
-        verdict=verdict,
+        trends, store=store_words(chosen["store"]), narrowed=bool(chosen["only"]), verdict=verdict
     )

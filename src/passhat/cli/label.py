@@ -110,11 +110,7 @@ def label(
 
 @click.command(
     cls=SectionedCommand,
-    brief=[
-        WHICH_COLUMNS,
-        "-o FILE              write .html .md .json .csv ...",
-        JSON,
-    ],
+    brief=[WHICH_COLUMNS, "-o FILE              write .html .md .json .csv ...", JSON],
 )
 @confidence_option
 @output_options("judge")

@@ -12,12 +12,7 @@ from typing import Any
 import click
 
 from passhat.arguments import STORE_VARIABLE
-from passhat.cli.options import (
-    SectionedCommand,
-    StoreType,
-    WholeNumber,
-    store_option,
-)
+from passhat.cli.options import SectionedCommand, StoreType, WholeNumber, store_option
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural

@@ -297,11 +297,7 @@ def _rendered(trials: Trials, form: str) -> str:
 )
 @click.option("--tasks", type=_COUNT, default=20, help="How many tasks.")
 @renamed(
-    *("--trials", "runs"),
-    formerly="--runs",
-    type=_COUNT,
-    default=10,
-    help="Trials of each task.",
+    *("--trials", "runs"), formerly="--runs", type=_COUNT, default=10, help="Trials of each task."
 )
 @click.option(
     "--rate",

@@ -234,9 +234,7 @@ _COMPARES = re.compile(r"[<>]=?\s*[\d.]+\s*%?$")
     help="What decides: a confidence bound, the bare number, or a sequential test.",
 )
 @click.option(
-    "--indifference",
-    type=Share(),
-    help=f"{INDIFFERENCE} For --evidence sequential and --against.",
+    "--indifference", type=Share(), help=f"{INDIFFERENCE} For --evidence sequential and --against."
 )
 @click.option(
     "--on-undecided",

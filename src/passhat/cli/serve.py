@@ -65,11 +65,7 @@ def mcp(store: Path | str, allow_runs: bool, max_cost: float, max_runs: int) -> 
     from passhat.mcp_server import PasshatTools, build_server
 
     tools = PasshatTools(
-        store=store,
-        folder=Path.cwd(),
-        may_run=allow_runs,
-        max_cost=max_cost,
-        max_runs=max_runs,
+        store=store, folder=Path.cwd(), may_run=allow_runs, max_cost=max_cost, max_runs=max_runs
     )
     build_server(tools).run()
 

@@ -171,11 +171,7 @@ def _notes(groups: Sequence[ColumnGroup], most: int) -> list[tuple[str, str]]:
     return [
         (_letter(i) if first else "", line)
         for i, group in enumerate(groups)
-        for first, line in zip(
-            chain([True], repeat(False)),
-            wrap(group.name, most),
-            strict=False,
-        )
+        for first, line in zip(chain([True], repeat(False)), wrap(group.name, most), strict=False)
     ]
 
 

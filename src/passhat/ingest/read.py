@@ -18,13 +18,7 @@ import numpy as np
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, ReadError, UnknownFile
 from passhat.ingest.assemble import checked_parts
-from passhat.ingest.document import (
-    MARKDOWN_SUFFIXES,
-    YAML_SUFFIXES,
-    Document,
-    Limits,
-    is_suite,
-)
+from passhat.ingest.document import MARKDOWN_SUFFIXES, YAML_SUFFIXES, Document, Limits, is_suite
 from passhat.ingest.formats import tables
 from passhat.ingest.readers import (
     KINDS_OF_TABLES,

@@ -9,15 +9,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import (
-    Callable,
-    Collection,
-    Container,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import compress
 from typing import Any

@@ -165,10 +165,7 @@ def _people_apart(rows: Sequence[ScoredRow], mapping: ColumnMap) -> list[ScoredR
 
 
 def labels_of_people(
-    file: str,
-    rows: Sequence[Mapping[str, Sequence[PersonScore]]],
-    chosen: str,
-    mapping: ColumnMap,
+    file: str, rows: Sequence[Mapping[str, Sequence[PersonScore]]], chosen: str, mapping: ColumnMap
 ) -> tuple[str | None, list[list[Label]], list[str]]:
     """Which of the scores that people gave is a label, the labels of each row, and notes.
 

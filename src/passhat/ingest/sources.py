@@ -22,13 +22,7 @@ from typing import Any, Protocol
 
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, MissingExtra, PasshatError, ReadError, UnknownFile
-from passhat.ingest.document import (
-    COMPRESSED_SUFFIXES,
-    Document,
-    Limits,
-    listing_names,
-    read_all,
-)
+from passhat.ingest.document import COMPRESSED_SUFFIXES, Document, Limits, listing_names, read_all
 from passhat.ingest.readers import COMPANIONS, HIDDEN_RESULTS, RUN_WORDS, Reader, TrialTable
 from passhat.ingest.remote import ARTEFACTS, is_url, local_copy
 from passhat.ingest.remote import FOLDER as TRANSCRIPTS
@@ -710,10 +704,7 @@ def describe_sources(
 
 
 def _one_source(
-    group: Sequence[CheckedPart],
-    given: Input,
-    skipped: Mapping[str, ReadError],
-    mapping: ColumnMap,
+    group: Sequence[CheckedPart], given: Input, skipped: Mapping[str, ReadError], mapping: ColumnMap
 ) -> Source:
     own = [part.source for part in group]
     silent = _silent_note([part.file.said for part in group if part.file.said])

@@ -359,9 +359,7 @@ Names: TypeAlias = str | Collection[str] | None
 
 
 def bars_of_run(
-    run: Run,
-    subjects: Trials | Sequence[Tally],
-    given: Mapping[str, float] | float | None = None,
+    run: Run, subjects: Trials | Sequence[Tally], given: Mapping[str, float] | float | None = None
 ) -> Mapping[str, float] | float | None:
     """The bars of the suite that a stored run is of, except where others are given."""
     stored = run.options.get("bars")

@@ -774,8 +774,7 @@ class ColumnMap:
         "Column with the time the attempt began.", option="started-column"
     )
     human_labels: str | None = _column(
-        "Column with a person's label: passed or failed, empty where nobody looked.",
-        option="label",
+        "Column with a person's label: passed or failed, empty where nobody looked.", option="label"
     )
     label_by: str | None = _column("Column with the person who labelled.", option="label-by")
     label_chosen: str | None = _column(

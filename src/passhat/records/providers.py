@@ -109,11 +109,7 @@ PROVIDERS: dict[str, Provider] = {
         ),
         _hosted("cohere", "https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY", "CO_API_KEY"),
         _hosted(
-            "hf",
-            "https://router.huggingface.co/v1",
-            "HF_TOKEN",
-            "HUGGINGFACE_API_KEY",
-            prices=None,
+            "hf", "https://router.huggingface.co/v1", "HF_TOKEN", "HUGGINGFACE_API_KEY", prices=None
         ),
         _hosted(
             "bedrock",
@@ -374,10 +370,7 @@ CODING_AGENTS: dict[str, CodingAgent] = {
                 *("--model", "{model}", "--output-format", "stream-json"),
                 *("--approval-mode", "yolo", "--skip-trust"),
             ),
-            env={
-                "GOOGLE_GEMINI_BASE_URL": "{url}",
-                "GEMINI_API_KEY": "{key}",
-            },
+            env={"GOOGLE_GEMINI_BASE_URL": "{url}", "GEMINI_API_KEY": "{key}"},
             home={".gemini/settings.json": _GEMINI},
             install="npm install -g @google/gemini-cli",
             skills=".gemini/skills",

@@ -582,10 +582,7 @@ class CleanTexts(Mapping[TranscriptKey, str]):
     __slots__ = ("_cleaned", "_texts", "unread")
 
     def __init__(
-        self,
-        texts: Mapping[TranscriptKey, str],
-        *,
-        unread: frozenset[TranscriptKey] = frozenset(),
+        self, texts: Mapping[TranscriptKey, str], *, unread: frozenset[TranscriptKey] = frozenset()
     ) -> None:
         self._texts = dict(texts)
         self.unread = unread

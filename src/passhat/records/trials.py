@@ -1021,9 +1021,7 @@ def weight_by_traffic(trials: Trials, shares: Mapping[str, float]) -> Trials:
 
 
 def task_weights(
-    groups: Mapping[str, Collection[str]],
-    shares: Mapping[str, float],
-    own: Mapping[str, float],
+    groups: Mapping[str, Collection[str]], shares: Mapping[str, float], own: Mapping[str, float]
 ) -> dict[str, float]:
     """The weight of each task, from the groups it is in, their shares and its own weight.
 

@@ -41,13 +41,7 @@ from passhat.records.ledger import CallKey, both
 from passhat.records.suite import TARGETS, target_root
 from passhat.records.trial import STEP_FAILED, STEP_PASSED, USED, constraint_tag, path_of
 from passhat.runner.agents.agent_output import ANSWERS, TELLING, is_amount
-from passhat.runner.agents.conversation import (
-    Agent,
-    AttemptRequest,
-    Conversation,
-    Said,
-    transcript,
-)
+from passhat.runner.agents.conversation import Agent, AttemptRequest, Conversation, Said, transcript
 from passhat.runner.grading import Grading, grade
 from passhat.runner.journal import json_bytes
 from passhat.runner.matchers import VALUE_MATCHERS

@@ -17,14 +17,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn, Self
 import msgspec
 
 from passhat.dataclass import dataclass
-from passhat.errors import (
-    CassetteError,
-    ModelBusy,
-    ModelError,
-    RunError,
-    ServerError,
-    SuiteError,
-)
+from passhat.errors import CassetteError, ModelBusy, ModelError, RunError, ServerError, SuiteError
 from passhat.records import (
     SCRIPTED,
     Amount,

@@ -17,12 +17,7 @@ from passhat.stats import special
 from passhat.stats.arguments import Floats, one_of, refuse_trials, score_sums
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 from passhat.stats.numerics import jackknife_variance
-from passhat.stats.population_bounds import (
-    FEWEST_FAMILIES,
-    Families,
-    TaskGroups,
-    grouping,
-)
+from passhat.stats.population_bounds import FEWEST_FAMILIES, Families, TaskGroups, grouping
 from passhat.stats.sufficient_statistics import TaskSums
 
 WIDENED_F = "F, widened by a jackknife over tasks"
@@ -419,11 +414,7 @@ def _leaving_one_out(
 
 
 def _share_estimate(
-    place: int,
-    whole: FamilyComponents,
-    raw: FamilyComponents,
-    left_out: Floats,
-    confidence: float,
+    place: int, whole: FamilyComponents, raw: FamilyComponents, left_out: Floats, confidence: float
 ) -> Estimate:
     value, groups = whole.shares[place], len(left_out)
     interval: Interval | None = None

@@ -8,14 +8,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from passhat.records import FaultKind, Level, WireFormat
-from passhat.records.suite import (
-    Design,
-    EvidenceKind,
-    GateScope,
-    OnUndecided,
-    OutputKind,
-    Severity,
-)
+from passhat.records.suite import Design, EvidenceKind, GateScope, OnUndecided, OutputKind, Severity
 from passhat.suite.task_schema import (
     Argv,
     BudgetPart,

@@ -109,8 +109,7 @@ Texts = Annotated[Sequence[str], Reads(lambda value: [value], {"type": "string"}
 
 FunctionName = Annotated[str, Meta(pattern=r"^[\w.]+:[\w.]+$", description="module:function")]
 Url = Annotated[
-    str,
-    Meta(pattern=r"^https?://", description="an address that begins with http:// or https://"),
+    str, Meta(pattern=r"^https?://", description="an address that begins with http:// or https://")
 ]
 
 

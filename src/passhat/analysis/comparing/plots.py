@@ -212,10 +212,7 @@ def _signed(difference: float, interval: Interval | None) -> str:
 
 
 def _trend_words(
-    name: str,
-    newest: ChangePoint | None,
-    levels: Sequence[Level],
-    runs: Sequence[tuple[str, str]],
+    name: str, newest: ChangePoint | None, levels: Sequence[Level], runs: Sequence[tuple[str, str]]
 ) -> str:
     if newest is None:
         return f"no change of {name} shown over {plural(len(runs), 'run')}"

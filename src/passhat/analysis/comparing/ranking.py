@@ -405,9 +405,7 @@ class Profile(Displayed):
 
 @takes(ReportTerms)
 def profile(
-    trials: Trials | Tally,
-    reference: Trials | Sequence[Tally],
-    **terms: Unpack[ReportTerms],
+    trials: Trials | Tally, reference: Trials | Sequence[Tally], **terms: Unpack[ReportTerms]
 ) -> Profile:
     """One system among the systems of a reference table.
 

@@ -886,10 +886,7 @@ def judge_agents(
 
 
 def _with_people(
-    name: str,
-    snapshots: Sequence[_Snapshot],
-    accepted: Sequence[str],
-    alone: RunDifference | None,
+    name: str, snapshots: Sequence[_Snapshot], accepted: Sequence[str], alone: RunDifference | None
 ) -> AgentVerdict:
     """The verdict by what the judge says, and by what people say where they labelled two runs.
 

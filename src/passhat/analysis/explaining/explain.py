@@ -182,8 +182,7 @@ def explain(
         confidence=confidence,
         shuffles=shuffles,
         provenance=make_provenance(
-            trials,
-            ReportOptions(confidence=confidence, errors="exclude", seed=seed),
+            trials, ReportOptions(confidence=confidence, errors="exclude", seed=seed)
         ),
         pairs=tuple(_pairs(causes, groups, partings, runs, first)),
         first_trial=first,

@@ -41,10 +41,7 @@ from passhat.stats.sample_size import GUESSED_ICC
 from passhat.stats.sequential import OperatingCharacteristics, TaskGate
 from passhat.stats.sequential.confidence_sequences import tilted
 from passhat.stats.sequential.designs import first_runs
-from passhat.stats.sequential.suite_gate import (
-    simulated_characteristics,
-    suite_rates,
-)
+from passhat.stats.sequential.suite_gate import simulated_characteristics, suite_rates
 
 MOST_TASKS, MOST_ATTEMPTS = 10_000, 1_000
 """Above these a simulation takes minutes and gigabytes, and no suite is as large."""
@@ -227,13 +224,7 @@ def _characteristics(
 
 
 def _in_rounds(
-    gate: Gate,
-    truths: Sequence[float],
-    tasks: int,
-    *,
-    icc: float,
-    repetitions: int,
-    seed: int,
+    gate: Gate, truths: Sequence[float], tasks: int, *, icc: float, repetitions: int, seed: int
 ) -> OperatingCharacteristics:
     """A gate that is looked at after rounds, on passes and failures."""
     rng = np.random.default_rng(seed)

@@ -465,10 +465,7 @@ def _kind(without: Trials, under: Trials, word: str, confidence: float) -> Fault
     rows = under.where(tag=word)
     plain, broken = (_pass_hat(side, 1, confidence) for side in _shared(without, rows))
     return FaultKindReport(
-        kind=word.removeprefix(STRUCK),
-        trials=len(rows),
-        rate=broken,
-        score=ratio_of(broken, plain),
+        kind=word.removeprefix(STRUCK), trials=len(rows), rate=broken, score=ratio_of(broken, plain)
     )
 
 

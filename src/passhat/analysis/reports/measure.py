@@ -113,10 +113,7 @@ _SUITES_AT_2K = 40
 
 @takes(ReportTerms)
 def measure(
-    trials: Trials | Sequence[Tally] | Any,
-    *,
-    bars: Bars = None,
-    **terms: Unpack[ReportTerms],
+    trials: Trials | Sequence[Tally] | Any, *, bars: Bars = None, **terms: Unpack[ReportTerms]
 ) -> Report:
     """Measure everything about these trials, system by system.
 
@@ -434,10 +431,7 @@ def _measure_part(
     table = trials.where(**{kind: name})
     groupings = groupings_of(table, options.errors, disturbed=disturbed)
     subject = SystemTrials(
-        tally=table.tally(),
-        trials=table,
-        options=options,
-        together=((), groupings),
+        tally=table.tally(), trials=table, options=options, together=((), groupings)
     )
     return _measure_system(subject, options, parts=False)
 

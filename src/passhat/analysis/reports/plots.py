@@ -609,8 +609,7 @@ def cluster_tasks(rates: Rates) -> TaskClusters:
     groups.sort(key=lambda group: (-float(filled[group].mean()), group[0]))
     clusters = [
         TaskCluster(
-            sentence=_sentence(len(same), systems, table[same]),
-            tasks=tuple(tasks[i] for i in same),
+            sentence=_sentence(len(same), systems, table[same]), tasks=tuple(tasks[i] for i in same)
         )
         for same in _merged(groups, filled)
     ]

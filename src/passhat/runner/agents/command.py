@@ -49,9 +49,7 @@ class CommandAgent:
     """Runs the command of a system and reads its outcome."""
 
     def __init__(
-        self,
-        system: CommandSystem,
-        gateway: Callable[[AttemptRequest], Gateway] | None = None,
+        self, system: CommandSystem, gateway: Callable[[AttemptRequest], Gateway] | None = None
     ) -> None:
         self._system = system
         self._open_gateway = gateway

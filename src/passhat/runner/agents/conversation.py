@@ -265,12 +265,7 @@ class AttemptRequest:
         return self.task.prompt if self.said is None else self.said
 
     def for_step(
-        self,
-        number: int,
-        *,
-        said: str,
-        history: Sequence[Mapping[str, str]],
-        timeout: float | None,
+        self, number: int, *, said: str, history: Sequence[Mapping[str, str]], timeout: float | None
     ) -> AttemptRequest:
         """The request for one step or message, with the messages before it."""
         return replace(

@@ -156,10 +156,7 @@ def _blocks(message: Message) -> list[dict[str, Any]]:
 def _with_images(message: Message) -> list[dict[str, Any]]:
     text: list[dict[str, Any]] = [{"type": "text", "text": message.text}] if message.text else []
     return text + [
-        {
-            "type": "image",
-            "source": {"type": "base64", "media_type": each.mime, "data": each.data},
-        }
+        {"type": "image", "source": {"type": "base64", "media_type": each.mime, "data": each.data}}
         for each in attachments_of(message, "image", wire="anthropic")
     ]
 

@@ -223,12 +223,7 @@ _EXPECTED_RUNS = 4.0
 # So many stretches without a pass between them are no outage any more; fewer before any pass.
 _STRETCHES_THAT_COUNT, _STRETCHES_BEFORE_ANY_PASS = 3, 2
 # The fields of a state in which no run waits.
-_NONE_WAITING: dict[str, Any] = {
-    "waiting": (),
-    "failures": 0,
-    "surprise": 0.0,
-    "recognised": None,
-}
+_NONE_WAITING: dict[str, Any] = {"waiting": (), "failures": 0, "surprise": 0.0, "recognised": None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
