@@ -45,57 +45,55 @@ def test_an_exception_that_nobody_expected_is_one_line_with_the_place_of_its_log
     log.unlink()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of a process as Linux does")
+LIMITED = pytest.mark.skipif(
+    sys.platform != "linux", reason="limits the memory of a process as Linux does"
+)
+
+
+def report_within(kind, megabytes, path):
+    """`passhat report` of a file, in a process with so much memory."""
+    code = (
+        f"import resource; resource.setrlimit(resource.{kind}, ({megabytes} << 20,) * 2);"
+        "from passhat.cli import main; main()"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", code, "report", str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def results(tmp_path):
+    path = tmp_path / "results.csv"
+    path.write_text("task,passed\na,1\na,0\n")
+    return path
+
+
+@LIMITED
 def test_too_little_memory_is_a_sentence_and_incomplete(tmp_path):
     path = tmp_path / "huge.json"
     with path.open("wb") as stream:
         stream.write(b'[{"task": "a", "passed": true},')
         stream.truncate(2**31)
-    code = (
-        "import resource; resource.setrlimit(resource.RLIMIT_DATA, (2**30, 2**30));"
-        "from passhat.cli import main; main()"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, "report", str(path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = report_within("RLIMIT_DATA", 1024, path)
     assert done.returncode == 3
     assert "there is too little memory for this" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of a process as Linux does")
+@LIMITED
 @pytest.mark.parametrize("kind", ["RLIMIT_AS", "RLIMIT_DATA"])
 @pytest.mark.parametrize("megabytes", [100, 200, 300])
-def test_limits_under_which_numpy_cannot_start_are_refused_in_a_sentence(kind, megabytes, tmp_path):
+def test_limits_under_which_numpy_cannot_start_are_refused_in_a_sentence(kind, megabytes, results):
     # OpenBLAS asks for ever, or ends the process with 1, which says that a gate failed
-    path = tmp_path / "results.csv"
-    path.write_text("task,passed\na,1\na,0\n")
-    code = (
-        f"import resource; resource.setrlimit(resource.{kind}, ({megabytes} << 20,) * 2);"
-        "from passhat.cli import main; main()"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, "report", str(path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = report_within(kind, megabytes, results)
     assert done.returncode == 3
-    assert (
-        f"passhat needs 384 MB, and the limit of this process (`ulimit -a`) is {megabytes} MB"
-        in (done.stderr)
-    )
+    limit = f"the limit of this process (`ulimit -a`) is {megabytes} MB"
+    assert f"passhat needs 384 MB, and {limit}" in done.stderr
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of a process as Linux does")
-def test_the_least_memory_that_is_asked_for_is_enough_for_a_report(tmp_path):
-    path = tmp_path / "results.csv"
-    path.write_text("task,passed\na,1\na,0\n")
-    code = (
-        "import resource; resource.setrlimit(resource.RLIMIT_AS, (384 << 20,) * 2);"
-        "from passhat.cli import main; main()"
-    )
-    subprocess.run([sys.executable, "-c", code, "report", str(path)], check=True)
+@LIMITED
+def test_the_least_memory_that_is_asked_for_is_enough_for_a_report(results):
+    assert report_within("RLIMIT_AS", 384, results).returncode == 0

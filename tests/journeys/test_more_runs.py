@@ -12,7 +12,7 @@ from passhat.errors import ArgumentError, HistoryError
 from passhat.history import History
 from passhat.journeys import review_change
 from passhat.journeys.results import Results
-from passhat.journeys.running import JUDGED_BEFORE, RUNS_ALL
+from passhat.journeys.running import JUDGED_BEFORE
 from passhat.journeys.stored_runs import judge_run
 from passhat.runner.cassettes import file_digest
 
@@ -289,34 +289,6 @@ def test_a_bytecode_cache_and_a_look_by_git_are_no_change_of_a_folder(tmp_path):
     assert file_digest(tmp_path / "hidden") == before
     (tmp_path / "hidden" / ".git" / "HEAD").write_text("a commit")
     assert file_digest(tmp_path / "hidden") != before
-
-
-LEVELS = """
-defaults: {runs: 12}
-systems:
-  - {name: agent, python: "lone_levels:ask"}
-factors:
-  wording: {one: "1 {prompt}", two: "2 {prompt}", three: "3 {prompt}", four: "4 {prompt}"}
-tasks:
-  - {name: a, prompt: hi, expect: [{contains: hello}]}
-  - {name: b, prompt: hi, expect: [{contains: hello}]}
-gates: ["pass@1 >= 0.6"]
-"""
-
-
-def test_gates_judge_the_reference_until_they_are_decided_too(suite):
-    # It fails as the task is written, and passes under every other wording.
-    suite.with_name("lone_levels.py").write_text(
-        "def ask(prompt):\n    return 'no' if prompt == 'hi' else 'hello'\n"
-    )
-    suite.write_text(LEVELS)
-    fixed = passhat.run(suite, store="h.db")
-    decided = passhat.run(suite, store="h.db", until_settled=True)
-    for answer in (fixed, decided):
-        assert answer.verdicts.word == "FAIL"
-        assert answer.verdicts[0].runs == 24
-    assert RUNS_ALL in decided.report.notes
-    assert RUNS_ALL not in fixed.report.notes
 
 
 @pytest.mark.parametrize(

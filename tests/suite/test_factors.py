@@ -12,6 +12,7 @@ import passhat
 from passhat.cli import main
 from passhat.errors import ArgumentError, SuiteError
 from passhat.journeys.new_suite import PROGRAMS
+from passhat.journeys.running import RUNS_ALL
 from passhat.records.suite import plain_pairings, vary
 from passhat.runner.models.exchange import Reply
 from passhat.suite import load_suite
@@ -101,6 +102,36 @@ def test_a_gate_names_another_level_and_one_that_nobody_runs_is_refused(tmp_path
     assert [v.word for v in stored] == [v.word for v in answer.verdicts]
     with pytest.raises(ArgumentError, match=r"must find tasks at its levels; there are wording=as"):
         passhat.run("suite.yml", require=["pass@1 >= 0.5 at wording=rood"])
+
+
+LEVELS = """
+defaults: {runs: 12}
+systems:
+  - {name: agent, python: "lone_levels:ask"}
+factors:
+  wording: {one: "1 {prompt}", two: "2 {prompt}", three: "3 {prompt}", four: "4 {prompt}"}
+tasks:
+  - {name: a, prompt: hi, expect: [{contains: hello}]}
+  - {name: b, prompt: hi, expect: [{contains: hello}]}
+gates: ["pass@1 >= 0.6"]
+"""
+
+
+def test_gates_judge_the_reference_until_they_are_decided_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    # It fails as the task is written, and passes under every other wording.
+    tmp_path.joinpath("lone_levels.py").write_text(
+        "def ask(prompt):\n    return 'no' if prompt == 'hi' else 'hello'\n"
+    )
+    suite = tmp_path / "passhat.yml"
+    suite.write_text(LEVELS)
+    fixed = passhat.run(suite, store="h.db")
+    decided = passhat.run(suite, store="h.db", until_settled=True)
+    for answer in (fixed, decided):
+        assert answer.verdicts.word == "FAIL"
+        assert answer.verdicts[0].runs == 24
+    assert RUNS_ALL in decided.report.notes
+    assert RUNS_ALL not in fixed.report.notes
 
 
 @pytest.mark.parametrize(

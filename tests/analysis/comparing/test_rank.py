@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -209,3 +211,11 @@ def test_an_outage_widens_a_ranking_as_it_widens_the_comparison_of_two(metric):
     assert "b: Round 5 is out of line" in " ".join(struck.notes)
     assert "Note: b: Round 5 is out of line" in " ".join(render_terminal(struck).split())
     assert not [note for note in calm.notes if "out of line" in note]
+
+
+def test_a_note_on_the_method_is_none_on_an_agent_whatever_it_begins_with():
+    own, general = "best: round 5 is out of line", "good: what nobody says of an agent"
+    notes = {"notes": (own, general), "agent_notes": (own,), "method_notes": (general,)}
+    shown = " ".join(render_terminal(replace(rank(TRIALS), **notes)).split())
+    assert own in shown
+    assert general not in shown

@@ -110,6 +110,8 @@ class RankReport(Displayed):
     `all_or_nothing`: every score is 0 or 1, so that the mean score is the pass rate.
     `fewest_runs` is what every task has of every system that is ranked. `corrected` is the ranking
     as people would have graded the trials, from so many `labels`, where all systems have enough.
+    Of the `notes`, `agent_notes` are each about the trials of one system, `method_notes` about how
+    they were ranked.
     """
 
     metric: str
@@ -124,6 +126,8 @@ class RankReport(Displayed):
     confidence: float
     provenance: Provenance
     notes: tuple[str, ...] = ()
+    agent_notes: tuple[str, ...] = ()
+    method_notes: tuple[str, ...] = ()
     here: str | None = None
     all_or_nothing: bool = False
     fewest_runs: int = 1
@@ -173,6 +177,11 @@ def rank(
     metrics = [ranked.metric_of(i, confidence=options.confidence) for i in range(len(able))]
     ahead = ranked.ahead_here(ranking)
     judged = graded_by_judge(source for side in able for source in side.tally.sources)
+    agent_notes = tuple(
+        f"{side.name}: {sentence.rstrip('.')}"
+        for side in able
+        if (sentence := disturbance_sentence(side.disturbances))
+    )
     report = RankReport(
         metric=metric,
         systems=tuple(
@@ -212,13 +221,11 @@ def rank(
         notes=(
             *ranking.notes,
             *alike_names(names),
-            *(
-                f"{side.name}: {sentence.rstrip('.')}"
-                for side in able
-                if (sentence := disturbance_sentence(side.disturbances))
-            ),
+            *agent_notes,
             *([GRADED_BY_JUDGE] if judged else []),
         ),
+        agent_notes=agent_notes,
+        method_notes=tuple(ranking.notes),
         here=None if ahead is None else names[ahead],
         all_or_nothing=all(side.evidence.all_or_nothing for side in able),
         fewest_runs=min(int(side.evidence.runs.min()) for side in able),
@@ -294,6 +301,7 @@ def _with_correction(
         tie_bands=tuple(tuple(names[i] for i in band) for band in ranks.tie_bands),
         pairs=tuple(pairs),
         method="labels of people, all pairs at once (Bonferroni)",
+        agent_notes=(),
         notes=(f"by the judge's verdicts {best.name} is first with {100 * best.value:.1f}%",),
         here=None,
         labels=sum(side.used for side in known),

@@ -15,7 +15,7 @@ from passhat.analysis.comparing.ranking import (
     RankReport,
 )
 from passhat.messages import listed, plural
-from passhat.records.trial import ALIKE_NAMES, GRADED_BY_JUDGE, natural_key
+from passhat.records.trial import natural_key
 from passhat.reporters.answer import (
     SHORTEST_HEADING,
     Answer,
@@ -230,24 +230,12 @@ def verdict(report: RankReport) -> str:
 
 
 def _screen_notes(report: RankReport) -> list[str]:
-    """What of labels and judges must be known, what moved trials, and one agent ranked as two."""
-    agents = tuple(f"{system.name}: " for system in report.systems)
-    moved = [note for note in report.notes if note.startswith(agents)]
-    more = len(moved) - 1
-    told = (
-        [f"{moved[0]}; so are trials of {plural(more, 'more agent')} (-v)"] if more > 0 else moved
-    )
-    return told + [
-        note
-        for note in report.notes
-        if note not in moved
-        and (
-            report.labels
-            or note.startswith("labels of people")
-            or note == GRADED_BY_JUDGE
-            or ALIKE_NAMES in note
-        )
-    ]
+    """What must be known of the agents and of their judges; of several agents that moved, one."""
+    moved, more = list(report.agent_notes), len(report.agent_notes) - 1
+    if more > 0:
+        moved = [f"{moved[0]}; so are trials of {plural(more, 'more agent')} (-v)"]
+    left_out = {*report.agent_notes, *(() if report.labels else report.method_notes)}
+    return moved + [note for note in report.notes if note not in left_out]
 
 
 def _verdict(report: RankReport) -> str:
