@@ -111,6 +111,8 @@ lock: $(INSTALLED) ## pin and hash every environment anew
 	for name in $(PYTHON_TOOLS:%=tools/%); do \
 	  $(COMPILE) requirements/$$name.in --extra run pyproject.toml -o requirements/$$name.lock; \
 	done
+	cd requirements/tools/coding-agents && npm install --package-lock-only --no-audit --no-fund
+	$(COMPILE) requirements/tools/coding-agents/aider.in -o requirements/tools/coding-agents/aider.lock
 	$(COMPILE) requirements/ray.in --extra cloud --extra frames --extra postgres --extra run pyproject.toml \
 	  -o requirements/ray.lock
 	$(COMPILE) --no-deps requirements/schemas.in -o requirements/schemas.lock
@@ -167,15 +169,20 @@ $(RAY): requirements/ray.lock requirements/schemas.lock pyproject.toml
 	    --prefix .venv-tools/promptfoo promptfoo@0.121.20 && touch $@ \
 	  || echo "promptfoo: cannot be installed, its test will be skipped"
 
-# Nearly a gigabyte; each that cannot be had on this machine is skipped.
-CODING_AGENTS := @anthropic-ai/claude-code@2.1.197 @openai/codex@0.166.0 @google/gemini-cli@0.61.0 opencode-ai@1.18.18
-.venv-tools/coding-agents/.installed:
-	@mkdir -p .venv-tools/coding-agents && for agent in $(CODING_AGENTS); do \
-	  npm install --silent --no-audit --no-fund --prefix .venv-tools/coding-agents $$agent \
-	    || echo "$$agent: cannot be installed, its test will be skipped"; done
-	@$(PYTHON) -m venv .venv-tools/coding-agents && .venv-tools/coding-agents/bin/pip install --quiet \
-	    --disable-pip-version-check aider-chat==0.86.2 || echo "aider: its test will be skipped"
-	@touch $@
+# Nearly a gigabyte, pinned and hashed. npm's lock lacks what its registry has not for each platform,
+# which `npm ci` would refuse. Where one cannot be had, its tests skip, and the next `make` tries again.
+AGENTS := .venv-tools/coding-agents
+AGENTS_LOCKED := requirements/tools/coding-agents
+.venv-tools/coding-agents/.installed: $(AGENTS_LOCKED)/package-lock.json $(AGENTS_LOCKED)/aider.lock
+	@test -x .venv-tools/uv/bin/uv || { $(PYTHON) -m venv .venv-tools/uv && \
+	  .venv-tools/uv/bin/pip install --quiet --disable-pip-version-check uv; }
+	@mkdir -p $(AGENTS) && cp $(AGENTS_LOCKED)/package.json $(AGENTS_LOCKED)/package-lock.json $(AGENTS_LOCKED)/.npmrc $(AGENTS)
+	@npm install --silent --no-audit --no-fund --prefix $(AGENTS); npm=$$?; \
+	  test $$npm -eq 0 || echo "coding agents of npm: cannot be installed, their tests will be skipped"; \
+	  $(PYTHON) -m venv $(AGENTS) && .venv-tools/uv/bin/uv pip install --quiet \
+	    --python $(AGENTS)/bin/python --require-hashes -r $(AGENTS_LOCKED)/aider.lock; pip=$$?; \
+	  test $$pip -eq 0 || echo "aider: cannot be installed, its test will be skipped"; \
+	  test $$npm$$pip != 00 || touch $@
 
 # The weights of the local model; where they cannot be had, tests that need them skip with a reason.
 .venv/.weights: $(INSTALLED)
