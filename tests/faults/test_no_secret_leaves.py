@@ -185,21 +185,20 @@ def texts_in(path):
     sharing a mistake."""
     data = path.read_bytes()
     if not data.startswith(b"SQLite"):
-        return [data.decode("utf-8", "replace")]
+        return [unpacked(data)]
     found = []
     with closing(sqlite3.connect(path)) as store:
         stored = "SELECT name FROM sqlite_schema WHERE type='table' AND sql NOT LIKE '%VIRTUAL%'"
         for (table,) in store.execute(stored):
             for row in store.execute(f"SELECT * FROM {table}"):
                 found += [v for v in row if isinstance(v, str)]
-                packed = [v for v in row if isinstance(v, bytes)]
-                found += [
-                    (zstd.decompress(v) if v.startswith(b"\x28\xb5") else v).decode(
-                        "utf-8", "replace"
-                    )
-                    for v in packed
-                ]
+                found += [unpacked(v) for v in row if isinstance(v, bytes)]
     return found
+
+
+def unpacked(data):
+    whole = zstd.decompress(data) if data.startswith(b"\x28\xb5\x2f\xfd") else data
+    return whole.decode("utf-8", "replace")
 
 
 def holding(text, secret):

@@ -6,10 +6,14 @@ been told is in each request, so that it needs no memory and serves many trials 
 
 import json
 import os
+import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from tests.faults.test_no_secret_leaves import texts_in
 from tests.runner.test_workspaces import HIDDEN, MEND, RUN_HIDDEN, WRONG, isolated
 
 from passhat.records import Outcome, TokenUsage
@@ -68,8 +72,8 @@ calc.py
 class Scripted:
     """A model that mends calc.py, or (with `mends` False) only says so; it keeps its own ledger."""
 
-    def __init__(self, mends=True):
-        self.commands = [MEND if mends else "true", "python3 -m unittest -q"]
+    def __init__(self, mends=True, commands=()):
+        self.commands = [MEND if mends else "true", *commands, "python3 -m unittest -q"]
         self.text = f"Done.\n\n{EDIT}" if mends else "Done."
         self.ledger = []
 
@@ -105,9 +109,10 @@ concurrency: 2
 systems:
   - {{name: {agent}, agent: {agent}, model: {model}, base_url: "{url}", api_key: "${{KEY}}"{more}}}
 tasks:
-  - name: add
+  - name: {task}
     prompt: "calc.add in calc.py is wrong. Mend it."
     workspace: calc
+    keep: ["*.log"]
     runs: {runs}
     timeout: 200
     expect:
@@ -117,15 +122,16 @@ tasks:
 REAL_KEY = "sk-real-key-8f2d91c07ab34e65"
 
 
-def suite_for(folder, agent, server, *, runs, more=""):
+def suite_for(folder, agent, server, *, runs, more="", task="add"):
     url = server.url.removesuffix("/v1") if agent in ("claude-code", "gemini") else server.url
     path = folder / f"{agent}.yml"
     path.write_text(
         SUITE.format(
-            agent=agent, model=MODELS[agent], url=url, runs=runs, run=RUN_HIDDEN, more=more
+            agent=agent, model=MODELS[agent], url=url, runs=runs, run=RUN_HIDDEN, more=more,
+            task=task,
         )
-    )
-    return load_suite(path, env={**os.environ, "KEY": REAL_KEY})
+    )  # fmt: skip
+    return path
 
 
 def here(agent):
@@ -142,7 +148,8 @@ def tried(folder, agent, monkeypatch, *, runs, mends=True, more=""):
     monkeypatch.setenv("PATH", f"{here(agent)}{os.pathsep}{os.environ['PATH']}")
     model, journal = Scripted(mends), MemoryJournal()
     with WireServer(model) as server:
-        suite = suite_for(folder, agent, server, runs=runs, more=more)
+        path = suite_for(folder, agent, server, runs=runs, more=more)
+        suite = load_suite(path, env={**os.environ, "KEY": REAL_KEY})
         result = run_trials(suite, journal=journal, handle_signals=False, keep_going=True)
         keys = {one.headers.get("authorization") or one.headers.get("x-api-key") or
                 one.headers.get("x-goog-api-key") for one in server.asked}  # fmt: skip
@@ -196,3 +203,65 @@ def test_a_coding_agent_by_name_works_alone_and_its_ledger_is_exact(folder, agen
         assert result.cost > 0
         if mends:
             assert all("+    return a + b" in one["workspace"]["diff"] for one in said)
+
+
+MARK = "mark-5e1f0c77"
+"""What may be known: it is in the name of the task, in what the agent writes, and in its log."""
+
+LOOK = (
+    f"echo '# {MARK}' >> calc.py; echo {MARK} > work.log; "
+    "env; cat /proc/*/environ | tr '\\0' '\\n'; "
+    "grep -rslF \"$(printf 'sk-real-%s' {rest})\" "
+    "/project /home /tmp /etc /run /var /dev/shm /opt | sed 's/^/HOLDS THE KEY: /'; echo LOOKED"
+)
+"""Searches the sandbox for the key; the command does not name it in one piece."""
+
+
+@isolated
+@pytest.mark.slow("starts a coding agent of some hundred megabytes, with all that a run writes")
+@pytest.mark.parametrize("agent", ["claude-code", "codex"])
+def test_the_real_key_is_nowhere_in_a_sandbox_or_in_what_a_run_writes(tmp_path, agent):
+    """The control: a key in the workspace is seen there, and a mark in every kind of file."""
+    programs = here(agent)
+    look = LOOK.replace("{rest}", REAL_KEY.removeprefix("sk-real-"))
+    for planted in (False, True):
+        folder = tmp_path / ("planted" if planted else "clean")
+        (folder / "calc").mkdir(parents=True)
+        (folder / "calc" / "calc.py").write_text(WRONG)
+        (folder / "hidden").mkdir()
+        (folder / "hidden" / "hidden_tests.py").write_text(HIDDEN)
+        if planted:
+            (folder / "calc" / "leak.txt").write_text(f"The key: {REAL_KEY}.\n")
+        model = Scripted(commands=[look])
+        env = {**os.environ, "KEY": REAL_KEY, "TMPDIR": str(folder), "PATH": os.pathsep.join(
+            [programs, os.environ["PATH"]])}  # fmt: skip
+        with WireServer(model) as server:
+            path = suite_for(folder, agent, server, runs=1, task=f"add {MARK}")
+            words = [sys.executable, "-m", "passhat", "run", path.name, "--record", "--transcripts"]
+            words += ["--html", "page.html", "-o", "report.json", "-o", "events.ndjson"]
+            done = subprocess.run(words, cwd=folder, env=env, capture_output=True, check=False)
+        (folder / "printed.txt").write_bytes(done.stdout + done.stderr)
+        assert done.returncode == 0, done.stderr
+        # In the sandbox: what the search printed is in later requests.
+        bodies = [body for _, _, body in model.ledger]
+        assert any("HOME=/home/agent" in body for body in bodies), "it did not look"
+        holding = {path for body in bodies for path in re.findall(r"HOLDS THE KEY: (/\w\S+)", body)}
+        assert {path.partition("\\n")[0].strip('"') for path in holding} == (
+            {"/project/leak.txt"} if planted else set()
+        )
+        assert not any(REAL_KEY in body for body in bodies)
+        # Outside: every file that was not there before.
+        places = {
+            "store": [folder / ".passhat" / "history.db"],
+            "artefacts": [*(folder / ".passhat").rglob("*")],
+            "cassette": [*(folder / "cassettes").rglob("*")],
+            "page": [folder / "page.html"],
+            "report": [folder / "report.json"],
+            "log": [folder / "events.ndjson", folder / "printed.txt"],
+        }
+        for kind, paths in places.items():
+            texts = [text for file in paths if file.is_file() for text in texts_in(file)]
+            assert any(MARK in text for text in texts), f"the search does not see into the {kind}"
+        given = {folder / "calc" / "leak.txt"}
+        written = [file for file in folder.rglob("*") if file.is_file() and file not in given]
+        assert [f for f in written if any(REAL_KEY in text for text in texts_in(f))] == []
