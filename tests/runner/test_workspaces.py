@@ -1047,6 +1047,35 @@ def test_no_change_is_written_through_a_link(tmp_path):
     assert list(outside.iterdir()) == []
 
 
+def test_a_file_with_holes_crosses_with_its_holes(tmp_path):
+    """Ten gigabytes that take no room at the agent take none at the tests."""
+    template, theirs, ours = (tmp_path / name for name in ("template", "theirs", "ours"))
+    for folder in (template, theirs, ours):
+        folder.mkdir()
+    sparse = theirs / "sparse.bin"
+    with sparse.open("wb") as file:
+        for place in (0, 5 * 2**30 + 3, 10 * 2**30):
+            file.seek(place)
+            file.write(b"here")
+        file.truncate(11 * 2**30)
+    (theirs / "plain.txt").write_text("plain\n" * 500_000)
+    (theirs / "empty.txt").touch()
+    (theirs / "hole.bin").touch()
+    os.truncate(theirs / "hole.bin", 2**30)
+    found = changes_of(View(top=theirs, below=template), template)
+    lay(found, View(top=ours, below=template), template)
+    copied = ours / "sparse.bin"
+    assert copied.stat().st_size == 11 * 2**30
+    assert copied.stat().st_blocks <= sparse.stat().st_blocks
+    with copied.open("rb") as file:
+        for place in (0, 5 * 2**30 + 3, 10 * 2**30):
+            file.seek(place)
+            assert file.read(6) == b"here\0\0"
+    assert (ours / "plain.txt").read_bytes() == (theirs / "plain.txt").read_bytes()
+    sizes = [(ours / name).stat().st_size for name in ("empty.txt", "hole.bin")]
+    assert sizes == [0, 2**30]
+
+
 def test_a_copy_that_nobody_touched_has_no_changes(folder, tmp_path):
     shutil.copytree(folder / "calc", tmp_path / "copy")
     changes = changes_of(View(top=tmp_path / "copy"), folder / "calc")

@@ -23,7 +23,7 @@ import zipfile
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 from passhat.dataclass import dataclass, replace
 from passhat.errors import GraderError, RunError
@@ -472,8 +472,25 @@ def lay(changes: Changes, view: View, template: Path) -> None:
             continue
         handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(handle, "rb") as source, place.open("wb") as written:
-            shutil.copyfileobj(source, written, 2**20)
+            _copy_data(source, written)
         place.chmod(0o755 if file.stat().st_mode & 0o100 else 0o644)
+
+
+def _copy_data(source: BinaryIO, written: BinaryIO) -> None:
+    """Copy a file with its holes: written out, some bytes of an agent would fill the disk."""
+    size = os.fstat(source.fileno()).st_size
+    end = 0
+    while end < size:
+        try:
+            start = source.seek(end, os.SEEK_DATA)
+        except OSError:
+            break  # nothing but a hole is left
+        end = source.seek(start, os.SEEK_HOLE)
+        source.seek(start)
+        written.seek(start)
+        while start < end and (chunk := source.read(min(2**20, end - start))):
+            start += written.write(chunk)
+    written.truncate(size)
 
 
 def _delete(place: Path, name: str, view: View, template: Path) -> None:
