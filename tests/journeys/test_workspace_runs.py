@@ -325,6 +325,69 @@ def test_a_limit_that_most_trials_reach_is_doubted(tmp_path):
     assert told in " ".join(_passhat("report", "latest", cwd=tmp_path).stdout.split())
 
 
+ODD = """\
+import os
+open("calc.py", "w").write("def add(a, b):\\n    return a + b\\n")
+os.truncate(os.open("sparse.bin", os.O_CREAT | os.O_WRONLY), 10 * 2**30)
+for name in (b"not-utf8-\\xff.txt", b"two\\nlines.txt", b"\\x1b[2J<script>.txt"):
+    open(name, "w").write("odd\\n")
+os.symlink("/etc/passwd", "link")
+os.mkfifo("pipe")
+os.mkdir("many")
+for number in range(5_000):
+    os.close(os.open(f"many/{number}", os.O_CREAT | os.O_WRONLY))
+for _ in range(1500):
+    os.mkdir("d" * 20)
+    os.chdir("d" * 20)
+"""
+ODD_SUITE = """\
+name: odd
+resources: {{disk: 20GB}}
+systems:
+  - {{name: odd, command: [/usr/bin/python3, odd.py], show: [odd.py]}}
+  - {{name: plain, command: [sh, -c, "{mend}"]}}
+concurrency: 1
+tasks:
+  - name: add
+    prompt: calc.add is wrong. Fix it.
+    workspace: calc
+    keep: ["*"]
+    expect:
+      - tests: {{run: "{unittest}", files: hidden/, at_least: 2}}
+"""
+
+
+@pytest.mark.slow("makes thousands of files and folders in a workspace")
+@isolated
+def test_odd_files_of_an_agent_stop_neither_the_run_nor_its_store_nor_its_page(tmp_path):
+    """A sparse file of 10 GB, 5,000 files, 1,500 folders in one another, names of any bytes."""
+    suite = ODD_SUITE.format(mend=MEND, unittest=RUN_HIDDEN).replace("odd.py", f"{tmp_path}/odd.py")
+    write(
+        tmp_path,
+        {
+            "calc/calc.py": WRONG,
+            "hidden/hidden_tests.py": HIDDEN,
+            "odd.py": ODD,
+            "suite.yml": suite,
+        },
+    )
+    done = _passhat("run", "--html", "page.html", "--transcripts", cwd=tmp_path)
+    assert done.returncode == 0, done
+    page = (tmp_path / "page.html").read_text()
+    assert "<script>.txt" not in page
+    assert "\x1b" not in page
+    with History.open(tmp_path / ".passhat" / "history.db", read_only=True) as history:
+        (run,) = history.runs()
+        assert (run.passed, run.trials) == (2, 2)
+        said = {key[0]: json.loads(text) for key, text in all_transcripts(history, run).items()}
+        kept = sum(one.size for one in list_artefacts(history.database, run))
+    flags = said["odd"]["workspace"]["flags"]
+    assert "link out of the workspace: link -> /etc/passwd" in flags
+    assert "special file: pipe" in flags
+    assert "folders deeper than 100: left behind" in flags
+    assert kept < 60_000_000
+
+
 @isolated
 def test_a_run_whose_hidden_tests_change_stops_with_3_and_can_be_resumed(tmp_path):
     hidden = tmp_path / "hidden" / "hidden_tests.py"
@@ -348,5 +411,11 @@ def test_a_run_whose_hidden_tests_change_stops_with_3_and_can_be_resumed(tmp_pat
     hidden.write_text(HIDDEN)
     resumed = _passhat("run", "--resume", "latest", "--retry-errors", cwd=tmp_path)
     assert resumed.returncode == 0, resumed
+    # It ran without a sandbox, and everything that tells of it says so.
+    told = "NOT ISOLATED: modest ran without a sandbox, and could read what decides"
+    names = ("page.html", "report.json", "report.md")
+    _passhat("report", "latest", *(f"-o{name}" for name in names), cwd=tmp_path)
+    for text in (resumed.stdout, *((tmp_path / name).read_text() for name in names)):
+        assert told in " ".join(text.split())
     (run,) = History.open(tmp_path / ".passhat" / "history.db").runs()
     assert run.status == "finished"

@@ -957,11 +957,20 @@ OFTEN = 0.2
 
 
 def _workspace_notes(suite: Suite, result: RunResult, opened: OpenRun) -> Iterator[str]:
-    """Trials in workspaces that were begun again, and limits that many trials of a task reached."""
+    """Trials in workspaces: without a sandbox, begun again, or often at a limit."""
     there = {task.name for task in suite.tasks if task.workspace is not None}
     trials = [trial for trial in result.trials if trial.task in there][:MOST_TRIALS]
     if not trials:
         return
+    ran = {trial.system for trial in trials}
+    systems = {pairing.system.name: pairing.system for pairing in suite.pairings}
+    exposed = [
+        name
+        for name, system in systems.items()
+        if name in ran and isinstance(system, CommandSystem) and system.sandbox == "none"
+    ]
+    if exposed:
+        yield f"NOT ISOLATED: {listed(exposed)} ran without a sandbox, and could read what decides"
     from passhat.runner.attempt import BEGUN_AGAIN
 
     begun_again: Counter[str] = Counter()

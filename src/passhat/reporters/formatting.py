@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from passhat.dataclass import dataclass
 from passhat.messages import display_width as display_width
 from passhat.messages import metric_label as metric_label
+from passhat.messages import plural
 from passhat.messages import safe_text as safe_text
 from passhat.messages import shorten as shorten
 from passhat.messages import shorten_apart as shorten_apart
@@ -246,6 +247,17 @@ def amount(value: float | None) -> str:
         return f"{float(f'{value:.3g}'):,.0f}"
     text = f"{value:.3g}"
     return f"{float(text):.10f}".rstrip("0").rstrip(".") if "e" in text else text
+
+
+def file_size(size: int) -> str:
+    """The size of a file: bytes, kB or MB.
+
+    >>> file_size(82), file_size(12_345), file_size(1_234_567)
+    ('82 bytes', '12.3 kB', '1.23 MB')
+    """
+    if size < 1000:
+        return plural(size, "byte")
+    return f"{amount(size / 1e3)} kB" if size < 1e6 else f"{amount(size / 1e6)} MB"
 
 
 def value_of(number: Estimate | Unavailable) -> float | None:

@@ -40,7 +40,7 @@ from passhat.records.transcript import (
     cut_text,
 )
 from passhat.records.trial import natural_key
-from passhat.reporters.formatting import amount
+from passhat.reporters.formatting import file_size
 
 if TYPE_CHECKING:
     from jinja2 import BytecodeCache, Environment, Template
@@ -645,12 +645,12 @@ def _glance(parsed: Any) -> Iterator[tuple[str, str]]:
 
 
 def _size(text: str, parsed: Any = None) -> str:
-    weight = f"{amount(len(text.encode('utf-8', 'replace')) / 1000)} kB"
+    weight = file_size(len(text.encode("utf-8", "replace")))
     if isinstance(parsed, dict):
         return f"JSON, {plural(len(parsed), 'field')}, {weight}"
     if isinstance(parsed, list):
         return f"JSON, {plural(len(parsed), 'entry', 'entries')}, {weight}"
-    return f"{plural(text.count(chr(10)) + 1, 'line')}, {weight}"
+    return f"{plural(text.rstrip(chr(10)).count(chr(10)) + 1, 'line')}, {weight}"
 
 
 # Compiled templates, kept beside the compiled modules of Python: a page takes half the time.

@@ -32,7 +32,7 @@ from passhat.reporters.answer import (
     paragraphs,
 )
 from passhat.reporters.data import JsonShape, to_json
-from passhat.reporters.formatting import amount, percent, safe_text
+from passhat.reporters.formatting import file_size, percent, safe_text
 from passhat.reporters.next_steps import advise
 from passhat.reporters.test_cases import Mark, ReportedCase, TestSuite
 
@@ -377,11 +377,7 @@ def _of_trial(artefact: Artefact) -> str:
 
 
 def _weight(files: Iterable[Artefact]) -> str:
-    """The size of files together: 82 bytes, 12.3 kB, 1.2 MB."""
-    size = sum(file.size for file in files)
-    if size < 1000:
-        return plural(size, "byte")
-    return f"{amount(size / 1e3)} kB" if size < 1e6 else f"{amount(size / 1e6)} MB"
+    return file_size(sum(file.size for file in files))
 
 
 _ARTEFACT = JsonShape(
