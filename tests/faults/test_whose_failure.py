@@ -38,9 +38,13 @@ def run_at(url, **options):
 
 @contextmanager
 def listening(serve):
-    """A server that gives each of its connections to `serve` in a thread."""
+    """A server that gives each of its connections to `serve` in a thread.
+
+    No thread may still wait at a socket that is closed: its number is soon that of another one, and
+    the thread would take the connections of a later test.
+    """
     server = socket.create_server(("127.0.0.1", 0))
-    held = []
+    held, serving = [], []
 
     def accept():
         while True:
@@ -48,13 +52,22 @@ def listening(serve):
                 held.append(server.accept()[0])
             except OSError:
                 return
-            threading.Thread(target=serve, args=(held[-1],), daemon=True).start()
+            serving.append(threading.Thread(target=serve, args=(held[-1],), daemon=True))
+            serving[-1].start()
 
-    threading.Thread(target=accept, daemon=True).start()
+    accepting = threading.Thread(target=accept, daemon=True)
+    accepting.start()
     try:
         yield f"127.0.0.1:{server.getsockname()[1]}/v1"
     finally:
+        server.shutdown(socket.SHUT_RDWR)
+        accepting.join()
         server.close()
+        for connection in held:
+            with suppress(OSError):  # whoever was served may have gone
+                connection.shutdown(socket.SHUT_RDWR)
+        for thread in serving:
+            thread.join()
         for connection in held:
             connection.close()
 
@@ -94,9 +107,10 @@ def refusing(code):
 
     def serve(connection):
         received = b""
-        while b'"messages"' not in received:
-            received += connection.recv(65536)
-        connection.sendall(head.encode() + body)
+        while b'"messages"' not in received and (more := connection.recv(65536)):
+            received += more
+        with suppress(OSError):  # nobody waits any more
+            connection.sendall(head.encode() + body)
 
     return serve
 
