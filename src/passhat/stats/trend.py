@@ -509,15 +509,14 @@ def runs_to_show(
     sums = np.floor(np.cumsum(newest * rates) + 0.5).astype(np.int64)
     moved = np.clip(np.diff(sums, prepend=0), 0, newest)
     threshold, nothing = _threshold(series, false_alarm, horizon), BetweenDayVariance.unknown()
-    # An alarm depends on no later point: where there is none yet, the new points alone are tested.
+    # An alarm depends on no later point: where there is none yet, the newest point alone is tested.
     calm = _first_alarm(series.rate, 0, 0, threshold, nothing) is None
     for more in range(1, most + 1):
         n = np.vstack((runs, np.tile(newest, (more, 1))))
         c = np.vstack((passes, np.tile(moved, (more, 1))))
         longer = TaskSeries(n, c)
-        if calm and _first_alarm(longer, 0, len(series), threshold, nothing) is None:
-            continue
-        if change_points(longer, false_alarm=false_alarm, horizon=horizon).points:
+        calm = calm and _first_alarm(longer, 0, len(longer) - 1, threshold, nothing) is None
+        if not calm and change_points(longer, false_alarm=false_alarm, horizon=horizon).points:
             return more
     return None
 
