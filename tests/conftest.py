@@ -92,6 +92,16 @@ def certificates_read_once():
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def stores_outlive_no_power_cut():
+    """Each store that a test makes would wait for the disk half a dozen times."""
+    from passhat.history import sqlite
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite, "SYNCHRONOUS", "OFF")
+        yield
+
+
 @pytest.fixture(scope="module")
 def few_suites_drawn():
     """A plan that is looked at for its words or its shape draws a sixth of its suites."""
