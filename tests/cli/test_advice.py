@@ -4,6 +4,7 @@ import html
 import json
 import re
 import shlex
+import shutil
 
 import click
 import pytest
@@ -34,21 +35,33 @@ def advised(said):
     return [shlex.split(line)[1:] for line in lines]
 
 
-@pytest.fixture
-def results(here, call):
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
     """Results in files with awkward names, and in a history, that leave nothing but a command."""
+    folder = tmp_path_factory.mktemp("made")
     dependable = simulate(tasks=12, runs=20, rate={"good": 0.9999}, seed=1)
-    write_trials(dependable, here / "it's good.jsonl")
+    write_trials(dependable, folder / "it's good.jsonl")
     several = simulate(tasks=8, runs=8, rate={"a b": 0.9, "-c": 0.5, "d'e": 0.7}, seed=1)
-    write_trials(several, here / "several agents.csv")
+    write_trials(several, folder / "several agents.csv")
     rows = "".join(f"q{i % 12},{1 + i % 2}\n" for i in range(240))
-    (here / "own.csv").write_text(f"question,points\n{rows}")
+    (folder / "own.csv").write_text(f"question,points\n{rows}")
     for name, passed in (("young.csv", 1), ("broken.csv", 0)):
         rows = "".join(f"t{i % 10},{passed}\n" for i in range(80))
-        (here / name).write_text(f"task,passed\n{rows}")
-    for name in ("it's good.jsonl", "several agents.csv", "it's good.jsonl"):
-        assert call("history", "--store", "my runs.db", "add", name).exit_code == 0
-    assert call("history", "--store", "my runs.db", "tag", "latest", "v1").exit_code == 0
+        (folder / name).write_text(f"task,passed\n{rows}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name in ("it's good.jsonl", "several agents.csv", "it's good.jsonl"):
+            words = ["history", "--store", "my runs.db", "add", name]
+            assert CliRunner().invoke(main, words).exit_code == 0
+        words = ["history", "--store", "my runs.db", "tag", "latest", "v1"]
+        assert CliRunner().invoke(main, words).exit_code == 0
+    return folder
+
+
+@pytest.fixture
+def results(made, here):
+    """A copy of them."""
+    shutil.copytree(made, here, dirs_exist_ok=True)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 import passhat
 from passhat.cli import COMMANDS, FORMERLY, main
@@ -69,21 +70,26 @@ TIMED = ("run", "resume", "repeat")
 """Two runs of a suite take different times, and so have different JSON."""
 
 
-@pytest.fixture
-def results(suite, call):
-    suite(SUITE)
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    (folder / "suite.yml").write_text(SUITE)
     trials = passhat.simulate(tasks=6, runs=5, rate={"old": 0.6, "new": 0.8}, seed=3)
-    passhat.write_trials(trials, PATH)
+    passhat.write_trials(trials, folder / PATH)
     rows = [f"t{i // 4},{i % 4},{i % 3 == 0:d},{i % 3 < 2:d}" for i in range(48)]
-    Path("labelled.csv").write_text("\n".join(["task,trial,passed,human", *rows]))
-    for _ in range(2):
-        assert call("history", "add", PATH, "--suite", "s").exit_code == 0
-    assert call("run", "-q").exit_code == 1  # an answer is 5
-    assert call("history", "tag", "latest", "sums").exit_code == 0
+    (folder / "labelled.csv").write_text("\n".join(["task,trial,passed,human", *rows]))
+    add = f"history add {PATH} --suite s"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        calls = (add, add, "run -q", "history tag latest sums")
+        codes = [CliRunner().invoke(main, words.split()).exit_code for words in calls]
+    assert codes == [0, 0, 1, 0]  # an answer is 5
+    return folder
 
 
 @pytest.mark.parametrize("words", ASKED, ids=" ".join)
-def test_a_command_and_its_function_give_the_same_json(results, call, words):
+def test_a_command_and_its_function_give_the_same_json(results, call, monkeypatch, words):
+    monkeypatch.chdir(results)
     done = call(*words, "--json")
     assert done.exit_code in (0, 1, 4), done.output
     assert done.stdout == render(ASKED[words](), "json")

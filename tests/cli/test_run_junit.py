@@ -73,17 +73,25 @@ def assert_reason_is_told(stderr, code):
     assert re.search(WORD[code], stderr) if code else not told
 
 
-@pytest.mark.parametrize(("agents", "rest", "code"), CASES)
-@pytest.mark.parametrize("options", [("--json",), ()])
+BY_CODE = {code: (agents, rest, code) for agents, rest, code in CASES}
+
+
+@pytest.mark.parametrize(("agents", "rest", "code"), BY_CODE.values(), ids=map(str, BY_CODE))
 def test_who_sees_no_report_is_told_why_the_run_does_not_exit_with_0(
-    here, suite, call, agents, rest, code, options
+    here, suite, call, agents, rest, code
 ):
+    """A file instead of a report is tried above, in every case."""
     suite(f"defaults: {{model: scripted}}\nagents: [{', '.join(agents)}]\n{rest}\n")
-    done = call("run", *options)
+    done = call("run", "--json")
     assert done.exit_code == code
-    if options:
-        assert_reason_is_told(done.stderr, code)
-        return
+    assert_reason_is_told(done.stderr, code)
+
+
+@pytest.mark.parametrize(("agents", "rest", "code"), CASES)
+def test_the_first_word_is_how_the_run_exits(here, suite, call, agents, rest, code):
+    suite(f"defaults: {{model: scripted}}\nagents: [{', '.join(agents)}]\n{rest}\n")
+    done = call("run")
+    assert done.exit_code == code
     first = done.stdout.split(maxsplit=1)[0]
     if code:
         assert first == {1: "FAIL", 3: "ERROR", 4: "UNDECIDED"}[code]

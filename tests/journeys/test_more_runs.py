@@ -206,8 +206,15 @@ def test_a_gate_on_every_task_is_priced_too_when_it_is_extended(suite):
     assert verdict.alpha == 0.063
 
 
-@pytest.mark.parametrize("kind", ["python", "command"])
-@pytest.mark.parametrize("edited", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "edited"),
+    [
+        ("python", False),
+        ("python", True),
+        ("command", True),
+        pytest.param("command", False, marks=pytest.mark.slow("a process for each trial")),
+    ],
+)
 def test_an_agent_that_was_edited_before_its_run_was_resumed_is_named(suite, kind, edited):
     program = suite.with_name("lone_mixed.py")
     program.write_text("def ask(prompt):\n    return 'hello'\n\nprint('hello')\n")

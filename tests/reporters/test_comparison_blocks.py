@@ -189,8 +189,8 @@ def test_more_runs_than_anyone_would_make_are_not_advised():
 
 
 @pytest.mark.parametrize("runs", [4, 20, 200, 2000])
-@pytest.mark.parametrize("tasks", [1, 2, 12])
-@pytest.mark.parametrize("lead", [0.001, 0.01, 0.05, 0.2])
+@pytest.mark.parametrize("tasks", [1, 12])
+@pytest.mark.parametrize("lead", [0.001, 0.05, 0.2])
 def test_the_page_advises_against_buying_exactly_where_no_sentence_names_a_number(
     runs, tasks, lead
 ):

@@ -114,7 +114,7 @@ def test_the_evidence_is_the_same_at_any_concurrency(hands, order, seed):
 @given(
     hands=st.integers(1, 20),
     order=st.integers(0, 99),
-    breaks=st.lists(st.integers(1, 40), min_size=1, max_size=4),
+    breaks=st.lists(st.integers(1, 40), min_size=1, max_size=2),
 )
 def test_a_resumed_run_continues_the_same_evidence(hands, order, breaks):
     whole = settled(GATES, seed=3)
