@@ -29,6 +29,7 @@ tasks:
 
 def advised(said):
     """The commands of an answer's steps, as a shell would split them."""
+    said = re.sub(r" \\\n +", " ", said)  # a long command goes on in the next line
     lines = re.findall(
         r"(?:^ +|: )(passhat .*?)(?=    [A-Z][^:\n]*: passhat |$)", said, re.MULTILINE
     )
