@@ -106,8 +106,11 @@ def test_rows_beyond_the_limit_are_refused_by_every_library(only, tmp_path):
     assert len(read_trials(path, limits=Limits(max_bytes=640_000))) == 10_000
 
 
-@pytest.mark.parametrize("once", [True, False], ids=["written once", "well compressed"])
-@pytest.mark.parametrize("kind", [pyarrow.string, pyarrow.large_string])
+@pytest.mark.parametrize(
+    ("once", "kind"),
+    [(True, pyarrow.string), (False, pyarrow.large_string)],
+    ids=["written once", "well compressed"],
+)
 def test_text_that_expands_beyond_the_limit_is_refused_by_all(once, kind, only, tmp_path):
     path = tmp_path / "bomb.parquet"
     columns = {"task": ["t" * 10**6] * 100, "passed": [True] * 100, "note": [None] * 100}

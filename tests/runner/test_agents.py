@@ -26,6 +26,11 @@ from passhat.runner import MemoryJournal, run_trials
 from passhat.runner.preflight import lacks_function
 
 HERE = Path(__file__).parent
+ALSO_IN_WORKERS = [
+    pytest.param(0, id="here"),
+    pytest.param(1, id="in a worker", marks=pytest.mark.slow("a process for each way to call")),
+]
+"""Where calling is the law: that a worker calls as this process does is tested in every run."""
 
 
 def command(code, *arguments, **options):
@@ -195,7 +200,7 @@ def test_a_function_gets_what_it_asks_for_by_name(trial_of, workers):
     assert trial.tools == ("look", "get")
 
 
-@pytest.mark.parametrize("workers", [0, 1], ids=["here", "in a worker"])
+@pytest.mark.parametrize("workers", ALSO_IN_WORKERS)
 @pytest.mark.parametrize(
     ("name", "answer"),
     [
@@ -522,7 +527,9 @@ def test_a_class_of_the_user_works_or_is_refused_before_anything_runs(tmp_path):
         assert re.search(why, lacks_function(system) or ""), name
 
 
-@pytest.mark.parametrize("workers", [0, 1, 3])
+@pytest.mark.parametrize(
+    "workers", [0, 1, pytest.param(3, marks=pytest.mark.slow("three processes for five trials"))]
+)
 @pytest.mark.parametrize("steps", [0, 3])
 @pytest.mark.parametrize("name", ["Counter", "Counter.run"])
 def test_an_instance_of_a_class_lasts_for_one_trial_and_its_conversation(
