@@ -44,7 +44,10 @@ Floats = NDArray[np.float64]
 
 def tables(*, quick: bool = False) -> list[Table]:
     """What a factor moves, and what its tests and plans promise."""
-    makers = [(_power, 60, 150), (_bought, 300, 2000), (_sampled, 40, 150), (_suspects, 100, 300)]
+    makers = [
+        *((_power, 60, 150), (_bought, 300, 2000), (_sampled, 40, 150), (_suspects, 100, 300)),
+        *((_easy, 30, 150), (_once, 20, 100)),
+    ]
     return [*_moved(quick=quick), *run_tables("factors", makers, quick=quick)]
 
 
@@ -123,9 +126,11 @@ def cover(
     return found | {"rejected": (rejected / repetitions, 0.0)}
 
 
-def _rates(rng: np.random.Generator, tasks: int, shift: Floats, apart: float, law: int) -> Floats:
+def _rates(
+    rng: np.random.Generator, tasks: int, shift: Floats, apart: float, law: int, mean: float = 1.2
+) -> Floats:
     if law == 0:
-        logit = rng.normal(1.2, 1.5, size=(tasks, 1))
+        logit = rng.normal(mean, 1.5, size=(tasks, 1))
     else:
         rate = rng.beta(2.0, 1.0, size=(tasks, 1))
         logit = np.log(rate / (1 - rate))
@@ -186,6 +191,91 @@ def _table(n: Counts, c: Counts) -> LevelTable:
     names = (tuple(map(str, range(size))) for size in (levels, tasks))
     return LevelTable(
         levels=next(names), names=next(names), unit=np.arange(tasks), runs=n, passes=c
+    )
+
+
+def _easy(repetitions: int, *, quick: bool = False) -> Table:
+    """What a factor moves where most trials pass, and where nearly all do."""
+    rows = []
+    designs = ((30, 2, 5), (30, 4, 5), (30, 5, 2), (12, 2, 5))
+    for place, (tasks, levels, runs) in enumerate(designs[:1] if quick else designs):
+        for world in (WORLDS[0], WORLDS[-1]):
+            cells = []
+            for mean in (1.2, 3.5):
+                rng = np.random.default_rng([SEED, 5, place, int(10 * world[0]), int(10 * mean)])
+                hits: dict[str, list[tuple[bool, float]]] = {"moved": [], "share": []}
+                for _ in range(repetitions):
+                    shift = world[0] * rng.normal(size=(1, levels))
+                    drawn, every = (
+                        _rates(rng, size, shift, world[1], 0, mean) for size in (tasks, POPULATION)
+                    )
+                    n = np.full((tasks, levels), runs)
+                    effect = factor_effect(n, rng.binomial(n, drawn))
+                    total = every.sum(axis=1)
+                    pairs = (total**2 - (every**2).sum(axis=1)) / (levels * (levels - 1))
+                    other = float((2 * (total / levels - pairs)).mean())
+                    gap = max(0.0, other - float((2 * every * (1 - every)).mean()))
+                    for name, truth in (("moved", gap), ("share", gap / other)):
+                        number = getattr(effect, name, None)
+                        if isinstance(number, Estimate) and number.interval is not None:
+                            ends = number.interval
+                            inside = ends.low - 1e-3 <= truth <= ends.high + 1e-3
+                            hits[name].append((inside, ends.width))
+                cells += [
+                    f"{np.mean([h for h, _ in own]):.2f} / {np.mean([w for _, w in own]):.3f}"
+                    for own in hits.values()
+                ]
+            rows.append((f"{tasks}", f"{levels} x {runs}", f"{world[0]:g}, {world[1]:g}", *cells))
+    easy = ("moved, 71% pass", "share, 71% pass", "moved, 93% pass", "share, 93% pass")
+    return Table(
+        title="What a factor moves where nearly all trials pass",
+        header=("tasks", "levels x trials", "levels differ by", *easy),
+        rows=rows,
+        finding="Coverage / mean width at a nominal 0.95 for similar tasks and these levels; "
+        "tasks: logit-normal, sd 1.5, mean 1.2 or 3.5.",
+        repetitions=repetitions,
+        seed=SEED,
+    )
+
+
+def _once(repetitions: int, *, quick: bool = False) -> Table:
+    """pass^1 with levels kept apart, pooled, and taken for tasks that were drawn."""
+    rows = []
+    for levels in (2,) if quick else (2, 3, 4):
+        for world in (WORLDS[0], WORLDS[-1]):
+            rng = np.random.default_rng([SEED, 6, levels, int(10 * world[0])])
+            hits: dict[str, list[tuple[bool, float]]] = {}
+            for _ in range(repetitions):
+                shift = world[0] * rng.normal(size=(1, levels))
+                drawn, every = (_rates(rng, size, shift, world[1], 0) for size in (30, POPULATION))
+                n = np.full(drawn.shape, 5)
+                c = rng.binomial(n, drawn)
+                unit, similar = np.repeat(np.arange(30), levels), TASKS_LIKE_THESE
+                cells = n.ravel(), c.ravel()
+                pooled = n.sum(axis=1), c.sum(axis=1)
+                here, there = float(drawn.mean()), float(every.mean())
+                for name, (counts, more, truth) in {
+                    "cells, these tasks": (cells, {}, here),
+                    "pooled, these tasks": (pooled, {}, here),
+                    "cells, similar tasks": (cells, {"scope": similar, "family": unit}, there),
+                    "no base, similar tasks": (cells, {"scope": similar}, there),
+                    "pooled, similar tasks": (pooled, {"scope": similar}, there),
+                }.items():
+                    ends = suite_estimate(*counts, k=1, **more).interval
+                    hits.setdefault(name, []).append((truth in ends, ends.width))
+            found = [
+                f"{np.mean([h for h, _ in own]):.2f} / {np.mean([w for _, w in own]):.2f}"
+                for own in hits.values()
+            ]
+            rows.append((f"{levels}", f"{world[0]:g}, {world[1]:g}", *found))
+    return Table(
+        title="Levels are tasks of their own: pass@1",
+        header=("levels", "levels differ by", *hits),
+        rows=rows,
+        finding="Coverage / mean width at a nominal 0.95 on 30 tasks x 5 trials at each level. Of "
+        "one trial levels that are pooled give the same number.",
+        repetitions=repetitions,
+        seed=SEED,
     )
 
 

@@ -162,6 +162,16 @@ def coverage(cell):
 
 
 @pytest.mark.slow("simulates factors")
+def test_what_a_factor_moves_is_covered_where_nearly_all_trials_pass_and_pass_at_1_by_cells(
+    calibrated,
+):
+    for row in rows_of(calibrated["What a factor moves where nearly all trials pass"]):
+        assert all(coverage(row[name]) >= 0.85 for name in row if "pass" in name)
+    for row in rows_of(calibrated["Levels are tasks of their own: pass@1"]):
+        assert all(coverage(row[name]) >= 0.8 for name in row if name.startswith("cells"))
+
+
+@pytest.mark.slow("simulates factors")
 def test_intervals_of_what_a_factor_moves_cover_and_its_test_errs_as_promised(calibrated):
     for cells in rows_of(calibrated["What a factor moves"]):
         for name in ("luck", "moved", "share", "worst level"):
