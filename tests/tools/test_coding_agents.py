@@ -190,7 +190,7 @@ def test_a_skill_is_in_every_request_of_its_own_arm_and_in_none_of_the_other(
 @pytest.mark.slow("starts a coding agent of some hundred megabytes, a few times")
 @pytest.mark.parametrize("agent", CODING_AGENTS)
 def test_a_coding_agent_by_name_works_alone_and_its_ledger_is_exact(folder, agent, monkeypatch):
-    runs = 10 if agent in ("claude-code", "codex") else 2
+    runs = 10 if agent in ("claude-code", "codex") else 1
     for mends in (True, False):
         result, said, ledger = tried(folder, agent, monkeypatch, runs=runs, mends=mends)
         wanted = Outcome.PASSED if mends else Outcome.FAILED
