@@ -21,7 +21,7 @@ from passhat.dashboard import server as serving
 from passhat.dashboard.responses import Access, compile_templates
 from passhat.history import Checkout, History
 from passhat.journeys.overview import ReportCache
-from passhat.journeys.stored_runs import keep_answers
+from passhat.journeys.stored_runs import keep_answers, keep_explanation
 
 PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN"
 MOST_CPU = 500
@@ -63,7 +63,9 @@ def build(path: Path, *, runs: int, tasks: int, trials: int) -> None:
             started = f"2026-{1 + i // 28:02d}-{1 + i % 28:02d}T09:00:00.000+00:00"
             run = history.start_run(f"suite-{i % 4}", checkout=at, started=started)
             history.add_trials(run, simulate(tasks=tasks, runs=trials, seed=i))
-            keep_answers(history, history.finish_run(run))  # as `passhat run` does
+            ended = history.finish_run(run)
+            keep_answers(history, ended)  # as `passhat run` does, and then:
+            keep_explanation(history, ended)
 
 
 def pages(path: Path) -> list[tuple[str, str]]:
@@ -75,6 +77,7 @@ def pages(path: Path) -> list[tuple[str, str]]:
         ("runs", "/runs"),
         ("run", f"/run/{newest.key}"),
         ("task", f"/run/{newest.key}/task?system=agent&task={task}"),
+        ("why", f"/run/{newest.key}/why"),
         ("live", f"/run/{newest.key}/live"),
         ("trend", f"/trend?suite={newest.suite}"),
         ("search", "/search?q=task-01"),

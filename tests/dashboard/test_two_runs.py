@@ -44,6 +44,12 @@ def site(serve_site, tmp_path):
     return found, run.key
 
 
+def test_pages_of_a_run_and_of_its_tasks_quote_what_was_asked(site):
+    found, key = site
+    for place in (f"/run/{key}", f"/run/{key}/task?system=bot&task=a"):
+        assert "“Refund me”" in found.get(place)[2]
+
+
 def test_a_trial_is_shown_as_cards_with_its_failed_check_on_top(site):
     found, key = site
     status, _, page = found.get(f"/run/{key}/trial?system=bot&task=a&trial=2")

@@ -10,18 +10,21 @@ import passhat
 from passhat import render_html
 from passhat.analysis.comparing.comparison import compare
 from passhat.analysis.comparing.plots import plot_differences, plot_ranks
-from passhat.analysis.comparing.ranking import rank
+from passhat.analysis.comparing.ranking import profile, rank
 from passhat.analysis.comparing.trends import CountedRun, find_flaky, trends
 from passhat.analysis.gates.judge import judge
+from passhat.analysis.planning.plan import plan
 from passhat.analysis.planning.simulate import demonstrate, simulate
 from passhat.analysis.reports.parts import LABELS
 from passhat.drawing.figure import STYLE
 from passhat.records import Outcome, Trials
 from passhat.reporters import render
-from passhat.reporters.answer import WORD_TONES
+from passhat.reporters.answer import WORD_TONES, DisplayOptions
 from passhat.reporters.answers.trend import HEAT, MOST_MARKS, heat_cell
-from passhat.reporters.formatting import percent
+from passhat.reporters.formats.html import page_values
+from passhat.reporters.formatting import metric_label, percent
 from passhat.reporters.page_parts import Kind
+from passhat.reporters.rendering import answer_of
 
 TRIALS = simulate(tasks=12, runs=6, rate={"new <b>": 0.9, "old": 0.5}, seed=3)
 CASES = {
@@ -94,6 +97,7 @@ def test_the_demo_says_two_numbers_and_draws_them_at_every_k():
         assert html.unescape(head) == f"{can} can.<br>{always} always."
         assert f'aria-label="{round(100 * at.estimate.value)} of 100 squares"' in text
     assert text.count("<h1") == 1
+    assert "●" * 20 in re.sub(r"<[^>]+>", "", text)  # the trials that are no proof
 
 
 def counted_runs(count, rate=0.8):
@@ -244,3 +248,25 @@ def test_every_data_attribute_is_read_by_the_style_or_a_script_and_the_reverse()
     assert read - given == {"theme", "columns", "of", "x", "made"}  # by a script, in a drawing
     assert parts - named - given == set()
     assert named - parts - set(re.findall(r"data-at=(\w+)", style)) - READ_BY_OTHERS == set()
+
+
+def test_the_page_of_a_plan_for_a_difference_answers_it_before_precision():
+    answer = answer_of(plan(tasks=30, runs=5, difference=0.1))
+    first, precision, *_ = page_values(answer, DisplayOptions())["parts"]
+    assert not first.figures
+    assert [name for name, _ in precision.figures] == ["precision"]
+    assert precision.left
+    assert first.right[0].label == "Compare"
+
+
+def test_the_hero_of_a_profile_shows_the_agent_s_numbers_beside_those_of_the_field():
+    agents = {"a": 0.9, "b": 0.7, "c": 0.5}
+    found = profile(simulate(tasks=20, runs=4, seed=2), simulate(tasks=20, runs=4, rate=agents))
+    ends = [norm for norm in found.norms if norm.name in ("pass^1", "pass^4")]
+    assert answer_of(found).facts() == [
+        (
+            f"{percent(norm.value.value, digits=1)} {metric_label(norm.name)}",
+            f"the median of the others is {percent(norm.quartiles[1], digits=1)}",
+        )
+        for norm in ends
+    ]

@@ -71,9 +71,11 @@ from passhat.journeys.overview import (
     suites_on_page,
 )
 from passhat.journeys.stored_runs import (
+    MOST_READ,
     StoredSide,
     beside_passing,
     compare_stored,
+    requests_of,
     runs_of_trend,
     stored_gates,
     task_history,
@@ -99,6 +101,7 @@ from passhat.reporters.answers.trend import heat_cell
 from passhat.reporters.formats.html import page_values, render_html
 from passhat.reporters.formatting import LONGEST_NAME, shorten
 from passhat.reporters.page_parts import (
+    LONGEST_REQUEST,
     check_cards,
     ending_text,
     fit_transcripts,
@@ -379,8 +382,6 @@ LARGEST_DRAWER = 4_000_000
 LARGEST_NOTE_FORM = 10 * LONGEST_NOTE
 """Bytes of a form with a note: a letter takes up to nine."""
 CHANGES_SHOWN = 20
-MOST_READ = 20_000
-"""Trials of a run all of whose transcripts are looked at to choose those of a saved page."""
 NOTHING_CHANGES = (
     "nothing can be changed here: it was started with --read-only, or these are logs, which are "
     "only read (`passhat history add` stores them)"
@@ -501,10 +502,12 @@ class Pages:
             first = queries.first_trial(history, run)
             reasons = self._reasons(history, run, trials[:TRIALS_A_PAGE])
             work = self._work(history, run, trials[:TRIALS_A_PAGE], first)
+            said = requests_of(history, run).get((system, task), "")
         if past.here is None and not trials:
             raise HistoryError(f"run {run.key}: {system} made no trial of {task}")
         return page(
             "task.html", store=self.reports.title, run=run, system=system, task=task,
+            request=shorten(said, LONGEST_REQUEST),
             trials=trials[:TRIALS_A_PAGE], first=first, here=past.here,
             figure=past.figure, page=number, interval=past.interval, reasons=reasons, work=work,
             before=past.before, days=past.runs[-MOST_DAYS:],
@@ -944,7 +947,8 @@ def _trial_links(
     tasks = [task.name for task in by_movement(answer.tasks)[:MOST_TASKS_LINKED]]
     found: dict[tuple[str, str], TaskRuns] = {}
     for side, name in zip(sides, (answer.first, answer.second), strict=True):
-        linked = _linked_trials(history, side.run, side.tally.system, tasks)
+        said = requests_of(history, side.run)
+        linked = _linked_trials(history, side.run, side.tally.system, tasks, said)
         found |= {(name, task): runs for task, runs in linked.items()}
     return found
 
@@ -954,7 +958,7 @@ def _listed_trials(
 ) -> dict[tuple[str, str], TaskRuns]:
     """The trials of the tasks on the page of a run; of very many, those of the lowest tasks."""
     found: dict[tuple[str, str], TaskRuns] = {}
-    room = MOST_MARKS_LINKED
+    room, said = MOST_MARKS_LINKED, requests_of(history, run)
     for system in report.systems:
         window = windows.get(system.name)
         tasks = []
@@ -963,15 +967,19 @@ def _listed_trials(
             if room < 0:
                 break
             tasks.append(row.name)
-        linked = _linked_trials(history, run, system.name, tasks)
+        linked = _linked_trials(history, run, system.name, tasks, said)
         found |= {(system.name, task): runs for task, runs in linked.items()}
     return found
 
 
 def _linked_trials(
-    history: History, run: Run, system: str, tasks: Sequence[str]
+    history: History,
+    run: Run,
+    system: str,
+    tasks: Sequence[str],
+    said: Mapping[tuple[str, str], str],
 ) -> dict[str, TaskRuns]:
-    """The trials of tasks, each with the address of its own page."""
+    """The trials of tasks, each with the address of its own page, and what was first `said`."""
     place = f"/run/{run.key}"
     found = {}
     for task, marks in queries.marks_of_tasks(history, run, system, tasks).items():
@@ -981,7 +989,7 @@ def _linked_trials(
         trial = url(f"{place}/trial", system=system, task=task)
         found[task] = TaskRuns(
             address=url(f"{place}/task", system=system, task=task),
-            request="",
+            request=shorten(said.get((system, task), ""), LONGEST_REQUEST),
             runs=tuple(
                 RunLink(
                     number=f"#{mark.place}",

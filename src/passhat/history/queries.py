@@ -546,6 +546,22 @@ def each_transcript(
         last = tuple(rows[-1][:3])
 
 
+def first_transcripts(
+    history: History, run: Run, *, most: int
+) -> Iterator[tuple[TranscriptKey, str]]:
+    """What was said in the first trial of each task, of at most so many tasks."""
+    keys = history.database.execute(
+        """
+        SELECT s.text, t.text, x.trial FROM (
+          SELECT system, task, min(trial) AS trial FROM transcripts WHERE run = ?1
+          GROUP BY system, task ORDER BY system, task LIMIT ?2) x
+        JOIN names s ON s.id = x.system JOIN names t ON t.id = x.task
+        """,
+        (run.id, most),
+    ).fetchall()
+    return transcripts_of(history, run, [(system, task, trial) for system, task, trial in keys])
+
+
 def all_transcripts(history: History, run: Run) -> Transcripts:
     """All transcripts of a run, by system, task and trial."""
     return {kept.key: kept.text for kept in each_transcript(history, run)}

@@ -81,7 +81,12 @@ from passhat.records.columns import (
     usual_name,
     verdict_columns,
 )
-from passhat.records.transcript import CleanTexts, TranscriptKey, Transcripts
+from passhat.records.transcript import (
+    CleanTexts,
+    TranscriptKey,
+    Transcripts,
+    trials_to_compare,
+)
 from passhat.records.trial import Outcome, alike_names, read_by_different_scores
 from passhat.records.trials import check_duplicates
 
@@ -474,9 +479,6 @@ def _given_twice(parts: Sequence[CheckedPart]) -> str:
 UNREAD = ""
 """In the place of a transcript that was not read."""
 
-_MOST_ALIKE = 10
-"""Passing, and failing, trials of a task that are enough where all are too many."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _AskedTranscripts:
@@ -518,21 +520,11 @@ class _AskedTranscripts:
             return None
         systems = table.columns.get("system") or [""] * len(tasks)
         ended = table.columns.get("outcome") or table.columns.get("passed") or [None] * len(tasks)
-        groups: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
-        for row, (system, task, end) in enumerate(zip(systems, tasks, ended, strict=True)):
-            passing, failing = groups.setdefault((str(system), task), ([], []))
-            (passing if end in (Outcome.PASSED, True) else failing).append(row)
-        # Tasks that can be compared come first: those that pass and fail, and fail most often.
-        ranked = sorted(groups.values(), key=lambda sides: (not all(sides), -len(sides[1])))
-        room = self.most * len(tasks) // document.size
-        each = max(_MOST_ALIKE, room // (2 * len(groups)))
-        chosen: set[int] = set()
-        for sides in ranked:
-            if len(chosen) >= room:
-                break
-            for rows in sides:
-                chosen.update(rows[:: -(-len(rows) // each)] if rows else ())
-        return chosen
+        return trials_to_compare(
+            list(zip(map(str, systems), tasks, strict=True)),
+            [end in (Outcome.PASSED, True) for end in ended],
+            room=self.most * len(tasks) // document.size,
+        )
 
 
 def _by_trial(trials: Trials, said: Sequence[str | None]) -> Transcripts:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         RunVerdict,
         Trends,
     )
-    from passhat.analysis.explaining.explain import Explanation
+    from passhat.analysis.explaining.explain import Explanation, KeptExplanation
     from passhat.analysis.explaining.run_diff import RunDiff
     from passhat.analysis.gates.gate import Verdicts
     from passhat.analysis.reports.judged import LabelEvidence
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from passhat.history import History, Run
     from passhat.history.queries import TaskInRun
     from passhat.records import ErrorPolicy, Tally, Trial, Trials
+    from passhat.records.transcript import TranscriptKey, Transcripts
     from passhat.stats.estimate import Interval, Unavailable
 
 Answer = TypeVar("Answer")
@@ -193,7 +194,38 @@ def keep_answers(history: History, run: Run) -> RunVerdict:
                 draw_curves(count_evidence(tally))
     if run.status == "finished" and run.trials:
         trends_of(history, runs_of_trend(history, run.suite))
+        requests_of(history, run)
     return verdict_on(history, run)
+
+
+def keep_explanation(history: History, run: Run) -> None:
+    """Why trials of a run fail, kept for its page: some two milliseconds a trial."""
+    if run.status == "finished" and run.trials >= KEPT_IN_COLUMNS:
+        _explained(history, run)
+
+
+MOST_REQUESTS, LONGEST_REQUEST = 1_000, 200
+"""Tasks whose first words are kept, and how many characters of them."""
+
+
+def requests_of(history: History, run: Run) -> dict[tuple[str, str], str]:
+    """What was first said to each agent in each task of a run that is finished."""
+    if run.status != "finished":
+        return {}
+    kept = _kept_or_made(history, run, "requests", numbers_basis(run), _first_words)
+    return {(system, task): words for system, task, words in kept}
+
+
+def _first_words(history: History, run: Run) -> tuple[tuple[str, str, str], ...]:
+    from passhat.history.queries import first_transcripts
+    from passhat.records.transcript import Transcript, clean_text
+
+    said = first_transcripts(history, run, most=MOST_REQUESTS)
+    return tuple(
+        (*key[:2], clean_text(words)[:LONGEST_REQUEST])
+        for key, text in said
+        if (words := Transcript.from_json(text).request)
+    )
 
 
 KEPT_IN_COLUMNS = 200
@@ -271,12 +303,15 @@ def _kept_or_made(
     import msgspec
 
     from passhat.analysis.comparing.trends import AgentNumbers, KeptTrend, RunVerdict
+    from passhat.analysis.explaining.explain import KeptExplanation
 
     kinds: dict[str, Any] = {
         "verdict": RunVerdict,
         "numbers": tuple[AgentNumbers, ...],
         "trend": tuple[KeptTrend, ...],
         "branch trend": tuple[KeptTrend, ...],
+        "requests": tuple[tuple[str, str, str], ...],
+        "why": KeptExplanation,
     }
     if (body := history.kept(run, kind, repr(basis))) is not None:
         kept: Answer = msgspec.json.decode(body, type=kinds[kind])
@@ -427,12 +462,41 @@ def run_labels(history: History, run: Run) -> Mapping[str, LabelEvidence]:
     return {name: labels for name, side in sides.items() if (labels := side.labels) is not None}
 
 
+MOST_READ, MOST_COMPARED = 20_000, 2_000
+"""Trials up to which all transcripts of a run are compared, and how many of a larger one are."""
+
+
 def explain_run(history: History, run: Run) -> Explanation:
     """Why do runs of a stored run fail?"""
-    from passhat.analysis.explaining.explain import explain
-    from passhat.history.queries import all_transcripts
+    kept = _explained(history, run)
+    return kept.explanation([_beside(history, run, *pair) for pair in kept.pairs])
 
-    return explain(history.trials(run), all_transcripts(history, run))
+
+def _explained(history: History, run: Run) -> KeptExplanation:
+    from passhat.analysis.explaining.explain import KeptExplanation, explain
+
+    def made(history: History, run: Run) -> KeptExplanation:
+        trials = trials_in_columns(history, run)
+        return KeptExplanation.of(explain(trials, _to_compare(history, run, trials)))
+
+    return _kept_or_made(history, run, "why", numbers_basis(run), made)
+
+
+def _to_compare(history: History, run: Run, trials: Trials) -> Transcripts:
+    """The transcripts of a run; of a very large one those of some trials."""
+    from passhat.history.queries import all_transcripts, transcripts_of
+    from passhat.records import Outcome
+    from passhat.records.transcript import CleanTexts, trials_to_compare
+
+    if len(trials) <= MOST_READ:
+        return all_transcripts(history, run)
+    names = ([name or "" for name in side.texts()] for side in (trials.system, trials.task))
+    keys = list(zip(*names, trials.trial.tolist(), strict=True))
+    passed = (trials.outcome == Outcome.PASSED).tolist()
+    rows = trials_to_compare([key[:2] for key in keys], passed, room=MOST_COMPARED)
+    texts = dict(transcripts_of(history, run, [keys[row] for row in sorted(rows)]))
+    left = frozenset(key for row, key in enumerate(keys) if row not in rows)
+    return CleanTexts(texts, unread=left) if texts else {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -519,16 +583,27 @@ def days_between(results: Results, errors: ErrorPolicy) -> Days | None:
 
 def beside_passing(history: History, run: Run, trial: Trial) -> RunDiff:
     """The trial beside the most similar one that passed; raises InputError if no other passed."""
+    return _beside(history, run, trial.key)
+
+
+def _beside(
+    history: History, run: Run, key: TranscriptKey, other: TranscriptKey | None = None
+) -> RunDiff:
+    """A trial beside another of its task, or beside the most similar one that passed."""
     from passhat.analysis.explaining.run_diff import diff_runs
     from passhat.history import queries
     from passhat.records import Trials
 
-    kept = queries.page_of_trials(history, run, trial.system, trial.task, limit=_MOST_BESIDE)
-    records = [trial, *(record.trial for record in kept if record.trial.trial != trial.trial)]
+    system, task, number = key
+    named = [queries.find_trial(history, run, *each) for each in (key, other) if each is not None]
+    kept = queries.page_of_trials(history, run, system, task, limit=_MOST_BESIDE)
+    by_place = {row.trial.trial: row.trial for row in (*named, *kept) if row is not None}
+    records = [by_place[place] for place in sorted(by_place)]
     texts = {r.key: text for r in records if (text := history.transcript(run, *r.key)) is not None}
     first = queries.first_trial(history, run)
     trials = Trials.from_records(records)
-    return diff_runs(trials, texts, trial.task, trial.trial, first_trial=first)
+    right = None if other is None else other[2]
+    return diff_runs(trials, texts, task, number, right, system=system, first_trial=first)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -130,6 +130,12 @@ class Transcript:
     remarks: tuple[str, ...] = ()
     kept_files: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def request(self) -> str:
+        """The first words of a user, in one line."""
+        said = (turn.text for turn in self.messages if turn.role == "user")
+        return " ".join(next(filter(None, said), "").split())
+
     @classmethod
     def from_json(cls, kept: str) -> Transcript:
         """The transcript in a text that is kept; a text that holds none is the answer.
@@ -778,3 +784,32 @@ def _around(text: str, start: int, end: int) -> str:
     last = min(last, first + 4 * AROUND)  # a long text that was looked for is not shown whole
     shown = " ".join(text[first:last].split())
     return f"{'…' if first else ''}{shown}{'…' if last < len(text) else ''}"
+
+
+_MOST_ALIKE = 10
+"""Passing, and failing, trials of a task that are enough where all are too many."""
+
+
+def trials_to_compare(
+    groups: Sequence[tuple[str, str]], passed: Sequence[bool], *, room: int
+) -> set[int]:
+    """Which of very many trials are read to see why some fail, about `room` of them.
+
+    `groups` are the agent and task of each. Tasks that can be compared come first: those that pass
+    and fail, and fail most often.
+
+    >>> groups = [("agent", task) for task in "aabb"]
+    >>> trials_to_compare(groups, [True, True, True, False], room=2)
+    {2, 3}
+    """
+    sides: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
+    for row, (group, passes) in enumerate(zip(groups, passed, strict=True)):
+        sides.setdefault(group, ([], []))[0 if passes else 1].append(row)
+    each = max(_MOST_ALIKE, room // (2 * max(1, len(sides))))
+    chosen: set[int] = set()
+    for own in sorted(sides.values(), key=lambda own: (not all(own), -len(own[1]))):
+        if len(chosen) >= room:
+            break
+        for rows in own:
+            chosen.update(rows[:: -(-len(rows) // each)] if rows else ())
+    return chosen

@@ -252,8 +252,7 @@ def _first_request(kept: str) -> str:
     """The first words of a user in a transcript, in one line."""
     if not is_in_turns(kept):
         return ""
-    said = (turn.text for turn in Transcript.from_json(kept).messages if turn.role == "user")
-    return shorten(" ".join(next(filter(None, said), "").split()), LONGEST_REQUEST)
+    return shorten(Transcript.from_json(kept).request, LONGEST_REQUEST)
 
 
 _Pages = Iterator[tuple[TranscriptKey, str]]

@@ -19,6 +19,7 @@ from passhat.analysis.explaining.causes import (
 )
 from passhat.analysis.explaining.run_diff import Divergence, RunDiff, aligned_runs, divergences
 from passhat.analysis.explaining.runs import (
+    COSTS,
     ComparedRuns,
     ExplainedRun,
     compared_runs,
@@ -26,7 +27,13 @@ from passhat.analysis.explaining.runs import (
     masked_text,
     runs_by_task,
 )
-from passhat.analysis.explaining.trajectories import Trajectories, trajectories
+from passhat.analysis.explaining.trajectories import (
+    CostSplit,
+    ObservedBehaviour,
+    ToolMatrix,
+    Trajectories,
+    trajectories,
+)
 from passhat.analysis.reports.evidence import Provenance, make_provenance
 from passhat.arguments import CONFIDENCE, ReportOptions, confidence_level, probability, whole_number
 from passhat.dataclass import Displayed, dataclass, result_dataclass
@@ -35,7 +42,7 @@ from passhat.messages import plural, short_repr
 from passhat.records import Outcome, Trials
 from passhat.records.transcript import Check, TranscriptKey, Transcripts, unread_of
 from passhat.records.trial import first_number, natural_key
-from passhat.stats.estimate import Estimate
+from passhat.stats.estimate import Estimate, Number, Unavailable
 from passhat.stats.proportions import share_estimate
 
 MOST_PAIRS = 4
@@ -124,6 +131,78 @@ class Explanation(Displayed):
         failed = f"{self.counts.failed:,} of {plural(self.counts.runs, 'trial')} failed"
         causes = f"{plural(len(self.causes), 'cause')} shown"
         return short_repr("Explanation", failed, causes, see=".causes, .categories, .failing")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptExplanation:
+    """An explanation as a store keeps it: each field has one type, and `pairs` are only named.
+
+    `paths` has the numbers of the trajectories that are known, `unknown` why the others are not.
+    """
+
+    systems: tuple[str, ...]
+    counts: RunCounts
+    causes: tuple[Cause, ...]
+    could_name: bool
+    categories: tuple[Category, ...]
+    divergences: tuple[Category, ...]
+    partings: tuple[Example, ...]
+    review: SuiteReview
+    alpha: float
+    confidence: float
+    shuffles: int
+    provenance: Provenance
+    first_trial: int
+    failing: tuple[FailingTask, ...]
+    paths: Mapping[str, Estimate]
+    unknown: Mapping[str, str]
+    behaviours: tuple[ObservedBehaviour, ...]
+    splits: tuple[CostSplit, ...]
+    tools: tuple[tuple[str, str, int], ...]
+    tools_given: bool
+    pairs: tuple[tuple[TranscriptKey, TranscriptKey], ...]
+
+    @classmethod
+    def of(cls, made: Explanation) -> KeptExplanation:
+        ways = made.trajectories
+        numbers = {name: getattr(ways, name) for name in _PATHS} | dict(ways.costs)
+        return cls(
+            **{name: getattr(made, name) for name in _KEPT_AS_IT_IS},
+            paths={name: one for name, one in numbers.items() if isinstance(one, Estimate)},
+            unknown={n: one.reason for n, one in numbers.items() if isinstance(one, Unavailable)},
+            behaviours=ways.behaviours,
+            splits=ways.splits,
+            tools=tuple((*pair, count) for pair, count in ways.matrix.counts.items()),
+            tools_given=ways.matrix.given,
+            pairs=tuple((pair.left.key, pair.right.key) for pair in made.pairs),
+        )
+
+    def explanation(self, pairs: Sequence[RunDiff]) -> Explanation:
+        """The same with its pairs, which are aligned again from what was said in them."""
+        numbers: dict[str, Number] = {
+            **self.paths,
+            **{name: Unavailable(reason) for name, reason in self.unknown.items()},
+        }
+        paths = {name: numbers.pop(name) for name in _PATHS}
+        counts = {(expected, called): count for expected, called, count in self.tools}
+        return Explanation(
+            **{name: getattr(self, name) for name in _KEPT_AS_IT_IS},
+            trajectories=Trajectories(
+                **paths,
+                costs={name: numbers[name] for name in COSTS if name in numbers},
+                behaviours=self.behaviours,
+                splits=self.splits,
+                matrix=ToolMatrix(counts=counts, given=self.tools_given),
+            ),
+            pairs=tuple(pairs),
+        )
+
+
+_PATHS = ("tools", "order", "path")
+_KEPT_AS_IT_IS = (
+    *("systems", "counts", "causes", "could_name", "categories", "divergences", "partings"),
+    *("review", "alpha", "confidence", "shuffles", "provenance", "first_trial", "failing"),
+)
 
 
 def explain(

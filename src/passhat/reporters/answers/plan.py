@@ -37,6 +37,7 @@ from passhat.reporters.answer import (
     Picture,
     Records,
     Remark,
+    Section,
     Table,
 )
 from passhat.reporters.data import JsonShape, to_json
@@ -93,23 +94,27 @@ class PlanAnswer(Answer[Plan]):
         """The answer to what was asked, what each design shows, and what else a plan may need."""
         plan = self.result
         blocks: list[Block] = [Headline(verdict(plan))]
-        below = plan.budgets if plan.difference is not None else plan.budgets[1:]
+        apart = plan.difference is not None
+        below = plan.budgets if apart else plan.budgets[1:]
         blocks += [Paragraph("Budget", _budget(plan, budget)) for budget in below]
-        if plan.difference is not None or plan.budgets:
+        about = [Paragraph("Compare", _comparing(plan))]
+        assumed = [Paragraph("Assumed", _assumed(plan))]
+        assumed += [Paragraph("But", f"{capitalised(note)}.") for note in plan.notes]
+        if apart:  # what was asked for comes before what was not
+            blocks += [*about, *assumed, Section("How precise the number of one agent becomes")]
+        if apart or plan.budgets:
             blocks.append(Paragraph("Precision", _precision(plan)))
         promise = plan.assured
         if isinstance(promise, Assured):
             if plan.assumptions.groups is None:  # how other seeds would spread is not simulated
                 blocks.append(Paragraph("Kept", _kept(promise)))
             blocks.append(Paragraph("Next", _next(plan, promise)))
-        blocks += [_designs(plan), Remark(_whose_widths(plan))]
-        blocks.append(Paragraph("Assumed", _assumed(plan)))
-        blocks += [Paragraph("But", f"{capitalised(note)}.") for note in plan.notes]
+        blocks += [_designs(plan), Remark(_whose_widths(plan)), *([] if apart else assumed)]
         if _metric(plan) == _mean_word(plan):
             blocks.append(Paragraph("Floor", _floor(plan)))
         if plan.chosen.best_runs is not None:
             blocks.append(Paragraph("Split", _split(plan)))
-        blocks.append(Paragraph("Compare", _comparing(plan)))
+        blocks += [] if apart else about
         blocks.append(Paragraph("Certify", _certify(plan)))
         width, runs = _points(plan.chosen.target or 0.0), plural(plan.one_task_runs, "trial")
         text = f"To know its pass rate to {width} takes {runs} of it."

@@ -341,6 +341,17 @@ class ProfileAnswer(Answer[Profile]):
     def title(self) -> str:
         return f"{short(self.result.system)} among {plural(len(self.result.agents), 'agent')}"
 
+    def facts(self) -> Facts:
+        """The first and last number that the headline places, beside the median of the field."""
+        return [
+            (
+                f"{percent(value_of(norm.value), digits=1)} {metric_label(norm.name)}",
+                f"the median of the others is {percent(norm.quartiles[1], digits=1)}",
+            )
+            for norm in _placed(self.result)
+            if norm.quartiles
+        ]
+
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """The agent among the field, number by number."""
         profile = self.result
@@ -423,25 +434,29 @@ class ProfileAnswer(Answer[Profile]):
 
 def profile_verdict(profile: Profile) -> str:
     """The agent among the field, in one sentence."""
+    name, field = short(profile.system), plural(len(profile.agents), "reference agent")
+    ends = _placed(profile)
+    if not ends:
+        return f"{name} cannot be placed among {field}."
+    shares = [
+        f"{percent(value_of(norm.percentile))} {span(interval_of(norm.percentile), digits=0)}"
+        for norm in ends
+    ]
+    first, *last = (
+        f"{share} of {who} at {metric_label(norm.name)}"
+        for share, norm, who in zip(shares, ends, (field, "them"), strict=False)
+    )
+    return f"{name} is above {' and above '.join([first, *last])}."
+
+
+def _placed(profile: Profile) -> list[Norm]:
+    """The shortest and the longest streak at which the agent has a place; none if it has none."""
     known = [
         norm
         for norm in profile.norms
         if norm.percentile and norm.name.startswith("pass^") and "/" not in norm.name
     ]
-    name, field = short(profile.system), plural(len(profile.agents), "reference agent")
-    if not known:
-        return f"{name} cannot be placed among {field}."
-    ends = (known[0], known[-1])
-    shares = [
-        f"{percent(value_of(norm.percentile))} {span(interval_of(norm.percentile), digits=0)}"
-        for norm in ends
-    ]
-    first, last = (
-        f"{share} of {{}} at {metric_label(norm.name)}"
-        for share, norm in zip(shares, ends, strict=True)
-    )
-    more = "" if first == last else f" and above {last.format('them')}"
-    return f"{name} is above {first.format(field)}{more}."
+    return known[:1] + known[1:][-1:]
 
 
 def _field_table(profile: Profile) -> list[Block]:

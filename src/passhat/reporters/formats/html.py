@@ -553,18 +553,20 @@ class PagePart:
 
 
 def lay_out(blocks: Sequence[Block], figures: Mapping[str, Figure] | None = None) -> list[PagePart]:
-    """The parts of a page in order; `figures` are in the first, and pictures stay where they are.
+    """The parts of a page in order; `figures` are with the first table, else in the first part.
 
     >>> from passhat.reporters.answer import Paragraph
     >>> [part.title for part in lay_out([Paragraph("a", "b"), Section("Next"), Paragraph("", "c")])]
     ['', 'Next']
     """
-    parts = [PagePart(figures=list((figures or {}).items()))]
+    parts = [PagePart()]
     for block in blocks:
         if isinstance(block, Section):
             parts.append(PagePart(title=block.title, note=block.note))
         else:
             _place_block(block, parts[-1])
+    drawn = next((part for part in parts if part.left or part.below), parts[0])
+    drawn.figures[:0] = (figures or {}).items()
     return [part for part in parts if part.figures or part.left or part.right or part.below]
 
 
