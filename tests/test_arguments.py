@@ -152,3 +152,30 @@ def test_the_calls_that_refusals_of_trials_name_are_there():
     assert len(calls) == 4
     for call in calls:
         assert eval(call, {"passhat": passhat, "trials": NEW}) is not None  # our own words
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda **trials: passhat.simulate(tasks=2, **trials),
+        lambda **trials: passhat.plan(tasks=5, **trials),
+        lambda **trials: passhat.assert_reliable(lambda: True, "pass@1 >= 0.5", **trials),
+    ],
+    ids=["simulate", "plan", "assert_reliable"],
+)
+def test_trials_are_counted_by_the_word_of_screens_and_by_the_old_one(call):
+    assert repr(call(trials=9)) == repr(call(runs=9))
+    with pytest.raises(TypeError, match="takes trials or runs, not both"):
+        call(trials=9, runs=9)
+
+
+def test_a_run_takes_the_words_of_its_options(tmp_path):
+    (tmp_path / "suite.yml").write_text(
+        "name: s\ndefaults: {model: scripted, runs: 2}\n"
+        "agents: [{name: a, prompt: hi, expect: [{contains: x}], script: [{answer: x}]}]\n"
+    )
+    done = passhat.run(
+        tmp_path / "suite.yml", trials=80, until_decided=True, require="pass@1 >= 0.5", store=None
+    )
+    assert done.outcome == "passed"
+    assert len(done.trials) < 80

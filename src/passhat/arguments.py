@@ -330,6 +330,29 @@ DEFAULT_OPTIONS = ReportOptions()
 ANALYSIS_OPTIONS = {option.name: option for option in fields(ReportOptions) if option.metadata}
 
 
+SCREEN_WORDS = {"trials": "runs", "until_decided": "until_settled"}
+"""Arguments by the words of screens and options, which functions take too."""
+
+
+def in_screen_words(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
+    """Let a function take its arguments by the words of screens too: `trials` for `runs`.
+
+    >>> in_screen_words(lambda *, runs: runs)(trials=5)
+    5
+    """
+
+    @wraps(function)
+    def called(*args: Given.args, **given: Given.kwargs) -> Answer:
+        for word, name in SCREEN_WORDS.items():
+            if word in given:
+                if name in given:
+                    raise TypeError(f"{function.__name__}() takes {word} or {name}, not both")
+                given[name] = given.pop(word)
+        return function(*args, **given)
+
+    return called
+
+
 def takes(
     terms: type, *, more: bool = False
 ) -> Callable[[Callable[Given, Answer]], Callable[Given, Answer]]:

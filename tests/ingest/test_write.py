@@ -7,13 +7,10 @@ from hypothesis import strategies as st
 from passhat.errors import ArgumentError
 from passhat.ingest import read_trials, write_trials
 from passhat.records import Outcome, Trial, Trials
-from passhat.records.columns import MISSING
 
 NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=8).filter(
     lambda text: text.strip() == text
 )
-# What "NULL" or "n/a" stands for where nothing need stand is nothing, in a table of any kind.
-BASES = NAMES.filter(lambda text: text.lower() not in MISSING)
 AMOUNTS = st.none() | st.floats(0, 1e12, allow_nan=False)
 
 
@@ -36,7 +33,7 @@ def trials_of_any_kind(draw):
         tools=draw(words),
         tags=draw(words),
         level=draw(st.none() | st.just("task")),
-        base=draw(BASES) if at else None,
+        base=draw(NAMES) if at else None,
         at=tuple(f"{factor}={level}" for factor, level in at.items()),
         stated_confidence=draw(st.none() | st.floats(0, 1)),
         error=draw(st.none() | st.just("boom, bang")) if broke else None,

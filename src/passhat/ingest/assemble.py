@@ -407,4 +407,6 @@ def _is_filled(name: str, columns: Mapping[str, Sequence[Any]]) -> bool:
     """Whether some row fills a column; those that every table needs count as filled."""
     if name in _KEPT_EMPTY or name not in columns:
         return name in columns
+    if name == "base":  # the name of a task, which may be NULL
+        return any(value is not None for value in columns[name])
     return not all(value == () or is_missing(value) for value in columns[name])

@@ -225,6 +225,7 @@ class PlanTerms(TypedDict, total=False):
     errors: ErrorPolicy
 
 
+@arguments.in_screen_words
 def plan(
     results: ResultsLike | Tally | None = None,
     *,
@@ -290,6 +291,7 @@ def plan_gates(
     return [replace(gate_plan, notes=notes) for gate_plan in planned]
 
 
+@arguments.in_screen_words
 def plan_labels(
     judge: str,
     results: ResultsLike | None = None,

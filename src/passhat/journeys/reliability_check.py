@@ -11,7 +11,7 @@ from dataclasses import field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Unpack
 
-from passhat.arguments import SEED, whole_number
+from passhat.arguments import SEED, in_screen_words, whole_number
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
 
@@ -200,6 +200,7 @@ def suite_sentence(trials: Sequence[Trial], demands: Sequence[str]) -> str:
     return "; ".join(phrases)
 
 
+@in_screen_words
 def assert_reliable(
     function: Callable[..., Any],
     require: str = "pass^3 >= 0.8",

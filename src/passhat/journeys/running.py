@@ -97,6 +97,7 @@ if TYPE_CHECKING:
     from passhat.runner.schedule import FixedRuns
 
 
+@arguments.in_screen_words
 def run(
     suite: Suite | str | Path | None = None,
     *,
@@ -151,6 +152,7 @@ def run(
     )
 
 
+@arguments.in_screen_words
 def resume_run(
     run: str | None = None,
     *,
@@ -253,6 +255,7 @@ LONGEST_NAME = 40
 """Characters of a command that its agent is named after."""
 
 
+@arguments.in_screen_words
 def repeat(
     command: str | Sequence[str],
     *,

@@ -418,7 +418,9 @@ def typed_cells(meaning: str, column: str, cells: Sequence[Any]) -> list[Any]:
     if meaning in ("tags", "tools", "at"):
         split = column.lower() in ("tags", "tools", "at")
         return [_words(cell, split) for cell in cells]
-    if meaning in ("level", "started", "family", "base"):
+    if meaning == "base":  # a column that passhat wrote: a task may be called NULL
+        return [None if cell in ("", None) or cell != cell else str(cell) for cell in cells]
+    if meaning in ("level", "started", "family"):
         return [None if is_missing(cell) else str(cell) for cell in cells]
     if meaning == "seconds" and milliseconds(column):
         return [_thousandth(cell) for cell in cells]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.arguments import CONFIDENCE, probability, whole_number
+from passhat.arguments import CONFIDENCE, in_screen_words, probability, whole_number
 from passhat.dataclass import Displayed, dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import short_repr
@@ -59,6 +59,7 @@ class SimulationModel:
             raise ArgumentError("drift", "must be a finite change of log-odds", self.drift)
 
 
+@in_screen_words
 def simulate(
     *,
     tasks: int = 20,
