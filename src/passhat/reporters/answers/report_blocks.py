@@ -239,7 +239,10 @@ def _screen_hints(system: SystemReport, options: DisplayOptions) -> list[Block]:
     if headline.is_dependable(streak):
         return [Hints(tuple(next_steps(system, results)[:1]), apart=True)]
     if k > 1 and not headline.is_refuted(streak):
-        steps = [advise("How many more", f"passhat plan {results} --k {k}")]
+        asks = f"passhat plan {results} --k {k}"
+        if system.design.tasks == 1:  # it has no mean over tasks to know more exactly
+            asks = f'passhat plan {results} --gate "pass^{k} >= {headline.DEPENDABLE}"'
+        steps = [advise("How many more", asks)]
         return [Hints(tuple(steps), apart=True)]
     steps = [
         advise("More", f"{options.command or f'passhat report {results}'} -v"),
