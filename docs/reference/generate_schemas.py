@@ -51,12 +51,12 @@ from passhat.reporters.answers.run import RUN
 from passhat.reporters.answers.trend import FLAKY, TREND
 from passhat.reporters.answers.verdicts import VERDICTS
 from passhat.reporters.data import (
-    PROVENANCE,
     EstimateObject,
     IntervalObject,
     JsonShape,
     MetricObject,
     UnavailableObject,
+    provenance_shape,
 )
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 
@@ -106,7 +106,7 @@ _WRITTEN_AS: dict[Any, Any] = {
     Unavailable: UnavailableObject,
     Interval: IntervalObject,
     Metric: MetricObject,
-    Provenance: PROVENANCE,
+    Provenance: provenance_shape(),
 }
 """What `to_json` writes in its own way, and the type of that."""
 _SIMPLE = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}

@@ -116,6 +116,17 @@ def test_a_run_loads_no_numbers_before_its_first_trial(tmp_path, monkeypatch):
     assert "passhat.drawing" not in modules
 
 
+def test_a_plan_of_a_run_loads_no_numbers_and_no_statistics(tmp_path, monkeypatch):
+    (tmp_path / "suite.yml").write_text(
+        "systems: [{name: s, model: scripted, script: [{answer: hi}]}]\n"
+        "tasks: [{name: t, prompt: hello}]\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    modules = _loaded(_command("run", "--dry-run"))
+    assert not _heavy(modules, (*SLOW, "numpy", "scipy", "sqlite3"))
+    assert "passhat.analysis.reports" not in modules
+
+
 def test_a_gate_is_parsed_without_numbers_and_without_a_report():
     modules = _loaded("import passhat\npasshat.parse_gate('pass^3 >= 0.8')")
     assert not _heavy(modules, HEAVY)

@@ -623,8 +623,9 @@ def _cost(job: RunJob) -> tuple[float, float | None, str]:
 def _by_experience(job: RunJob) -> tuple[float, float, str] | None:
     from passhat.history import History
     from passhat.history.database import NoHistoryYet
+    from passhat.journeys.results import store_is_there
 
-    if job.store is None:
+    if job.store is None or not store_is_there(job.store):
         return None
     try:
         with History.open(job.store, read_only=True) as history:

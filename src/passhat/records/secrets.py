@@ -79,7 +79,7 @@ class SecretPattern:
         return "".join([*parts, text[end:]]) if parts else text
 
 
-_COLUMNS = re.compile(
+_COLUMNS = (
     r"--columns (?:(?:[a-z_-]{1,30}=(?:[^=\s'\"]{1,200}|'[^'\n]{1,200}'),){0,30}"
     r"|'(?:[a-z_-]{1,30}=[^='\n]{1,200},){0,30})$"
 )
@@ -90,7 +90,8 @@ def _names_a_column(text: str, match: re.Match[str]) -> bool:
     """Whether what looks like a password is the column of verdicts in an option for a command."""
     if not match[0].startswith("pass="):
         return False
-    return _COLUMNS.search(text[max(0, match.start() - 1_000) : match.start()]) is not None
+    before = text[max(0, match.start() - 1_000) : match.start()]
+    return re.search(_COLUMNS, before) is not None
 
 
 def _places(text: str, needles: Iterable[str]) -> Iterator[int]:
@@ -367,20 +368,14 @@ def _shapes_in(text: str) -> tuple[SecretPattern, ...]:
     if len(text) >= _LONG and "numpy" in sys.modules:
         needles = {needle for needle in _needles_near(text) if needle in text}
         return tuple(shape for shape in SHAPES if not needles.isdisjoint(shape.needles))
-    if any(needle in text for needle in _shortest_needles()):
+    if any(needle in text for needle in _needles()):
         return tuple(shape for shape in SHAPES if shape.may_be_in(text))
     return ()
 
 
 @cache
-def _shortest_needles() -> tuple[str, ...]:
-    """Needles without those that hold a shorter one: "sk-" is in "sk-ant-"."""
-    needles = sorted({needle for shape in SHAPES for needle in shape.needles}, key=len)
-    return tuple(
-        needle
-        for place, needle in enumerate(needles)
-        if not any(shorter in needle for shorter in needles[:place])
-    )
+def _needles() -> list[str]:
+    return sorted({needle for shape in SHAPES for needle in shape.needles})
 
 
 def _needles_near(text: str) -> list[str]:
@@ -404,10 +399,9 @@ def _needle_trigrams() -> tuple[list[str], list[str], Any, Any]:
     """Short needles, the others, the trigrams of all of those, and where those of each begin."""
     import numpy as np
 
-    every = sorted({needle for shape in SHAPES for needle in shape.needles})
-    needles = [needle for needle in every if len(needle) >= 3]
+    needles = [needle for needle in _needles() if len(needle) >= 3]
     each = [_trigrams(needle.encode()) for needle in needles]
-    short = [needle for needle in every if len(needle) < 3]
+    short = [needle for needle in _needles() if len(needle) < 3]
     return (
         short,
         needles,
@@ -424,9 +418,8 @@ def _trigrams(data: bytes) -> Any:
     return part[:-2] * np.uint16(2551) + part[1:-1] * np.uint16(313) + part[2:]
 
 
-_SECRET_KEY = re.compile(
-    rf"(?:(?P<word>{_WORD})|(?P<cookie>(?i:cookie2?))|(?P<auth>^auth)|{_NAME})$"
-)
+# Compiled when first used, as the shapes are: most commands see no such key.
+_SECRET_KEY = rf"(?:(?P<word>{_WORD})|(?P<cookie>(?i:cookie2?))|(?P<auth>^auth)|{_NAME})$"
 
 
 def names_secret(key: str, value: str) -> bool:
@@ -435,7 +428,7 @@ def names_secret(key: str, value: str) -> bool:
     >>> names_secret("db_password", "hunter22"), names_secret("nextPageToken", "a1b2c3d4e5")
     (True, False)
     """
-    if not 6 <= len(value) <= 4_000 or (named := _SECRET_KEY.search(key)) is None:
+    if not 6 <= len(value) <= 4_000 or (named := re.search(_SECRET_KEY, key)) is None:
         return False
     if named["cookie"]:
         return "=" in value

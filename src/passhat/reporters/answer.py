@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 from passhat.dataclass import dataclass
 from passhat.messages import listed, plural
 from passhat.records.trial import how_chosen, how_read
-from passhat.reporters.formatting import both_intervals, run_marks
+from passhat.reporters.formatting import both_intervals, run_marks, safe_text
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Difference
@@ -489,6 +489,17 @@ class NextStep:
 
     def __str__(self) -> str:
         return f"{self.text}: {self.command}" if self.command else self.text
+
+
+def advise(text: str, command: str) -> NextStep:
+    r"""A step by a command, or by its words alone where showing the command would change it.
+
+    >>> str(advise("Keep it so", "passhat gate r.csv"))
+    'Keep it so: passhat gate r.csv'
+    >>> str(advise("Keep it so", "passhat gate 'a\x1bb.csv'"))
+    'Keep it so.'
+    """
+    return NextStep(text, command) if safe_text(command) == command else NextStep(f"{text}.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, NotRequired, TypedDict, cast
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 
-from passhat.analysis.reports.evidence import Provenance
-from passhat.analysis.reports.parts import Corrected, Metric
 from passhat.arguments import ReportOptions
 from passhat.records.trial import Source
 from passhat.stats.estimate import Estimate, Interval, Number, Scope, Unavailable
+
+if TYPE_CHECKING:
+    from passhat.analysis.reports.parts import Corrected, Metric
 
 
 class IntervalObject(TypedDict):
@@ -142,11 +144,9 @@ def to_json(value: Any, shapes: Mapping[type, JsonShape] = MappingProxyType({}))
         return number_object(value)
     if isinstance(value, Interval):
         return interval_object(value)
-    if isinstance(value, Metric):
-        return metric_object(value)
-    if isinstance(value, Provenance):
-        return PROVENANCE(value)
     if is_dataclass(value) and not isinstance(value, type):
+        if (written := _parts_of_reports().get(type(value))) is not None:
+            return written(value)
         return {field.name: to_json(getattr(value, field.name), shapes) for field in fields(value)}
     if isinstance(value, (list, tuple)):
         return [to_json(part, shapes) for part in value]
@@ -228,26 +228,40 @@ def _read_as(source: Source) -> dict[str, str]:
     return dict(source.read_as)
 
 
-PROVENANCE = JsonShape(
-    "provenance",
-    Provenance,
-    "Input, versions, options: enough to make the answer again.",
-    "input_sha256 sources versions options",
-    parts=(
-        JsonShape(
-            "source",
-            Source,
-            "A file that was read; `read_as` says what in it became which part of a trial.",
-            "name format sha256 read_as",
-            read_as=_read_as,
-        ),
-        JsonShape(
-            "options",
-            ReportOptions,
-            "What the caller chose.",
-            " ".join(
-                "k=ks" if option.name == "ks" else option.name for option in fields(ReportOptions)
+@cache
+def _parts_of_reports() -> Mapping[type, Callable[[Any], Any]]:
+    """What every answer writes in the same way; it takes the statistics, which lists do not."""
+    from passhat.analysis.reports.parts import Metric
+
+    return {Metric: metric_object, (shape := provenance_shape()).source: shape}
+
+
+@cache
+def provenance_shape() -> JsonShape:
+    """What answers say of where they come from."""
+    from passhat.analysis.reports.evidence import Provenance
+
+    return JsonShape(
+        "provenance",
+        Provenance,
+        "Input, versions, options: enough to make the answer again.",
+        "input_sha256 sources versions options",
+        parts=(
+            JsonShape(
+                "source",
+                Source,
+                "A file that was read; `read_as` says what in it became which part of a trial.",
+                "name format sha256 read_as",
+                read_as=_read_as,
+            ),
+            JsonShape(
+                "options",
+                ReportOptions,
+                "What the caller chose.",
+                " ".join(
+                    "k=ks" if option.name == "ks" else option.name
+                    for option in fields(ReportOptions)
+                ),
             ),
         ),
-    ),
-)
+    )

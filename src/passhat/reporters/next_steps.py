@@ -13,7 +13,8 @@ from passhat.analysis.reports.unsettled import WORTH_RUNNING
 from passhat.arguments import CONFIDENCE
 from passhat.messages import plural
 from passhat.reporters.answer import NextStep
-from passhat.reporters.formatting import LONGEST_NAME, interval_of, safe_text, shorten_apart
+from passhat.reporters.answer import advise as advise
+from passhat.reporters.formatting import LONGEST_NAME, interval_of, shorten_apart
 from passhat.reporters.headline import DEPENDABLE, is_above
 from passhat.stats.estimate import Estimate
 
@@ -44,17 +45,6 @@ def next_steps(
     ]
     steps += _failures(system, results)
     return steps or _to_keep(system, results)
-
-
-def advise(text: str, command: str) -> NextStep:
-    r"""A step by a command, or by its words alone where showing the command would change it.
-
-    >>> str(advise("Keep it so", "passhat gate r.csv"))
-    'Keep it so: passhat gate r.csv'
-    >>> str(advise("Keep it so", "passhat gate 'a\x1bb.csv'"))
-    'Keep it so.'
-    """
-    return NextStep(text, command) if safe_text(command) == command else NextStep(f"{text}.")
 
 
 def only(*names: str) -> str:

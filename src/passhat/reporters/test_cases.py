@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, fields, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from passhat.analysis.gates.gate import Verdict
-from passhat.analysis.gates.run_answer import RunAnswer
-from passhat.analysis.reports.parts import SystemReport, TaskRow
-from passhat.analysis.reports.report import Report
 from passhat.dataclass import dataclass
 from passhat.messages import plural
-from passhat.records import Outcome, Trial, Trials
+from passhat.records import Outcome
 from passhat.reporters.formatting import end_cells, interval_of, value_of
 from passhat.stats.estimate import Estimate, Interval
+
+if TYPE_CHECKING:
+    from passhat.analysis.gates.gate import Verdict
+    from passhat.analysis.gates.run_answer import RunAnswer
+    from passhat.analysis.reports.parts import SystemReport, TaskRow
+    from passhat.analysis.reports.report import Report
+    from passhat.records import Trial, Trials
 
 SUITE_FILE = "passhat.yml"
 """What a person would open to change a demand: where code hosts show what failed."""

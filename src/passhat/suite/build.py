@@ -530,13 +530,13 @@ def _pairing(
     )
 
 
-HOST = re.compile(r"(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9-]+)*(:\d{1,5})?", re.IGNORECASE)
+HOST = r"(?i)(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9-]+)*(:\d{1,5})?"
 
 
 def _network(hosts: Iterable[str]) -> tuple[str, ...]:
     """The hosts that a sandbox may reach; BuildError for what is none, or is all of them."""
     for index, host in enumerate(hosts):
-        if not HOST.fullmatch(host):
+        if not re.fullmatch(HOST, host):
             message = (
                 f"{host!r} is not a host such as example.org, *.example.com or example.com:8443; "
                 "an agent that may reach every host is one with `sandbox: none`"

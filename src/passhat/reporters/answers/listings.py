@@ -7,9 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from passhat.analysis.reports.report import MatrixCell, TaskMatrix
 from passhat.messages import few, listed, plural, short, short_commit
-from passhat.records import Tally, Trials
 from passhat.records.ledger import Artefact, ArtefactList, Row, RunChange, RunList, RunLog
 from passhat.records.suite import SuiteCheck, SuiteProblem
 from passhat.records.transcript import TranscriptMatch, TranscriptMatches
@@ -29,16 +27,18 @@ from passhat.reporters.answer import (
     Remark,
     Steps,
     Table,
+    advise,
     paragraphs,
 )
 from passhat.reporters.data import JsonShape, to_json
 from passhat.reporters.formatting import file_size, percent, safe_text
-from passhat.reporters.next_steps import advise
 from passhat.reporters.test_cases import Mark, ReportedCase, TestSuite
 
 if TYPE_CHECKING:
+    from passhat.analysis.reports.report import MatrixCell
     from passhat.drawing.figure import Figure
     from passhat.journeys.checks import CostRange, GraderTryout, RunPlan
+    from passhat.records import Tally
 
 MATRIX_SCHEMA: Literal["passhat.matrix/1"] = "passhat.matrix/1"
 
@@ -66,7 +66,7 @@ class MatrixObject(TypedDict):
     tasks: list[MatrixTaskObject]
 
 
-class MatrixAnswer(Answer[TaskMatrix]):
+class MatrixAnswer(Answer["TaskMatrix"]):
     """Tasks against systems: which task passes with which system."""
 
     name = "matrix"
@@ -577,7 +577,7 @@ SEARCH = JsonShape(
 )
 
 
-class TrialsAnswer(Answer[Trials]):
+class TrialsAnswer(Answer["Trials"]):
     """What a table of trials holds: who tried how much, and how it ended."""
 
     name = "trials"
