@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, fields
@@ -125,6 +126,24 @@ def word(argument: str, value: Word, known: Collection[str]) -> Word:
     if isinstance(value, str) and value in known:
         return value
     raise ArgumentError(argument, one_of_rule(str(value), list(known)), value)
+
+
+def parse_levels(argument: str, given: object) -> dict[str, str]:
+    """Levels by their factors, from `user=plain,wording=as it is`, such words or a mapping.
+
+    >>> parse_levels("at", "user=terse, wording=a, b")
+    {'user': 'terse', 'wording': 'a, b'}
+    """
+    words = re.split(r",(?=[^,=]+=)", given) if isinstance(given, str) else given
+    if isinstance(words, Mapping):
+        words = [f"{factor}={level}" for factor, level in words.items()]
+    elif not isinstance(words, Sequence):
+        words = [""]
+    pairs = [str(word).partition("=")[::2] for word in words]
+    levels = {factor.strip(): level.strip() for factor, level in pairs}
+    if not all(factor and level for factor, level in levels.items()) or len(levels) < len(pairs):
+        raise ArgumentError(argument, 'must name levels of factors, such as "user=plain"', given)
+    return levels
 
 
 def path(argument: str, value: object, what: str = "a path") -> str | Path:

@@ -855,24 +855,6 @@ class ColumnMap:
         return _left_out(self)
 
 
-def parse_levels(argument: str, given: object) -> dict[str, str]:
-    """Levels by their factors, from `user=plain,wording=as it is`, such words or a mapping.
-
-    >>> parse_levels("at", "user=terse, wording=a, b")
-    {'user': 'terse', 'wording': 'a, b'}
-    """
-    words = re.split(r",(?=[^,=]+=)", given) if isinstance(given, str) else given
-    if isinstance(words, Mapping):
-        words = [f"{factor}={level}" for factor, level in words.items()]
-    elif not isinstance(words, Sequence):
-        words = [""]
-    pairs = [str(word).partition("=")[::2] for word in words]
-    levels = {factor.strip(): level.strip() for factor, level in pairs}
-    if not all(factor and level for factor, level in levels.items()) or len(levels) < len(pairs):
-        raise ArgumentError(argument, 'must name levels of factors, such as "user=plain"', given)
-    return levels
-
-
 USUAL = ColumnMap()
 """Nothing but the usual names."""
 

@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from passhat.arguments import several
+from passhat.arguments import parse_levels, several
 from passhat.dataclass import Displayed, FrameLibrary, dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import few, listed, no_task, one_of_rule, plural, typo_hint
 from passhat.records import data_frames
-from passhat.records.columns import parse_levels
 from passhat.records.data_frames import columns_of_records, is_frame, refuse_frame
 from passhat.records.labels import Label, checked_human_labels, read_labels
 from passhat.records.tally import Categorical, Tally, count_trials, joined_labels, joined_numbers

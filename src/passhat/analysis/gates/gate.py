@@ -8,11 +8,10 @@ from dataclasses import fields
 from typing import Any, Literal, TypedDict, cast, get_args, overload
 
 from passhat.analysis.reports.targets import Target, parse_target
-from passhat.arguments import CONFIDENCE, CountingTerms, instance, whole_number
+from passhat.arguments import CONFIDENCE, CountingTerms, instance, parse_levels, whole_number
 from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import closest, metric_label, plural, quoted, rounded, short_repr
-from passhat.records.columns import parse_levels
 from passhat.records.suite import Design, EvidenceKind, GateScope, OnUndecided, Severity
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Unavailable
 
