@@ -20,6 +20,7 @@ from passhat.drawing.figure import STYLE
 from passhat.records import Outcome, Trials
 from passhat.reporters import render
 from passhat.reporters.answer import WORD_TONES, DisplayOptions
+from passhat.reporters.answers.judge import JudgeAnswer
 from passhat.reporters.answers.trend import HEAT, MOST_MARKS, heat_cell
 from passhat.reporters.formats.html import page_values
 from passhat.reporters.formatting import metric_label, percent
@@ -270,3 +271,11 @@ def test_the_hero_of_a_profile_shows_the_agent_s_numbers_beside_those_of_the_fie
         )
         for norm in ends
     ]
+
+
+def test_a_page_with_a_template_of_its_own_is_headed_by_its_title_unless_it_says_more():
+    class Page(JudgeAnswer):
+        def page(self, options):
+            return {"rows": ()}
+
+    assert page_values(Page(None), DisplayOptions())["headline"] == "The judge against people"

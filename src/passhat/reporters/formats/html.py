@@ -100,6 +100,7 @@ def render_html(answer: Answer[Any], options: DisplayOptions) -> str:
 def page_values(answer: Answer[Any], options: DisplayOptions) -> dict[str, Any]:
     """What the template of an answer shows, on a page by itself or on the dashboard."""
     shared = {"subject": answer.name, "chip": answer.chip(), "facts": answer.facts()}
+    shared["headline"] = answer.title()
     return {**shared, **(answer.page(options) or _laid_out(answer, options))}
 
 
@@ -110,7 +111,7 @@ def _laid_out(answer: Answer[Any], options: DisplayOptions) -> dict[str, Any]:
         case [Headline(text=headline), *rest]:
             return {"headline": headline, "parts": lay_out(rest, answer.figures())}
         case _:
-            return {"headline": answer.title(), "parts": lay_out(blocks, answer.figures())}
+            return {"parts": lay_out(blocks, answer.figures())}
 
 
 @cache
