@@ -35,10 +35,10 @@ from passhat.reporters.formatting import file_size, percent, safe_text
 from passhat.reporters.test_cases import Mark, ReportedCase, TestSuite
 
 if TYPE_CHECKING:
-    from passhat.analysis.reports.report import MatrixCell
+    from passhat.analysis.reports.report import MatrixCell, TaskMatrix  # noqa: F401  # a base's
     from passhat.drawing.figure import Figure
     from passhat.journeys.checks import CostRange, GraderTryout, RunPlan
-    from passhat.records import Tally
+    from passhat.records import Tally, Trials  # noqa: F401  # a base's
 
 MATRIX_SCHEMA: Literal["passhat.matrix/1"] = "passhat.matrix/1"
 
