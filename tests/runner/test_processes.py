@@ -127,6 +127,26 @@ def test_a_shell_that_clears_the_environment_at_once_leaves_nobody(suite_of, tmp
     assert not is_alive(hidden)
 
 
+@pytest.mark.slow("starts the command")
+def test_a_daemon_that_came_to_the_command_cannot_act_on_the_end_of_its_child(tmp_path):
+    """The orphan is our child by then; ended after its own child, it would go on in between."""
+    daemon = "(setsid env -i sh -c 'echo $$ > began; sleep 60; echo acted > acted' &)"
+    (tmp_path / "agent.sh").write_text(
+        f"cd {shlex.quote(str(tmp_path))}\nenv -i sh -c {shlex.quote(daemon)} >/dev/null 2>&1\n"
+        "while ! [ -s began ]; do sleep 0.01; done\necho done\n"
+    )
+    (tmp_path / "passhat.yml").write_text(
+        "name: s\nsystems: [{name: a, command: [sh, agent.sh]}]\n"
+        "tasks: [{name: t, prompt: x, expect: [{contains: done}]}]\n"
+    )
+    subprocess.run(
+        [sys.executable, "-m", "passhat", "run", "--no-store"],
+        cwd=tmp_path, capture_output=True, check=True,
+    )  # fmt: skip
+    assert not is_alive(*pids(tmp_path / "began"))
+    assert not (tmp_path / "acted").exists()
+
+
 HIDING = """
 import os, resource, sys, time
 if sys.argv[1] == "daemon":

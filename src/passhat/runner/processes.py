@@ -558,8 +558,9 @@ def _has_mark(pid: int, mark: str) -> bool:
 
 def _has_tag(process: Descendant, mark: str) -> bool:
     # Another thread of this program may have forked while the tag was in force. What it started is
-    # in our session or our child; an orphan of a group is neither, unless we are the first process.
-    if process.session == os.getsid(0) or process.parent == os.getpid() != 1:
+    # in our session or our child; an orphan of a group is neither, unless orphans come to us.
+    adopted = _adopting or os.getpid() == 1
+    if process.session == os.getsid(0) or (process.parent == os.getpid() and not adopted):
         return False
     try:
         limits = (_PROC / str(process.pid) / "limits").read_text()
