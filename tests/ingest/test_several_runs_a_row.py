@@ -156,6 +156,33 @@ def test_conditions_as_keys_are_systems(names):
     assert trials.tally(names[0]).passed.tolist() == [2, 1]
 
 
+def test_entries_that_hold_the_runs_under_two_conditions_are_two_agents():
+    ends = {"a": (True, False), "b": (True, True), "c": (False, False)}
+    objects = [
+        {"eval_id": task, "with_skill": {"pass": new, "cost": 2}, "without_skill": {"pass": old}}
+        for task, (new, old) in ends.items()
+    ]
+    lists = [
+        {"eval_id": task, "with_skill": [new, True], "without_skill": [old]}
+        for task, (new, old) in ends.items()
+    ]
+    trials = read_trials(json.dumps(objects).encode())
+    assert trials.tally("with_skill").passed.tolist() == [1, 1, 0]
+    assert trials.tally("without_skill").passed.tolist() == [0, 1, 0]
+    assert [one.cost for one in trials.where(system="with_skill")] == [2, 2, 2]
+    trials = read_trials(json.dumps({"results": lists}).encode())
+    assert trials.tally("with_skill").passed.tolist() == [2, 2, 1]
+    # of bare verdicts nobody knows whether these are agents
+    with pytest.raises(ReadError, match="each say how trials ended"):
+        read_trials(table("task,errors,no_errors", [("a", 1, 0), ("b", 0, 1)]))
+
+
+def test_a_message_names_the_columns_of_every_row():
+    rows = b'{"name": "a", "x": 1}\n{"name": "a", "fn": 2, "mcc": 0.4}\n'
+    with pytest.raises(ReadError, match="It has name, x, fn, mcc"):
+        read_trials(rows)
+
+
 def test_columns_of_pandas_are_a_table():
     columns = {"task": {"0": "a", "1": "b"}, "passed": {"0": True, "1": False}}
     lists = {name: list(cells.values()) for name, cells in columns.items()}

@@ -937,6 +937,8 @@ def _unknown_file(document: Document) -> ReadError:
     if document.kind in _TABULAR and len(names) > 1:
         with contextlib.suppress(ReadError):  # its columns are named, whatever its rows are
             sheet = table_of(document)
+    if sheet is not None:  # rows of JSON may have other columns than the first
+        names = list(dict.fromkeys((*names, *sheet.columns)))
     likely = likely_columns(names, USUAL, sheet.cells) if sheet is not None else {}
     if sheet is not None and "task" not in columns and (rate := rate_column(names, sheet.cells)):
         return ReadError(

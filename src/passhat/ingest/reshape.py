@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -16,7 +17,7 @@ from typing import Any
 from passhat.errors import ReadError
 from passhat.ingest.document import Document
 from passhat.ingest.readers import RUN_WORDS
-from passhat.ingest.rows import WITHIN_A_RUN, Row, Table, without_total
+from passhat.ingest.rows import WITHIN_A_RUN, Row, Table, table_of_rows, without_total
 from passhat.messages import few, plural, short, short_value
 from passhat.records.columns import (
     COUNTS,
@@ -64,6 +65,8 @@ CONDITIONS = frozenset(
 )
 """What two arms of an experiment are called, beside with_X and without_X, X and no_X."""
 
+_NEGATED = re.compile("^(?:with|without|no|non)_")
+
 MOST_RUNS = 5_000_000
 """Counts that add up to more are refused: each run takes a row."""
 
@@ -80,7 +83,7 @@ Reshaped = tuple[Table, str]
 
 
 def may_reshape(names: Collection[str]) -> bool:
-    """Whether columns are called like counts of runs, or like one run each."""
+    """Whether columns are called like counts of runs, like one run each, or like conditions."""
     few_names = len(names) <= MOST_KEPT
     return (_may_reshape if few_names else _may_reshape.__wrapped__)(tuple(names))
 
@@ -89,7 +92,8 @@ def may_reshape(names: Collection[str]) -> bool:
 def _may_reshape(names: tuple[str, ...]) -> bool:
     usual = {usual_name(name) for name in names}
     counted = usual & PASSES or usual & VERBS or usual & RATES
-    return bool(counted and usual & (RUNS | FAILS)) or len(_run_columns(names)) > 1
+    counts = bool(counted and usual & (RUNS | FAILS))
+    return counts or len(_run_columns(names)) > 1 or bool(_conditions_among(names))
 
 
 def may_count(sheet: Table) -> bool:
@@ -153,6 +157,7 @@ def one_row_a_run(name: str, sheet: Table, mapping: ColumnMap) -> Reshaped | Non
         or _from_rates(name, sheet, columns)
         or _from_run_columns(sheet, columns, mapping)
         or _from_lists(sheet, columns)
+        or _from_conditions(sheet, columns)
     )
     return None if reshaped is None else (reshaped[0], "; ".join((reshaped[1], *total)))
 
@@ -291,6 +296,38 @@ def _from_run_columns(
     merged = f'columns "{short(first)}" to "{short(last)}"'
     table = replace(table, columns={**table.columns, "trial": numbered}, merged=merged)
     return table, f"{merged} as trials"
+
+
+def _from_conditions(sheet: Table, found: Mapping[str, str]) -> Reshaped | None:
+    """A row for each run of entries that hold those under two conditions: {"with_skill": {...}}.
+
+    Bare verdicts under such names are asked about: "errors" and "no_errors" are no agents.
+    """
+    conditions = _conditions_among(sheet.columns)
+    if not conditions or not found.keys().isdisjoint((*VERDICTS, "system")):
+        return None
+    cells = {name: sheet.cells(name) for name in sheet.columns}
+    rows: list[Row] = []
+    numbers: list[int] = []
+    for place, number in enumerate(sheet.numbers):
+        outer = {name: own[place] for name, own in cells.items() if name not in conditions}
+        for condition in conditions:
+            held = cells[condition][place]
+            runs = list(_runs(held))
+            if not runs and not is_missing(held):
+                return None
+            rows += [{**outer, "system": condition, **run} for run in runs]
+            numbers += [number] * len(runs)
+    return table_of_rows(rows, numbers), f"{few(conditions)} as agents"
+
+
+def _conditions_among(names: Collection[str]) -> list[str]:
+    """The names of the arms of one experiment; none if no two are."""
+    alike = defaultdict[str, list[str]](list)
+    for name in names:
+        usual = usual_name(name)
+        alike["" if usual in CONDITIONS else _NEGATED.sub("", usual)].append(name)
+    return next((arms for arms in alike.values() if are_conditions(arms)), [])
 
 
 def _are_words_among(filled: Sequence[Any], odd: Sequence[Any], columns: Collection[str]) -> bool:
@@ -606,7 +643,7 @@ def are_conditions(names: Collection[str]) -> bool:
         return False
     if all(name in CONDITIONS for name in usual):
         return True
-    bare = {re.sub("^(?:with|without|no|non)_", "", name) for name in usual}
+    bare = {_NEGATED.sub("", name) for name in usual}
     return len(usual) == 2 and len(bare) == 1
 
 
