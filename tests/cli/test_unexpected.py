@@ -83,6 +83,23 @@ def test_too_little_memory_is_a_sentence_and_incomplete(tmp_path):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow("fills the memory of a process with rows")
+@LIMITED
+@pytest.mark.parametrize("kind", ["RLIMIT_AS", "RLIMIT_DATA"])
+@pytest.mark.parametrize(("begin", "join", "end"), [("[", ",", "]"), ("", "\n", "\n")])
+def test_rows_that_fill_the_memory_are_a_sentence_too(kind, begin, join, end, tmp_path):
+    # msgspec ends the process with a segmentation fault where it can get no memory for a cell
+    path = tmp_path / "rows.json"
+    row = '{"task": "t", "trial": %d, "passed": true, "answer": "%d is how this answer begins"}'
+    with path.open("w") as stream:
+        stream.write(begin)
+        stream.write(join.join(row % (n, n) for n in range(1_200_000)))
+        stream.write(end)
+    done = report_within(kind, 400, path)
+    assert done.returncode == 3, done.stderr
+    assert "there is too little memory for this" in done.stderr
+
+
 @LIMITED
 @pytest.mark.parametrize("kind", ["RLIMIT_AS", "RLIMIT_DATA"])
 @pytest.mark.parametrize("megabytes", [100, 200, 300])

@@ -295,6 +295,9 @@ def _need_memory() -> None:
         )
     if "OPENBLAS_NUM_THREADS" not in os.environ:
         os.putenv("OPENBLAS_NUM_THREADS", "1")
+    from importlib import import_module
+
+    import_module("passhat.stats.special")  # while results have not filled the memory yet
 
 
 def _defaults(*, asks_help: bool) -> dict[str, Any] | None:

@@ -443,6 +443,7 @@ def vacuum(path: Path | str) -> None:
 @click.option("--branch", metavar="NAME", help="The branch it ran on.")
 @click.option("--started", metavar="TIME", help="When it ran (ISO 8601).  [default: now]")
 @click.option("--no-transcripts", is_flag=True, help="Do not store transcripts.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @_of_store
 def add(
     path: Path | str,
@@ -452,6 +453,7 @@ def add(
     branch: str | None,
     started: str | None,
     no_transcripts: bool,
+    quiet: bool,
 ) -> None:
     """Store the results of any tool as a run, with the transcripts if there are any.
 
@@ -482,7 +484,8 @@ def add(
     lines.append(f"agent: {listed(stored.systems)}{why}")
     if not suite:
         lines.append("the suite is named after the file; --suite NAME puts several logs under one")
-    click.echo(safe_lines("\n".join(lines)), err=True)
+    if not quiet:
+        click.echo(safe_lines("\n".join(lines)), err=True)
 
 
 @history.command("merge", cls=SectionedCommand)

@@ -48,6 +48,12 @@ _SMALL = 2**20
 _STREAMED = 2**25
 """JSON Lines beyond 32 MiB are read line by line, each time anew: most of them are transcripts."""
 
+_MEMORY_LEFT = 2**26
+"""What is left of a limit on memory when rows are read no further."""
+
+_ROWS_A_LOOK = 256
+"""Rows that are read from one look at the memory left to the next."""
+
 ZIP_MAGIC = b"PK"
 
 # These are read from their end, piece by piece: their bytes need not be loaded.
@@ -215,6 +221,8 @@ class Document:
         listed = [] if none else decode(self.name, inside, list[msgspec.Raw])
         decoder = msgspec.json.Decoder(shape)
         for place, entry in enumerate(listed):
+            if place % _ROWS_A_LOOK == _ROWS_A_LOOK - 1:
+                _check_memory_left()
             try:
                 yield decoder.decode(entry)
             except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
@@ -236,12 +244,28 @@ class Document:
                 left -= len(line)
                 if left < 0:  # written since it was opened
                     break
+                if number % _ROWS_A_LOOK == 0:
+                    _check_memory_left()
                 if not line.isspace():
                     try:
                         yield number, decoder.decode(line)
                     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
                         bare = line.rstrip(b"\r\n")  # with its end, a line never ends too early
                         yield number, decode(f"{self.name}, line {number}", bare, shape)
+
+
+def _check_memory_left() -> None:
+    """Raise MemoryError while a limit (`ulimit -v`) leaves a little: at none msgspec crashes."""
+    if sys.platform != "linux":
+        return
+    import resource
+
+    limits = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
+    if any(limit != resource.RLIM_INFINITY for limit in limits):
+        pages = Path("/proc/self/statm").read_text().split()
+        for limit, used in zip(limits, (pages[0], pages[5]), strict=True):
+            if 0 <= limit < int(used) * resource.getpagesize() + _MEMORY_LEFT:
+                raise MemoryError
 
 
 def decode(name: str, data: bytes | msgspec.Raw, shape: type[Value]) -> Value:
@@ -553,7 +577,7 @@ def _yaml_as_json(name: str, data: bytes) -> bytes:
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     try:
-        value = _plain(YAML(typ="safe", pure=True).load(data), [_MOST_VALUES])
+        value, _ = _plain(YAML(typ="safe", pure=True).load(data), {})
     except (YAMLError, ValueError, RecursionError) as error:
         if _SUITE.search(data):
             return data
@@ -576,18 +600,26 @@ _SUITE_KEYS = ("agents", "systems", "tasks")
 _SUITE = re.compile(rf"^({'|'.join(_SUITE_KEYS)}):".encode(), re.MULTILINE)
 
 
-def _plain(value: object, left: list[int]) -> object:
-    """A value of YAML as JSON can write it, of no more than so many parts."""
-    left[0] -= 1
-    if left[0] < 0:
-        raise ValueError("its anchors repeat too much")
-    if isinstance(value, dict):
-        return {str(key): _plain(inner, left) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_plain(inner, left) for inner in value]
+def _plain(value: object, anchored: dict[int, tuple[object, int]]) -> tuple[object, int]:
+    """A value of YAML as JSON can write it, and of how many values it is made.
+
+    A list or mapping that anchors repeat is the same object each time: it is counted each time,
+    and looked through once.
+    """
     if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return value.isoformat() if isinstance(value, date) else str(value)
+        return value, 1
+    if not isinstance(value, (dict, list)):
+        return value.isoformat() if isinstance(value, date) else str(value), 1
+    if id(value) not in anchored:
+        parts = value.values() if isinstance(value, dict) else value
+        held = [_plain(part, anchored) for part in parts]
+        values = 1 + sum(count for _, count in held)
+        if values > _MOST_VALUES:
+            raise ValueError("its anchors repeat too much")
+        plain = [part for part, _ in held]
+        keyed = dict(zip(map(str, value), plain, strict=True)) if isinstance(value, dict) else plain
+        anchored[id(value)] = keyed, values
+    return anchored[id(value)]
 
 
 _BAR = re.compile(r"(?<!\\)\|")

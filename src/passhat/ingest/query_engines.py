@@ -421,5 +421,7 @@ def has_duckdb() -> bool:
 
 def _unreadable(name: str, error: Exception) -> ReadError:
     first = str(error).strip().partition("\n")[0]
+    if "out of memory" in first.lower():
+        raise MemoryError from error
     hint = "; save it as UTF-8" if "utf-8" in first.lower() else ""
     return ReadError(f"{name}: cannot be read as a table ({first}){hint}")
