@@ -231,6 +231,19 @@ def test_a_checkout_says_commit_branch_and_whether_it_was_changed(tmp_path):
     assert (changed.commit, changed.dirty) == (clean.commit, True)
 
 
+def test_each_commit_of_a_store_waits_for_the_disk(tmp_path):
+    # In a process of its own: the stores of these tests do not wait (tests/conftest.py).
+    code = """
+from passhat.history import History
+with History.open("h.db") as store:
+    print(store.database._connection.execute("PRAGMA synchronous").fetchone()[0])
+"""
+    shown = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    assert shown.stdout == "2\n"  # FULL
+
+
 def test_a_store_path_may_hold_any_character(tmp_path: Path):
     path = tmp_path / "a b?c#d%.db"
     History.open(path).close()
