@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # A worker waits for processes, servers and the browser half of its time; each more would collect all
 # tests once more (9 CPU-s). More threads in each would wait for one another.
-WORKERS ?= 3
+WORKERS ?= 4
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 SHARED := tests -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 TESTED := $(INSTALLED) $(NODE_SERVERS) $(OLD_SERVERS) .venv/.weights
@@ -40,7 +40,7 @@ demo: $(DEMO) ## the main job, with no key: a real model and a real MCP server o
 	  $(DEMO_BIN)/passhat demo; \
 	fi
 
-test: $(TESTED) ## all but what is slow for a reason that it names: eight minutes on two cores
+test: $(TESTED) ## all but what is slow for a reason that it names: seven minutes on two cores
 	$(PYTEST) $(SHARED) -m "not slow" --hypothesis-profile quick -p no:pytest_cov
 
 # Counting lines costs 70 % more CPU: it is done where every law is, and neither in simulations nor

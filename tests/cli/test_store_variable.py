@@ -66,7 +66,8 @@ SHAKY = SUITE.replace("runs: 2", "runs: 5").replace(
 
 def printed_commands(text):
     """Each `passhat ...` of a line of advice; two spaces lie between two of them."""
-    return [shlex.split(said) for said in re.findall(r": passhat (.+?)(?:  |$)", text, re.M)]
+    joined = re.sub(r" \\\n +", " ", text)
+    return [shlex.split(said) for said in re.findall(r": passhat (.+?)(?:  |$)", joined, re.M)]
 
 
 @pytest.mark.parametrize("named", ["variable", "option"])

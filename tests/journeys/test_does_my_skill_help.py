@@ -159,7 +159,7 @@ def test_the_answer_tells_the_lift_its_price_the_use_and_where_it_hurts(answered
 def test_the_answer_is_twelve_lines(answered):
     answer, _ = answered
     text = str(answer)
-    head = text.partition("\n\nCompare: ")[0]
+    head = text.partition("\nCompare: ")[0]
     told = [line for line in head.splitlines() if line.strip()]
     assert len(told) <= 12, text
     assert "better than without" in told[0]

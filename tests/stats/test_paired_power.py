@@ -134,7 +134,7 @@ def test_drawn_comparisons_are_judged_alike_task_by_task_and_by_their_difference
     rng = np.random.default_rng(runs)
     first = rng.binomial(runs, suites.rates) / runs
     second = rng.binomial(runs, suites.rates * 0.85) / runs
-    by_difference = assurance._called_better(first, second, suites, 0.05, runs=runs)
-    one_by_one = assurance._called_better(first, second, suites, 0.05, runs=tasks)
+    by_difference = assurance._called_better(first, second, suites, 0.05, steps=runs)
+    one_by_one = assurance._called_better(first, second, suites, 0.05, steps=None)
     assert (by_difference == one_by_one).all()
     assert 0 < by_difference.sum() < len(by_difference)

@@ -217,19 +217,30 @@ def has_room(
     return line_count(firm) + left_out <= SCREEN_LINES
 
 
+def has_long_command(block: Block, line_count: Callable[[Sequence[Block]], int]) -> bool:
+    """Whether a command that follows takes more than a line."""
+    if not isinstance(block, Hints):
+        return False
+    return line_count([replace(block, apart=False)]) > len(block.steps)
+
+
 def fitted(blocks: Sequence[Block], line_count: Callable[[Sequence[Block]], int]) -> list[Block]:
     """Blocks of one screen; where they are too many, sentences that stand apart close up.
 
-    Where that is not enough, the last notes are left to -v, and then commands that follow.
+    Where that is not enough, commands that take more than a line go first, the last notes are left
+    to -v, and then the other commands that follow.
     """
     kept, left_out = list(blocks), 0
     while line_count(kept) + bool(left_out) > SCREEN_LINES:
         around = [(i, block) for i, block in enumerate(kept) if isinstance(block, Remark | Hints)]
         notes = [i for i, block in around if isinstance(block, Remark) and block.note]
         apart = [(i, block) for i, block in around if block.apart]
+        long = [i for i, block in around if has_long_command(block, line_count)]
         if apart:
             at, last = apart[-1]
             kept[at] = replace(last, apart=False)
+        elif long:
+            del kept[long[-1]]
         elif notes:
             left_out += 1
             del kept[notes[-1]]

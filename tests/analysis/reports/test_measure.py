@@ -113,7 +113,9 @@ def test_two_systems_in_one_table_stay_two():
     alone = measure(trials.where(system="b"))
     assert [system.name for system in report.systems] == ["a", "b"]
     assert report.system("b").metrics == alone.system().metrics
-    with pytest.raises(ArgumentError, match="system must be one of 'a', 'b', got None"):
+    with pytest.raises(
+        ArgumentError, match=r"must be given, one of 'a', 'b': report.system\('a'\)"
+    ):
         report.system()
 
 

@@ -37,6 +37,7 @@ from passhat.reporters.answer import (
     Steps,
     Table,
     added_remarks,
+    has_long_command,
     paragraphs,
 )
 from passhat.reporters.answers.report import REPORT, ReportAnswer
@@ -200,9 +201,14 @@ MOST_WARNINGS = 2
 
 
 def _room(above: Sequence[Block], below: Sequence[Block], options: DisplayOptions) -> int:
-    """The lines that a screen has left between blocks; notes below may be left out."""
-    firm = [block for block in below if not (isinstance(block, Remark) and block.note)]
-    return SCREEN_LINES - options.line_count([*above, *firm]) - (len(firm) < len(below))
+    """The lines that a screen has left between blocks; notes and long commands may be left out."""
+    notes = [block for block in below if isinstance(block, Remark) and block.note]
+    firm = [
+        block
+        for block in below
+        if block not in notes and not has_long_command(block, options.line_count)
+    ]
+    return SCREEN_LINES - options.line_count([*above, *firm]) - bool(notes)
 
 
 def _nothing_ran(answer: RunAnswer) -> list[Block]:
