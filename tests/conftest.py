@@ -62,7 +62,7 @@ def pytest_collection_modifyitems(items):
                 raise pytest.UsageError(f'{item.nodeid}: say why: @pytest.mark.slow("...")')
 
 
-LONG = ("calibration", "browser", "journeys", "faults", "cli", "runner")
+LONG = ("tools", "calibration", "browser", "journeys", "faults", "cli", "runner")
 
 
 def _kind(item):

@@ -222,7 +222,7 @@ class Document:
         decoder = msgspec.json.Decoder(shape)
         for place, entry in enumerate(listed):
             if place % _ROWS_A_LOOK == _ROWS_A_LOOK - 1:
-                _check_memory_left()
+                check_memory_left()
             try:
                 yield decoder.decode(entry)
             except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
@@ -245,7 +245,7 @@ class Document:
                 if left < 0:  # written since it was opened
                     break
                 if number % _ROWS_A_LOOK == 0:
-                    _check_memory_left()
+                    check_memory_left()
                 if not line.isspace():
                     try:
                         yield number, decoder.decode(line)
@@ -254,7 +254,7 @@ class Document:
                         yield number, decode(f"{self.name}, line {number}", bare, shape)
 
 
-def _check_memory_left() -> None:
+def check_memory_left(address: int = _MEMORY_LEFT, data: int = _MEMORY_LEFT) -> None:
     """Raise MemoryError while a limit (`ulimit -v`) leaves a little: at none msgspec crashes."""
     if sys.platform != "linux":
         return
@@ -263,8 +263,8 @@ def _check_memory_left() -> None:
     limits = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
     if any(limit != resource.RLIM_INFINITY for limit in limits):
         pages = Path("/proc/self/statm").read_text().split()
-        for limit, used in zip(limits, (pages[0], pages[5]), strict=True):
-            if 0 <= limit < int(used) * resource.getpagesize() + _MEMORY_LEFT:
+        for limit, used, least in zip(limits, (pages[0], pages[5]), (address, data), strict=True):
+            if 0 <= limit < int(used) * resource.getpagesize() + least:
                 raise MemoryError
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.errors import MissingExtra, ReadError
-from passhat.ingest.document import Document
+from passhat.ingest.document import Document, check_memory_left
 
 _ROW_BYTES = 64  # the least memory that a row takes in Python
 
@@ -395,9 +395,15 @@ def duckdb_names(files: Iterable[Path]) -> list[str]:
     return [glob.escape(str(file)) for file in files]
 
 
+_LEAST_FOR_DUCKDB = 1100 * 2**20, 480 * 2**20
+"""With less left of a limit on addresses and on data DuckDB, or OpenBLAS after it, may end the
+process."""
+
+
 @functools.cache
 def duckdb_database() -> Any:
     """One database in memory for all files: starting one costs 30 ms."""
+    check_memory_left(*_LEAST_FOR_DUCKDB)
     import duckdb
 
     database = duckdb.connect()

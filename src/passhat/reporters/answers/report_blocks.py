@@ -601,16 +601,19 @@ def _worst_level(factor: Factor) -> str:
     return f"{'all' if len(names) == len(factor.levels) else which} alike, {rate}"
 
 
-def moved_sentence(factor: Factor) -> str:
-    """The one line of the first screen on a factor that matters."""
+def moved_sentence(factor: Factor, *, gated: bool = False) -> str:
+    """The one line of the first screen on a factor that matters.
+
+    Beside gates it does not say which levels numbers are over: they say which they judged.
+    """
+    over = "" if gated else _judged_levels(factor)
     if isinstance(factor.effect, Unavailable) or isinstance(factor.effect.luck, Unavailable):
         depends = f"It depends on the {short(factor.name)}: worst with {_worst_level(factor)}."
-        return depends + _judged_levels(factor)
+        return depends + over
     luck, moved = factor.effect.luck.value, value_of(factor.effect.moved) or 0.0
     return (
         f"It depends on the {short(factor.name)}: two trials of a task differ {percent(luck)} of "
-        f"the time, {percent(luck + moved)} with another. Worst: {_worst_level(factor)}."
-        f"{_judged_levels(factor)}"
+        f"the time, {percent(luck + moved)} with another. Worst: {_worst_level(factor)}.{over}"
     )
 
 

@@ -202,13 +202,14 @@ MOST_WARNINGS = 2
 
 def _room(above: Sequence[Block], below: Sequence[Block], options: DisplayOptions) -> int:
     """The lines that a screen has left between blocks; notes and long commands may be left out."""
-    notes = [block for block in below if isinstance(block, Remark) and block.note]
+    around = [*above, *below]
+    notes = [block for block in around if isinstance(block, Remark) and block.note]
     firm = [
         block
-        for block in below
+        for block in around
         if block not in notes and not has_long_command(block, options.line_count)
     ]
-    return SCREEN_LINES - options.line_count([*above, *firm]) - bool(notes)
+    return SCREEN_LINES - options.line_count(firm) - bool(notes)
 
 
 def _nothing_ran(answer: RunAnswer) -> list[Block]:
@@ -250,14 +251,10 @@ def _first_lines(answer: RunAnswer, most_gates: int) -> list[Block]:
         gates = [replace(gate, details=(*([f"{more}."] if more else []), *kept))]
     elif verdicts is not None and len(verdicts):
         gates = gates_screen(verdicts, ", ".join(filter(None, (who, design))), most_gates)
+        rates = (chance_of_a_wrong_verdict(verdicts), *errors_of_all_looks(verdicts))
         told = [
-            Remark(text)
-            for text in (
-                chance_of_a_wrong_verdict(verdicts),
-                *errors_of_all_looks(verdicts),
-                *notes_of_stops(verdicts),
-            )
-            if text
+            *(Remark(text) for text in rates if text),
+            *(Remark(text, note=True) for text in notes_of_stops(verdicts)),
         ]
         gates = [*(block for block in gates if not isinstance(block, Remark)), *told]
     if verdicts is not None and gates and verdicts.word == word:
@@ -290,7 +287,8 @@ def _beside(answer: RunAnswer) -> list[Remark]:
     if answer.judge is not None:
         bill = [f"{capitalised(answer.judge.sentence)}. Is it right? passhat label"]
     factors = [one for system in answer.report.systems for one in system.factors if one.matters]
-    moved = [moved_sentence(factor) for factor in factors if factor.name != "fault"][:1]
+    gated = answer.verdicts is not None and len(answer.verdicts) > 0
+    moved = [moved_sentence(one, gated=gated) for one in factors if one.name != "fault"][:1]
     return [
         *map(Remark, moved),
         *(Remark(_sentence(recovery)) for recovery in answer.recoveries),
