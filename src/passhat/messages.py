@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import date
@@ -446,3 +447,30 @@ def _fitting(shown: str, width: int) -> str:
         if used > width:
             return shown[:i]
     return shown
+
+
+# What CI systems take for commands in a log: GitHub Actions lines that begin with :: or ##[, Azure
+# Pipelines ##vso[, TeamCity ##teamcity[.
+_COMMAND = r"(?m)^(\s*)::(?=\w)"
+_HASH_COMMAND = r"(?i)##(?=\[|vso\[|teamcity\[)"
+
+
+def safe_lines(text: str) -> str:
+    r"""`safe_text` for a message of several lines.
+
+    >>> safe_lines("two\nlines\x00")
+    'two\nlines\\x00'
+    """
+    return without_commands("\n".join(safe_text(line) for line in text.split("\n")))
+
+
+def without_commands(text: str) -> str:
+    r"""Lines of which none is a command to the CI system that reads them from a log.
+
+    >>> print(without_commands("  ::stop-commands::x\ntests/a.py::b ##vso[task.complete]"))
+      \::stop-commands::x
+    tests/a.py::b #\#vso[task.complete]
+    """
+    if "::" not in text and "##" not in text:
+        return text
+    return re.sub(_HASH_COMMAND, r"#\\#", re.sub(_COMMAND, r"\1\\::", text))

@@ -146,6 +146,7 @@ def test_a_suite_with_a_gate_is_looked_at_without_numbers(command, tmp_path):
     modules = _loaded(_command(command, str(suite)))
     assert "passhat.analysis.gates.gate" in modules
     assert not _heavy(modules, ("numpy", "scipy", "rich", "jinja2", "httpx2", "mcp"))
+    assert "passhat.reporters.formatting" not in modules
 
 
 def test_every_command_of_the_table_is_there_and_has_a_sentence():

@@ -13,7 +13,7 @@ import pytest
 
 SUITE = """\
 name: full
-defaults: {runs: 1500, model: scripted}
+defaults: {runs: 120, model: scripted}
 agents:
   - name: coin
     prompt: Heads or tails?
@@ -50,7 +50,7 @@ def test_a_full_disk_ends_the_run_with_a_sentence_and_resume_completes_it(tmp_pa
     assert re.search(r"your [\d,]+ trials are stored; resume with: passhat run --resume", said)
     again = passhat("resume", "--json", cwd=tmp_path)
     assert again.returncode == 1, again.stderr
-    assert json.loads(again.stdout)["report"]["systems"][0]["task_table"][0]["runs"] == 1500
+    assert json.loads(again.stdout)["report"]["systems"][0]["task_table"][0]["runs"] == 120
 
 
 def test_a_store_that_cannot_be_made_is_a_sentence(tmp_path):
@@ -100,7 +100,7 @@ def test_an_answer_that_cannot_be_written_is_a_sentence(tmp_path, name):
 @pytest.mark.slow("fills a disk once more")
 def test_a_report_that_does_not_fit_on_the_disk_leaves_no_half_of_it(tmp_path):
     """Exit code 3, as the request was right; a file that was there stays as it was."""
-    (tmp_path / "passhat.yml").write_text(SUITE.replace("1500", "4"))
+    (tmp_path / "passhat.yml").write_text(SUITE.replace("120", "4"))
     assert passhat("run", cwd=tmp_path).returncode in (0, 1)
     (tmp_path / "old.html").write_text("as it was")
     for name in ("new.html", "old.html"):
@@ -119,7 +119,7 @@ def little_room():
 @pytest.mark.slow("fills a disk once more")
 def test_a_cassette_that_does_not_fit_on_the_disk_ends_the_run_and_resume_completes_it(tmp_path):
     """What was recorded stays whole; every trial is in the store and in the cassette once."""
-    (tmp_path / "passhat.yml").write_text(SUITE.replace("1500", "60"))
+    (tmp_path / "passhat.yml").write_text(SUITE.replace("120", "60"))
     # A recording that was interrupted takes most of the room.
     (tmp_path / "cassettes").mkdir()
     before = {"kind": "setup", "task": "before", "asked": {"prompt": "?" * 1_990_000}}

@@ -2,8 +2,9 @@
 
 import re
 import runpy
+from inspect import get_annotations
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -11,6 +12,7 @@ from jsonschema import Draft202012Validator
 from passhat.journeys.new_suite import starter_files
 from passhat.suite import load_suite
 from passhat.suite.reference import json_schema_text, suite_json_schema
+from passhat.suite.task_schema import Part, Spelled
 from passhat.suite.yaml_tree import read_tree
 
 ROOT = Path(__file__).parents[2]
@@ -36,6 +38,21 @@ def test_the_reference_page_is_the_one_of_the_models() -> None:
     assert PAGE.read_text(encoding="utf-8") == generated, (
         f"run python {GENERATOR.relative_to(ROOT)}"
     )
+
+
+def test_a_part_knows_its_keys_without_evaluating_types_that_have_no_other_spelling() -> None:
+    parts = [Part]
+    for part in parts:
+        parts += part.__subclasses__()
+        kinds = {n: k for owner in reversed(part.__mro__) for n, k in annotated(owner).items()}
+        assert list(part.spellings()) == list(kinds)
+        for name, kind in kinds.items():
+            keys = [note.names for note in get_args(kind) if isinstance(note, Spelled)]
+            assert [part.spellings()[name]] == (keys or [(name,)])
+
+
+def annotated(owner: type) -> dict[str, Any]:
+    return get_annotations(owner, eval_str=True)
 
 
 @pytest.mark.parametrize("text", [*EXAMPLES, TEMPLATE])

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Literal, TypedDict, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args, get_origin, get_type_hints
 
 import click
 
@@ -18,7 +17,9 @@ from passhat.errors import ArgumentError
 from passhat.messages import closest
 from passhat.reporters import formats_for
 from passhat.reporters.rendering import ENDINGS
-from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Scope
+
+if TYPE_CHECKING:
+    from passhat.stats.estimate import Scope
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
@@ -144,6 +145,8 @@ class SectionedCommand(click.Command):
         if not self.brief or ctx.meta.get(_ASKS_ALL):
             super().format_help(ctx, formatter)
             return
+        import textwrap
+
         options, *others = self.collect_usage_pieces(ctx)
         words = [*others, options] if ctx.allow_interspersed_args else [options, *others]
         first, *paragraphs = inspect.cleandoc(self.help or "").split("\n\n")
@@ -386,7 +389,7 @@ class ScopeType(click.ParamType):  # type: ignore[type-arg]  # generic in some v
     """Which tasks an answer is about, in the words of the command line or of a suite file."""
 
     name = "scope"
-    words: Mapping[str, Scope] = {"these-tasks": THIS_SUITE, "similar-tasks": TASKS_LIKE_THESE}
+    words: Mapping[str, Scope] = {"these-tasks": "this suite", "similar-tasks": "tasks like these"}
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         return "|".join(self.words)

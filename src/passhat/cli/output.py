@@ -15,9 +15,8 @@ import click
 
 from passhat.dataclass import dataclass
 from passhat.errors import RunError
-from passhat.messages import plural
+from passhat.messages import plural, safe_lines, without_commands
 from passhat.reporters import endings_for, formats_for, render
-from passhat.reporters.formatting import safe_lines, without_commands
 from passhat.reporters.rendering import ENDINGS, format_of_file
 
 if TYPE_CHECKING:
@@ -220,10 +219,10 @@ def usual_endings(kind: str) -> Sequence[str]:
     >>> usual_endings("plan")[:3]
     ['.txt', '.json', '.md']
     """
-    usual: dict[str, str] = {}
+    formats, usual = formats_for(kind), dict[str, str]()
     for ending, name in ENDINGS.items():
         usual.setdefault(name, ending)
-    return [ending for name, ending in usual.items() if name in formats_for(kind)]
+    return [usual[name] for name in usual if name in formats]
 
 
 def ink_for(stream: TextIO) -> TerminalStyle:

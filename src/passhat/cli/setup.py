@@ -24,7 +24,7 @@ from passhat.cli.options import (
 )
 from passhat.cli.output import Output, usual_endings
 from passhat.errors import ExitCode, MissingExtra, SuiteError
-from passhat.messages import plural
+from passhat.messages import plural, safe_text
 
 if TYPE_CHECKING:
     from passhat.journeys.checks import Finding
@@ -145,7 +145,6 @@ def check(
 def _tried(suites: Sequence[Path], output: Output, *, live: bool) -> ExitCode:
     """Try to pass the tasks of each suite without doing them, and say what came of it."""
     from passhat.journeys import check_suites, try_graders
-    from passhat.reporters.formatting import safe_text
 
     checks = check_suites(suites)
     for checked in checks:
@@ -238,7 +237,6 @@ def _print_finding(finding: Finding, width: int) -> None:
 
     from passhat.cli.output import in_shell, ink_for
     from passhat.records.redaction import environment_redactor
-    from passhat.reporters.formatting import safe_text
 
     state = _state(finding)
     colour = {"ok": "green", "note": "yellow", "problem": "red"}[state]
@@ -405,7 +403,6 @@ def list_rows(suite: Path | None, rows: bool, models: bool, as_json: bool) -> No
       passhat run suite.yml --dry-run
       passhat check --models | grep claude
     """
-    from passhat.reporters.formatting import safe_text
     from passhat.suite import find_suite, load_suite
 
     if models:
@@ -503,7 +500,6 @@ def scan(context: click.Context, paths: tuple[Path, ...], as_json: bool) -> None
     Exit codes: 0 nothing was found; 1 something was; 2 a path cannot be read.
     """
     from passhat.journeys import find_secrets
-    from passhat.reporters.formatting import safe_text
 
     scanned = find_secrets(paths)
     secrets = scanned.secrets
@@ -636,7 +632,6 @@ def validate(
         Output(format="json", paths_out=(), quiet=False).write(checks)
     else:
         from passhat.cli.error_messages import with_options
-        from passhat.reporters.formatting import safe_text
 
         for check in checks:
             for fault in check.faults:
@@ -720,7 +715,6 @@ def vary(
       passhat vary --kinds typos,capitals,my_wordings:as_a_child
     """
     from passhat.journeys.new_suite import vary_prompts
-    from passhat.reporters.formatting import safe_text
     from passhat.suite import find_suite
 
     if written.exists():

@@ -516,7 +516,7 @@ PROGRAMS: Mapping[str, Callable[[str, int], str]] = {
 def _fixed_parts(text: str) -> Iterator[re.Match[str]]:
     from passhat.suite.build import FIXED
 
-    return FIXED.finditer(text)
+    return re.finditer(FIXED, text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,12 +33,12 @@ SECRET_NAME = re.compile(
 """Names of variables whose values are secret wherever they are used."""
 
 ADDRESS_NAME = re.compile(r"(?i)(URL|URI|DSN|CONNECTION_?STRING)$")
-LOGIN = re.compile(r"://[^/\s]*:[^/\s]+@|(?i:password|accountkey)=")
+LOGIN = r"://[^/\s]*:[^/\s]+@|(?i:password|accountkey)="
 """An address is secret where it holds a password."""
 
-VARIABLE = re.compile(r"\$\{(\w+)")
+VARIABLE = r"\$\{(\w+)"
 ESCAPED_SPACE = re.compile(r"\\[nrt]")
-LETTER_THEN_DIGIT = re.compile(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])")
+LETTER_THEN_DIGIT = r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,7 +194,7 @@ def _keys_in(environment: Mapping[str, str]) -> dict[str, str]:
     named = {
         name: value
         for name, value in environment.items()
-        if SECRET_NAME.search(name) or (ADDRESS_NAME.search(name) and LOGIN.search(value))
+        if SECRET_NAME.search(name) or (ADDRESS_NAME.search(name) and re.search(LOGIN, value))
     }
     # A key that comes from a file often ends with the end of a line, and is sent without it.
     return {word: name for name, value in named.items() for word in (value, value.strip())}
@@ -206,7 +206,7 @@ def looks_random(text: str) -> bool:
     >>> looks_random("x7f9Qa02mZ41kk8d"), looks_random("en_US.UTF-8"), looks_random("/opt/app/bin")
     (True, False, False)
     """
-    return len(text) >= 12 and "/" not in text and len(LETTER_THEN_DIGIT.findall(text)) >= 4
+    return len(text) >= 12 and "/" not in text and len(re.findall(LETTER_THEN_DIGIT, text)) >= 4
 
 
 def _referred(suite: Suite) -> Iterator[tuple[str, str, bool]]:
@@ -227,7 +227,7 @@ def _values(secrets: Mapping[str, Secret], *, certain: bool) -> Iterator[tuple[s
         # A text without a reference is plain: the suite file itself shows it.
         if secret.value is None or secret.value == secret.reference:
             continue
-        variable = VARIABLE.search(secret.reference)
+        variable = re.search(VARIABLE, secret.reference)
         yield variable[1] if variable else key, secret.value, certain
 
 
@@ -269,13 +269,13 @@ def _encodings(form: str) -> Iterator[bytes]:
             yield form.encode(code, "surrogateescape")
 
 
-LEGIBLE = re.compile(rb"[\t\n\r\x20-\x7e]{10,}|(?:[\t\n\r\x20-\x7e]\0{1,3}){9,}[\t\n\r\x20-\x7e]?")
+LEGIBLE = rb"[\t\n\r\x20-\x7e]{10,}|(?:[\t\n\r\x20-\x7e]\0{1,3}){9,}[\t\n\r\x20-\x7e]?"
 """Ten letters in a row, of one byte each or, as in UTF-16 and UTF-32, with zeros between them."""
 
 
 def _legible(content: bytes) -> str:
     """What can be read in a file that is no text, as the program strings shows it."""
-    return b"\n".join(LEGIBLE.findall(content)).replace(b"\0", b"").decode("ascii")
+    return b"\n".join(re.findall(LEGIBLE, content)).replace(b"\0", b"").decode("ascii")
 
 
 def _in_json(value: str) -> str:

@@ -37,7 +37,7 @@ LARGEST_PICTURE = 400_000
 """Characters of a picture that is kept: 300 kB, a screenshot; larger ones are only named."""
 
 # Formats that cannot hold a script or load anything; SVG can do both.
-_PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}")
+_PICTURE = r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +68,8 @@ class Turn:
     images: tuple[str, ...] = ()
 
 
-_EXPECTED_AND_FOUND = re.compile(
-    r"""expected ((?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^'"])*?), got (.*)""", re.DOTALL
+_EXPECTED_AND_FOUND = (
+    r"""(?s)expected ((?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^'"])*?), got (.*)"""
 )
 """What is in quotes may say `, got ` itself."""
 
@@ -97,7 +97,7 @@ class Check:
         """
         if self.expected or self.found or not self.message.startswith("expected "):
             return self.expected, self.found
-        if both := _EXPECTED_AND_FOUND.fullmatch(self.message):
+        if both := re.fullmatch(_EXPECTED_AND_FOUND, self.message):
             return both[1], both[2]
         wanted, got, rest = self.message.removeprefix("expected ").partition(", got ")
         return (wanted, rest) if got else ("", "")
@@ -345,7 +345,7 @@ def safe_picture(text: object) -> str | None:
     """
     if not isinstance(text, str) or len(text) > LARGEST_PICTURE:
         return None
-    return text if _PICTURE.fullmatch(text) else None
+    return text if re.fullmatch(_PICTURE, text) else None
 
 
 def as_score(value: object) -> float | None:

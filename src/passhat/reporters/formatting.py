@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -10,9 +9,11 @@ from passhat.dataclass import dataclass
 from passhat.messages import display_width as display_width
 from passhat.messages import metric_label as metric_label
 from passhat.messages import plural
+from passhat.messages import safe_lines as safe_lines
 from passhat.messages import safe_text as safe_text
 from passhat.messages import shorten as shorten
 from passhat.messages import shorten_apart as shorten_apart
+from passhat.messages import without_commands as without_commands
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Difference
@@ -308,32 +309,6 @@ def scope_cells(found: Metric | Difference) -> dict[str, float | None]:
 
 LONGEST_NAME = 60
 """Columns of a name from data in a sentence or a table."""
-
-# What CI systems take for commands in a log: GitHub Actions lines that begin with :: or ##[, Azure
-# Pipelines ##vso[, TeamCity ##teamcity[.
-_COMMAND = re.compile(r"^(\s*)::(?=\w)", re.MULTILINE)
-_HASH_COMMAND = re.compile(r"##(?=\[|vso\[|teamcity\[)", re.IGNORECASE)
-
-
-def safe_lines(text: str) -> str:
-    r"""`safe_text` for a message of several lines.
-
-    >>> safe_lines("two\nlines\x00")
-    'two\nlines\\x00'
-    """
-    return without_commands("\n".join(safe_text(line) for line in text.split("\n")))
-
-
-def without_commands(text: str) -> str:
-    r"""Lines of which none is a command to the CI system that reads them from a log.
-
-    >>> print(without_commands("  ::stop-commands::x\ntests/a.py::b ##vso[task.complete]"))
-      \::stop-commands::x
-    tests/a.py::b #\#vso[task.complete]
-    """
-    if "::" not in text and "##" not in text:
-        return text
-    return _HASH_COMMAND.sub(r"#\\#", _COMMAND.sub(r"\1\\::", text))
 
 
 def short(name: str) -> str:

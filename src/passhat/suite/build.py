@@ -138,7 +138,7 @@ def build_suite(
         judge = Judge(model=reader, repeats=suite.judge.repeats, panel=panel)
     pairings = _weighed(tuple(_pairings(suite, around, judge)), suite.shares)
     _refuse_unknown_quarantine(suite, pairings)
-    limits = (*BudgetPart.field_types(), "max_calls")
+    limits = (*BudgetPart.spellings(), "max_calls")
     budget = Budget(**{name: getattr(suite.budget, name) for name in limits})
     built = Suite(
         name=suite.name or path.stem,
@@ -251,7 +251,7 @@ def _under_conditions(
 
 # Wordings: the same task in other words, from a template or from a file that people review.
 
-FIXED = re.compile(
+FIXED = (
     r"https?://[^\s<>\"']+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\{\w+\}|\"[^\"\n]+\"|(?:\.{0,2}/)[\w./-]+|"
     r"\d+(?:[.,:]\d+)*"
 )
@@ -268,7 +268,7 @@ def wording_fault(prompt: str, text: str) -> str | None:
     >>> wording_fault("Refund order 7.", "Refund order 8.")
     'loses 7'
     """
-    before, after = (sorted(set(FIXED.findall(wording))) for wording in (prompt, text))
+    before, after = (sorted(set(re.findall(FIXED, wording))) for wording in (prompt, text))
     if lost := [part for part in before if part not in after]:
         return f"loses {lost[0]}"
     if added := [part for part in after if part not in before]:
@@ -609,7 +609,7 @@ def _scenario(given: ScenarioPart | None, judge: Judge | None) -> Scenario | Non
     )
 
 
-COMMIT = re.compile(r"[0-9a-fA-F]{7,64}")
+COMMIT = r"[0-9a-fA-F]{7,64}"
 
 
 def _workspace(entry: TaskFields, around: _Surroundings) -> Workspace | None:
@@ -630,7 +630,7 @@ def _workspace(entry: TaskFields, around: _Surroundings) -> Workspace | None:
     source = (suite / str(given.folder or given.repo)).resolve()
     if not source.exists():
         raise SuiteError(f"there is no {source} to work in")
-    if given.commit is not None and not COMMIT.fullmatch(given.commit):
+    if given.commit is not None and not re.fullmatch(COMMIT, given.commit):
         raise SuiteError(
             f'"{given.commit}" is not a commit: a branch or a tag may move, a hash not'
         )
@@ -876,7 +876,7 @@ def _program(entry: SystemPart, around: _Surroundings) -> tuple[str, ...]:
 
 def _build_model(name: str, entry: ModelFields, around: _Surroundings) -> Model:
     """A model by name, with the entry's settings over the defaults."""
-    settings = {field: around.choose(entry, field) for field in ModelFields.field_types()}
+    settings = {field: around.choose(entry, field) for field in ModelFields.spellings()}
     prices, key = settings["prices"], settings["api_key"]
     return Model(
         name=name,

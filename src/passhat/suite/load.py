@@ -219,7 +219,7 @@ def _path(tree: Tree, part: str, name: str) -> KeyPath | None:
 
 # Whether the parts of a suite fit together: names are unique, and what is referred to exists.
 # These checks read the tree, not the parts, so that they are reported with the errors of those.
-PATH = re.compile(r"[^.\[\]]+(\.[^.\[\]]+|\[-?\d+\])*")
+PATH = r"[^.\[\]]+(\.[^.\[\]]+|\[-?\d+\])*"
 
 EVERY_TASK = "every task"
 SYSTEM_WORDS = set(SYSTEM_KINDS) - {"model"}
@@ -394,7 +394,7 @@ def _answer_paths(tree: Tree) -> Iterator[Problem]:
         given = response.items() if is_map(response) else [("answer", response)]
         for what, paths in given:
             for text in texts(paths):
-                if not PATH.fullmatch(text):
+                if not re.fullmatch(PATH, text):
                     message = f"{text!r} is not a path: write it like choices[0].message.content"
                     where = (*path, "response", what) if is_map(response) else (*path, "response")
                     yield tree.problem(where, message)
@@ -483,8 +483,6 @@ def _rubrics(path: KeyPath, matcher: Mapping[str, Any]) -> Iterator[tuple[KeyPat
 
 
 # Find keys and other secrets that are written out in a suite file.
-TOKEN = re.compile(r"[A-Za-z0-9_+/=.-]{20,}")
-SECRET_NAME = re.compile(r"authorization|cookie|api.?key|token|secret|password", re.IGNORECASE)
 HOLDERS = ("headers", "env")
 PROSE = ("prompt", "expect", "answer", "script", "description", "system", "rubric")
 
@@ -535,13 +533,14 @@ def _is_written_out(text: str, name: str, path: KeyPath) -> bool:
         return not any(part in PROSE for part in path)
     if not holds_secrets(path):
         return False
-    for token in TOKEN.findall(literal):
+    for token in re.findall(r"[A-Za-z0-9_+/=.-]{20,}", literal):
         # Letters and digits are mixed as in no word or path.
         changes = len(re.findall(r"(?<=[a-zA-Z])(?=\d)|(?<=\d)(?=[a-zA-Z])", token))
         if changes >= 4 and not token.startswith("/"):
             return True
     bare = literal.removeprefix("Bearer").removeprefix("Basic").strip()
-    return bool(SECRET_NAME.search(name)) and len(bare) >= 12 and "env" not in path[-1:]
+    is_named = re.search("(?i)authorization|cookie|api.?key|token|secret|password", name)
+    return bool(is_named) and len(bare) >= 12 and "env" not in path[-1:]
 
 
 def _texts(value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
@@ -659,7 +658,7 @@ class _Reader:
                 for other in again:
                     self._add((*path, other), f'means the same as "{key}" beside it: keep one')
                 inside = path if short else (*path, key)
-                given[name] = self.read(kind.field_types()[name], value[key], inside)
+                given[name] = self.read(kind.field_type(name), value[key], inside)
             elif not hasattr(kind, name):
                 self._add(path, f'"{keys[0]}" is missing')
         for key in unknown:

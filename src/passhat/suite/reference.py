@@ -118,8 +118,8 @@ def _definition(part: type[Part], definitions: dict[str, Any]) -> dict[str, Any]
     """The schema of a part; those of the parts inside it are added to `definitions`."""
     names, docs = part.spellings(), _key_docs(part)
     fields = {
-        name: _schema(kind, definitions) | {"description": docs[name]}
-        for name, kind in part.field_types().items()
+        name: _schema(part.field_type(name), definitions) | {"description": docs[name]}
+        for name in names
     }
     for name, field in fields.items():
         if isinstance(default := getattr(part, name, None), (str, int, float)):
@@ -167,7 +167,7 @@ def _annotated_schema(
     schema = _schema(kind, definitions)
     for note in notes:
         if isinstance(note, Short):
-            schema = _any_of([_schema(kind.field_types()[note.key], definitions), schema])
+            schema = _any_of([_schema(kind.field_type(note.key), definitions), schema])
         elif isinstance(note, Reads) and note.schema:
             schema = _any_of([note.schema, schema])
         elif isinstance(note, Meta):
@@ -213,7 +213,7 @@ def _docstrings(module: str) -> dict[str, dict[str, str]]:
 def _section(heading: str, part: type[Part]) -> str:
     definition = _definition(part, {})
     asked = schema.ModelFields
-    shared = asked.field_types() if issubclass(part, asked) and part is not asked else ()
+    shared = asked.spellings() if issubclass(part, asked) and part is not asked else ()
     rows = [
         f"| `{key}` | {_cell(_kind(field))} | {_default_cell(definition, key)} "
         f"| {_cell(field['description'])} |"

@@ -565,7 +565,7 @@ SERVER_KINDS = {"command": ("args", "cwd", "env"), "url": ("headers", "auth", "t
 """What makes a server one kind or the other, and the keys that only this kind has."""
 
 SYSTEM_KINDS = {
-    "model": ("model", *ModelFields.field_types(), "servers", "system", "max_turns"),
+    "model": ("model", *ModelFields.spellings(), "servers", "system", "max_turns"),
     "command": (
         *("command", "cwd", "env", "inherit_env", "outcome", "reads", "exit_codes"),
         *("sandbox", "add_files", "show"),
@@ -584,7 +584,7 @@ WORDING_KINDS = {"template": ("template",), "file": ("file",)}
 """The same for a wording."""
 
 USER_KINDS = {
-    "model": ("model", "persona", *ModelFields.field_types()),
+    "model": ("model", "persona", *ModelFields.spellings()),
     "say": ("say",),
     "python": ("python",),
 }

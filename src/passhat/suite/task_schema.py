@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
+import sys
 from collections.abc import Callable, KeysView, Mapping, Sequence
 from datetime import date
 from functools import cache
@@ -36,7 +37,7 @@ class Part:
 
     def values(self) -> dict[str, Any]:
         """Every field with its value, the default where the file leaves it out."""
-        return {name: getattr(self, name) for name in self.field_types()}
+        return {name: getattr(self, name) for name in self.spellings()}
 
     def broken_rule(self) -> str | None:
         """What is wrong with the keys together, though each is right by itself."""
@@ -44,20 +45,29 @@ class Part:
 
     @classmethod
     @cache
-    def field_types(cls) -> Mapping[str, Any]:
-        """The fields and their types."""
-        # Half the time of typing.get_type_hints, whose further checks no declaration here needs.
-        owned = (get_annotations(owner, eval_str=True) for owner in reversed(cls.__mro__))
-        return {name: kind for fields in owned for name, kind in fields.items()}
+    def spellings(cls) -> Mapping[str, Sequence[str]]:
+        """The fields, and the keys under which each may be written."""
+        owned = (get_annotations(owner).items() for owner in reversed(cls.__mro__))
+        return {
+            name: cls._keys_of(name) if "Spelled(" in kind else (name,)
+            for fields in owned
+            for name, kind in fields
+        }
+
+    @classmethod
+    def _keys_of(cls, name: str) -> Sequence[str]:
+        (keys,) = (n.names for n in get_args(cls.field_type(name)) if isinstance(n, Spelled))
+        return keys
 
     @classmethod
     @cache
-    def spellings(cls) -> Mapping[str, Sequence[str]]:
-        """The fields, and the keys under which each may be written."""
-        return {
-            name: next((n.names for n in get_args(kind) if isinstance(n, Spelled)), (name,))
-            for name, kind in cls.field_types().items()
-        }
+    def field_type(cls, name: str) -> Any:
+        """The type of a field.
+
+        A file writes a few of the 500 fields: to evaluate them all takes 6 % of `passhat list`.
+        """
+        owner = next(part for part in cls.__mro__ if name in get_annotations(part))
+        return eval(get_annotations(owner)[name], vars(sys.modules[owner.__module__]))  # noqa: S307
 
 
 class Reads:
@@ -154,18 +164,18 @@ def _text(pattern: str) -> dict[str, str]:
     return {"type": "string", "pattern": pattern}
 
 
-DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h)\s*")
+DURATION = r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h)\s*"
 SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def _seconds(value: str) -> float:
-    match = DURATION.fullmatch(value)
+    match = re.fullmatch(DURATION, value)
     if match is None:
         raise ValueError("must be seconds, or a text such as 500ms, 30s, 2m")
     return float(match[1]) * SECONDS[match[2]]
 
 
-Seconds = Annotated[float, Meta(gt=0), Reads(_seconds, _text(f"^{DURATION.pattern}$"))]
+Seconds = Annotated[float, Meta(gt=0), Reads(_seconds, _text(f"^{DURATION}$"))]
 """Seconds, or a text such as 500ms, 30s, 2m."""
 
 
@@ -179,7 +189,7 @@ def _words(value: str) -> list[str]:
 Argv = Annotated[Sequence[str], Meta(min_length=1), Reads(_words, _text(r"\S"))]
 """A command and its arguments, as a list or as one text."""
 
-SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([kKmMgGtT])(i?))?[bB]?\s*")
+SIZE = r"\s*(\d+(?:\.\d+)?)\s*(?:([kKmMgGtT])(i?))?[bB]?\s*"
 
 UNITS = ("", "k", "m", "g", "t")
 """Each is 1000 of the one before it, or 1024 with an i behind it."""
@@ -191,7 +201,7 @@ def bytes_of(value: str) -> int:
     >>> bytes_of("2GiB") == bytes_of("2Gi"), bytes_of("512m") == bytes_of("512 MB")
     (True, True)
     """
-    match = SIZE.fullmatch(value)
+    match = re.fullmatch(SIZE, value)
     if match is None:
         raise ValueError("must be bytes, or a text such as 200MB, 1.5GB, 2GiB")
     unit = 1024.0 if match[3] else 1000.0
@@ -199,7 +209,7 @@ def bytes_of(value: str) -> int:
     return round(min(float(match[1]) * unit ** UNITS.index((match[2] or "").lower()), 2.0**63))
 
 
-Bytes = Annotated[int, Meta(ge=1), Reads(bytes_of, _text(f"^{SIZE.pattern}$"))]
+Bytes = Annotated[int, Meta(ge=1), Reads(bytes_of, _text(f"^{SIZE}$"))]
 """Bytes, or a text such as 200MB, 1.5GB, 2GiB."""
 
 
@@ -427,7 +437,7 @@ class ExpectPart(MatcherPart):
 NULLABLE = ("exact", "contains")
 """Matchers whose value may be null."""
 
-MATCHERS = tuple(MatcherPart.field_types())
+MATCHERS = tuple(MatcherPart.spellings())
 
 
 def _min_above_max(low: float | None, high: float | None) -> str | None:

@@ -415,7 +415,7 @@ def _json(file: Path) -> Any:
 
 
 # Tasks from a table: rows of a CSV, TSV or JSONL file, filled into a task.
-PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([A-Za-z_]\w*)\}")
+PLACEHOLDER = r"\{\{|\}\}|\{([A-Za-z_]\w*)\}"
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 Row = Mapping[str, Any]
@@ -444,7 +444,7 @@ def fill_task(task: Task, row: Row, number: int) -> Task:
     'Refund 7'
     """
     # Without a column in it, the name would be the same for every row.
-    name = task.name if PLACEHOLDER.search(task.name) else f"{task.name} {number}"
+    name = task.name if re.search(PLACEHOLDER, task.name) else f"{task.name} {number}"
     steps = (
         replace(s, prompt=fill_text(s.prompt, row), expect=_fill_expectations(s.expect, row))
         for s in task.steps
@@ -490,13 +490,13 @@ def fill_text(text: str, row: Row) -> str:
     def value(match: re.Match[str]) -> str:
         return match[0][0] if match[1] is None else str(_column(match[1], row))
 
-    return PLACEHOLDER.sub(value, text)
+    return re.sub(PLACEHOLDER, value, text)
 
 
 def _fill_value(value: Any, row: Row) -> Any:
     """As `fill_text`, inside anything; a text that is one column alone keeps that column's type."""
     if isinstance(value, str):
-        whole = PLACEHOLDER.fullmatch(value)
+        whole = re.fullmatch(PLACEHOLDER, value)
         return _column(whole[1], row) if whole and whole[1] else fill_text(value, row)
     if isinstance(value, Mapping):
         return {key: _fill_value(inner, row) for key, inner in value.items()}
