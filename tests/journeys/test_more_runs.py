@@ -216,7 +216,7 @@ def test_a_gate_on_every_task_is_priced_too_when_it_is_extended(suite):
         pytest.param("command", False, marks=pytest.mark.slow("a process for each trial")),
     ],
 )
-def test_an_agent_that_was_edited_before_its_run_was_resumed_is_named(suite, kind, edited):
+def test_trials_of_an_agent_that_was_edited_are_not_mixed_unless_asked_for(suite, kind, edited):
     program = suite.with_name("lone_mixed.py")
     program.write_text("def ask(prompt):\n    return 'hello'\n\nprint('hello')\n")
     asked = {"python": "python: 'lone_mixed:ask'", "command": "command: python lone_mixed.py"}[kind]
@@ -224,7 +224,9 @@ def test_an_agent_that_was_edited_before_its_run_was_resumed_is_named(suite, kin
     assert not [note for note in passhat.run(suite, store="h.db").warnings if "mixed" in note]
     if edited:
         program.write_text(program.read_text() + "# better\n")
-    added = passhat.resume_run(store="h.db", runs=6)
+        with pytest.raises(HistoryError, match="the program of agent has changed since run"):
+            passhat.resume_run(store="h.db", runs=6)
+    added = passhat.resume_run(store="h.db", runs=6, changed=edited)
     told = "the program of agent has changed since the run began"
     assert any(note.startswith(told) for note in added.warnings) is edited
 

@@ -176,7 +176,7 @@ _resuming = in_order(
     click.option(
         "--changed",
         is_flag=True,
-        help="With --resume: go on although the suite, or what decides, has changed.",
+        help="With --resume: go on although suite, agent or what decides has changed.",
     ),
 )
 

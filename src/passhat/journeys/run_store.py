@@ -179,35 +179,34 @@ def arms_of(suite: Suite, run: Run | None = None, *, retries_errors: bool = Fals
 THEN = ", then "
 """Between what an agent depended on when a run began, and when it was resumed."""
 
-MEASURED_BY = ("tasks", "fixtures", "graders", "limits")
-"""What trials depend on that is no part of the agent: it is asked, given or judged by them."""
-
 
 def _known(arm: Mapping[str, str], word: str, now: str) -> str:
     """What an agent depended on; a program of which nothing is known counts as it is now."""
     return arm.get(word, now) or ("" if word in ("model", "agent") else now)
 
 
-def changed_measure(run: Run, arms: Arms) -> str | None:
-    """What measures otherwise than when a run last went on: two measurements would be one."""
+def changed_arm(run: Run, arms: Arms) -> str | None:
+    """What is not as when a run last went on: trials of two agents or two measures would be one."""
     stored: Arms = run.options.get("arms", {})
     for name, arm in arms.items():
-        for word in MEASURED_BY:
-            if THEN in arm[word] and arm[word] != stored[name][word]:
-                return f"the {word} of {short(name)} have changed"
+        if words := [w for w in arm if THEN in arm[w] and arm[w] != stored[name].get(w)]:
+            return _changed(name, words[0])
     return None
 
 
 def changed_agents(run: Run | None) -> Iterator[str]:
     """A sentence for each agent that was another one when its run was resumed."""
     for name, arm in ({} if run is None else run.options.get("arms", {})).items():
-        words = [word for word, value in arm.items() if THEN in value]
-        if words:
-            have = "has" if words[0] in ("program", "model", "agent") else "have"
+        if words := [word for word, value in arm.items() if THEN in value]:
             yield (
-                f"the {words[0]} of {short(name)} {have} changed since the run began: trials from "
-                "before and after are mixed; a new run tells them apart"
+                f"{_changed(name, words[0])} since the run began: trials from before and after are "
+                "mixed; a new run tells them apart"
             )
+
+
+def _changed(name: str, word: str) -> str:
+    have = "has" if word in ("program", "model", "agent") else "have"
+    return f"the {word} of {short(name)} {have} changed"
 
 
 @contextmanager
@@ -455,7 +454,7 @@ def same_run(store: str | Path, suite: Suite, request: RunRequest) -> SameRun:
             is_same = made_here and RunRequest.from_json(run.options).identity == request.identity
             if is_same:
                 arms = arms_of(suite, run)
-                if (changed := changed_measure(run, arms)) is None:
+                if (changed := changed_arm(run, arms)) is None:
                     return SameRun(run=run, arms=arms, passed_over=passed_over)
                 why = changed
             if passed_over is None and run.status != "running":

@@ -63,7 +63,7 @@ from passhat.journeys.run_store import (
     StoredRun,
     arms_of,
     changed_agents,
-    changed_measure,
+    changed_arm,
     not_resumable,
     open_run,
     read_shard,
@@ -172,9 +172,9 @@ def resume_run(
 
     Finished trials are not run again, and no model call that was answered is paid for again. With
     `retry_errors` errored trials are run again; with `changed` the run continues even though its
-    suite file, or a file that its tasks or graders read, is not as it was. `runs` is how often to
-    run every task in all; this adds to a finished run too. `limits` are new values of `max_cost`,
-    `max_tokens`, `max_calls`, `max_minutes`, `concurrency` and `keep_going`.
+    suite file, an agent, or a file that its tasks or graders read, is not as it was. `runs` is how
+    often to run every task in all; this adds to a finished run too. `limits` are new values of
+    `max_cost`, `max_tokens`, `max_calls`, `max_minutes`, `concurrency` and `keep_going`.
     """
     arguments.refuse_unknown("resume_run", limits, RunLimits.__annotations__)
     given = checked_terms({"runs": runs, **limits})
@@ -194,7 +194,7 @@ def resume_run(
         refuse_other_suite(store, stored, suite)
     is_other = stored.suite_hash != suite.digest
     arms = arms_of(suite, stored, retries_errors=retry_errors)
-    what = f"{request.suite} has changed" if is_other else changed_measure(stored, arms)
+    what = f"{request.suite} has changed" if is_other else changed_arm(stored, arms)
     if what and not changed:
         raise HistoryError(
             f"{what} since run {stored.key} was started: old and new trials would be mixed. Start "
