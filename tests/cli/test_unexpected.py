@@ -83,14 +83,22 @@ def test_too_little_memory_is_a_sentence_and_incomplete(tmp_path):
     assert "Traceback" not in done.stderr
 
 
+ROW = '{"task": "t", "trial": %d, "passed": true, "answer": "%d is how this answer begins"}'
+CASE = '<testcase classname="t" name="a[%d]"><failure message="%d is how it begins"/></testcase>'
+
+
 @pytest.mark.slow("fills the memory of a process with rows")
 @LIMITED
 @pytest.mark.parametrize("kind", ["RLIMIT_AS", "RLIMIT_DATA"])
-@pytest.mark.parametrize(("begin", "join", "end"), [("[", ",", "]"), ("", "\n", "\n")])
-def test_rows_that_fill_the_memory_are_a_sentence_too(kind, begin, join, end, tmp_path):
-    # msgspec ends the process with a segmentation fault where it can get no memory for a cell
-    path = tmp_path / "rows.json"
-    row = '{"task": "t", "trial": %d, "passed": true, "answer": "%d is how this answer begins"}'
+@pytest.mark.parametrize(
+    ("begin", "row", "join", "end"),
+    [("[", ROW, ",", "]"), ("", ROW, "\n", "\n"), ("<testsuite>", CASE, "", "</testsuite>")],
+    ids=["array", "lines", "junit"],
+)
+def test_rows_that_fill_the_memory_are_a_sentence_too(kind, begin, row, join, end, tmp_path):
+    # msgspec ends the process with a segmentation fault where it can get no memory for a cell, and
+    # what the handlers of an XML parser hold keeps itself alive
+    path = tmp_path / "rows"
     with path.open("w") as stream:
         stream.write(begin)
         stream.write(join.join(row % (n, n) for n in range(1_200_000)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -228,7 +229,8 @@ class Commands(click.Group):
             where = f"{error.filename}: " if error.filename else ""
             raise Incomplete(_with_notes(f"{where}{error.strerror or error}", error)) from error
         except MemoryError as error:
-            error.with_traceback(None)  # it holds what did not fit
+            error.with_traceback(None)  # it holds what did not fit, and that may hold itself
+            gc.collect()
             raise Incomplete(
                 "there is too little memory for this; give fewer files at once, or a log without "
                 "its transcripts"

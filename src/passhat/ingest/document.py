@@ -270,6 +270,7 @@ def check_memory_left(address: int = _MEMORY_LEFT, data: int = _MEMORY_LEFT) -> 
 
 def decode(name: str, data: bytes | msgspec.Raw, shape: type[Value]) -> Value:
     """JSON into `shape`; a fault names the file and the field."""
+    check_memory_left()
     try:
         return _decode(data, shape)
     except msgspec.ValidationError as error:
@@ -290,8 +291,12 @@ def parse_xml(document: Document, parser: XMLParserType, kind: str) -> None:
         raise ReadError(f"{document.name}: has a DOCTYPE, which {kind} has no use for: refused")
 
     parser.buffer_text, parser.StartDoctypeDeclHandler = True, refuse_doctype
+    data = memoryview(document.data)
     try:
-        parser.Parse(document.data, True)
+        for start in range(0, len(data), PIECE):
+            check_memory_left()
+            parser.Parse(data[start : start + PIECE], False)
+        parser.Parse(b"", True)
     except expat.ExpatError as error:
         raise ReadError(f"{document.name}: not valid XML ({error})") from error
     except (LookupError, ValueError) as error:  # of the encoding that its first line declares
