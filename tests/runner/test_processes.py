@@ -189,6 +189,57 @@ def test_what_hides_on_purpose_from_the_command_ends_with_its_trials(tmp_path, c
     assert not any(map(is_alive, found))
 
 
+FORKING = """
+import os, resource, sys, time
+if sys.argv[1] == "chain":
+    for generation in range(10**9):
+        if os.fork():
+            os._exit(0)
+        if generation % 50 == 0:
+            open("last", "a").write(f"{os.getpid()}\\n")
+if sys.argv[1] == "pair":
+    while True:
+        open("last", "a").write(f"{os.getpid()}\\n")
+        parent = os.getpid()
+        if os.fork():
+            time.sleep(300)
+        while os.getppid() == parent:
+            time.sleep(0.0002)
+resource.setrlimit(10, (resource.RLIM_INFINITY,) * 2)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    os.chdir(os.path.dirname(__file__))
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(null, stream)
+    os.execve(sys.executable, [sys.executable, __file__, sys.argv[2]], {})
+while not os.path.exists(os.path.join(os.path.dirname(__file__), "last")):
+    time.sleep(0.01)
+"""
+
+
+@pytest.mark.slow("hunts processes that hide")
+@pytest.mark.parametrize("way", ["chain", "pair"])
+def test_what_hides_and_forks_anew_all_the_time_does_not_outrun_its_end(tmp_path, way):
+    """Each of a chain lives for a moment; of a pair the child follows its parent's death."""
+    (tmp_path / "forking.py").write_text(FORKING)
+    (tmp_path / "passhat.yml").write_text(
+        f"name: s\nsystems: [{{name: a, command: ['{{python}}', forking.py, hide, {way}]}}]\n"
+        "tasks: [{name: t, prompt: x, runs: 1}]\n"
+    )
+    subprocess.run(
+        [sys.executable, "-m", "passhat", "run", "--no-store"],
+        cwd=tmp_path, capture_output=True, check=True,
+    )  # fmt: skip
+    before = pids(tmp_path / "last")
+    time.sleep(0.3)
+    assert pids(tmp_path / "last") == before
+    assert way == "chain" or len(before) == 1, "none could act on the end of another"
+    assert not is_alive(before[-1])
+
+
 def test_what_the_host_program_starts_meanwhile_is_not_taken_for_an_agents(monkeypatch):
     """Its children may get the tag of a group, if another thread forks at the same moment."""
     mark = "0123456789abcdef"

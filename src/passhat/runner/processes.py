@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import math
 import os
 import resource
 import secrets
@@ -227,7 +228,7 @@ async def _end_group(process: asyncio.subprocess.Process, grace: float) -> None:
                 await asyncio.sleep(POLL)
     await _end_orphans(process, family)
     _living.pop(process, None)
-    await _end_strays()
+    await _end_all(_strays)
     # A descendant that left the group may hold a pipe open; the transport must not wait for it.
     transport = getattr(process, "_transport", None)
     if transport is not None:
@@ -244,21 +245,26 @@ def _descendants(process: asyncio.subprocess.Process, *, freeze: bool = False) -
 
 
 async def _end_orphans(process: asyncio.subprocess.Process, family: list[Descendant]) -> None:
-    """Freeze those that left the group until no other is found, kill them, and see them gone.
+    """End those that left the group."""
+    await _end_all(lambda: {*filter(is_alive, family), *_descendants(process, freeze=True)})
+
+
+async def _end_all(alive: Callable[[], set[Descendant]]) -> None:
+    """Freeze processes until no other is found, kill them, and see them gone.
 
     Whoever is stopped cannot fork; one that forks anew all the time could outrun mere killing.
     """
     loop = asyncio.get_running_loop()
     until = loop.time() + ORPHAN_PATIENCE
     frozen: set[Descendant] = set()
-    while alive := {*filter(is_alive, family), *_descendants(process, freeze=True)}:
+    while listed := alive():
         late = loop.time() > until
-        sign = signal.SIGKILL if late or alive <= frozen else signal.SIGSTOP
-        for descendant in alive:
-            send_signal(descendant, sign)
+        sign = signal.SIGKILL if late or listed <= frozen else signal.SIGSTOP
+        for process in listed:
+            send_signal(process, sign)
         if late:
             return
-        frozen |= alive
+        frozen |= listed
         await asyncio.sleep(POLL)
 
 
@@ -278,8 +284,9 @@ def kill_groups() -> None:
                 send_signal(descendant, signal.SIGKILL)
             if time.monotonic() > until:
                 break
-    for stray in _strays():
-        send_signal(stray, signal.SIGKILL)
+    while (strays := _strays()) and time.monotonic() < until:
+        for stray in strays:
+            send_signal(stray, signal.SIGKILL)
 
 
 def signal_group(pid: int, sign: int) -> bool:
@@ -614,40 +621,42 @@ def adopting_orphans() -> Iterator[None]:
         control(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
 
-async def _end_strays() -> None:
-    """End orphans that do not show whose they are, unless a group that lives may have them."""
-    loop = asyncio.get_running_loop()
-    until = loop.time() + ORPHAN_PATIENCE
-    while _adopting and loop.time() < until:
-        leaders = [_process_at(process.pid) for process in _living]
-        oldest = min((each.started for each in leaders if each is not None), default=None)
-        strays = [stray for stray in _strays() if oldest is None or stray.started < oldest]
-        if not strays:
-            return
-        for stray in strays:
-            send_signal(stray, signal.SIGKILL)
-        await asyncio.sleep(POLL)  # what they started comes to us when they are gone
+def _strays() -> set[Descendant]:
+    """Orphans that do not show whose they are, frozen, with all that they started.
 
-
-def _strays() -> list[Descendant]:
-    """Our children that we did not start, and that left our session; the dead are buried."""
+    They are children of ours that we did not start, and that left our session. Those that a living
+    group may have started are left alone. Each is stopped with its process group: of a line of
+    processes that all die at once the dead still name the group. The dead are buried.
+    """
     if not _adopting or _starting:
-        return []  # one that is being started is not known yet
+        return set()  # one that is being started is not known yet
     _started.difference_update([child for child in _started if child.returncode is not None])
+    leaders = [_process_at(process.pid) for process in _living]
+    oldest = min((leader.started for leader in leaders if leader is not None), default=math.inf)
     known = {process.pid for process in (*_started, *_living)}
-    strays = []
-    with suppress(OSError):
-        lists = [path.read_text() for path in (_PROC / "self" / "task").glob("*/children")]
-        for pid in {int(word) for text in lists for word in text.split()} - known:
-            child = _process_at(pid, dead=True)
-            if child is None or child.session == os.getsid(0):
+    strays: set[Descendant] = set()
+    pids = [pid for pid in _children("self") if pid not in known]
+    for pid in pids:
+        process = _process_at(pid, dead=True)
+        if process is None or process in strays:
+            continue
+        if process.parent == os.getpid():
+            if process.session == os.getsid(0) or process.started >= oldest:
                 continue
-            if _process_at(pid) is not None:
-                strays.append(child)
-            else:
-                with suppress(ChildProcessError):
-                    os.waitpid(pid, os.WNOHANG)
+            with suppress(OSError):
+                os.killpg(os.getpgid(pid), signal.SIGSTOP)
+                os.waitpid(pid, os.WNOHANG)
+        send_signal(process, signal.SIGSTOP)
+        strays.add(process)
+        pids += _children(pid)
     return strays
+
+
+def _children(pid: int | str) -> list[int]:
+    with suppress(OSError):
+        lists = [path.read_text() for path in (_PROC / str(pid) / "task").glob("*/children")]
+        return [int(word) for text in lists for word in text.split()]
+    return []
 
 
 # A directory for one run; a later run removes those of runs that were killed.
