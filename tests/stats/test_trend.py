@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import fisher_exact, norm
 
 from passhat.errors import ArgumentError
+from passhat.stats import trend
 from passhat.stats.estimate import Unavailable
 from passhat.stats.trend import MeanSeries, PassSeries, alarm_threshold, change_points, divergence
 
@@ -134,6 +135,11 @@ def test_calm_histories_of_means_raise_alarms_just_as_often_as_stated():
         for _ in range(400)
     ]  # fmt: skip
     assert np.mean(alarms) == pytest.approx(0.2, abs=4 * np.sqrt(0.2 * 0.8 / 400))
+
+
+def test_the_usual_threshold_is_the_one_that_is_simulated():
+    simulated = trend._simulated_threshold(0.05, trend.DEFAULT_HORIZON)
+    assert alarm_threshold(0.05, trend.DEFAULT_HORIZON) == pytest.approx(simulated, rel=1e-9)
 
 
 def test_a_longer_horizon_or_fewer_false_alarms_ask_for_more_evidence():

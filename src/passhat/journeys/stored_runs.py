@@ -193,7 +193,9 @@ def keep_answers(history: History, run: Run) -> RunVerdict:
             for tally in tallies_of(history, run):
                 draw_curves(count_evidence(tally))
     if run.status == "finished" and run.trials:
-        trends_of(history, runs_of_trend(history, run.suite))
+        runs = runs_of_trend(history, run.suite)
+        if len(runs) > 1:  # a first run moved from nowhere: a page that is asked draws its point
+            trends_of(history, runs)
         requests_of(history, run)
     return verdict_on(history, run)
 
