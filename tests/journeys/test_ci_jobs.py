@@ -97,7 +97,13 @@ def run_gitlab(job: Job) -> list[str]:
 
 
 @pytest.mark.parametrize(("gate", "code"), GATES)
-@pytest.mark.parametrize(("ci", "run"), [("github", run_github), ("gitlab", run_gitlab)])
+@pytest.mark.parametrize(
+    ("ci", "run"),
+    [
+        ("github", run_github),
+        pytest.param("gitlab", run_gitlab, marks=pytest.mark.slow("the same commands in a job")),
+    ],
+)
 def test_a_job_publishes_everything_and_ends_as_its_gate_does(shell, ci, run, gate, code):
     assert shell("init", "--ci", ci).returncode == 0
     shell.write("passhat.yml", SUITE.format(gate=gate))

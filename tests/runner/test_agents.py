@@ -531,7 +531,10 @@ def test_a_class_of_the_user_works_or_is_refused_before_anything_runs(tmp_path):
     "workers", [0, 1, pytest.param(3, marks=pytest.mark.slow("three processes for five trials"))]
 )
 @pytest.mark.parametrize("steps", [0, 3])
-@pytest.mark.parametrize("name", ["Counter", "Counter.run"])
+@pytest.mark.parametrize(
+    "name",
+    ["Counter.run", pytest.param("Counter", marks=pytest.mark.slow("a call in place of a method"))],
+)
 def test_an_instance_of_a_class_lasts_for_one_trial_and_its_conversation(
     tmp_path, name, steps, workers
 ):

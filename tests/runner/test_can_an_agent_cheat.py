@@ -132,7 +132,18 @@ GRADERS = {
 }
 
 
-@pytest.mark.parametrize("name", GRADERS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pytest",
+        "make",
+        "a line of Python",
+        *(
+            pytest.param(name, marks=pytest.mark.slow("the same files beside another program"))
+            for name in sorted(set(GRADERS) - {"pytest", "make", "a line of Python"})
+        ),
+    ],
+)
 def test_files_that_an_agent_plants_do_not_decide_but_its_work_does(outcome, name):
     if name == "make" and shutil.which("make") is None:
         pytest.skip("there is no make")

@@ -79,15 +79,19 @@ def test_a_prompt_with_a_resource_in_it_is_said_in_order():
     assert len(said) == 2
 
 
+ONE_MORE_SERVER = pytest.mark.slow("starts one more server")
+
+
 @pytest.mark.parametrize(
     ("task", "message"),
     [
         (Task(name="t", prompt="?", resources=(ServerResource(uri="demo://none"),)),
          "no server has the resource demo://none"),
-        (Task(name="t", server_prompt=ServerPrompt(name="none")),
-         "no server has the prompt none"),
-        (Task(name="t", prompt="?", resources=(ServerResource(uri=DOCUMENT, server="other"),)),
-         "there is no server 'other'"),
+        pytest.param(Task(name="t", server_prompt=ServerPrompt(name="none")),
+                     "no server has the prompt none", marks=ONE_MORE_SERVER),
+        pytest.param(Task(name="t", prompt="?",
+                          resources=(ServerResource(uri=DOCUMENT, server="other"),)),
+                     "there is no server 'other'", marks=ONE_MORE_SERVER),
     ],
 )  # fmt: skip
 def test_what_no_server_has_is_an_error_of_the_trial(task, message):

@@ -55,7 +55,9 @@ def outcomes(result):
     return {(t.system, t.task, t.trial): (t.outcome, t.seed, t.tokens_in) for t in result.trials}
 
 
-@pytest.mark.parametrize("concurrency", [2, 8, 64])
+@pytest.mark.parametrize(
+    "concurrency", [8, *(pytest.param(n, marks=pytest.mark.slow("140 trials")) for n in (2, 64))]
+)
 def test_the_same_trials_come_out_at_any_concurrency(coin_suite, concurrency):
     alone = run_trials(coin_suite, concurrency=1)
     together = run_trials(coin_suite, concurrency=concurrency)

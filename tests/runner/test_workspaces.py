@@ -199,7 +199,13 @@ def test_an_agent_sees_the_prompt_its_task_file_and_a_home_of_its_own(folder):
 
 
 @isolated
-@pytest.mark.parametrize("said", ["bwrap: no such thing", "passhat: sandbox: mount failed"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "passhat: sandbox: mount failed",
+        pytest.param("bwrap: no such thing", marks=pytest.mark.slow("other words of an agent")),
+    ],
+)
 def test_only_a_sandbox_that_never_began_is_an_error_whatever_the_agent_says(folder, said):
     """An agent that could make an error of its failure would never fail."""
     liar = agent("lies", f"echo '{said}' >&2; exit 1")

@@ -174,7 +174,9 @@ def test_a_false_difference_is_called_as_rarely_as_it_says():
     assert calls / 60 < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 60)
 
 
-@pytest.mark.parametrize("margin", [None, 0.05])
+@pytest.mark.parametrize(
+    "margin", [None, pytest.param(0.05, marks=pytest.mark.slow("the same law with a margin"))]
+)
 def test_other_tasks_like_these_are_never_known_better_than_these(margin):
     for seed in range(25):
         rates = {"new": 0.8, "old": 0.72}

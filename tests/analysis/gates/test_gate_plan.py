@@ -28,9 +28,9 @@ def test_one_task_costs_what_wald_allows():
 
 
 def test_pass_hat_k_of_one_task_is_planned_on_its_own_scale():
-    single = plan_gate(parse_gate({"require": "pass^1 >= 0.9", "indifference": 0.05}))
-    cubed = plan_gate(parse_gate({"require": "pass^3 >= 0.729", "indifference": 0.95**3 - 0.9**3}))
-    assert row_at(cubed, 0.729).expected_runs == pytest.approx(row_at(single, 0.9).expected_runs)
+    single = plan_gate(parse_gate({"require": "pass^1 >= 0.8", "indifference": 0.1}))
+    cubed = plan_gate(parse_gate({"require": "pass^3 >= 0.512", "indifference": 0.9**3 - 0.8**3}))
+    assert row_at(cubed, 0.512).expected_runs == pytest.approx(row_at(single, 0.8).expected_runs)
 
 
 def test_a_suite_is_simulated_with_its_seed():

@@ -108,7 +108,14 @@ def test_trials_set_aside_speak_for_neither_verdict():
                     assert word == watch.pooled_word(runs, passes, failures + aside)
 
 
-@pytest.mark.parametrize("demand", ["pass^1 >= 0.8", "pass^3 >= 0.8", "pass@2 >= 0.9"])
+@pytest.mark.parametrize(
+    "demand",
+    [
+        "pass^3 >= 0.8",
+        pytest.param("pass^1 >= 0.8", marks=pytest.mark.slow("the same law at another k")),
+        pytest.param("pass@2 >= 0.9", marks=pytest.mark.slow("the same law of another number")),
+    ],
+)
 def test_a_run_that_ends_because_nothing_can_change_says_what_all_of_it_would(demand, monkeypatch):
     rng = np.random.default_rng(5)
     worlds = [rng.random(20) < rate for rate in (0.6, 0.75, 0.8, 0.9) for _ in range(2)]
