@@ -77,7 +77,6 @@ gc.disable()
 
 def pytest_collection_finish():
     """Let no collection walk through them again."""
-    gc.collect()
     gc.freeze()
     gc.enable()
 

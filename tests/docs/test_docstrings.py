@@ -44,13 +44,14 @@ FORMER = re.compile(
 
 def test_docstrings_say_these_tasks_and_similar_tasks():
     root = Path(passhat.__file__).parent
+    modules = [path for package in ("stats", "analysis") for path in (root / package).rglob("*.py")]
+    assert len(modules) > 60
+    suspects = [path for path in modules if FORMER.search(path.read_text(encoding="utf-8"))]
     texts = [
         (module.relative_to(root), doc)
-        for package in ("stats", "analysis")
-        for module in (root / package).rglob("*.py")
+        for module in suspects
         for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
         and (doc := ast.get_docstring(node))
     ]
-    assert len(texts) > 500
     assert [(module, FORMER.findall(doc)) for module, doc in texts if FORMER.search(doc)] == []

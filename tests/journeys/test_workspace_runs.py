@@ -399,14 +399,14 @@ def test_a_run_whose_hidden_tests_change_stops_with_3_and_can_be_resumed(tmp_pat
         {
             "calc/calc.py": WRONG,
             "hidden/hidden_tests.py": HIDDEN,
-            "suite.yml": "\n".join(lines).replace("runs: 3", "runs: 9"),
+            "suite.yml": "\n".join(lines),
         },
     )
     stopped = _passhat("run", cwd=tmp_path)
     said = " ".join(stopped.stderr.split())
     assert stopped.returncode == 3, stopped
     assert "no trial can be graded: changed during the run: hidden/hidden_tests.py" in said
-    assert "8 of 9 trials were left undone" in said
+    assert "2 of 3 trials were left undone" in said
     assert "--retry-errors" in said
     hidden.write_text(HIDDEN)
     resumed = _passhat("run", "--resume", "latest", "--retry-errors", cwd=tmp_path)

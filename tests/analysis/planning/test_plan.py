@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from passhat.analysis.comparing.comparison import compare
+from passhat.analysis.planning import plan as planning
 from passhat.analysis.planning.plan import Spending, plan
 from passhat.analysis.planning.simulate import SimulationModel, simulate
 from passhat.analysis.reports.measure import measure
@@ -16,6 +17,14 @@ from passhat.records.tally import Categorical
 from passhat.stats.assurance import PossibleSuites
 from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.sample_size import GroupSpread
+
+
+@pytest.fixture
+def fewer_suites(monkeypatch):
+    """As `few_suites_drawn`, for a test whose neighbours look at numbers."""
+    monkeypatch.setattr(planning, "WIDTH_SUITES", 16)
+    monkeypatch.setattr(planning, "POWER_SUITES", 100)
+
 
 SAME_LAW = pytest.mark.slow("the same law with other numbers")
 
@@ -379,6 +388,7 @@ def test_a_plan_says_whether_more_levels_or_more_trials_tell_more(apart, said):
     assert "levels of fault" not in priced
 
 
+@pytest.mark.usefixtures("fewer_suites")
 @pytest.mark.parametrize("k", [2, 5])
 def test_a_difference_is_planned_for_the_number_that_was_asked_about(k):
     trials = simulate(tasks=10, runs=8, rate=0.8, seed=3)
@@ -391,6 +401,7 @@ def test_a_difference_is_planned_for_the_number_that_was_asked_about(k):
     assert asked.tasks_for_difference is asked.runs_for_difference is None
 
 
+@pytest.mark.usefixtures("fewer_suites")
 def test_partial_credit_is_no_part_of_pass_hat_k():
     partial = simulate(tasks=10, runs=8, rate=0.8, seed=3, world=SimulationModel(partial=True))
     whole = Trials.from_columns(
@@ -407,6 +418,7 @@ def test_one_task_has_no_plan_of_pass_hat_k():
         plan(tasks=1, k=5)
 
 
+@pytest.mark.usefixtures("fewer_suites")
 def test_a_budget_is_told_in_the_widths_of_the_table():
     spending = Spending(max_cost=10, cost_per_run=0.05)
     for k in (1, 4):

@@ -110,13 +110,17 @@ def test_every_family_is_listed_where_the_trials_have_it():
     assert found == {family.form for family in METRIC_FORMS} - {"reliability@{k}"}
 
 
-def test_a_listed_number_of_each_family_gets_a_verdict_and_never_no_such_number():
+@pytest.mark.parametrize(
+    "fifth",
+    [0, *(pytest.param(n, marks=pytest.mark.slow("a report for each")) for n in range(1, 5))],
+)
+def test_a_listed_number_of_each_family_gets_a_verdict_and_never_no_such_number(fifth):
     trials = a_table_with_everything()
     listed = targets(measure(trials, bars=0.5))
     first_of_family = {parse_target(name).family.form: name for name in reversed(listed)}
-    for name in first_of_family.values():
-        (verdict,) = judge(trials, [f"{name} >= 0"], bars=0.5)
-        assert "have no" not in verdict.sentence, name
+    gates = [f"{name} >= 0" for name in [*first_of_family.values()][fifth::5]]
+    for verdict in judge(trials, gates, bars=0.5):
+        assert "have no" not in verdict.sentence
 
 
 def test_numbers_of_several_systems_can_be_gated_as_they_are_listed():
