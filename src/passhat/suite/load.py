@@ -106,10 +106,11 @@ def check_text(
     # A value that could not be read is not reported a second time for its type.
     unread = {problem.path for problem in tree.problems if problem.path}
     wrong = [*tree.problems, *(p for p in problems if p.path not in unread)]
+    if not wrong:
+        return suite, ()
     redactor = environment_redactor(env)
     cleaned = {replace(problem, message=redactor.clean(problem.message)) for problem in wrong}
-    wrong = sorted(cleaned, key=lambda p: (p.line, p.column, p.message))
-    return (None if wrong else suite), tuple(wrong)
+    return None, tuple(sorted(cleaned, key=lambda p: (p.line, p.column, p.message)))
 
 
 def suite_in(directory: Path) -> Suite | None:
