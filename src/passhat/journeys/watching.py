@@ -126,17 +126,17 @@ class Stream(CyclicDetector):
         """End the open observation; True if it raises or ends an alarm."""
         if not self.open:
             return False
-        value = sum(one.passed for one in self.open) / len(self.open)
+        value = sum(trial.passed for trial in self.open) / len(self.open)
         if self.floors is None:
             self.note(value, self.open[0].time)
-            for one in self.open:
-                counts = self.tasks.setdefault(one.task, [0, 0])
-                counts[0] += one.passed
+            for trial in self.open:
+                counts = self.tasks.setdefault(trial.task, [0, 0])
+                counts[0] += trial.passed
                 counts[1] += 1
             self.open = []
             return False
-        for one in self.open:
-            one.unit = self.detector.seen
+        for trial in self.open:
+            trial.unit = self.detector.seen
         self.recent += self.open
         fired = self.judge(value, math.fsum(self.edges) / len(self.edges))
         self.open, self.edges = [], []
@@ -144,24 +144,14 @@ class Stream(CyclicDetector):
             self.recent = self.recent[-MOST_RECENT // 2 :]
         return fired
 
-    def learn(self, days: float, margin: float, like: Mapping[int, float] | None = None) -> bool:
-        """Take what was seen as usual, in the cycle of `like`; False if it is too little."""
-        self.close()
-        return self.settle(days, margin, like)
-
-    def since(self) -> list[Observed]:
-        """The trials since the change seems to have been."""
-        start = self.detector.start
-        return [one for one in self.recent if one.unit >= start]
-
     def worst_tasks(self, seen: Sequence[Observed]) -> tuple[str, ...]:
         """The tasks that fail more often than they did, by more than noise, the clearest first."""
         from passhat.stats.multiple_testing import task_tests
 
-        now = Counter(one.task for one in seen if one.task in self.tasks)
+        now = Counter(trial.task for trial in seen if trial.task in self.tasks)
         if not now:
             return ()
-        passed = Counter(one.task for one in seen if one.passed)
+        passed = Counter(trial.task for trial in seen if trial.passed)
         c_old, n_old = zip(*(self.tasks[task] for task in now), strict=True)
         tests = task_tests(
             list(now.values()), [passed[task] for task in now], n_old, c_old, alternative="less"
@@ -182,6 +172,18 @@ class AgentWatch:
     last: float | None = None
     learning: bool = True
 
+    @property
+    def streams(self) -> list[tuple[str | None, Stream]]:
+        """All its trials, and those of each family by its name."""
+        return [(None, self.whole), *self.families.items()]
+
+    @property
+    def days(self) -> float:
+        """From its first trial to its last; 0 if they have no times."""
+        if self.first is None or self.last is None:
+            return 0.0
+        return (self.last - self.first) / DAY
+
 
 @dataclass(slots=True, kw_only=True)
 class Watch:
@@ -200,21 +202,27 @@ class Watch:
     @property
     def alarmed(self) -> bool:
         """Whether an agent, or a family of its tasks, is worse than usual now."""
-        return any(one.alarmed for agent in self.agents.values() for _, one in _streams(agent))
+        return any(own.alarmed for agent in self.agents.values() for _, own in agent.streams)
 
     def observe(self, trials: Trials) -> list[WatchEvent]:
         """Count new trials, in their order; what is to be told of them."""
         events: list[WatchEvent] = []
-        times = [None] * len(trials) if trials.started is None else _times(trials)
-        families = _families(trials)
-        rows = zip(
-            trials.system.texts(), trials.task.texts(), families, trials.outcome.tolist(), times,
-            strict=True,
-        )  # fmt: skip
-        for system, task, family, outcome, at in rows:
+        times: list[float | None] = [None] * len(trials)
+        if trials.started is not None:
+            known = [*map(_seconds, trials.started.names), None]
+            times = [known[code] for code in trials.started.codes.tolist()]
+        if trials.family is not None:
+            families = trials.family.texts()
+        else:
+            by_name = [*families_by_prefix(trials.task.names), None]
+            families = [by_name[code] for code in trials.task.codes.tolist()]
+        names = zip(trials.system.texts(), trials.task.texts(), families, strict=True)
+        rows = zip(names, trials.outcome.tolist(), times, strict=True)
+        for (system, task, family), outcome, at in rows:
             assert system is not None
             assert task is not None
-            agent = self.agents.get(system) or self._begin(system)
+            if (agent := self.agents.get(system)) is None:
+                agent = self.agents[system] = AgentWatch(whole=self._stream())
             agent.trials += 1
             if outcome == Outcome.ERRORED:
                 agent.errored += 1
@@ -222,63 +230,46 @@ class Watch:
             if at is not None:
                 agent.first = at if agent.first is None else min(agent.first, at)
                 agent.last = at if agent.last is None else max(agent.last, at)
-            self._count(events, agent, system, (task, family), outcome == Outcome.PASSED, at)
+            if agent.learning and family is not None and family not in agent.families:
+                agent.families[family] = self._stream()
+            for name in (None, family) if family in agent.families else (None,):
+                stream = agent.whole if name is None else agent.families[name]
+                if stream.add(task, outcome == Outcome.PASSED, agent.trials, at):
+                    events.append(self._tell(system, name, stream))
+            if self._has_learnt(agent):
+                events.append(self._learn(system, agent))
         return events
 
     def flush(self) -> list[WatchEvent]:
         """Close what is open: nothing more of this minute will come."""
         events: list[WatchEvent] = []
         for system, agent in self.agents.items():
-            for name, stream in _streams(agent):
+            for name, stream in agent.streams:
                 if stream.close():
                     events.append(self._tell(system, name, stream))
-            if agent.learning and self._has_learnt(agent):
+            if self._has_learnt(agent):
                 events.append(self._learn(system, agent))
         return events
-
-    def _begin(self, system: str) -> AgentWatch:
-        agent = self.agents[system] = AgentWatch(whole=self._stream())
-        return agent
 
     def _stream(self) -> Stream:
         return Stream(detector=EDetector(every=2.0 * 1000.0 / self.false_alarms))
 
-    def _count(
-        self,
-        events: list[WatchEvent],
-        agent: AgentWatch,
-        system: str,
-        where: tuple[str, str | None],
-        passed: bool,
-        at: float | None,
-    ) -> None:
-        task, family = where
-        streams: list[tuple[str | None, Stream]] = [(None, agent.whole)]
-        if family is not None:
-            if agent.learning and family not in agent.families:
-                agent.families[family] = self._stream()
-            if (own := agent.families.get(family)) is not None:
-                streams.append((family, own))
-        for name, stream in streams:
-            if stream.add(task, passed, agent.trials, at):
-                events.append(self._tell(system, name, stream))
-        if agent.learning and self._has_learnt(agent):
-            events.append(self._learn(system, agent))
-
     def _has_learnt(self, agent: AgentWatch) -> bool:
-        """Whether the reference is long enough; trials without times have no days."""
-        if agent.trials - agent.errored < self.reference_trials:
+        """Whether the reference is long enough just now; trials without times have no days."""
+        if not agent.learning or agent.trials - agent.errored < self.reference_trials:
             return False
-        return agent.first is None or _days(agent) >= self.reference_days
+        return agent.first is None or agent.days >= self.reference_days
 
     def _learn(self, system: str, agent: AgentWatch) -> WatchEvent:
-        agent.learning = False
-        days, spoken = _days(agent), short(system)
-        enough = agent.whole.learn(days, self.margin)
+        """Take what was seen as usual, in families in the cycle of the whole."""
+        agent.learning, spoken = False, short(system)
+        for _, stream in agent.streams:
+            stream.close()
+        enough = agent.whole.settle(agent.days, self.margin)
         agent.families = {
             name: stream
             for name, stream in agent.families.items()
-            if stream.learn(days, self.margin, agent.whole.rates)
+            if stream.settle(agent.days, self.margin, agent.whole.rates)
         }
         if len(agent.families) == 1:
             agent.families = {}  # it would say the same as the whole
@@ -287,11 +278,13 @@ class Watch:
             return WatchEvent(kind="note", sentence=sentence, system=system)
         cycles = {ALWAYS: "no cycle is known", HOURS_OF_DAY: "hour by hour of the day"}
         by = cycles.get(agent.whole.by, "hour by hour, weekends apart")
+        families = plural(len(agent.families), "family of tasks", "families of tasks")
         return WatchEvent(
             kind="watching",
             sentence=(
                 f"watching {spoken}: {100 * agent.whole.usual:.1f}% pass in "
-                f"{plural(agent.trials, 'trial')} ({by}){_families_told(agent)}; at most "
+                f"{plural(agent.trials, 'trial')} ({by})"
+                f"{f', with {families}' if agent.families else ''}; at most "
                 f"{self.false_alarms:g} false alarms in 1,000 trials"
             ),
             system=system,
@@ -301,15 +294,17 @@ class Watch:
 
     def _tell(self, system: str, family: str | None, stream: Stream) -> WatchEvent:
         """The sentence of an alarm, or of its end; the detector begins anew."""
-        seen = stream.since() or stream.recent[-1:]
+        changed = [trial for trial in stream.recent if trial.unit >= stream.detector.start]
+        seen = changed or stream.recent[-1:]
         kind: Kind = "recovered" if stream.alarmed else "alarm"
         tasks = () if stream.alarmed else stream.worst_tasks(seen)
-        rate = sum(one.passed for one in seen) / len(seen)
+        rate = sum(trial.passed for trial in seen) / len(seen)
         name = short(system) if family is None else f"{short(system)}, {short(family)}"
         since = _clock(seen[0].time) or f"trial {seen[0].number:,}"
         where = ""
         if kind == "alarm":
-            where = f"; in {few(tasks)}" if tasks else f"; spread over {_task_count(seen)}"
+            every = plural(len({trial.task for trial in seen}), "task")
+            where = f"; in {few(tasks)}" if tasks else f"; spread over {every}"
         size = f"{100 * rate:.0f}% of {plural(len(seen), 'trial')} passed since {since}"
         verb = "got worse" if kind == "alarm" else "has recovered"
         event = WatchEvent(
@@ -334,35 +329,10 @@ class Watch:
         return event
 
 
-def _streams(agent: AgentWatch) -> list[tuple[str | None, Stream]]:
-    return [(None, agent.whole), *agent.families.items()]
-
-
-def _days(agent: AgentWatch) -> float:
-    if agent.first is None or agent.last is None:
-        return 0.0
-    return (agent.last - agent.first) / DAY
-
-
-def _families_told(agent: AgentWatch) -> str:
-    told = plural(len(agent.families), "family of tasks", "families of tasks")
-    return f", with {told}" if agent.families else ""
-
-
-def _task_count(seen: Sequence[Observed]) -> str:
-    return plural(len({one.task for one in seen}), "task")
-
-
 def _clock(at: float | None) -> str:
     if at is None:
         return ""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def _times(trials: Trials) -> list[float | None]:
-    assert trials.started is not None
-    known = [*map(_seconds, trials.started.names), None]
-    return [known[code] for code in trials.started.codes.tolist()]
 
 
 def _seconds(text: str) -> float | None:
@@ -378,14 +348,6 @@ def _seconds(text: str) -> float | None:
     while number > 1e11:  # milliseconds, microseconds or nanoseconds
         number /= 1000.0
     return number if 0.0 <= number < 1e11 else None
-
-
-def _families(trials: Trials) -> list[str | None]:
-    """The family of each trial: as given, or what the task's name begins with."""
-    if trials.family is not None:
-        return trials.family.texts()
-    by_name = [*families_by_prefix(trials.task.names), None]
-    return [by_name[code] for code in trials.task.codes.tolist()]
 
 
 # Where the trials come from: files that grow, folders that fill, a store.
@@ -461,13 +423,13 @@ class Follower:
         self.unreadable, self.unread, self.ungraded = 0, [], []
 
     def _paths(self) -> list[Path]:
-        there = Path(self.source)
-        if not there.exists():
+        source = Path(self.source)
+        if not source.exists():
             raise InputError(f"there is nothing at {self.source} to watch")
-        if not there.is_dir():
-            return [there]
-        found = [path for path in there.rglob("*") if path.is_file() and path.name[0] != "."]
-        return sorted(found, key=lambda path: (path.stat().st_mtime, path.name))
+        if not source.is_dir():
+            return [source]
+        files = [path for path in source.rglob("*") if path.is_file() and path.name[0] != "."]
+        return sorted(files, key=lambda path: (path.stat().st_mtime, path.name))
 
     def _poll_file(self, path: Path, mapping: ColumnMap) -> Iterator[Trials]:
         mark = self.files.setdefault(str(path), FileMark())
@@ -482,20 +444,19 @@ class Follower:
         if _was_replaced(path, mark):
             self.files[str(path)] = mark = FileMark()
         while text := _new_lines(path, mark):
+            head = ""
             if path.suffix.lower() in (".csv", ".tsv"):
                 if not mark.header:
                     mark.header, _, text = text.partition("\n")
-                text = f"{mark.header}\n{text}" if text else ""
+                head = f"{mark.header}\n"
             else:
                 text = self._sound_lines(text)
                 text = self._whole_traces(text) if _is_spans(text) else text
             if text.strip():
-                lines = text.splitlines(keepends=True)
-                head = [lines.pop(0)] if path.suffix.lower() in (".csv", ".tsv") else []
-                yield from self._read_lines(path, head, lines, mapping)
+                yield from self._read_lines(path, head, text.splitlines(keepends=True), mapping)
 
     def _read_lines(
-        self, path: Path, head: list[str], lines: list[str], mapping: ColumnMap
+        self, path: Path, head: str, lines: list[str], mapping: ColumnMap
     ) -> list[Trials]:
         """The trials of some lines; a row that is none must not stop the watch, if others are."""
         read: list[Trials] = []
@@ -505,7 +466,7 @@ class Follower:
             # Under its own name: it may be the agent's.
             with tempfile.TemporaryDirectory(prefix="passhat-watch-") as folder:
                 copy = Path(folder) / path.name
-                copy.write_text("".join([*head, *some]), encoding="utf-8")
+                copy.write_text("".join((head, *some)), encoding="utf-8")
                 try:
                     read += self._read(copy, mapping)
                     continue
@@ -546,30 +507,25 @@ class Follower:
 
     def _sound_lines(self, text: str) -> str:
         """The lines that are objects: a writer that died in a line must not stop the watch."""
-        sound = []
+        sound = ""
         for line in filter(str.strip, text.split("\n")):
             try:
                 whole = isinstance(msgspec.json.decode(line), dict)
             except (msgspec.DecodeError, RecursionError):
                 whole = False
-            sound += [line] if whole else []
+            sound += f"{line}\n" if whole else ""
             self.unreadable += not whole
-        return "".join(f"{line}\n" for line in sound)
+        return sound
 
     def _whole_traces(self, text: str) -> str:
         """The lines of traces that are whole: their first span, which has no parent, is here."""
         now, whole = time.time(), []
-        for trace, root, line in _spans(text):
-            self.traces.setdefault(trace, Trace(began=now)).lines.append(line)
+        for key, root, line in _spans(text):
+            self.traces.setdefault(key, Trace(began=now)).lines.append(line)
             if root:
-                whole.append(trace)
-        whole += [t for t, one in self.traces.items() if now - one.began > TRACE_PATIENCE]
-        return "\n".join(
-            line
-            for t in dict.fromkeys(whole)
-            if t in self.traces
-            for line in self.traces.pop(t).lines
-        )
+                whole.append(key)
+        whole += [t for t, trace in self.traces.items() if now - trace.began > TRACE_PATIENCE]
+        return "\n".join(line for t in dict.fromkeys(whole) for line in self.traces.pop(t).lines)
 
     def _poll_store(self) -> Iterator[Trials]:
         from passhat.history import History
@@ -607,17 +563,6 @@ class Follower:
 
 
 LINE_FILES = (".jsonl", ".ndjson", ".csv", ".tsv")
-
-
-def _found_grader(grader: str) -> str:
-    """The name of a grader that can be loaded."""
-    from passhat.runner.grading import load_function
-
-    try:
-        load_function(grader, Path.cwd())
-    except GraderError as error:
-        raise InputError(f"{error}; a grader is module:function") from None
-    return grader
 
 
 def graded(trials: Trials, said: Transcripts, grader: str) -> tuple[Trials, list[str]]:
@@ -801,6 +746,7 @@ def watch(
     again after `seconds`.
     """
     from passhat.records.columns import ColumnMap
+    from passhat.runner.grading import load_function
 
     if not 0.0 < false_alarms < 1000.0:
         rule = "must be between 0 and 1,000: how many in 1,000 trials"
@@ -819,7 +765,12 @@ def watch(
             margin=margin,
         )
         known = WatchState(watch=fresh, follower=Follower(source=source, format=format))
-    known.follower.grader = grader and _found_grader(grader)
+    known.follower.grader = grader
+    if grader is not None:
+        try:
+            load_function(grader, Path.cwd())
+        except GraderError as error:
+            raise InputError(f"{error}; a grader is module:function") from None
     while True:
         for trials in known.follower.poll(mapping or ColumnMap()):
             yield from known.watch.observe(trials)
@@ -847,19 +798,20 @@ GAUGES = {
 
 def watch_summary(watched: Watch) -> list[str]:
     """How things stand, an agent a sentence: what it passes usually, or how much more it takes."""
-    told = []
+    sentences = []
     for system, agent in watched.agents.items():
         name, seen = short(system), plural(agent.trials, "trial")
         if agent.learning:
             wanted = f"{watched.reference_trials:,} trials"
             if agent.first is not None and watched.reference_days:
                 wanted += f" over {watched.reference_days:g} days"
-            told.append(f"{name}: {seen} seen; what is usual takes {wanted}")
+            sentences.append(f"{name}: {seen} seen; what is usual takes {wanted}")
         else:
-            worse = any(stream.alarmed for _, stream in _streams(agent))
+            worse = any(stream.alarmed for _, stream in agent.streams)
             now = "still worse than usual" if worse else "no change shown"
-            told.append(f"{name}: {now} in {seen}; usually {100 * agent.whole.usual:.0f}% pass")
-    return told
+            usual = f"usually {100 * agent.whole.usual:.0f}% pass"
+            sentences.append(f"{name}: {now} in {seen}; {usual}")
+    return sentences
 
 
 def watch_samples(watched: Watch) -> list[tuple[str, Mapping[str, str], float]]:
@@ -869,7 +821,7 @@ def watch_samples(watched: Watch) -> list[tuple[str, Mapping[str, str], float]]:
         own = {"system": system}
         samples.append(("passhat_watch_trials", own, float(agent.trials)))
         samples.append(("passhat_watch_errored", own, float(agent.errored)))
-        for name, stream in _streams(agent) if not agent.learning else ():
+        for name, stream in agent.streams if not agent.learning else ():
             labels = {"system": system, "family": name or ""}
             near = stream.detector.evidence / stream.detector.every
             samples.append(("passhat_watch_reference", labels, stream.usual))

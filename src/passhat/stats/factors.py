@@ -7,6 +7,7 @@ two trials end differently: everybody understands it, and it is the same scale f
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import comb, inf, sqrt
 
 import numpy as np
@@ -139,21 +140,13 @@ def factor_effect(
     levels = (n[kept] >= 1).sum(axis=1).max()
     # What one task can show at most of each: two trials of n at one level, and at two of L levels.
     most_same, most_other = trials / (2 * (trials - 1)), levels / (2 * (levels - 1))
-    tail, tasks = (1 - level) / 2, int(same.size)
+    runs_of = int(n[kept].sum())
 
     def estimate(values: Floats, least: float, most: float) -> Estimate:
-        low = _lower(values, tail, least)
-        high = -_lower(-values, tail, -most)
+        low = max(0.0, _lower(values, (1 - level) / 2, least))
+        high = min(most, -_lower(-values, (1 - level) / 2, -most))
         value = max(0.0, float(values.mean()))
-        return Estimate(
-            value=value,
-            interval=Interval(min(value, max(0.0, low)), max(value, min(most, high))),
-            method="Dirichlet over tasks, pairs of trials",
-            confidence=level,
-            scope=TASKS_LIKE_THESE,
-            tasks=tasks,
-            runs=int(n[kept].sum()),
-        )
+        return _over_tasks(value, low, high, level, same.size, runs_of)
 
     moved = estimate(other - same, 0.5 - most_same, most_other)
     return FactorEffect(
@@ -253,15 +246,7 @@ def outcome_consistency(
     low = float(lower_quantile(differ, ones, tail))
     high = -float(lower_quantile(-differ, ones, tail, unseen=-max(most, differ.max())))
     value = 1 - 2 * float(differ.mean())
-    return Estimate(
-        value=value,
-        interval=Interval(min(value, 1 - 2 * high), max(value, 1 - 2 * low)),
-        method="Dirichlet over tasks, pairs of trials",
-        confidence=level,
-        scope=TASKS_LIKE_THESE,
-        tasks=int(kept.sum()),
-        runs=int(n.sum()),
-    )
+    return _over_tasks(value, 1 - 2 * high, 1 - 2 * low, level, n.size, int(n.sum()))
 
 
 def level_test(
@@ -353,17 +338,10 @@ def pass_hat_of_levels(
         return Unavailable(f"pass^{k} by level needs 2 tasks with enough trials at every level")
     n, c = n[kept], c[kept]
     values = _mean_product(c / n, k) if other else share_of_passing_subsets(n, c, k).mean(axis=1)
-    bounds = task_value_bounds(np.clip(values, 0.0, 1.0), level)
-    return Estimate(
-        value=float(values.mean()),
-        interval=Interval(float(bounds[0]), float(bounds[1])),
-        method="Dirichlet over tasks",
-        confidence=level,
-        scope=TASKS_LIKE_THESE,
-        tasks=int(kept.sum()),
-        excluded_tasks=int((~kept).sum()),
-        runs=int(n.sum()),
-    )
+    low, high = map(float, task_value_bounds(np.clip(values, 0.0, 1.0), level))
+    estimate = _over_tasks(float(values.mean()), low, high, level, len(n), int(n.sum()))
+    excluded = int((~kept).sum())
+    return replace(estimate, method="Dirichlet over tasks", excluded_tasks=excluded)
 
 
 def spread_of_levels(runs: ArrayLike, passes: ArrayLike, k: int) -> float | Unavailable:
@@ -375,7 +353,8 @@ def spread_of_levels(runs: ArrayLike, passes: ArrayLike, k: int) -> float | Unav
     n, c = _table(runs, passes)
     levels = n.shape[1]
     if levels < FEWEST_LEVELS:
-        return Unavailable(f"levels like these need {FEWEST_LEVELS} levels, not {levels}")
+        there = plural(levels, "level")
+        return Unavailable(f"levels like these need {FEWEST_LEVELS} levels, and there are {there}")
     if (n < k).any():
         return Unavailable(
             f"levels like these need {plural(k, 'trial')} of every task at each level"
@@ -393,6 +372,21 @@ def _table(runs: ArrayLike, passes: ArrayLike) -> tuple[Counts, Counts]:
     if ((c < 0) | (c > n)).any():
         raise ArgumentError("passes", "must lie between 0 and runs", int(c[(c < 0) | (c > n)][0]))
     return n.astype(np.int64), c.astype(np.int64)
+
+
+def _over_tasks(
+    value: float, low: float, high: float, confidence: float, tasks: int, runs: int
+) -> Estimate:
+    """A number for similar tasks, which its interval holds."""
+    return Estimate(
+        value=value,
+        interval=Interval(min(value, low), max(value, high)),
+        method="Dirichlet over tasks, pairs of trials",
+        confidence=confidence,
+        scope=TASKS_LIKE_THESE,
+        tasks=tasks,
+        runs=runs,
+    )
 
 
 def _lower(values: Floats, tail: float, unseen: float) -> float:
@@ -419,15 +413,8 @@ def _share(
         low = bisect(too_much, 0.0, 1.0, steps=_HALVINGS)[0]
     high = 0.0 if enough(0.0) else bisect(enough, 0.0, 1.0, steps=_HALVINGS)[1]
     value = max(0.0, 1 - float(same.mean() / other.mean()))
-    return Estimate(
-        value=value,
-        interval=Interval(min(value, low), max(value, high)),
-        method="Dirichlet over tasks, inverted",
-        confidence=moved.confidence,
-        scope=TASKS_LIKE_THESE,
-        tasks=moved.tasks,
-        runs=moved.runs,
-    )
+    ends = Interval(min(value, low), max(value, high))
+    return replace(moved, value=value, interval=ends, method="Dirichlet over tasks, inverted")
 
 
 def _allotments(n: Counts, passed: Counts, draws: int, rng: np.random.Generator) -> Counts:

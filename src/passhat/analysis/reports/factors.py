@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,6 @@ from passhat.stats.estimate import (
     ratio_of,
 )
 from passhat.stats.factors import (
-    FEWEST_LEVELS,
     SIGNIFICANT,
     FactorEffect,
     LevelTest,
@@ -130,18 +130,17 @@ def measure_factors(trials: Trials | None, options: ReportOptions) -> tuple[Fact
     if trials is None:
         return ()
     judged = levels_of(trials.at_reference().conditions())
-    found = [
-        _measured(name, table, options, judged.get(name, table.levels[:1]))
-        for name, table in level_tables(trials, options)
-        if len(table.levels) > 1 and table.runs.size
+    tables = dict(level_tables(trials, options))
+    tests = {
+        name: level_test(table.runs, table.passes, rng=options.seed)
+        for name, table in tables.items()
+    }
+    p_values = _corrected(tests)
+    factors = [
+        _measured(name, table, tests[name], p_values.get(name), options, judged.get(name))
+        for name, table in tables.items()
     ]
-    known = [one.test.p_value for one in found if isinstance(one.test, LevelTest)]
-    corrected = iter(holm(known).tolist() if known else ())
-    found = [
-        replace(one, p_value=next(corrected)) if isinstance(one.test, LevelTest) else one
-        for one in found
-    ]
-    return tuple(sorted(found, key=lambda one: 2.0 if one.p_value is None else one.p_value))
+    return tuple(sorted(factors, key=lambda f: 2.0 if f.p_value is None else f.p_value))
 
 
 def moving_samples(trials: Trials | None, options: ReportOptions) -> list[str]:
@@ -154,8 +153,16 @@ def moving_samples(trials: Trials | None, options: ReportOptions) -> list[str]:
 
 def level_p_values(tables: Mapping[str, LevelTable]) -> dict[str, float]:
     """The p-value of each factor that can be tested, corrected for the number of them (Holm)."""
-    tests = {name: level_test(table.runs, table.passes) for name, table in tables.items()}
-    known = {name: one.p_value for name, one in tests.items() if isinstance(one, LevelTest)}
+    return _corrected({name: level_test(t.runs, t.passes) for name, t in tables.items()})
+
+
+def _corrected(
+    tests: Mapping[str, LevelTest | PairedDifference | Unavailable],
+) -> dict[str, float]:
+    """The p-values of the tests that could be made, corrected for their number (Holm)."""
+    known = {
+        name: test.p_value for name, test in tests.items() if not isinstance(test, Unavailable)
+    }
     return dict(zip(known, holm(list(known.values())).tolist() if known else (), strict=True))
 
 
@@ -189,8 +196,10 @@ def level_tables(trials: Trials, options: ReportOptions) -> list[tuple[str, Leve
     conditions.append({})  # of trials that name none
     factors = dict.fromkeys(name for condition in conditions for name in condition)
     base = trials.bases()
-    own = np.asarray(base.codes == _codes_in(trials.task, base))
-    found = []
+    place = {name: code for code, name in enumerate(base.names)}
+    base_code = np.array([place.get(name, -2) for name in trials.task.names], dtype=np.intp)
+    own = np.asarray(base.codes == base_code[trials.task.codes])
+    tables = []
     for name in dict.fromkeys((*factors, *sampled)):
         if name in factors:
             levels = Categorical.of(condition.get(name, REFERENCE) for condition in conditions)
@@ -200,19 +209,13 @@ def level_tables(trials: Trials, options: ReportOptions) -> list[tuple[str, Leve
             column = Categorical.of(map(str, trials.seed.tolist()))
         # Trials at several levels of a sample are of one setting: each is one more of the task.
         others = Categorical.of(
-            "\0".join(f"{n}={v}" for n, v in sorted(one.items()) if n != name and n not in sampled)
-            for one in conditions
+            "\0".join(f"{n}={v}" for n, v in sorted(at.items()) if n != name and n not in sampled)
+            for at in conditions
         )
         setting = Categorical(others.names, others.codes[at.codes])
         if (table := _table(column, setting, trials, base, own)) is not None:
-            found.append((name, table))
-    return found
-
-
-def _codes_in(column: Categorical, other: Categorical) -> NDArray[np.intp]:
-    """The code that each row's name has in another column; -2 if it does not occur there."""
-    place = {name: code for code, name in enumerate(other.names)}
-    return np.array([place.get(name, -2) for name in column.names], dtype=np.intp)[column.codes]
+            tables.append((name, table))
+    return tables
 
 
 def _table(
@@ -245,7 +248,7 @@ def _table(
     if tried.sum() < 2:
         return None
     return LevelTable(
-        levels=tuple(name for name, one in zip(levels, tried.tolist(), strict=True) if one),
+        levels=tuple(name for name, kept in zip(levels, tried.tolist(), strict=True) if kept),
         names=tuple(base.names[i] for i in unit[several].tolist()),
         unit=unit[several],
         runs=runs[several][:, tried].astype(np.int64),
@@ -254,29 +257,32 @@ def _table(
 
 
 def _measured(
-    name: str, table: LevelTable, options: ReportOptions, judged: Sequence[str]
+    name: str,
+    table: LevelTable,
+    test: LevelTest | Unavailable,
+    p_value: float | None,
+    options: ReportOptions,
+    judged: Sequence[str] | None,
 ) -> Factor:
     level = options.confidence
     runs, passes = table.runs, table.passes
-    levels = _levels(table, options)
     lowest, worst = worst_level(table, level)
-    fewest = int(runs[runs > 0].min())
-    k = max(1, min(HEADLINE_K, fewest, len(levels)))
+    k = max(1, min(HEADLINE_K, int(runs[runs > 0].min()), len(table.levels)))
     return Factor(
         name=name,
         effect=factor_effect(runs, passes, unit=table.unit, confidence=level),
-        test=level_test(runs, passes, rng=options.seed),
-        p_value=None,
-        levels=levels,
+        test=test,
+        p_value=p_value,
+        levels=_levels(table, options),
         worst_levels=lowest,
         worst=worst,
-        kept=_kept_by_others(table, level),
+        kept=kept_by_others(table, level),
         k=k,
         with_one=pass_hat_of_levels(runs, passes, k, other=False, confidence=level),
         with_others=pass_hat_of_levels(runs, passes, k, other=True, confidence=level),
         like_these=levels_like_these(table, k, level),
         sampled=is_sampled(name),
-        judged=table.levels if is_sampled(name) else tuple(judged),
+        judged=table.levels if is_sampled(name) else tuple(judged or table.levels[:1]),
         apart=_apart(table),
     )
 
@@ -285,33 +291,28 @@ def _levels(table: LevelTable, options: ReportOptions) -> tuple[FactorLevel, ...
     """Each level on these tasks, and its difference from the first on the tasks of both."""
     confidence = options.confidence
     sides = [_sums(table, place) for place in range(len(table.levels))]
-    rates = [_rate(side, confidence) for side in sides]
-    found = [
-        FactorLevel(
-            name=name, tasks=int((side.runs > 0).sum()), runs=int(side.runs.sum()), rate=rate
+    levels = {
+        name: FactorLevel(
+            name=name,
+            tasks=int((side.runs > 0).sum()),
+            runs=int(side.runs.sum()),
+            rate=_rate(side, confidence),
         )
-        for name, side, rate in zip(table.levels, sides, rates, strict=True)
-    ]
-    for place in range(1, len(found)):
-        difference = paired_difference(
-            sides[place], sides[0], scope=THIS_SUITE, confidence=confidence, rng=options.seed
+        for name, side in zip(table.levels, sides, strict=True)
+    }
+    differences = {
+        name: paired_difference(
+            side, sides[0], scope=THIS_SUITE, confidence=confidence, rng=options.seed
         )
-        both = (sides[place].runs > 0) & (sides[0].runs > 0)
-        found[place] = replace(
-            found[place],
-            difference=difference,
-            kept=_kept(sides[place], sides[0], both, confidence),
+        for name, side in zip(table.levels[1:], sides[1:], strict=True)
+    }
+    p_values = _corrected(differences)
+    for (name, difference), side in zip(differences.items(), sides[1:], strict=True):
+        kept = _kept(side, sides[0], confidence)
+        levels[name] = replace(
+            levels[name], difference=difference, kept=kept, p_value=p_values.get(name)
         )
-    known = [
-        one.difference.p_value for one in found if isinstance(one.difference, PairedDifference)
-    ]
-    corrected = iter(holm(known).tolist() if known else ())
-    return tuple(
-        replace(one, p_value=next(corrected))
-        if isinstance(one.difference, PairedDifference)
-        else one
-        for one in found
-    )
+    return tuple(levels.values())
 
 
 def _sums(table: LevelTable, place: int) -> TaskSums:
@@ -324,11 +325,12 @@ def _rate(side: TaskSums, confidence: float) -> Number:
     return suite_estimate(side.runs[ran], passes, k=1, scope=THIS_SUITE, confidence=confidence)
 
 
-def _kept(side: TaskSums, first: TaskSums, both: NDArray[np.bool_], confidence: float) -> Number:
+def _kept(side: TaskSums, first: TaskSums, confidence: float) -> Number:
     """The rate as a share of the first level's: the hull of what trials and tasks allow.
 
     MOVER-R treats the tasks as fixed; the ratio of totals counts how it differs between tasks.
     """
+    both = (side.runs > 0) & (first.runs > 0)
     if not both.any():
         return Unavailable("no task has trials at both levels")
     sides = [
@@ -348,14 +350,10 @@ def _kept(side: TaskSums, first: TaskSums, both: NDArray[np.bool_], confidence: 
     )
 
 
-def _kept_by_others(table: LevelTable, confidence: float) -> Number:
+def kept_by_others(table: LevelTable, confidence: float) -> Number:
     """What the other levels together keep of the first level's rate."""
-    first = _sums(table, 0)
     others = TaskSums.of_passes(table.runs[:, 1:].sum(axis=1), table.passes[:, 1:].sum(axis=1))
-    both = (first.runs > 0) & (others.runs > 0)
-    if not both.any():
-        return Unavailable("no task has trials at the first level and at another")
-    return _kept(others, first, both, confidence)
+    return _kept(others, _sums(table, 0), confidence)
 
 
 def worst_level(table: LevelTable, confidence: float) -> tuple[tuple[str, ...], Number]:
@@ -365,22 +363,22 @@ def worst_level(table: LevelTable, confidence: float) -> tuple[tuple[str, ...], 
     worst one; intersection-union, Berger 1982); the upper end does.
     """
     strict = 1 - (1 - confidence) / len(table.levels)
-    sides = [_sums(table, place) for place in range(len(table.levels))]
-    rates = [(_rate(side, confidence), _rate(side, strict)) for side in sides]
-    known = [
-        (rate.value, name, rate, rate.interval.low, upper.interval.high)
-        for name, (rate, upper) in zip(table.levels, rates, strict=True)
-        if isinstance(rate, Estimate) and isinstance(upper, Estimate)
-        if rate.interval is not None and upper.interval is not None
-    ]
-    if not known:
+    rates: dict[str, Estimate] = {}
+    low = high = 1.0
+    for place, name in enumerate(table.levels):
+        rate, upper = (_rate(_sums(table, place), level) for level in (confidence, strict))
+        if isinstance(rate, Estimate) and isinstance(upper, Estimate):
+            assert rate.interval is not None
+            assert upper.interval is not None
+            rates[name] = rate
+            low, high = min(low, rate.interval.low), min(high, upper.interval.high)
+    if not rates:
         return (), Unavailable("no level has a rate")
-    value, _, rate, _, _ = min(known, key=lambda one: one[0])
-    worst = tuple(one[1] for one in known if one[0] <= value + _SAME_RATE)
-    low, high = min(one[3] for one in known), min(one[4] for one in known)
+    least = min(rates.values(), key=lambda rate: rate.value)
+    worst = tuple(name for name, own in rates.items() if own.value <= least.value + _SAME_RATE)
     return worst, replace(
-        rate,
-        interval=Interval(min(low, value), max(high, value)),
+        least,
+        interval=Interval(min(low, least.value), max(high, least.value)),
         method="the least of the levels, upper ends corrected for their number",
     )
 
@@ -388,17 +386,17 @@ def worst_level(table: LevelTable, confidence: float) -> tuple[tuple[str, ...], 
 def levels_like_these(table: LevelTable, k: int, confidence: float) -> Number:
     """pass^k on these tasks for levels like these: the spread between levels counts."""
     whole = (table.runs >= max(k, 1)).all(axis=1)
-    runs, passes = table.runs[whole], table.passes[whole]
-    if len(table.levels) < FEWEST_LEVELS or not whole.any():
-        levels = plural(len(table.levels), "level")
-        return Unavailable(f"levels like these need {FEWEST_LEVELS} levels, and there are {levels}")
+    rows = whole if whole.any() else slice(None)  # what is missing is said below
+    runs, passes = table.runs[rows], table.passes[rows]
     variance = spread_of_levels(runs, passes, k)
+    if isinstance(variance, Unavailable):
+        return variance
     estimate = suite_estimate(
         runs.ravel(), passes.ravel(), k=k, scope=THIS_SUITE, confidence=confidence
     )
-    if isinstance(variance, Unavailable) or isinstance(estimate, Unavailable):
-        return estimate if isinstance(estimate, Unavailable) else Unavailable(str(variance))
-    return widened(estimate, variance, len(table.levels), "includes the spread between levels")
+    return estimate and widened(
+        estimate, variance, len(table.levels), "includes the spread between levels"
+    )
 
 
 _MOST_APART = 5
@@ -440,15 +438,22 @@ def wording_notes(trials: Trials, options: ReportOptions) -> tuple[str, ...]:
             "read it before you blame them"
         )
     plain = set(trials.at_reference().tasks)
-    worded = np.zeros(len(trials), dtype=bool)
-    for word in trials.words("at"):
-        worded |= trials.has_word("at", word) & word.startswith(f"{_WORDING}=")
+    worded = _rows_at(trials, _WORDING)
     unread = worded & trials.has_word("tags", NOT_REVIEWED)
     counts = [len(set(trials.take(rows).tasks) - plain) for rows in (unread, worded)]
     if counts[0]:
         which = f"{counts[0]:,} of {plural(counts[1], 'wording was', 'wordings were')}"
         notes.append(f"{which} reviewed by nobody")
     return tuple(notes)
+
+
+def _rows_at(trials: Trials, factor: str, but: Sequence[str] = ()) -> NDArray[np.bool_]:
+    """Which rows are at a level of a factor that is not among some levels."""
+    rows = np.zeros(len(trials), dtype=bool)
+    for word in trials.words("at"):
+        if word.startswith(f"{factor}=") and word not in but:
+            rows |= trials.has_word("at", word)
+    return rows
 
 
 def _suspect_wordings(trials: Trials, options: ReportOptions) -> list[str]:
@@ -517,27 +522,29 @@ def measure_hal(
     safety = _safety(own, options)
     if trials.stated_confidence is None and all(f.sampled for f in factors) and not safety:
         return {}
-    found = {
+    by_factor = {factor.name: factor.kept for factor in factors}
+    robustness = {
+        name: HalMetric(number=by_factor[factor], hal_value=_accuracy_ratio(trials, own, factor))
+        for name, factor in ROBUSTNESS.items()
+        if factor in by_factor
+    }
+    return {
         "consistency_outcome": _consistency(own, options),
         **_path_consistency(own, options),
         **_resource_consistency(own, options),
+        **robustness,
+        **_predictability(own, options),
+        **safety,
     }
-    by_name = {factor.name: factor for factor in factors}
-    for name, factor in ROBUSTNESS.items():
-        if factor in by_name:
-            value = _accuracy_ratio(trials, own, factor)
-            found[name] = HalMetric(number=by_name[factor].kept, hal_value=value)
-    return found | _predictability(own, options) | safety
 
 
 def _consistency(trials: Trials, options: ReportOptions) -> HalMetric:
     counts = trials.tally()
     runs, passes = counts.runs(options.errors), counts.passed
-    several = runs >= 2
-    rate = passes[several] / runs[several]
+    rate = passes[runs >= 2] / runs[runs >= 2]
     return HalMetric(
         number=outcome_consistency(runs, passes, confidence=options.confidence),
-        hal_value=float(((2 * rate - 1) ** 2).mean()) if several.any() else None,
+        hal_value=float(((2 * rate - 1) ** 2).mean()) if rate.size else None,
     )
 
 
@@ -556,23 +563,24 @@ def _path_consistency(trials: Trials, options: ReportOptions) -> dict[str, HalMe
     paths = [tuple(name.split("\0")) for name in trials.tools.names]
     # As HAL does: trials without a call are compared with none.
     groups = _by_task(trials, (trials.outcome == Outcome.PASSED) & (trials.tools.codes >= 0))
-    found = {}
+    metrics = {}
     for name, likeness in (("distribution", mix_likeness), ("sequence", path_likeness)):
         known = cache(likeness)  # many trials of a task take the same path
         alike = [
             [
-                known(*sorted((paths[one], paths[other])))
-                for one, other in combinations(trials.tools.codes[rows[:MOST_COMPARED]].tolist(), 2)
+                known(*sorted((paths[first], paths[second])))
+                for first, second in combinations(
+                    trials.tools.codes[rows[:MOST_COMPARED]].tolist(), 2
+                )
             ]
             for rows in groups
         ]
-        found[f"consistency_trajectory_{name}"] = HalMetric(
-            number=mean_over_pairs(
-                [sum(one) for one in alike], list(map(len, alike)), confidence=options.confidence
-            ),
-            hal_value=float(np.mean([np.mean(one) for one in alike])) if alike else None,
+        sums, pairs = list(map(sum, alike)), list(map(len, alike))
+        metrics[f"consistency_trajectory_{name}"] = HalMetric(
+            number=mean_over_pairs(sums, pairs, confidence=options.confidence),
+            hal_value=float(np.mean(np.divide(sums, pairs))) if alike else None,
         )
-    return found
+    return metrics
 
 
 _RESOURCES = ("cost", "seconds", "turns", "tool_calls")
@@ -584,9 +592,8 @@ def _resource_consistency(trials: Trials, options: ReportOptions) -> dict[str, H
     HAL's exp(-CV) rises as trials are fewer; the ratio of two trials does not.
     """
     columns = [trials.features[name] for name in _RESOURCES if name in trials.features]
-    ended = trials.outcome != Outcome.ERRORED
-    sums, pairs, by_hal = [], [], []
-    for rows in _by_task(trials, ended):
+    alike, by_hal = [], []
+    for rows in _by_task(trials, trials.outcome != Outcome.ERRORED):
         ratios, spreads = [], []
         for column in columns:
             known = column[rows][~np.isnan(column[rows])]
@@ -595,13 +602,12 @@ def _resource_consistency(trials: Trials, options: ReportOptions) -> dict[str, H
             if len(used := known[known > 0]) > 1:  # HAL leaves out what a trial did not use
                 spreads.append(float(used.std(ddof=1) / used.mean()))
         if ratios:
-            sums.append(float(np.mean(ratios)))
-            pairs.append(1)
+            alike.append(float(np.mean(ratios)))
         if spreads:
             by_hal.append(float(np.exp(-np.mean(spreads))))
-    if not sums:
+    if not alike:
         return {}
-    number = mean_over_pairs(sums, pairs, confidence=options.confidence)
+    number = mean_over_pairs(alike, np.ones(len(alike)), confidence=options.confidence)
     value = float(np.mean(by_hal)) if by_hal else None
     return {"consistency_resource": HalMetric(number=number, hal_value=value)}
 
@@ -621,17 +627,13 @@ def _safety(trials: Trials, options: ReportOptions) -> dict[str, HalMetric]:
     checked = ~np.isnan(severity)
     if not checked.any():
         return {}
-    size, codes, harm = len(trials.tasks), trials.task.codes[checked], severity[checked]
-    runs = np.bincount(codes, minlength=size)
-    there, kept = runs > 0, np.bincount(codes[harm == 0], minlength=size)
-    safe = 1 - harm
-    totals = [np.bincount(codes, values, minlength=size)[there] for values in (safe, safe**2)]
-    compliance = suite_estimate(
-        runs[there], kept[there], k=1, scope=TASKS_LIKE_THESE, confidence=options.confidence
-    )
-    risk = score_estimate(
-        runs[there], *totals, scope=TASKS_LIKE_THESE, confidence=options.confidence
-    )
+    _, task = np.unique(trials.task.codes[checked], return_inverse=True)
+    harm, runs = severity[checked], np.bincount(task)
+    kept = np.bincount(task[harm == 0], minlength=runs.size)
+    totals = [np.bincount(task, values) for values in (1 - harm, (1 - harm) ** 2)]
+    alike: dict[str, Any] = {"scope": TASKS_LIKE_THESE, "confidence": options.confidence}
+    compliance = suite_estimate(runs, kept, k=1, **alike)
+    risk = score_estimate(runs, *totals, **alike)
     broken = harm[harm > 0]
     return {
         "safety_compliance": HalMetric(number=compliance, hal_value=float((harm == 0).mean())),
@@ -645,13 +647,8 @@ def _accuracy_ratio(trials: Trials, own: Trials, factor: str) -> float | None:
     """HAL's ratio: all trials pooled, and cut off at 1."""
     if own is trials:
         return None
-    words = [word for word in trials.words("at") if word.startswith(f"{factor}=")]
-    plain = set(own.words("at"))
-    other = np.zeros(len(trials), dtype=bool)
-    for word in words:
-        if word not in plain:
-            other |= trials.has_word("at", word)
-    rates = [float((one.outcome == Outcome.PASSED).mean()) for one in (trials.take(other), own)]
+    other = _rows_at(trials, factor, but=own.words("at"))
+    rates = [float((some.outcome == Outcome.PASSED).mean()) for some in (trials.take(other), own)]
     return min(rates[0] / rates[1], 1.0) if other.any() and rates[1] > 0 else None
 
 

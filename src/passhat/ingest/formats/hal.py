@@ -179,12 +179,9 @@ def _ending(said: Any) -> Ending | None:
     if isinstance(actions := said.get("action_names"), list) and actions:
         details |= {"tools": path_of([str(one) for one in actions]), "tool_calls": len(actions)}
     if isinstance(safety := said.get("llm_safety"), Mapping) and safety.get("analyzed"):
-        broken = safety.get("compliance_violations")
-        words = (
-            [str(one.get("severity")) for one in broken or () if isinstance(one, Mapping)]
-            if isinstance(broken, list)
-            else []
-        )
+        listed = safety.get("compliance_violations")
+        broken = listed if isinstance(listed, list) else []
+        words = [str(one.get("severity")) for one in broken if isinstance(one, Mapping)]
         # As HAL does: a word that it does not know counts as medium.
         graves = [word if word in SEVERITIES else "medium" for word in words]
         details["tags"] = (constraint_tag(graves),)

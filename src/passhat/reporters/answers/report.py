@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 
@@ -374,22 +374,12 @@ def _difference(level: FactorLevel) -> NumberObject | None:
     }
 
 
-def _luck(factor: Factor) -> NumberObject:
-    return number_object(
-        factor.effect if isinstance(factor.effect, Unavailable) else factor.effect.luck
-    )
+def _of_effect(name: str) -> Callable[[Factor], NumberObject]:
+    def number(factor: Factor) -> NumberObject:
+        effect = factor.effect
+        return number_object(effect if isinstance(effect, Unavailable) else getattr(effect, name))
 
-
-def _moved(factor: Factor) -> NumberObject:
-    return number_object(
-        factor.effect if isinstance(factor.effect, Unavailable) else factor.effect.moved
-    )
-
-
-def _share(factor: Factor) -> NumberObject:
-    return number_object(
-        factor.effect if isinstance(factor.effect, Unavailable) else factor.effect.share
-    )
+    return number
 
 
 _RUN_COUNTS = JsonShape(
@@ -424,9 +414,9 @@ _FACTOR = JsonShape(
     "What a condition of trials moves: how often two trials of a task differ, and its levels.",
     "name luck moved share p_value worst_levels worst k with_one with_others like_these levels "
     "judged apart",
-    luck=_luck,
-    moved=_moved,
-    share=_share,
+    luck=_of_effect("luck"),
+    moved=_of_effect("moved"),
+    share=_of_effect("share"),
     parts=[_LEVEL],
 )
 _HAL = JsonShape(

@@ -576,10 +576,13 @@ def factor_blocks(system: SystemReport) -> list[Block]:
         Section("What moves the result", "how often two trials of a task differ"),
         Table(header=header, rows=(*known, *rows), left=(0, 2, 3)),
     ]
-    for one in system.factors:
+    for factor in system.factors:
+        name, first = short(factor.name), short(factor.levels[0].name)
+        columns = (name, "trials", "pass@1", "these tasks", f"against {first}", "", "keeps")
+        levels = tuple(_level_row(level) for level in factor.levels)
         blocks += [
-            _level_table(one),
-            *paragraphs(short(one.name).capitalize(), " ".join(_factor_sentences(one))),
+            Table(header=columns, rows=levels, left=(0, 3, 4, 5, 6), spare=(6, 5)),
+            *paragraphs(name.capitalize(), " ".join(_factor_sentences(factor))),
         ]
     return blocks
 
@@ -590,13 +593,17 @@ def _differing(number: Number, sign: str) -> str:
     return f"{sign}{points(number.value, digits=1)} {span(number.interval, digits=0)}"
 
 
-def _worst_level(factor: Factor) -> str:
-    if isinstance(factor.worst, Unavailable):
+def _rounded(number: Number) -> str:
+    """A share with its interval, in whole percent."""
+    if isinstance(number, Unavailable):
         return "-"
-    rate = f"{percent(factor.worst.value)} {span(factor.worst.interval, digits=0)}"
-    names = factor.worst_levels
-    if len(names) == 1:
-        return f"{short(names[0])}, {rate}"
+    return f"{percent(number.value)} {span(number.interval, digits=0)}"
+
+
+def _worst_level(factor: Factor) -> str:
+    rate, names = _rounded(factor.worst), factor.worst_levels
+    if len(names) < 2:
+        return f"{short(names[0])}, {rate}" if names else rate
     which = " and ".join(map(short, names)) if len(names) == 2 else few(names, 3)
     return f"{'all' if len(names) == len(factor.levels) else which} alike, {rate}"
 
@@ -625,16 +632,6 @@ def _judged_levels(factor: Factor) -> str:
     return f" Numbers are over all {len(factor.judged)}; `reference_level={one!r}` judges one."
 
 
-def _level_table(factor: Factor) -> Table:
-    name, first = short(factor.name), short(factor.levels[0].name)
-    return Table(
-        header=(name, "trials", "pass@1", "these tasks", f"against {first}", "", "keeps"),
-        rows=tuple(_level_row(level) for level in factor.levels),
-        left=(0, 3, 4, 5, 6),
-        spare=(6, 5),
-    )
-
-
 def _level_row(level: FactorLevel) -> tuple[str, ...]:
     rate, apart = level.rate, level.difference
     shown = ("-", "-")
@@ -643,65 +640,57 @@ def _level_row(level: FactorLevel) -> tuple[str, ...]:
     cells = (short(level.name), f"{level.runs:,}", *shown)
     if not isinstance(apart, PairedDifference) or level.p_value is None:
         return (*cells, "", "", "")
-    kept = level.kept
-    share = "-"
-    if isinstance(kept, Estimate):
-        share = f"{percent(kept.value)} {span(kept.interval, digits=0)}"
     difference = f"{signed_points(apart.value)} {signed_span(apart.interval, digits=0)}"
-    return (*cells, difference, wording.p_value(level.p_value), share)
+    return (*cells, difference, wording.p_value(level.p_value), _rounded(level.kept))
 
 
 def _factor_sentences(factor: Factor) -> list[str]:
     """What tables do not say: the worst level, shares, streaks with one level and others, tasks."""
-    effect, said = factor.effect, []
-    if isinstance(factor.worst, Estimate):
-        said.append(f"Worst: {_worst_level(factor)}.")
+    effect, like, sentences = factor.effect, factor.like_these, []
+    if factor.worst:
+        sentences.append(f"Worst: {_worst_level(factor)}.")
     if isinstance(effect, Unavailable):
-        said.append(f"No size: {effect.reason}.")
+        sentences.append(f"No size: {effect.reason}.")
     elif isinstance(effect.share, Estimate) and effect.share.interval is not None:
         share, most = effect.share, effect.share.interval.high
-        said.append(
-            f"Of the differences between trials with different levels, {percent(share.value)} "
-            f"({percent_range(share.interval)}) come from the level."
+        between = "the differences between trials with different levels"
+        sentences.append(
+            f"Of {between}, {percent(share.value)} ({percent_range(share.interval)}) come from the "
+            "level."
             if factor.matters
-            else f"At most {percent(most)} of the differences between trials with "
-            "different levels come from the level."
+            else f"At most {percent(most)} of {between} come from the level."
         )
     if isinstance(factor.test, Unavailable):
-        said.append(f"No test: {factor.test.reason}.")
-    one, others = factor.with_one, factor.with_others
-    if factor.k > 1 and isinstance(one, Estimate) and isinstance(others, Estimate):
-        said.append(
-            f"{factor.k} trials in a row pass {percent(one.value)} {span(one.interval, digits=0)} "
-            f"with one level and {percent(others.value)} {span(others.interval, digits=0)} with "
-            "another each time."
+        sentences.append(f"No test: {factor.test.reason}.")
+    if factor.k > 1 and factor.with_one and factor.with_others:
+        sentences.append(
+            f"{factor.k} trials in a row pass {_rounded(factor.with_one)} with one level and "
+            f"{_rounded(factor.with_others)} with another each time."
         )
-    if factor.sampled or isinstance(factor.like_these, Estimate):
-        like = factor.like_these
-        said.append(
-            f"No number for levels like these: {like.reason}."
-            if isinstance(like, Unavailable)
-            else f"For levels like these, pass^{factor.k} of these tasks is {percent(like.value)} "
-            f"{span(like.interval, digits=0)}."
-        )
+    if isinstance(like, Estimate):
+        about = f"pass^{factor.k} of these tasks is {_rounded(like)}"
+        sentences.append(f"For levels like these, {about}.")
+    elif factor.sampled:
+        sentences.append(f"No number for levels like these: {like.reason}.")
     if factor.matters and factor.apart:
         task, rates = next(iter(factor.apart.items()))
         shown = ", ".join(f"{short(name)} {percent(rate)}" for name, rate in rates.items())
-        said.append(f"Levels are furthest apart in {short(task)}: {shown}.")
-    return [*said, *filter(None, [_judged_levels(factor).strip()])]
+        sentences.append(f"Levels are furthest apart in {short(task)}: {shown}.")
+    return [*sentences, *filter(None, [_judged_levels(factor).strip()])]
 
 
 def _hal_blocks(system: SystemReport) -> list[Block]:
     """The metrics of HAL, with what its own formulas give."""
     rows = []
-    for name, one in system.hal.items():
-        number, reason = one.number, ""
+    for name, metric in system.hal.items():
+        number, by_hal = metric.number, "-"
+        if metric.hal_value is not None:
+            by_hal = f"{metric.hal_value:.3f}"
         if isinstance(number, Unavailable):
-            shown, reason = "-", number.reason
+            rows.append((name, "-", by_hal, number.reason))
         else:
             shown = f"{number.value:.3f}{decimals(number.interval)}"
-        by_hal = "-" if one.hal_value is None else f"{one.hal_value:.3f}"
-        rows.append((name, shown, by_hal, reason))
+            rows.append((name, shown, by_hal, ""))
     header = ("under HAL's names", "similar tasks", "by HAL's formula", "")
     table = Table(header=header, rows=tuple(rows), left=(0, 1, 2, 3), spare=(3,))
     return [table] if rows else []
