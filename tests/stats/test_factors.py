@@ -5,6 +5,7 @@ from math import comb, sqrt
 
 import numpy as np
 import pytest
+from bench.calibrate import similar_levels
 from bench.calibrate.factors import tables
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -183,6 +184,14 @@ def test_intervals_of_what_a_factor_moves_cover_and_its_test_errs_as_promised(ca
     assert coverage(last["cells, these tasks"]) >= 0.85
     for cells in rows_of(calibrated["The worst level, and levels like these"]):
         for name in ("worst level", "pass^1, levels like these", "pass^3, levels like these"):
+            assert coverage(cells[name]) >= 0.95 - 3 * sqrt(0.05 * 0.95 / 40), (name, cells)
+
+
+@pytest.mark.slow("simulates tasks on days")
+def test_intervals_cover_where_tasks_and_levels_both_stand_for_others():
+    (table,) = similar_levels.tables(quick=True)
+    for cells in rows_of(table):
+        for name in table.header[2:]:
             assert coverage(cells[name]) >= 0.95 - 3 * sqrt(0.05 * 0.95 / 40), (name, cells)
 
 
