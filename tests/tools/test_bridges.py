@@ -204,9 +204,9 @@ def test_an_eval_of_inspect_has_pass_hat_k_and_ends_with_the_report(tool, tmp_pa
     assert "pass^2 low" in text
     # Inspect leaves the errored epoch out: 5/6, 5/6 and 4/5. The report counts it as a failure.
     assert "0.644" in text
-    assert "1 trial errored (6%), counted as failures." in text
+    assert "Errors: 1 of 18 trials, counted as failed." in text
     (log,) = (tmp_path / "logs").glob("*.eval")
-    assert f"passhat report {log} -v" in text
+    assert f"passhat report {log} -v" in " ".join(text.replace("\\\n", " ").split())
     assert len(read_trials(log)) == 18
 
 
@@ -214,7 +214,8 @@ def test_inspect_says_nothing_of_passhat_unless_it_is_asked_to(tool, tmp_path):
     (tmp_path / "flaky.py").write_text(INSPECT)
     words = ["eval", "flaky.py", "--model", "mockllm/model", "--limit", "1"]
     done = tool("bridges").run("inspect", *words, cwd=tmp_path, env=OFFLINE)
-    assert "You can" not in done.stdout
+    assert done.returncode == 0, done.stderr
+    assert "these tasks" not in done.stdout + done.stderr
 
 
 def test_a_report_of_pydantic_evals_is_trials_and_has_its_own_analysis(tool, tmp_path):
@@ -254,5 +255,5 @@ def test_an_eval_of_promptfoo_ends_with_the_report(tool, tmp_path):
     promptfoo = tool("promptfoo")
     done = promptfoo.run("promptfoo", *words, cwd=tmp_path, env=env, programs="node_modules/.bin")
     text = done.stdout + done.stderr
-    assert "You cannot depend on echo every time: it succeeds 75% of the time" in text
-    assert "2 tasks × 4 runs, 8 trials" in text
+    assert "echo is not reliable: it passes 75% of the time" in text
+    assert "2 tasks x 4 trials" in text
