@@ -916,7 +916,7 @@ def _judge_notes(
     if not rubrics:
         return
     from passhat.records.trial import GRADED_BY_JUDGE
-    from passhat.runner.grading import SPEAKS_TO_JUDGE
+    from passhat.runner.grading import CUT_FOR_JUDGE, MAX_ANSWER, SPEAKS_TO_JUDGE
 
     yield GRADED_BY_JUDGE
     shares = [
@@ -928,6 +928,9 @@ def _judge_notes(
     messages = [str(check.get("message")) for j in judged for check in j.get("checks", ())]
     if swaying := sum(SPEAKS_TO_JUDGE in text for text in messages):
         yield f"{plural(swaying, 'answer speaks', 'answers speak')} to the judge: read what it says"
+    if cut := sum(CUT_FOR_JUDGE in text for text in messages):
+        most = f"of a text it sees {MAX_ANSWER:,} characters, the beginning and the end"
+        yield f"{plural(cut, 'trial was', 'trials were')} too long for the judge: {most}"
     if all(_readings(rubric) < 2 for rubric in rubrics):
         yield "the judge was asked once: how far it agrees with itself takes `repeats: 3`"
     elif shares:

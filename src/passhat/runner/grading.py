@@ -652,10 +652,15 @@ async def match_rubric(
     differ = disagreement([score >= threshold for score in every])
     if differ:
         message += f" ({sum(s >= threshold for s in every)} of {len(every)} readings agree)"
+    if any(len(text) > MAX_ANSWER for text in parts.values()):
+        message += f"; {CUT_FOR_JUDGE}"
     if speaks_to_judge(*(text for name, text in parts.items() if name != "question")):
         message += f"; {SPEAKS_TO_JUDGE}"
     return Match(1.0 if 2 * for_it > len(means) else mean, message, differ)
 
+
+CUT_FOR_JUDGE = "the judge did not see the middle of a long text"
+"""What the sentence about a check says if more than `MAX_ANSWER` characters were to be read."""
 
 SPEAKS_TO_JUDGE = "the answer speaks to the judge"
 """How the sentence about a check ends if what was graded tries to sway the judge."""
