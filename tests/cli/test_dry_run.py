@@ -114,10 +114,11 @@ tasks: [{name: t, prompt: hi, expect: [{contains: sure}]}]
 
 def test_a_suite_without_runs_says_what_to_write_before_and_after_it_is_run(suite, call):
     suite(SCRIPTED)
-    for command in (["validate"], ["run", "--dry-run"], ["run"], ["run", "--no-store"]):
+    for command in (["check"], ["run", "--dry-run"], ["run"], ["run", "--no-store"]):
         done = call(*command)
         assert done.exit_code == 0
         assert ONCE in " ".join(done.output.split()), command
+        assert "runs=10" not in done.output, "an argument of Python"
 
 
 @pytest.mark.parametrize(
@@ -127,4 +128,4 @@ def test_who_asked_for_one_run_or_for_a_verdict_is_not_told_of_runs(suite, call,
     suite(SCRIPTED)
     assert ONCE not in " ".join(call("run", *given).output.split())
     suite(SCRIPTED + "defaults: {runs: 2}\n")
-    assert ONCE not in " ".join((call("run").output + call("validate").output).split())
+    assert ONCE not in " ".join((call("run").output + call("check").output).split())

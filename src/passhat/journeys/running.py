@@ -334,7 +334,7 @@ RUNS_ALL = (
 
 RUNS_ONCE = (
     "each task runs once, which cannot show whether it passes every time: write `runs: 10` under "
-    "`defaults:` of the suite, or give `runs=10`"
+    "`defaults:` of the suite"
 )
 """The hint for a suite without `runs:`."""
 
@@ -405,7 +405,7 @@ class RunJob:
     def hints(self) -> list[str]:
         """What to know of the suite, before and after it is run."""
         by_default = self.request.runs is None and not self.sequential
-        once = [RUNS_ONCE] if by_default and self.suite.runs_once else []
+        once = [f"{RUNS_ONCE}, or give `runs=10`"] if by_default and self.suite.runs_once else []
         return [*once, *([RUNS_ALL] if self.sequential and has_levels(self.suite) else [])]
 
     @property
