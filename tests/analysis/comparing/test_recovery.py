@@ -65,3 +65,19 @@ def test_where_nothing_passes_without_faults_there_is_no_score():
 def test_systems_that_were_run_one_way_only_have_no_recovery():
     trials = table((1, 1), (1, 1))
     assert measure_recovery(trials.take(trials.has_word("at", "fault=all"))) == ()
+
+
+def test_recovery_compares_a_task_with_itself_where_users_and_wordings_vary_too():
+    """Cells with another user, whom no fault struck, are not what faults are held against."""
+    cells = {
+        "a": (("user=kind", "fault=none"), 8),
+        "a [user=terse]": (("user=terse", "fault=none"), 0),
+        "a [fault=all]": (("user=kind", "fault=all"), 4),
+    }
+    rows = [(task, at, i < passes) for task, (at, passes) in cells.items() for i in range(8)]
+    task, at, passed = zip(*rows, strict=True)
+    table = Trials.from_columns(task=task, base=["a"] * len(rows), at=at, passed=passed)
+    (recovery,) = measure_recovery(table, ks=[1])
+    assert (recovery.tasks, recovery.trials) == (1, 8)
+    assert recovery.levels[0].without.value == 1
+    assert recovery.levels[0].score.value == 0.5

@@ -14,6 +14,7 @@ from passhat.arguments import CONFIDENCE
 from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.messages import plural, short_repr
 from passhat.records import Outcome, Pairing, ToolSelection, Trials
+from passhat.records.tally import Categorical
 from passhat.records.trial import USED
 from passhat.stats.estimate import Estimate, Interval, Number, ratio_of
 from passhat.stats.proportions import lower_bound, proportion_interval, share_estimate
@@ -419,10 +420,15 @@ def measure_recovery(
 
 
 def _recovery(trials: Trials, *, ks: Sequence[int] | None, confidence: float) -> Recovery | None:
-    sides = [trials.take(trials.has_word("at", word)) for word in (WITHOUT, UNDER)]
-    if not all(map(len, sides)):
+    rows = [trials.has_word("at", word) for word in (WITHOUT, UNDER)]
+    if trials.at is None or not all(side.any() for side in rows):
         return None
-    without, under = (replace(side, task=side.base or side.task, base=None) for side in sides)
+    # With each other user and wording a task is one of its own, on both sides.
+    kept = ([w for w in words if w not in (WITHOUT, UNDER)] for words in trials.conditions())
+    at = Categorical.of([*("\0".join(words) or None for words in kept), None])
+    at = Categorical(at.names, at.codes[trials.at.codes])
+    cells = replace(trials, task=trials.bases(), base=None, at=at).crossed()
+    without, under = (cells.take(side) for side in rows)
     plain, broken = _shared(without, under)
     if not ks:
         fewest = min((int(s.runs.min()) for s in (plain, broken) if s.tasks), default=0)
