@@ -281,7 +281,7 @@ def test_a_run_that_its_gates_stopped_has_no_rate_in_the_list_of_runs(folder, mo
     words = ["--store", "early.db", "--trials", "40", *GATES[2:], "--until-decided"]
     assert CliRunner().invoke(main, ["run", "-q", *words]).exit_code == 0
     listed = CliRunner().invoke(main, ["history", "--store", "early.db"]).stdout
-    assert re.search(r" sums +\d+ +-  stopped early\n", listed), listed
+    assert re.search(r" sums +\d+ +-  stopped early: \w+\n", listed), listed
 
 
 def test_a_run_names_its_lowest_tasks_once(folder, monkeypatch):

@@ -1,6 +1,7 @@
 """passhat gate: verdict and exit code on any results, against a baseline, and explained."""
 
 import json
+import re
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -274,7 +275,7 @@ def test_a_suite_brings_its_gates_and_bars(gate, tmp_path, middling):
     )
     result = gate(middling, "--suite", str(suite))
     assert result.exit_code == 1
-    assert "t1 (22/30) misses the bar" in " ".join(result.stdout.split())
+    assert "its bar: 1 of 5 tasks misses it: t1 22/30." in " ".join(result.stdout.split())
     assert gate(middling, "--suite", str(suite), "--bar", "t1=0.2").exit_code == 0
 
 
@@ -375,3 +376,19 @@ def test_a_quiet_job_that_writes_files_alone_still_says_that_it_did_not_pass(
     assert done.stdout == ""
     assert ("pass" in done.stderr) == said
     assert bool(done.stderr) == said
+
+
+def test_a_gate_on_every_task_says_how_many_miss_it_and_where_to_look(gate, middling):
+    failed = gate(middling, "-r", "every task: pass^1 >= 0.9")
+    first, *_, last = failed.stdout.splitlines()
+    assert re.match(r"FAIL  every task: pass\^1 >= 0\.9: all 5 tasks miss it: t\d \d+/30, ", first)
+    assert last.strip() == f"Why: passhat why {middling}"
+
+
+def test_a_gate_that_fails_against_a_baseline_names_the_comparison(gate, tmp_path):
+    for name, good in (("now", 2), ("before", 9)):
+        rows = "".join(f"t{t},{i < good:d}\n" for t in range(8) for i in range(10))
+        (tmp_path / f"{name}.csv").write_text("task,passed\n" + rows)
+    now, before = str(tmp_path / "now.csv"), str(tmp_path / "before.csv")
+    text = " ".join(gate(now, "--against", before, "--margin", "0.02").stdout.split())
+    assert f"Which tasks: passhat compare {now} {before}" in text.replace(" \\ ", " ")

@@ -65,7 +65,7 @@ ROW = {
     "run": "dc7d2445", "suite": "refunds", "status": "finished", "started": "2026-11-15T09:14:00",
     "commit": "1f2e3d4c5b6a", "branch": "main", "dirty": True, "tags": ["baseline"], "systems": 1,
     "tasks": 12, "trials": 120, "passed": 110, "errored": 0, "pass_rate": 0.9, "owner": None,
-    "pass_rates": {"agent": 0.9}, "stopped_early": False,
+    "pass_rates": {"agent": 0.9}, "stopped_early": False, "decided": None,
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from passhat.reporters.rendering import render_terminal
 def run(**changes) -> Row:
     row = Row(
         run="dc7d2445", suite="customer-support-refunds", status="interrupted", owner=None,
-        stopped_early=False,
+        stopped_early=False, decided=None,
         started="2026-11-15T09:14:00", commit="1f2e3d4c5b6a", branch="main", dirty=True, tags=[],
         systems=1, tasks=12, trials=12_345, passed=11_000, errored=0,
         pass_rate=0.5851, pass_rates={"agent": 0.5851},

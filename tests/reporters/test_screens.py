@@ -223,7 +223,7 @@ def kept_runs(*names):
         tuple(
             Row(
                 run=f"{i:08x}", suite="customer-support-refunds", owner=None,
-                stopped_early=False, dirty=bool(i % 2),
+                stopped_early=False, decided=None, dirty=bool(i % 2),
                 status="finished" if i % 3 else "stopped", started="2026-11-17T14:06:48",
                 commit="1f2e3d4c5b6a", branch="main", tags=["baseline"] * (i == 4),
                 systems=len(names), tasks=20, trials=200, passed=120, errored=0, pass_rate=0.6,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -298,7 +299,8 @@ def gate(
         )  # fmt: skip
     assert verdicts is not None, "a review with a demand has verdicts"
     again = reading.again(errors=terms["errors"])
-    output.write(verdicts, explain=output.verbose, results=again)
+    beside = None if against is None else shlex.quote(against)
+    output.write(verdicts, explain=output.verbose, results=again, against=beside)
     if output.paths_out:  # what is in a file is not in the log of a CI job
         for verdict in verdicts:
             output.say(verdict.sentence, always=output.prints_nothing and verdicts.exit_code != 0)

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from passhat._version import __version__
-from passhat.dataclass import dataclass
+from passhat.dataclass import dataclass, replace
 from passhat.errors import HistoryError
 from passhat.history.database import Database
 from passhat.messages import listed, plural, typo_hint
 from passhat.records import Source
 from passhat.records.ledger import RunAction as RunAction
 from passhat.records.ledger import RunChange as RunChange
-from passhat.records.trial import STOPPED_BY_GATES
+from passhat.records.trial import STOPPED_BY_GATES, STOPPED_EARLY, stopped_by_gates
 
 Kind = Literal["latest", "tag", "key", "commit", "branch"]
 
@@ -203,6 +203,11 @@ class Run:
     pass_rate: float | None = None
     owner: str | None = None
 
+    @property
+    def stopped_early(self) -> bool:
+        """Whether its gates ended it before as many trials had come as were planned."""
+        return self.status == "finished" and self.trials < (self.options.get("at_most") or 0)
+
 
 def run_name(run: Run) -> str:
     """The name of a run: its first tag, or its key."""
@@ -219,13 +224,21 @@ def this_person() -> str:
 def own_source(run: Run) -> Source:
     """The source of trials that passhat ran itself: the run."""
     # only a run that its gates may end has a largest number of trials
-    notes = (STOPPED_BY_GATES,) if run.options.get("at_most") else ()
+    may_end = STOPPED_EARLY if run.stopped_early else STOPPED_BY_GATES
+    notes = (may_end,) if run.options.get("at_most") else ()
     return Source(name=f"run {run.key}", format="passhat history", sha256="", notes=notes)
 
 
 def sources_of(run: Run) -> tuple[Source, ...]:
     """Where the trials of a run come from: the logs that it was made of, or itself."""
-    return run.sources or (own_source(run),)
+    own = own_source(run)
+    return tuple(
+        # What was noted while it ran did not know how it would end.
+        replace(source, notes=(*own.notes, *(n for n in source.notes if not stopped_by_gates([n]))))
+        if source.name == own.name
+        else source
+        for source in run.sources or (own,)
+    )
 
 
 def new_run_row(

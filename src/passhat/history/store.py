@@ -160,8 +160,11 @@ class History:
         assert row is not None
         return self.run_by_id(int(row[0]))
 
-    def finish_run(self, run: Run, status: str = "finished") -> Run:
-        """Record how a run ended: finished, interrupted, budget, failed."""
+    def finish_run(
+        self, run: Run, status: str = "finished", changes: Mapping[str, Any] | None = None
+    ) -> Run:
+        """Record how a run ended: finished, interrupted, budget, failed; and what it decided."""
+        options = json.dumps({**run.options, **(changes or {})}, sort_keys=True)
         with self.writing():
             self.database.execute(
                 # A clock that was set back must not end a run before it began.
@@ -169,6 +172,8 @@ class History:
                 "ELSE ?2 END WHERE id = ?3",
                 (status, now(), run.id),
             )
+            if changes:
+                self.database.execute("UPDATE runs SET options = ? WHERE id = ?", (options, run.id))
             self._seal(run.id)
             # What was indexed before it went on: without it, a search knows that some is missing.
             self.database.execute("DELETE FROM spoken WHERE run = ?", (run.id,))

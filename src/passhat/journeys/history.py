@@ -438,12 +438,12 @@ def list_runs(
 
 
 def _row(run: Run, rates: dict[str, float]) -> Row:
-    at_most = run.options.get("at_most")  # of a run that its gates may end
     return {
         "run": run.key,
         "suite": run.suite,
         "status": run.status,
-        "stopped_early": run.status == "finished" and run.trials < (at_most or 0),
+        "stopped_early": run.stopped_early,
+        "decided": run.options.get("decided", {}).get("word"),
         "owner": run.owner,
         "started": run.started,
         "commit": run.checkout.commit,

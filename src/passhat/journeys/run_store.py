@@ -21,6 +21,7 @@ from passhat.errors import (
 from passhat.messages import plural, short
 
 if TYPE_CHECKING:
+    from passhat.analysis.gates.gate import Verdicts
     from passhat.analysis.gates.run_answer import MoreRuns
     from passhat.history import History, Run, RunJournal
     from passhat.history.leases import Lease
@@ -93,10 +94,14 @@ class StoredRun:
         if notes:
             self.history.keep_notes(self.run, notes)
 
-    def close(self, result: RunResult) -> None:
-        """Store how the run ended."""
+    def close(self, result: RunResult, decided: Verdicts | None) -> None:
+        """Store how the run ended, and what the gates `decided` that could end it."""
         status = "finished" if result.ending == "settled" else result.ending
-        self.run = self.history.finish_run(self.run, status)
+        changes: dict[str, Any] = {}
+        if decided is not None:
+            gates = [(verdict.word, verdict.sentence) for verdict in decided]
+            changes = {"decided": {"word": decided.word, "gates": gates}}
+        self.run = self.history.finish_run(self.run, status, changes)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -123,7 +128,7 @@ class UnstoredRun:
     def store_notes(self, notes: Sequence[str]) -> None:
         """Nothing is stored."""
 
-    def close(self, result: RunResult) -> None:
+    def close(self, result: RunResult, decided: Verdicts | None) -> None:
         """Nothing is stored."""
 
 

@@ -480,9 +480,9 @@ def execute(
             result, rule = _run_on_workers(job, opened, baselines, on_event, handle_signals)
         else:
             result = _run(job, opened, cassettes, rule, on_event, handle_signals)
-        opened.close(result)
+        opened.close(result, None if rule is None else rule.verdicts())
         _raise_if_over(result, opened)
-        table = _table(job.suite, result, stopped=rule is not None)
+        table = _table(job.suite, result, at_most=None if rule is None else rule.planned)
         verdicts = (
             verdicts_on(
                 table,
@@ -600,13 +600,14 @@ def _raise_if_over(result: RunResult, opened: OpenRun) -> None:
         raise RunError(undone_sentence(result, opened) or "nothing was run")
 
 
-def _table(suite: Suite, result: RunResult, *, stopped: bool) -> Trials:
-    """The trials of a run; their source says whether gates `stopped` it."""
+def _table(suite: Suite, result: RunResult, *, at_most: int | None) -> Trials:
+    """The trials of a run; their source says whether gates could end it, and whether they did."""
     from passhat.records import Source
-    from passhat.records.trial import STOPPED_BY_GATES
+    from passhat.records.trial import STOPPED_BY_GATES, STOPPED_EARLY
 
     name = suite.path.name if suite.path is not None else suite.name
-    notes = (STOPPED_BY_GATES,) if stopped else ()
+    ended = result.ending == "settled" and len(result.trials) < (at_most or 0)
+    notes = (STOPPED_EARLY if ended else STOPPED_BY_GATES,) if at_most is not None else ()
     source = Source(name=name, format="passhat run", sha256=suite.digest, notes=notes)
     return replace(result.table(), sources=(source,))
 

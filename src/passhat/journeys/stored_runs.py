@@ -171,6 +171,7 @@ def counted_run(history: History, run: Run, tallies: Sequence[Tally]) -> Counted
         groupings=LazyMapping({tally.system: partial(groups, tally.system) for tally in tallies}),
         labels=run_labels(history, run),
         numbers={number.system: number for number in numbers},
+        stopped_early=run.stopped_early,
     )
 
 
@@ -353,7 +354,9 @@ def _judged(history: History, run: Run) -> RunVerdict:
         for earlier in past
     ]
     baseline = baseline_of(history, run)
-    gates = judge_run(history, run)
+    gates = [(verdict.word, verdict.sentence) for verdict in judge_run(history, run) or ()]
+    if run.stopped_early:  # as they were decided: bounds are for a fixed number of trials
+        gates = [(word, said) for word, said in run.options.get("decided", {}).get("gates", gates)]
     return RunVerdict(
         run=run.key,
         agents=judge_agents(
@@ -361,8 +364,7 @@ def _judged(history: History, run: Run) -> RunVerdict:
             accepted=[earlier.key for earlier in past if BASELINE in earlier.tags],
             alone={} if baseline is None else _alone(history, run, baseline),
         ),
-        # verdicts that did not pass are false, as a condition
-        gates=() if gates is None else tuple((gate.word, gate.sentence) for gate in gates),
+        gates=tuple(gates),
     )
 
 

@@ -370,12 +370,14 @@ class Row(TypedDict):
     `owner` is the process that has a running run. `passed` counts trials; `pass_rate` is pass^1,
     the mean over the tasks of each system, and `pass_rates` that of each system by name. A run
     that was `stopped_early`, by its gates, has a verdict: its rates are those it stopped at.
+    `decided` is the word of gates that could end it.
     """
 
     run: str
     suite: str
     status: str
     stopped_early: bool
+    decided: str | None
     owner: str | None
     started: str
     commit: str | None

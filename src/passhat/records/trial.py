@@ -126,6 +126,9 @@ LEFT_OUT = "left out"
 """The fact that names what a reader saw and did not use."""
 
 STOPPED_BY_GATES = "its gates decided when it ended; intervals assume a fixed number of trials"
+"""The note on trials of which there could have been fewer, had their results asked for fewer."""
+
+STOPPED_EARLY = "its gates ended it early: it has a verdict, not a rate"
 """The note on trials of which there are as many as their own results asked for."""
 
 GRADED_BY_JUDGE = "graded by a judge; how often it is wrong only people can show: `passhat label`"
@@ -200,7 +203,15 @@ def graded_by_judge(sources: Iterable[Source]) -> bool:
 
 def stopped_by_gates(notes: Iterable[str]) -> bool:
     """Whether notes on trials, or on a report of them, say that gates decided when they ended."""
-    return any(note.endswith(STOPPED_BY_GATES) for note in notes)
+    return any(note.endswith((STOPPED_BY_GATES, STOPPED_EARLY)) for note in notes)
+
+
+def stopped_early(notes: Iterable[str]) -> bool:
+    """Whether gates ended trials before as many had come as were planned.
+
+    A rate of theirs is one that stopped while it was lucky, or unlucky: people read counts.
+    """
+    return any(note.endswith(STOPPED_EARLY) for note in notes)
 
 
 def how_read(source: Source) -> str:

@@ -14,6 +14,7 @@ from passhat.analysis.reports.parts import (
     SystemReport,
     all_errored,
     common_k,
+    has_no_rate,
     headline_k,
     is_judged,
 )
@@ -58,6 +59,8 @@ def verdict(system: SystemReport, *, k: int | None = None, scope: Scope | None =
 
     `k` asks for another k than the headline's, `scope` for which tasks to judge.
     """
+    if has_no_rate(system):
+        return stopped([system])
     disturbed = disturbance_sentence(system.disturbances)
     judged = for_scope([system], scope)[0]
     answer = _answer(judged, headline_k(system) if k is None else k)
@@ -101,6 +104,8 @@ def for_scope(systems: Sequence[SystemReport], scope: Scope | None) -> list[Syst
 
 def overview(report: Report, *, k: int | None = None, scope: Scope | None = None) -> str:
     """The answer about several systems in one sentence, at the k of the headline or another."""
+    if has_no_rate(report.systems[0]):
+        return stopped(report.systems)
     leaders = report.leaders if k is None else report.leaders_at(k)
     k = common_k(report.systems) if k is None else k
     judged = [system for system in report.systems if is_judged(system, k)]
@@ -118,19 +123,32 @@ def overview(report: Report, *, k: int | None = None, scope: Scope | None = None
     return " ".join([answer, *unjudged(report.systems, k)])
 
 
+def stopped(systems: Sequence[SystemReport]) -> str:
+    """What is said of a run that its gates ended early: counts, which are no rate."""
+    if len(systems) == 1:
+        start = f"{short(systems[0].name)} stopped early, with a verdict and no rate"
+        return f"{start}: {_counted(systems[0])}."
+    trials = sum(system.design.trials for system in systems)
+    ran = f"{plural(len(systems), 'agent')} stopped early, with verdicts and no rates"
+    passed = sum(int(system.tasks.passed.sum()) for system in systems)
+    return f"{ran}: {passed:,} of {plural(trials, 'trial')} passed."
+
+
 def verdict_title(report: Report) -> str:
     """The verdict in a few words, for the title of a page or a window."""
-    if len(report.systems) > 1:
+    if len(report.systems) > 1 and not has_no_rate(report.systems[0]):
         k = common_k(report.systems)
         can = sum(is_judged(one, k) and is_dependable(one.pass_hat(k)) for one in report.systems)
         return f"{can} of {len(report.systems)} agents reliable"
-    return f"{chip(report.systems[0]).words}: {short(report.systems[0].name)}"
+    return f"{chip(report.systems[0]).words}: {names(report.systems)}"
 
 
 def chip(system: SystemReport, *, k: int | None = None) -> StatusLabel:
     """The verdict on a system in two or three words, at the k of the headline or another."""
     if all_errored(system):
         return StatusLabel("No trial finished", "none")
+    if has_no_rate(system):
+        return StatusLabel("Stopped early", "none")
     k = headline_k(system) if k is None else k
     streak = system.pass_hat(k)
     if is_dependable(streak):
@@ -143,7 +161,7 @@ def chip(system: SystemReport, *, k: int | None = None) -> StatusLabel:
 
 def overview_chip(report: Report, *, k: int | None = None) -> StatusLabel:
     """The verdict on a report: of several systems, how many can be depended on."""
-    if len(report.systems) == 1:
+    if len(report.systems) == 1 or has_no_rate(report.systems[0]):
         return chip(report.systems[0], k=k)
     at = common_k(report.systems) if k is None else k
     judged = [system.pass_hat(at) for system in report.systems if is_judged(system, at)]

@@ -151,7 +151,7 @@ def test_every_task_must_be_certified_and_one_bad_task_fails_it():
     assert judge(counted(good | {"new": (5, 0)}), demand).word == "UNDECIDED"
     failed = judge(counted(good | {"bad": (50, 50)}), demand)[0]
     assert failed.word == "FAIL"
-    assert "bad (50/100) misses the bar" in failed.sentence
+    assert "1 of 5 tasks misses it: bad 50/100." in failed.sentence
 
 
 def test_its_bar_is_the_tasks_own():

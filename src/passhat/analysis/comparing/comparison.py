@@ -34,7 +34,14 @@ from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import listed, plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
-from passhat.records.trial import GRADED_BY_JUDGE, alike_names, counting_notes, graded_by_judge
+from passhat.records.trial import (
+    GRADED_BY_JUDGE,
+    STOPPED_EARLY,
+    alike_names,
+    counting_notes,
+    graded_by_judge,
+    stopped_early,
+)
 from passhat.records.trials import check_trials_argument, one_tally
 from passhat.stats.dependent_runs import (
     BetweenDayVariance,
@@ -197,6 +204,12 @@ def compare(
         notes=(
             *alike_names(tally.system for tally in tallies),
             *counting_notes(source for tally in tallies for source in tally.sources),
+            *dict.fromkeys(
+                f"{source.name}: {STOPPED_EARLY}"
+                for tally in tallies
+                for source in tally.sources
+                if stopped_early(source.notes)
+            ),
             *_error_note(tallies, options),
             *_judge_note(tallies, differences),
             *notes,
@@ -450,8 +463,19 @@ def as_people_compare(comparison: Comparison) -> Comparison:
     """The comparison with corrected differences in the place of the judge's, where there are any.
 
     What labels cannot correct has no number; notes say what the judge's own is, and whether the
-    judge treats the two alike.
+    judge treats the two alike. Where gates ended a run early there is none either: its rate is one
+    that stopped while it was lucky.
     """
+    if ended := [note for note in comparison.notes if stopped_early([note])]:
+        none = Unavailable(ended[0])
+        differences = {
+            name: replace(
+                one, first=None, second=None, this_suite=none, tasks_like_these=none, corrected=None
+            )
+            for name, one in comparison.differences.items()
+        }
+        notes = tuple(note for note in comparison.notes if note not in ended)
+        return replace(comparison, differences=differences, seeded=none, noise=none, notes=notes)
     corrected = comparison.mean_score.corrected or next(
         (d.corrected for d in comparison.differences.values() if d.corrected), None
     )

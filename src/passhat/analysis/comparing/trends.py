@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field, fields
 from functools import lru_cache, partial
@@ -85,7 +86,7 @@ class CountedRun:
     `groupings` are, for each system, what moved its runs together (`groupings_by_system`): with
     them the intervals of a trend are those of the run's own report. `labels` are what people say of
     the trials of each system, where they labelled any. `numbers` are those of each system that are
-    known already, and need not be computed again.
+    known already, and need not be computed again. `stopped_early` by its gates, it has no rate.
     """
 
     key: str
@@ -95,6 +96,7 @@ class CountedRun:
     groupings: Mapping[str, Sequence[RunGroups]] = field(default_factory=dict)
     labels: Mapping[str, LabelEvidence] = field(default_factory=dict)
     numbers: Mapping[str, AgentNumbers] = field(default_factory=dict)
+    stopped_early: bool = False
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +105,8 @@ class TrendPoint:
 
     `carried` names tasks that were not: their last counts are used in the rates, so that a run
     with fewer tasks can be compared with one with more. `corrected` has pass^1 and pass^k as people
-    would have graded this run's own trials, from so many `labels`, where there are enough.
+    would have graded this run's own trials, from so many `labels`, where there are enough. Rates
+    of a run that its gates `stopped_early` are not shown: they stopped while they were lucky.
     """
 
     key: str
@@ -115,6 +118,7 @@ class TrendPoint:
     carried: tuple[str, ...]
     corrected: Mapping[str, Estimate] = field(default_factory=dict)
     labels: int = 0
+    stopped_early: bool = False
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,12 +206,18 @@ class SystemTrend(Displayed):
     def metrics(self) -> tuple[str, ...]:
         return tuple(self.changes)
 
-    def levels(self, metric: str, change: ChangePoint) -> tuple[float, float]:
-        """The means of the runs since the change before this one, and until the next."""
-        values = {place: point.metrics[metric].value for place, point in enumerate(self.points)}
-        return _levels(self.changes[metric], values, change)
+    def levels(self, metric: str, change: ChangePoint) -> tuple[float | None, float | None]:
+        """The means of the runs since the change before this one, and until the next.
 
-    def graded_levels(self, graded: GradedChanges, change: ChangePoint) -> tuple[float, float]:
+        None where gates stopped all of them early.
+        """
+        values = {place: point.metrics[metric].value for place, point in enumerate(self.points)}
+        fixed = {place: v for place, v in values.items() if not self.points[place].stopped_early}
+        return _levels(self.changes[metric], fixed, change)
+
+    def graded_levels(
+        self, graded: GradedChanges, change: ChangePoint
+    ) -> tuple[float | None, float | None]:
         """The same as people grade: the means of labelled runs."""
         values = {at: self.points[at].corrected[graded.metric].value for at in graded.places}
         return _levels(graded.changes, values, change)
@@ -243,11 +253,24 @@ class SystemTrend(Displayed):
                 },
                 changes={next(iter(lines)): replace(graded.changes, points=tuple(changes))},
             )
+        places = [place for place, one in enumerate(self.points) if not one.stopped_early]
+        places = places or list(range(len(self.points)))
+        drawn = [self.points[place] for place in places]
         return plot_trend(
             self.name,
-            runs=[(point.started, point.label) for point in self.points],
-            metrics={name: [point.metrics[name] for point in self.points] for name in self.metrics},
-            changes=self.changes,
+            runs=[(point.started, point.label) for point in drawn],
+            metrics={name: [point.metrics[name] for point in drawn] for name in self.metrics},
+            changes={
+                name: replace(
+                    changes,
+                    points=tuple(
+                        replace(point, position=places.index(point.position))
+                        for point in changes.points
+                        if point.position in places
+                    ),
+                )
+                for name, changes in self.changes.items()
+            },
         )
 
     def day(self, change: ChangePoint) -> str:
@@ -257,13 +280,14 @@ class SystemTrend(Displayed):
 
 def _levels(
     changes: Changes, values: Mapping[int, float], change: ChangePoint
-) -> tuple[float, float]:
+) -> tuple[float | None, float | None]:
     """The means of the values at places before and after a change, up to the ones next to it."""
     others = [point.position for point in changes.points]
     start = max((other for other in others if other < change.position), default=0)
-    end = min((other for other in others if other > change.position), default=max(values) + 1)
+    end = min((other for other in others if other > change.position), default=math.inf)
     before = [value for place, value in values.items() if start <= place < change.position]
-    return fmean(before), fmean(v for place, v in values.items() if change.position <= place < end)
+    after = [value for place, value in values.items() if change.position <= place < end]
+    return fmean(before) if before else None, fmean(after) if after else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -489,6 +513,7 @@ def _point(
         carried=tuple(task for task in snapshot.counts if task not in snapshot.fresh),
         corrected=_as_people_grade(run, system, k, confidence),
         labels=0 if labels is None else labels.used,
+        stopped_early=run.stopped_early,
     )
 
 

@@ -28,6 +28,7 @@ from passhat.analysis.gates.gate import (
     opening,
     percentage,
     point_sentence,
+    tasks_meet,
 )
 from passhat.analysis.reports.evidence import Evidence
 from passhat.analysis.reports.judged import CorrectedDifference
@@ -325,17 +326,18 @@ def _every_task_sentence(gate: Gate, system: str, word: Word, rows: Sequence[Tas
     start = opening(gate, system, word)
     if word == "PASS":
         sure = f"{percentage(1 - gate.alpha)} confidence"
-        return f"{start}. All {plural(len(rows), 'task')} clear the bar, each at {sure}."
+        return f"{start}. {tasks_meet(len(rows), len(rows), met=True)}, each at {sure}."
+    missing = [row for row in rows if row.note == _MISSES]
     if word == "FAIL":
-        missing = [row for row in rows if row.note == _MISSES]
-        return f"{start}. {_names(missing)} {'miss' if len(missing) > 1 else 'misses'} the bar."
+        return f"{start}. {tasks_meet(len(missing), len(rows), met=False)}: {_names(missing)}."
     still = [row for row in rows if row.note != _CLEARS]
-    cleared = f"{len(rows) - len(still)} of {plural(len(rows), 'task')}"
-    return f"{start}. {cleared} clear the bar; open: {_names(still)}."
+    cleared = tasks_meet(len(rows) - len(still), len(rows), met=True)
+    return f"{start}. {cleared}; open: {_names(still)}."
 
 
 def _names(rows: Sequence[TaskEvidence]) -> str:
-    return listed((f"{row.task} ({row.passed}/{row.runs})" for row in rows), _NAMED)
+    lowest = sorted(rows, key=lambda row: row.passed / max(row.runs, 1))
+    return listed((f"{row.task} {row.passed}/{row.runs}" for row in lowest), _NAMED)
 
 
 # A demand on the difference from a baseline, as a suite and task by task.

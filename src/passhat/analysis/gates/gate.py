@@ -648,6 +648,13 @@ def opening(gate: Gate, system: str, word: str) -> str:
     return f"{system}: {demand}: {word}"
 
 
+def tasks_meet(count: int, total: int, *, met: bool) -> str:
+    """How many tasks clear or miss a gate on each: "2 of 20 tasks miss it"."""
+    which = f"all {total:,}" if 1 < total == count else f"{count:,} of {total:,}"
+    verb = ("clears" if met else "misses") if count == 1 else "clear" if met else "miss"
+    return f"{which} {'task' if total == 1 else 'tasks'} {verb} it"
+
+
 def bound_sentence(
     gate: Gate, system: str, word: str, estimate: Estimate, *, more_runs: int | None
 ) -> str:

@@ -10,6 +10,7 @@ t^(1/k), and of all suites with that mean the one whose tasks are equal has few 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import ceil
@@ -496,10 +497,15 @@ class Rounds:
         runs, most = taken * size, watch.rounds * watch.tasks * size
         most = min(most, self.max_runs)
         alpha, beta = watch.errors
-        shown = judged.sentence.partition(f"{judged.word}. ")[2].rstrip(".")
+        shown = judged.sentence.partition(f"{judged.word}. ")[2].rstrip(".").partition(": ")[0]
+        passed = f"{self._passes[taken]:,} of {plural(taken, 'trial')} passed"
         if judged.word != word or not taken:  # all runs together decided, or none came
-            shown = f"{self._passes[taken]:,} of {plural(taken, 'trial')} passed"
-        shown = shown.partition(": ")[0]
+            shown = passed
+        elif word != "UNDECIDED" and (
+            number := re.match(r"(pass[@^]\d+) .*?(at (?:least|most) .*)", shown)
+        ):
+            # The bound of this look holds although results decided when to stop; a rate does not.
+            shown = f"{passed}; {number[1]} is {number[2]}"
         used = [self.trials[d][0] for d in self._kept(taken)]
         extra = (*outage_words(self.outages, taken, "trial"), *drift_words(used))
         where = f"{opening(gate, self.systems[0], word)} after {runs:,} of {plural(most, 'trial')}"

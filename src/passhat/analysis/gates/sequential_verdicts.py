@@ -18,6 +18,7 @@ from passhat.analysis.gates.gate import (
     percentage,
     settled_sentence,
     shown,
+    tasks_meet,
 )
 from passhat.analysis.gates.sequential import (
     Draw,
@@ -32,7 +33,7 @@ from passhat.analysis.gates.sequential import (
 )
 from passhat.analysis.reports.targets import parse_target
 from passhat.errors import ArgumentError
-from passhat.messages import metric_label, plural
+from passhat.messages import listed, metric_label, plural
 from passhat.records import Outcome, Trial
 from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.sequential import (
@@ -56,7 +57,6 @@ def stream_verdict(stream: SharedDraws, watch: GateProgress) -> Verdict:
     steps = _steps(stream, gate, draws)
     taken = draws[: len(steps)]
     used = [trial for draw, _ in taken for trial in draw]
-    counted = sum(counts for _, counts in taken)
     result = replace(result, runs=len(used))
     estimate = gate.estimate(result)
     system, word = stream.systems[0], result.verdict or "UNDECIDED"
@@ -71,7 +71,7 @@ def stream_verdict(stream: SharedDraws, watch: GateProgress) -> Verdict:
         runs=len(used),
         most=gate.max_runs,
         fixed_runs=result.fixed_runs,
-        seen=_seen(gate, estimate) + _over(stream, counted, estimate),
+        seen=_seen(gate, estimate, [draw for draw, counts in taken if counts], stream.tasks),
         finished=result.verdict is not None,
         draws=len(steps) if gate.max_runs > gate.max_draws else None,
     )
@@ -114,11 +114,9 @@ def every_task_verdict(watch: EveryTaskWatch) -> Verdict:
     word = result.verdict or "UNDECIDED"
     failed = [t for t, state in zip(watch.tasks, each, strict=True) if state.verdict == "FAIL"]
     passed = sum(state.verdict == "PASS" for state in each)
+    seen = tasks_meet(passed, len(each), met=True)
     if failed:
-        named = ", ".join(failed[:_NAMED])
-        seen = f"{named} {'miss' if len(failed) > 1 else 'misses'} the bar"
-    else:
-        seen = f"{passed} of {plural(len(each), 'task')} clear the bar"
+        seen = f"{tasks_meet(len(failed), len(each), met=False)}: {listed(failed, _NAMED)}"
     runs = sum(map(len, watch.outcomes))
     errored = sum(x is None for row in watch.outcomes for x in row)
     outage = outage_words(watch.outages, runs, "trial")
@@ -177,23 +175,34 @@ def _lowest(result: GateResult) -> Estimate | Unavailable:
     )
 
 
-def _seen(gate: DrawGate, estimate: Estimate | Unavailable) -> str:
+def _seen(
+    gate: DrawGate,
+    estimate: Estimate | Unavailable,
+    draws: Sequence[Sequence[Trial]],
+    tasks: Sequence[str],
+) -> str:
+    """What the draws that count came to; of trials that pass or fail their count.
+
+    A rate would be one that stopped while it was lucky. Other numbers are said to be over draws:
+    a report gives every task the same weight.
+    """
     if isinstance(estimate, Unavailable):
         return estimate.reason
     demand, value = gate.demand, estimate.value
+    if demand.target.attempts is not None:
+        if gate.k == 1:
+            passed = sum(trial.outcome is Outcome.PASSED for draw in draws for trial in draw)
+            return f"{passed:,} of {plural(len(draws), 'trial')} passed"
+        well = "all passed" if gate.metric == "pass^k" else "had a pass"
+        sets = plural(len(draws), "set")
+        return f"{round(value * len(draws)):,} of {sets} of {gate.k} {well}"
+    over = f" over {plural(len(draws), 'task')} chosen at random" if len(tasks) > 1 else ""
     if demand.target.quantile is not None:  # a share of runs within the limit is watched
         limit = f"{demand.sign} {demand.threshold:g}"
         feature = demand.target.places["feature"]
-        return f"{shown(value, share=True)} of trials have {feature} {limit}"
+        return f"{shown(value, share=True)} of trials have {feature} {limit}{over}"
     number = shown(value, demand.threshold, share=demand.target.is_share)
-    return f"{metric_label(str(demand.target))} is {number}"
-
-
-def _over(stream: SharedDraws, draws: int, estimate: Estimate | Unavailable) -> str:
-    """Says that the number is over draws: a report gives every task the same weight."""
-    if len(stream.tasks) < 2 or isinstance(estimate, Unavailable):
-        return ""
-    return f" over {plural(draws, 'task')} chosen at random"
+    return f"{metric_label(str(demand.target))} is {number}{over}"
 
 
 def _notes(stream: SharedDraws) -> tuple[str, ...]:
@@ -201,7 +210,7 @@ def _notes(stream: SharedDraws) -> tuple[str, ...]:
     if tasks < 2:
         return ()
     drawn = f"each time one of {plural(tasks, 'task')} is chosen at random (seed {stream.seed})"
-    return (f"{drawn}; the report counts every task once, so its number differs",)
+    return (drawn,)
 
 
 def _errors(draws: Sequence[tuple[Sequence[Trial], bool]]) -> str:

@@ -14,11 +14,11 @@ from passhat.analysis.reports.dependence import Disturbance, SeedSpread
 from passhat.analysis.reports.evidence import Counts, Evidence, Floats
 from passhat.analysis.reports.factors import Factor, HalMetric
 from passhat.arguments import HEADLINE_K, probability
-from passhat.dataclass import dataclass, lazy_field, result_dataclass
+from passhat.dataclass import dataclass, lazy_field, replace, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural, quoted, rounded, short_repr
 from passhat.records import ErrorPolicy, Tally
-from passhat.records.trial import natural_key
+from passhat.records.trial import STOPPED_EARLY, natural_key
 from passhat.stats.estimate import Estimate, Interval, Number, Scope, Unavailable
 from passhat.stats.proportions import proportion_bounds
 from passhat.stats.task_labels import label_tasks, runs_to_label
@@ -392,6 +392,38 @@ class SystemReport:
             known = ", ".join(map(str, self.ks)) or "none"
             raise ArgumentError("k", f"must be one that was measured ({known}; see ks=)", k)
         return metric
+
+
+def without_rates(system: SystemReport) -> SystemReport:
+    """The system as people read it where gates ended its run early: counts, and no rate."""
+    none = Unavailable(STOPPED_EARLY)
+    metrics = {
+        name: replace(metric, this_suite=none, tasks_like_these=none, corrected=None)
+        for name, metric in system.metrics.items()
+    }
+    return replace(
+        system,
+        metrics=metrics,
+        variance=none,
+        noise=none,
+        seeds=none,
+        rounds=none,
+        disturbances=(),
+        decay=Decay(pass_hat=(), pass_at=(), beyond=(), run_order=none),
+        bars=(),
+        unsettled=(),
+        factors=(),
+        hal={},
+        levels={},
+        tags={},
+        width_at_2k={},
+        steps=None,
+    )
+
+
+def has_no_rate(system: SystemReport) -> bool:
+    """Whether gates ended its run early, and it is read without its rates."""
+    return any(metric.reason == STOPPED_EARLY for metric in system.metrics.values())
 
 
 def system_named(

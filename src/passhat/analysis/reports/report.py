@@ -14,10 +14,11 @@ from passhat.analysis.reports.parts import (
     TaskTable,
     common_k,
     system_named,
+    without_rates,
 )
 from passhat.dataclass import Displayed, dataclass
 from passhat.messages import plural, short_repr
-from passhat.records.trial import natural_key
+from passhat.records.trial import STOPPED_EARLY, natural_key, stopped_early
 from passhat.stats.estimate import Unavailable
 
 if TYPE_CHECKING:
@@ -37,13 +38,22 @@ class Report(Displayed):
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        lines = [repr(s).removeprefix("<SystemReport ") for s in self.systems[:_MOST_SHOWN]]
+        systems = self.as_read.systems[:_MOST_SHOWN]
+        lines = [repr(system).removeprefix("<SystemReport ") for system in systems]
         if len(self.systems) == 1:
             return f"<Report {lines[0]}"
         more = len(self.systems) - len(lines)
         lines = [f"  {line.removesuffix('>')}" for line in lines]
         lines += [f"  and {more:,} more"] if more else []
         return "\n".join([f"<Report of {plural(len(self.systems), 'agent')}:", *lines]) + ">"
+
+    @property
+    def as_read(self) -> Report:
+        """The report that people read: of a run that its gates ended early, counts and no rate."""
+        if not stopped_early(self.notes):
+            return self
+        none = dict.fromkeys(self.leaders_by_k, Unavailable(STOPPED_EARLY))
+        return replace(self, systems=tuple(map(without_rates, self.systems)), leaders_by_k=none)
 
     def about(self, k: int | None, share: float | None = None) -> Report:
         """The report with its sentences about this k, where it was measured.

@@ -15,7 +15,12 @@ from passhat.ingest.readers import Reading, TrialTable
 from passhat.messages import short, short_value
 from passhat.records import Outcome, Trial
 from passhat.records.columns import ColumnMap
-from passhat.records.trial import STOPPED_BY_GATES, stopped_by_gates
+from passhat.records.trial import (
+    STOPPED_BY_GATES,
+    STOPPED_EARLY,
+    stopped_by_gates,
+    stopped_early,
+)
 
 READING = Reading(
     format="passhat report",
@@ -183,7 +188,8 @@ def saved_report(document: Document) -> SavedReport:
 
 def saved_notes(report: SavedReport) -> list[str]:
     """What to know before comparing with the saved numbers."""
-    notes = [STOPPED_BY_GATES] if stopped_by_gates(report.notes) else []
+    ended = STOPPED_EARLY if stopped_early(report.notes) else STOPPED_BY_GATES
+    notes = [ended] if stopped_by_gates(report.notes) else []
     options = report.provenance.options
     asked = [f"`errors={short(options.errors)!r}`"] if options.errors != "fail" else []
     asked += [f"`confidence={options.confidence:g}`"] if options.confidence != CONFIDENCE else []

@@ -86,7 +86,7 @@ from passhat.records.columns import (
 )
 from passhat.records.data_frames import pooled_notes, score_passes_note, typed_cells
 from passhat.records.transcript import Transcript
-from passhat.records.trial import STOPPED_BY_GATES, UNUSED_COLUMNS
+from passhat.records.trial import STOPPED_BY_GATES, STOPPED_EARLY, UNUSED_COLUMNS
 
 READING = Reading(
     format="table",
@@ -220,8 +220,9 @@ def read_table(
         cells=sheet.columns,
         numbers=columns.get("trial", ()),
     )
-    if own and STOPPED_BY_GATES.encode() in bytes(document.first.get("notes", b"")):
-        notes = (*notes, STOPPED_BY_GATES)
+    if own:
+        kept = bytes(document.first.get("notes", b""))
+        notes = (*notes, *(n for n in (STOPPED_BY_GATES, STOPPED_EARLY) if n.encode() in kept))
     table = replace(
         table,
         columns=columns,

@@ -104,6 +104,8 @@ _CHIPS = {
     "equivalent": StatusLabel("Equivalent", "good"),
 }
 
+_INCOMPARABLE = StatusLabel("Cannot be compared", "none")
+
 _ROUNDING = 1e-9  # how far two ways to compute one rate may differ
 _P_VALUES = (
     "Both p values allow for the number of tasks tested. Of the tasks with p (Holm) below 0.05, "
@@ -131,6 +133,8 @@ class ComparisonAnswer(Answer[Comparison]):
         """The verdict on the first of the two systems."""
         comparison = self.shown
         answer = comparison.headline.answer(THIS_SUITE, comparison.margin)
+        if comparison.headline.value is None:
+            return _INCOMPARABLE
         return _CHIPS.get(answer or "", StatusLabel("No clear difference", "open"))
 
     def facts(self) -> Facts:
@@ -164,14 +168,15 @@ class ComparisonAnswer(Answer[Comparison]):
         """The verdict, both scopes, the tasks that differ, and what would settle it."""
         comparison = self.shown
         said = verdict(comparison, scope=options.scope)
-        blocks: list[Block] = [Headline(said), _difference_table(comparison)]
+        known = any(one.value is not None for one in comparison.differences.values())
+        blocks: list[Block] = [Headline(said), *([_difference_table(comparison)] if known else [])]
         blocks += paragraphs("Starred", _partial_note(comparison))
-        blocks += paragraphs("Shown", _shown(comparison))
+        blocks += paragraphs("Shown", _shown(comparison) if known else None)
         if isinstance(comparison.seeded, Estimate):
             blocks.append(Paragraph("Re-runs", _seeds_sentence(comparison, comparison.seeded)))
         if not isinstance(comparison.noise, Unavailable):
             blocks.append(Paragraph("Width", noise_sentence(comparison.noise, systems=2)))
-        blocks += paragraphs("By name", _named_tests(comparison))
+        blocks += paragraphs("By name", _named_tests(comparison) if known else None)
         blocks.append(Paragraph("Tasks", _tasks_sentence(comparison, options.every_task_follows)))
         if rows := differing_tasks(comparison)[:MOST_TASKS]:
             blocks.append(differing_table(comparison, rows))
@@ -190,7 +195,7 @@ class ComparisonAnswer(Answer[Comparison]):
         """The verdict, the difference at a few k, and which tasks changed."""
         comparison = self.shown
         names = called(comparison)
-        every = _distinct(comparison)
+        every = [one for one in _distinct(comparison) if one.value is not None]
         middle = [one for one in every[1:-1] if one.name == "pass^3"] or every[-2:-1]
         shown = every if len(every) <= MOST_NUMBERS else [every[0], *middle, every[-1]]
         table = Table(
@@ -202,7 +207,7 @@ class ComparisonAnswer(Answer[Comparison]):
         texts = [_partial_note(comparison), _left_out(comparison)]
         above: list[Block] = [
             Headline(verdict(comparison, scope=options.scope)),
-            table,
+            *([table] if shown else []),
             *(Remark(text) for text in texts if text),
         ]
         notes = [
@@ -827,8 +832,10 @@ def comparison_page(comparison: Comparison, options: DisplayOptions) -> Mapping[
     numbers = comparison_numbers(comparison, options.scope)
     asked = comparison.headline.name
     k = 1 if asked == "mean_score" else int(asked.removeprefix("pass^"))
-    by_k = [one for one in numbers if one["k"]] if asked != "mean_score" or numbers[0]["k"] else []
-    shown = next((one for one in by_k if one["k"] == k), numbers[0])
+    means = asked == "mean_score" and not any(one["k"] for one in numbers[:1])
+    by_k = [] if means else [one for one in numbers if one["k"]]
+    none = {"k": 0, "answer": verdict(comparison), "chip": _INCOMPARABLE}
+    shown = next((one for one in by_k if one["k"] == k), [*numbers, none][0])
     return {
         "headline": shown["answer"],
         "chip": shown["chip"],
@@ -840,7 +847,10 @@ def comparison_page(comparison: Comparison, options: DisplayOptions) -> Mapping[
         "counts": _counts(comparison),
         "decide": _what_decides(comparison, options),
         "moves": task_moves(comparison, links),
-        "tests": [*paragraphs("By name", _named_tests(comparison)), *_task_tests(comparison)],
+        "tests": [
+            *paragraphs("By name", _named_tests(comparison) if numbers else None),
+            *_task_tests(comparison),
+        ],
         "notes": _page_notes(comparison),
         "transcripts": links,
         "blocks": said.blocks,

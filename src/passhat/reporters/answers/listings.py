@@ -214,7 +214,7 @@ class RunListAnswer(Answer[RunList]):
 def _cells(row: Row, start: int) -> tuple[str, ...]:
     """The cells of a run; its date begins at `start`: the year is what readers need least."""
     several = len(row["pass_rates"]) > 1  # their rows follow
-    rate = "" if several else percent(row["pass_rate"], digits=1)
+    rate = "" if several else _rate(row)
     commit = (short_commit(row["commit"]) or "-") + ("*" if row["dirty"] else "")
     status = ", ".join([_status(row), *row["tags"]])
     started, trials = row["started"][start:16].replace("T", " "), f"{row['trials']:,}"
@@ -224,14 +224,18 @@ def _cells(row: Row, start: int) -> tuple[str, ...]:
 
 def _screen_cells(row: Row) -> tuple[str, ...]:
     several = len(row["pass_rates"]) > 1
-    rate = "" if several else "-" if row["stopped_early"] else percent(row["pass_rate"], digits=1)
+    rate = "" if several else _rate(row)
     commit = short_commit(row["commit"]) + "*" if row["dirty"] else short_commit(row["commit"])
     status = "" if row["status"] == "finished" else _status(row)
-    status = "stopped early" if row["stopped_early"] else status
+    status = _status(row) if row["stopped_early"] else status
     words = ", ".join([*([status] if status else []), *row["tags"]])
     cells = (row["run"], _started(row["started"]), row["suite"], commit, row["branch"] or "",
              f"{row['trials']:,}", rate, words)  # fmt: skip
     return tuple(safe_text(cell) for cell in cells)
+
+
+def _rate(row: Row) -> str:
+    return "-" if row["stopped_early"] else percent(row["pass_rate"], digits=1)
 
 
 def _started(moment: str) -> str:
@@ -246,7 +250,7 @@ def _started(moment: str) -> str:
 def _agent_cells(row: Row) -> list[tuple[str, ...]]:
     """Several agents of a run below it, the least reliable first."""
     rates = sorted(row["pass_rates"].items(), key=lambda item: item[1])
-    if len(rates) < 2:
+    if len(rates) < 2 or row["stopped_early"]:
         return []
     (low, least), *_, (high, most) = rates
     named = f"  {safe_text(low)} {percent(least)} to {safe_text(high)} {percent(most)}"
@@ -256,7 +260,7 @@ def _agent_cells(row: Row) -> list[tuple[str, ...]]:
 def _system_cells(row: Row) -> list[tuple[str, ...]]:
     """A row for each of several systems below that of their run, the least reliable first."""
     rates = sorted(row["pass_rates"].items(), key=lambda item: item[1])
-    if len(rates) < 2:
+    if len(rates) < 2 or row["stopped_early"]:
         return []
     shown = [
         ("", "", f"  {safe_text(name)}", "", "", "", percent(rate, digits=1), "")
@@ -267,6 +271,8 @@ def _system_cells(row: Row) -> list[tuple[str, ...]]:
 
 
 def _status(row: Row) -> str:
+    if row["stopped_early"]:
+        return "stopped early" + (f": {row['decided']}" if row["decided"] else "")
     if row["status"] == "stopped":
         return "stopped, can be resumed"
     return f"{row['status']} ({row['owner']})" if row["owner"] else row["status"]

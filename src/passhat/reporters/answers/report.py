@@ -63,7 +63,7 @@ class ReportAnswer(Answer[Report]):
     @property
     def shown(self) -> Report:
         """The report that people read: with corrected numbers first, where there are labels."""
-        report = self.result
+        report = self.result.as_read
         labelled = any(
             metric.corrected for system in report.systems for metric in system.metrics.values()
         )

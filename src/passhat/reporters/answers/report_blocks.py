@@ -20,15 +20,17 @@ from passhat.analysis.reports.parts import (
     TaskTable,
     all_errored,
     common_k,
+    has_no_rate,
     is_judged,
 )
 from passhat.analysis.reports.report import Report
 from passhat.messages import few, plural
-from passhat.records.trial import ALIKE_NAMES, NaturalKey, natural_key
+from passhat.records.trial import ALIKE_NAMES, NaturalKey, natural_key, stopped_early
 from passhat.reporters import headline, wording
 from passhat.reporters.answer import (
     RESULTS,
     SCREEN_LINES,
+    SHORTEST_HEADING,
     Bar,
     Block,
     Cell,
@@ -36,6 +38,7 @@ from passhat.reporters.answer import (
     HeadingRow,
     Headline,
     Hints,
+    Judged,
     Marks,
     NextStep,
     Paragraph,
@@ -97,10 +100,64 @@ FEW_TASKS = 8
 def report_screen(report: Report, options: DisplayOptions) -> list[Block]:
     """The answer, the numbers that most readers need, the lowest tasks, what to do next."""
     one, *others = report.systems
+    if has_no_rate(one):
+        return _stopped_screen(report, options)
     notes = _note_remarks(report)
     blocks = _screen_of(report, options) if others else _system_screen(one, options)
     at = next((i for i, block in enumerate(blocks) if isinstance(block, Hints)), len(blocks))
     return [*blocks[:at], *notes, *blocks[at:]]
+
+
+MOST_GATES = 5
+"""Gates of a run that ended early on the first screen."""
+
+
+def _stopped_screen(report: Report, options: DisplayOptions) -> list[Block]:
+    """A run that its gates ended early: counts, what they decided, and how to come to rates."""
+    one, *others = report.systems
+    gates = stopped_gates(report, options)
+    brief = [replace(gate, sentence=gate.sentence.partition("; ")[0]) for gate in gates]
+    counts: list[Block] = [counts_table(report.systems)] if others else []
+    counts += [] if others else [Remark(f"Tasks: {task_counts(one)}", apart=True)]
+    notes = [Remark(f"Note: {n}.", note=True) for n in report.notes if not stopped_early([n])]
+    more = [Remark(f"{plural(len(gates) - MOST_GATES, 'more gate')}: -v")][
+        : len(gates) > MOST_GATES
+    ]
+    steps = [advise("For rates", "passhat run")]
+    if options.results is not None:
+        steps.append(advise("Why it fails", f"passhat why {options.results}"))
+    opening: list[Block] = [Headline(headline.stopped(report.systems))]
+    return [*opening, *brief[:MOST_GATES], *more, *counts, *notes, Hints(tuple(steps), apart=True)]
+
+
+def stopped_gates(report: Report, options: DisplayOptions) -> list[Judged]:
+    """What the gates decided that ended a stored run early."""
+    judged = () if options.verdict is None else options.verdict.gates
+    alone = f"{report.systems[0].name}: " if len(report.systems) == 1 else ""
+    return [
+        Judged(
+            word=word,
+            sentence=said.removeprefix(alone).replace(f": {word} after ", ", after ", 1),
+        )
+        for word, said in judged
+    ]
+
+
+def counts_table(systems: Sequence[SystemReport]) -> Table:
+    """How many trials of each agent passed, and of how many tasks all, some or none."""
+    return Table(
+        header=("", "passed", "tasks"),
+        rows=tuple(
+            (
+                one.name,
+                f"{int(one.tasks.passed.sum()):,}/{int(one.tasks.runs.sum()):,}",
+                task_counts(one).partition(". ")[0].removesuffix("."),
+            )
+            for one in systems
+        ),
+        left=(0, 2),
+        cut=((0, SHORTEST_HEADING), (2, 20)),
+    )
 
 
 def _note_remarks(report: Report) -> list[Remark]:
@@ -355,12 +412,29 @@ def report_blocks(report: Report, options: DisplayOptions) -> list[Block]:
         blocks = system_blocks(report.systems[0], options)
     else:
         blocks = several_blocks(report, options)
+    if has_no_rate(report.systems[0]):
+        blocks[1:1] = stopped_gates(report, options)
     blocks += paragraphs("Note", *(f"{note}." for note in report.notes))
     return [*blocks, Paragraph("Made from", origin(report))]
 
 
 def system_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
     """One system: the answer, the numbers, the tasks, what to do next."""
+    if has_no_rate(system):
+        return [
+            Headline(headline.verdict(system)),
+            Section(short(system.name), wording.design(system)),
+            Table(
+                header=("task", "passed", "trials"),
+                rows=tuple(
+                    (row.name, f"{row.passed}/{row.runs}", Marks(row.sequence or ""))
+                    for row in system.tasks
+                ),
+                left=(0, 1, 2),
+            ),
+            *paragraphs("Left out", *wording.exclusions(system.excluded)),
+            *paragraphs("Note", *(f"{note}." for note in system.notes)),
+        ]
     blocks: list[Block] = [
         Headline(headline.verdict(system, scope=options.scope)),
         Section(short(system.name), wording.design(system)),
@@ -385,6 +459,9 @@ def system_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
 def several_blocks(report: Report, options: DisplayOptions) -> list[Block]:
     """Several systems in one table, then each of them."""
     systems = most_reliable_first(report.systems)
+    if has_no_rate(systems[0]):
+        each = (block for one in systems for block in system_blocks(one, options)[1:])
+        return [Headline(headline.stopped(systems)), counts_table(systems), *each]
     blocks: list[Block] = [
         Headline(headline.overview(report)),
         systems_table(

@@ -17,6 +17,7 @@ from passhat.analysis.gates.run_answer import (
     RunAnswer,
     SelectionFloor,
 )
+from passhat.analysis.reports.parts import has_no_rate
 from passhat.messages import capitalised, listed, plural
 from passhat.reporters import headline
 from passhat.reporters.answer import (
@@ -100,14 +101,19 @@ class FinishedRunAnswer(Answer[RunAnswer]):
     name = "run"
     template = "report.html"
 
+    @property
+    def shown(self) -> RunAnswer:
+        """The run as people read it: without rates, if its gates ended it early."""
+        return replace(self.result, report=self.result.report.as_read)
+
     def title(self) -> str:
-        verdicts = self.result.verdicts
-        word = verdicts.word if verdicts is not None and len(verdicts) else ""
-        return f"{word} {verdict_title(self.result.report)}".strip()
+        answer = self.shown
+        word = answer.verdicts.word if answer.verdicts is not None and len(answer.verdicts) else ""
+        return f"{word} {verdict_title(answer.report)}".strip()
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """The report and what follows from it; what a terminal shows last is read first."""
-        answer = self.result
+        answer = self.shown
         options = replace(options, results=answer.results, more_runs=answer.more_runs)
         if answer.nothing_ran:
             first = _nothing_ran(answer)[:1]
@@ -122,7 +128,7 @@ class FinishedRunAnswer(Answer[RunAnswer]):
 
     def screen(self, options: DisplayOptions) -> list[Block]:
         """The verdict, the lowest tasks with their commonest failure, and what to do next."""
-        answer = self.result
+        answer = self.shown
         options = replace(options, results=answer.results, more_runs=answer.more_runs)
         if answer.nothing_ran:
             return _nothing_ran(answer)
@@ -159,7 +165,7 @@ class FinishedRunAnswer(Answer[RunAnswer]):
         return RUN(self.result)
 
     def figures(self) -> Mapping[str, Figure]:
-        return report_figures(self.result.report)
+        return report_figures(self.shown.report)
 
     def cases(self) -> Sequence[TestSuite]:
         from passhat.reporters.test_cases import run_suites
@@ -169,7 +175,7 @@ class FinishedRunAnswer(Answer[RunAnswer]):
     def page(self, options: DisplayOptions) -> Mapping[str, Any]:
         from passhat.reporters.answers.report_page import page_of
 
-        answer = self.result
+        answer = self.shown
         kept = replace(
             options,
             results=answer.results,
@@ -242,7 +248,7 @@ def _first_lines(answer: RunAnswer, most_gates: int) -> list[Block]:
     word = _WORDS[answer.outcome]
     gates: list[Block] = []
     if verdicts is not None and len(verdicts) == 1:
-        gate = gate_screen(verdicts[0], None, named=several)
+        gate = gate_screen(verdicts[0], DisplayOptions(results=None), named=several)
         _, _, more = (begun or "").partition("; ")
         # A table of the lowest tasks follows.
         kept = [
@@ -427,7 +433,9 @@ def _run_hints(answer: RunAnswer) -> list[Block]:
         steps.append(advise("Compare", f"passhat compare {answer.results}"))
     if answer.failures:
         steps.append(advise("Why", f"passhat why {answer.results}"))
-    steps.append(advise("All numbers", f"passhat report {answer.results}"))
+    fixed = not has_no_rate(answer.report.systems[0])
+    numbers = ("All numbers", f"passhat report {answer.results}")
+    steps.append(advise(*numbers) if fixed else advise("For rates", "passhat run"))
     return [Hints(tuple(steps[:2]), apart=True)]
 
 

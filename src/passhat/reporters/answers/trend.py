@@ -91,6 +91,8 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
         which = f"in the newest {run}, {last.started[:10]}, {span(now.interval)}"
         streak = _streak(trend) if graded is None else _as_people_grade(graded)
         facts = [(percent(now.value), f"{whose}{streak} {which}")]
+        if last.stopped_early:
+            facts = [("-", f"{whose}the newest run, {last.started[:10]}, stopped early: no rate")]
         if (change := trend.change) is not None:
             size = f"{signed_points(change.interval.low)} to {signed_points(change.interval.high)}"
             called = f"change of {metric_label(name)}, {safe_text(trend.name)}"
@@ -113,7 +115,7 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
                 texts = "Not every task was run: the last result of the others is carried forward."
                 blocks.append(Paragraph("Starred", f"* {texts}"))
             blocks += paragraphs("Labels", _of_labels(trend))
-            if len(trend.points) > 1:
+            if len(trend.points) > 1 and _has_rates(trend):
                 blocks.append(Picture(trend.plot()))
         return blocks
 
@@ -168,7 +170,7 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
         return TREND(self.result)
 
     def figures(self) -> Mapping[str, Figure]:
-        return {trend.name: trend.plot() for trend in self.result}
+        return {trend.name: trend.plot() for trend in self.result if _has_rates(trend)}
 
     def page(self, options: DisplayOptions) -> Mapping[str, Any]:
         """The values of the template; the system that changed last comes first."""
@@ -225,8 +227,9 @@ def headline(trends: Sequence[SystemTrend]) -> str:
         runs = max(len(trend.points) for trend in trends)
         if runs == 1:
             return "One run so far: a change takes two to be seen."
-        last = percent(trend.points[-1].metrics[trend.metrics[0]].value, digits=1)
-        said = f"No change in {_metric(trend)} over {runs} runs ({last} in the last)."
+        last = f"{percent(trend.points[-1].metrics[trend.metrics[0]].value, digits=1)} in the last"
+        last = "the last stopped early" if trend.points[-1].stopped_early else last
+        said = f"No change in {_metric(trend)} over {runs} runs ({last})."
         return f"{said} {_would_show(trend)}"
     levels = trend.levels(trend.metrics[0], change)
     return whose + _change_sentence(trend, _metric(trend), change, levels)
@@ -245,15 +248,16 @@ def _graded_sentence(trend: SystemTrend, graded: GradedChanges) -> str:
 
 
 def _change_sentence(
-    trend: SystemTrend, name: str, change: ChangePoint, levels: tuple[float, float]
+    trend: SystemTrend, name: str, change: ChangePoint, levels: tuple[float | None, float | None]
 ) -> str:
     """A change in the one sentence that every screen and page has of it."""
     point, ends = trend.points[change.position], change.interval
+    sides = zip(levels, ("before", "since"), strict=True)
+    means = "".join(f"{percent(level)} {side}, " for level, side in sides if level is not None)
     return (
         f"{name} {'fell' if change.direction == 'down' else 'rose'} on "
-        f"{short_day(point.started)} (run {safe_text(point.label)}): {percent(levels[0])} before, "
-        f"{percent(levels[1])} since, {signed_points(ends.low)} to "
-        f"{signed_points(ends.high)} points."
+        f"{short_day(point.started)} (run {safe_text(point.label)}): {means}"
+        f"{signed_points(ends.low)} to {signed_points(ends.high)} points."
     )
 
 
@@ -282,9 +286,9 @@ def _rows_screen(trend: SystemTrend, most: int) -> list[Block]:
                 short_day(point.started),
                 safe_text(point.label) + "*" * bool(point.carried),
                 *([percent(found.value, digits=1) if found else "-"] if people else []),
-                percent(judged.value, digits=1),
-                "#" * round(drawn.value / cell) if drawn else "",
-                marks.get(i, ""),
+                "-" if point.stopped_early else percent(judged.value, digits=1),
+                "#" * round(drawn.value / cell) if drawn and not point.stopped_early else "",
+                marks.get(i, "stopped early" * point.stopped_early),
             )
         )
     heads = [_metric(trend)]
@@ -353,7 +357,7 @@ def _view(trend: SystemTrend, headline: str) -> TrendView:
         name=trend.name,
         title=_moved_title(trend),
         sentences=(*(said if several else ()), *([labelled] if labelled else ())),
-        figure=trend.plot() if several else None,
+        figure=trend.plot() if several and _has_rates(trend) else None,
         moved=trend.moved,
         turns=_turns_table(trend.turns),
         runs=runs_table(trend),
@@ -435,6 +439,11 @@ def _would_show(trend: SystemTrend) -> str:
     return f"{moved} show after {plural(trend.runs_to_show, 'more run')}."
 
 
+def _has_rates(trend: SystemTrend) -> bool:
+    """Whether there is a rate to draw: a run that its gates stopped early has none."""
+    return not all(point.stopped_early for point in trend.points)
+
+
 def runs_table(trend: SystemTrend) -> Table:
     """The runs one by one, the oldest first; what people say before what the judge says."""
     people = _corrected_metric(trend)
@@ -458,7 +467,11 @@ def _row(point: TrendPoint, people: str | None) -> tuple[str, ...]:
     cells = [
         cell
         for one in numbers
-        for cell in ((points(one.value, digits=1), span(one.interval)) if one else ("-", ""))
+        for cell in (
+            (points(one.value, digits=1), span(one.interval))
+            if one and not point.stopped_early
+            else ("-", "")
+        )
     ]
     tasks = f"{point.tasks}{'*' if point.carried else ''}"
     return safe_text(point.label), point.started[:10], tasks, f"{point.runs:,}", *cells

@@ -16,6 +16,7 @@ from passhat.analysis.gates.gate import (
     OVER_ALL,
     DecisionLine,
     EquivalentRequirement,
+    EveryTaskRequirement,
     Gate,
     NoTaskWorseRequirement,
     NoWorseRequirement,
@@ -108,8 +109,8 @@ class VerdictsAnswer(Answer[Verdicts]):
         if options.explain:
             return self.blocks(options)
         if len(verdicts) == 1:
-            return [gate_screen(verdicts[0], options.results)]
-        hints = Hints(_why(verdicts, options.results))
+            return [gate_screen(verdicts[0], options)]
+        hints = Hints(_why(verdicts, options))
         return [*gates_screen(verdicts), *([hints] if hints.steps else [])]
 
     def rows(self) -> Records:
@@ -235,7 +236,7 @@ LOWEST_TASKS = 4
 """Tasks that a failed gate names."""
 
 
-def gate_screen(verdict: Verdict, results: str | None, *, named: bool = False) -> Judged:
+def gate_screen(verdict: Verdict, options: DisplayOptions, *, named: bool = False) -> Judged:
     """One gate: the word, what was found, and for a FAIL the lowest tasks and where to look.
 
     `named` says which agent was judged.
@@ -247,6 +248,8 @@ def gate_screen(verdict: Verdict, results: str | None, *, named: bool = False) -
         sentence = f"{agent}{_demand(verdict)} {counts}"
     elif whole is None:
         sentence = _beside_word(verdict).removeprefix("" if named else f"{verdict.system}: ")
+        if isinstance(verdict.gate.demand, EveryTaskRequirement):
+            sentence = sentence.replace(f"{_demand(verdict)}. ", f"{_demand(verdict)}: ", 1)
     else:
         agent = f"{short(verdict.system)}: " if named else ""
         it = "" if isinstance(verdict.gate.demand, NoWorseRequirement) else "it is "
@@ -258,7 +261,7 @@ def gate_screen(verdict: Verdict, results: str | None, *, named: bool = False) -
         fits = fits and not _later_look(verdict)
         sentence = sure if fits else f"{start} ({trials})"
     return Judged(
-        word=verdict.word, sentence=sentence, details=tuple(_screen_details(verdict, results))
+        word=verdict.word, sentence=sentence, details=tuple(_screen_details(verdict, options))
     )
 
 
@@ -414,8 +417,12 @@ def _stopped_at(verdict: Verdict) -> str | None:
     if verdict.evidence != "sequential" or verdict.word == "UNDECIDED":
         return None
     seen = f"after {plural(verdict.runs, 'trial')}"
+    said = verdict.sentence.removeprefix(opening(verdict.gate, verdict.system, verdict.word))
+    counts = said.partition(": ")[2].partition(f"; a {verdict.word} is wrong")[0]
+    if isinstance(verdict.gate.demand, EveryTaskRequirement) or not verdict.tasks:
+        return f"{seen}: {counts}"
     passed = sum(task.passed for task in verdict.tasks)
-    known = verdict.tasks and sum(task.runs for task in verdict.tasks) == verdict.runs
+    known = sum(task.runs for task in verdict.tasks) == verdict.runs
     return f"{seen}: {passed:,} passed" if known else seen
 
 
@@ -473,7 +480,8 @@ def _in_points(found: re.Match[str]) -> str:
     return f" by {100 * float(found[1]):g} points"
 
 
-def _screen_details(verdict: Verdict, results: str | None) -> Iterator[str | NextStep]:
+def _screen_details(verdict: Verdict, options: DisplayOptions) -> Iterator[str | NextStep]:
+    results = options.results
     yield from notes_of_missing([verdict])
     if verdict.word == "UNDECIDED" and verdict.more_runs and finding(verdict):
         more = plural(verdict.more_runs, "more trial")
@@ -494,21 +502,38 @@ def _screen_details(verdict: Verdict, results: str | None) -> Iterator[str | Nex
         (task for task in verdict.tasks if task.passed < task.runs),
         key=lambda task: task.passed / task.runs,
     )
-    if verdict.word == "FAIL" and low and isinstance(verdict.gate.demand, ThresholdRequirement):
+    demand = verdict.gate.demand
+    if verdict.word != "FAIL" or not low:
+        return
+    if isinstance(demand, ThresholdRequirement):
         called = shorten_apart([one.task for one in low[:LOWEST_TASKS]], LONGEST_NAME)
         named = (f"{name} {one.passed}/{one.runs}" for name, one in zip(called, low, strict=False))
         yield f"{LOWEST}{', '.join(named)}."
-        if results is not None:
-            yield advise("Why", f"passhat why {results}")
+    if isinstance(demand, ThresholdRequirement | EveryTaskRequirement) and results is not None:
+        yield advise("Why", f"passhat why {results}")
+    elif (step := _which_tasks(verdict, options)) is not None:
+        yield step
 
 
-def _why(verdicts: Verdicts, results: str | None) -> tuple[NextStep, ...]:
+def _why(verdicts: Verdicts, options: DisplayOptions) -> tuple[NextStep, ...]:
+    results = options.results
     failed = [verdict.system for verdict in verdicts if verdict.word == "FAIL"]
     if results is None or not failed:
         return ()
+    worse = [_which_tasks(verdict, options) for verdict in verdicts if verdict.word == "FAIL"]
+    if worse[0] is not None and None not in worse:  # what failed is a comparison
+        return (worse[0],)
     several = len({verdict.system for verdict in verdicts}) > 1
     which = f" {only(failed[0])}" if several else ""
     return (advise("Why", f"passhat why {results}{which}"),)
+
+
+def _which_tasks(verdict: Verdict, options: DisplayOptions) -> NextStep | None:
+    """How to see the tasks that differ from the baseline; None for a gate that has none."""
+    compares = isinstance(verdict.gate.demand, NoWorseRequirement | NoTaskWorseRequirement)
+    if not compares or options.results is None or options.against is None:
+        return None
+    return advise("Which tasks", f"passhat compare {options.results} {options.against}")
 
 
 def judged(verdict: Verdict) -> Judged:

@@ -1,0 +1,115 @@
+"""A run that its gates ended early: everywhere counts and a verdict, nowhere a rate."""
+
+import html
+import json
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from passhat import report
+from passhat.cli import main
+
+SUITE = """\
+name: sums
+agents:
+  - name: sum
+    model: scripted
+    runs: 30
+    prompt: What is 2 + 2?
+    expect: [{contains: "4"}]
+    script: [{answer: "4"}, {answer: "five"}, {answer: "4"}]
+  - name: product
+    model: scripted
+    runs: 30
+    prompt: What is 3 * 3?
+    expect: [{contains: "9"}]
+    script: [{answer: "9"}, {answer: "9"}, {answer: "9"}, {answer: "ten"}]
+gates: [pass^3 >= 0.9]
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a run of as many trials as were planned, and one that its gate ended early."""
+    folder = tmp_path_factory.mktemp("stopped")
+    (folder / "passhat.yml").write_text(SUITE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        typed("run", "-q")
+        typed("run", "-q", "--until-decided")
+    return folder
+
+
+def typed(*words):
+    return CliRunner().invoke(main, list(words)).stdout
+
+
+def rates_of(folder, run):
+    """How pass@1 and pass^3 of a run would read, in percent."""
+    written = json.loads(typed("report", run, "--json"))["systems"][0]["metrics"]
+    values = [100 * written[name]["value"] for name in ("pass^1", "pass^3", "pass^5")]
+    return [f"{value:.{digits}f}" for value in values for digits in (0, 1)]
+
+
+def test_no_screen_or_page_of_a_run_that_its_gates_ended_early_has_its_rate(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    runs = json.loads(typed("history", "--json"))["runs"]
+    stopped, whole = runs
+    assert (stopped["stopped_early"], stopped["decided"], whole["stopped_early"]) == (
+        True, "FAIL", False,
+    )  # fmt: skip
+    assert stopped["trials"] < whole["trials"] == 60
+    pair = (stopped["run"], whole["run"])
+    screens = {
+        "report": ["report", "latest"],
+        "report -v": ["report", "latest", "-v"],
+        "markdown": ["report", "latest", "-o", "-.md"],
+        "compare": ["compare", *pair],
+        "compare -v": ["compare", *pair, "-v"],
+        "compare, markdown": ["compare", *pair, "-o", "-.md"],
+        "resumed": ["run", "-q", "--resume", "latest"],
+    }
+    texts = {name: typed(*words) for name, words in screens.items()}
+    for name, words in (("page", ["report", "latest"]), ("compared", ["compare", *pair])):
+        typed(*words, "-o", f"{name}.html")
+        page = re.sub(
+            r"<(script|style).*?</\1>", "", (folder / f"{name}.html").read_text(), flags=re.S
+        )
+        texts[name] = html.unescape(re.sub(r"<[^>]+>", " ", page))
+    texts["print(report)"], texts["repr"] = str(report("latest")), repr(report("latest"))
+    for name, text in texts.items():
+        seen = set(re.findall(r"(?<![\d.])(\d+(?:\.\d+)?)(?:%| \[)", text))
+        assert not seen & set(rates_of(folder, "latest")), (name, text)
+    first, *rest = texts["report"].splitlines()
+    assert re.search(
+        r"stopped early, with a verdict and no rate: \d+ of \d+ trials passed\.", first
+    )
+    assert any(line.startswith("FAIL  pass^3 >= 0.9, after ") for line in rest)
+    assert "passhat run" in texts["report"]
+    assert "has a verdict, not a rate" in " ".join(texts["compare"].split())
+
+
+def test_lists_and_trends_show_a_verdict_in_the_place_of_its_rate(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    listed = typed("history").splitlines()
+    assert re.search(r" \d+ +-  stopped early: FAIL$", listed[1])
+    assert re.search(r" 60 +\d+\.\d%$", listed[2])
+    drawn = typed("trend").splitlines()
+    assert "(the last stopped early)" in " ".join(drawn[:2])
+    assert any(re.search(r" - +stopped early$", line) for line in drawn)
+
+
+def test_a_stored_run_keeps_the_verdict_that_ended_it_with_its_error_rate(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    text = " ".join(typed("report", "latest", "-v").split())
+    assert "a FAIL is wrong with a chance of at most 5%" in text
+    assert "no known error rate" not in text
+
+
+def test_results_that_were_written_to_a_file_are_read_as_stopped_early(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    typed("convert", "latest", "-o", "stopped.jsonl")
+    assert "stopped early, with a verdict and no rate" in typed("report", "stopped.jsonl")
+    (folder / "saved.json").write_text(typed("report", "latest", "--json"))
+    assert "stopped early, with a verdict and no rate" in typed("report", "saved.json")
