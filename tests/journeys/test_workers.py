@@ -1,9 +1,11 @@
 """A run that workers carry out through PostgreSQL, whatever happens to them."""
 
 import json
+import re
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import pytest
 from bench.fleet import Plan
@@ -127,6 +129,35 @@ def test_a_worker_with_another_suite_refuses_to_work(workers, tmp_path, new_data
     driver.communicate()
     assert worker.returncode == 2
     assert "is not the file that run" in err
+
+
+@pytest.mark.slow("starts workers")
+def test_a_worker_leaves_the_run_of_another_team_to_others_and_does_its_own(tmp_path, new_database):
+    store, drivers = new_database(), {}
+    for team in ("first", "second"):
+        folder = tmp_path / team
+        folder.mkdir()
+        (folder / "passhat.yml").write_text(f"name: {team}\n{COIN}".replace("name: coin\n", "", 1))
+        command = ("run", "--store", store, "--executor", "workers", "--max-minutes", "1", "--json")
+        drivers[team] = passhat(*command, cwd=folder)
+        while not read_runs(store, team):
+            time.sleep(0.2)
+    worker = passhat("worker", "--store", store, "--until-idle", cwd=tmp_path / "second")
+    _, err = worker.communicate(timeout=60)
+    assert worker.returncode == 0, err
+    assert len(re.findall("of first is left to others: that suite is not here", err)) == 1
+    drivers["second"].communicate(timeout=60)
+    assert [run.status for run in read_runs(store, "second")] == ["finished"]
+    assert [run.trials for run in read_runs(store, "first")] == [0]
+    drivers["first"].kill()
+    drivers["first"].communicate()
+
+
+def read_runs(store, suite):
+    """The runs of a suite that have work, or had some."""
+    with suppress(StoreError), History.open(store) as history:
+        return history.runs(suite=suite)
+    return []
 
 
 @pytest.mark.slow("stops the server for longer than a worker waits for work")

@@ -18,6 +18,7 @@ from passhat.errors import (
     HistoryError,
     InputError,
     MissingExtra,
+    PasshatError,
     RunError,
     StoreError,
 )
@@ -226,6 +227,7 @@ def work(
 ) -> int:
     """Run trials of the oldest run that has work, or of one that is named; returns how many.
 
+    Runs of suites that are not here, such as those of another team, are left to other workers.
     After a restart of the store, and after others have closed its session because its lease ran
     out, the worker starts again under a new session. It ends at a signal, when `stop` is set, or
     (`until_idle`) when no run has had work for a while. A store that is away is not idleness: with
@@ -235,11 +237,12 @@ def work(
 
     stop = stop or threading.Event()
     trials, seen, lost, complaint = 0, time.monotonic(), None, ""
+    left = set[str]()
     while not stop.is_set():
         try:
             with History.open(store) as history:
                 lost, complaint = None, ""
-                done = _work_once(history, run, concurrency, say, stop)
+                done = _work_once(history, run, concurrency, say, stop, left)
         except StoreError as error:
             seen = time.monotonic()
             lost = seen if lost is None else lost
@@ -262,12 +265,23 @@ def work(
 
 
 def _work_once(
-    history: History, run: str | None, concurrency: int | None, say: Say, stop: threading.Event
+    history: History,
+    run: str | None,
+    concurrency: int | None,
+    say: Say,
+    stop: threading.Event,
+    left: set[str],
 ) -> WorkDone | None:
+    """Work on one run, if there is one; what was said of those that are `left` is said once."""
     from passhat.history.work_queue import WorkerSession
     from passhat.runner.workers import run_worker
 
-    waiting = _find(history, run)
+    runs = _with_work(history, run)
+    waiting = next((one for one in runs if run is not None or _is_of_here(one)), None)
+    for other in runs if waiting is None else ():
+        if other.key not in left:
+            left.add(other.key)
+            say(f"run {other.key} of {other.suite} is left to others: that suite is not here")
     if waiting is None:
         return None
     suite = _suite(waiting)
@@ -284,17 +298,25 @@ def _work_once(
     return done if done.trials or done.signal is not None else None
 
 
-def _find(history: History, reference: str | None) -> Run | None:
-    """The run to work on, if any has free tickets."""
-    row = history.database.execute(
+def _with_work(history: History, reference: str | None) -> list[Run]:
+    """The runs that have free tickets, the oldest first."""
+    rows = history.database.execute(
         "SELECT r.id FROM runs r WHERE r.status = 'running' "
         "AND (CAST(?1 AS TEXT) IS NULL OR r.key = ?1) AND EXISTS "
         "(SELECT 1 FROM tickets t WHERE t.run = r.id AND t.state = 0) "
         "AND EXISTS (SELECT 1 FROM accounts a WHERE a.run = r.id AND a.stopped IS NULL) "
-        "ORDER BY r.id LIMIT 1",
+        "ORDER BY r.id",
         (reference,),
-    ).fetchone()
-    return None if row is None else history.run_by_id(int(row[0]))
+    ).fetchall()
+    return [history.run_by_id(int(row[0])) for row in rows]
+
+
+def _is_of_here(run: Run) -> bool:
+    """Whether a suite of that name is where the run had it; another team's is somewhere else."""
+    request = RunRequest.from_json(run.options)
+    with suppress(PasshatError):
+        return load_suite(request.suite, models_asked=False).name == run.suite
+    return False
 
 
 def _suite(run: Run) -> Suite:

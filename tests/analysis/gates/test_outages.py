@@ -52,7 +52,7 @@ def test_an_outage_is_set_aside_and_the_verdict_says_which_runs():
     assert "16 trials of" in verdict.sentence
     assert "(11 to 26) were set aside as an outage" in verdict.sentence
     assert verdict.errors == "15 errored trials set aside"
-    assert "pass@1 is 100%" in verdict.sentence
+    assert ": 17 of 17 trials passed;" in verdict.sentence
     aside = [step for step in verdict.steps if step.outcome.endswith("set aside")]
     assert [step.number for step in aside] == list(range(11, 27))
     assert len({step.log_pass for step in aside}) == 1
