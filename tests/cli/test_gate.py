@@ -392,3 +392,10 @@ def test_a_gate_that_fails_against_a_baseline_names_the_comparison(gate, tmp_pat
     now, before = str(tmp_path / "now.csv"), str(tmp_path / "before.csv")
     text = " ".join(gate(now, "--against", before, "--margin", "0.02").stdout.split())
     assert f"Which tasks: passhat compare {now} {before}" in text.replace(" \\ ", " ")
+
+
+@pytest.mark.parametrize("demand", ["better_than agent", "no_worse_than agent by 0.05"])
+def test_a_gate_with_nobody_to_judge_but_its_baseline_is_refused(gate, tmp_path, demand):
+    done = gate(write(tmp_path / "a.jsonl", {"a": (3, 4)}), "--require", demand)
+    assert done.exit_code == 2
+    assert "finds no agent to judge beside the one that it compares with" in done.output

@@ -361,6 +361,9 @@ def gated_tables(trials: Trials, gate: Gate, quarantined: Sequence[str] = ()) ->
     else:  # a baseline among them is not compared with itself
         baseline = getattr(gate.demand, "baseline", None)
         systems = [name for name in trials.systems if name != baseline]
+    if not systems:
+        rule = "finds no agent to judge beside the one that it compares with"
+        raise ArgumentError(f"gate {gate.label!r}", rule, trials.systems)
     for name in systems:
         if name not in table.systems:
             raise ArgumentError(f"gate {gate.label!r}", f"finds no trial of {name} to judge", 0)
