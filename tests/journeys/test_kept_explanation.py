@@ -4,8 +4,10 @@ import json
 from dataclasses import fields
 
 import pytest
+from click.testing import CliRunner
 
 from passhat.analysis.explaining.explain import explain
+from passhat.cli import main
 from passhat.history import History
 from passhat.history.queries import all_transcripts
 from passhat.journeys import stored_runs
@@ -48,16 +50,32 @@ def run(history):
     return history.finish_run(started)
 
 
-def test_what_is_kept_is_what_would_be_computed_anew(history, run, monkeypatch):
+def test_what_is_kept_is_what_would_be_computed_anew(history, run, tmp_path, monkeypatch):
     anew = explain(history.trials(run), all_transcripts(history, run))
     assert anew.causes
     assert anew.pairs
     monkeypatch.setattr(stored_runs, "KEPT_IN_COLUMNS", 1)
-    keep_explanation(history, run)
+    keep_explanation(run.key, tmp_path / "history.db")
     assert history.kept(run, "why", repr(numbers_basis(run))) is not None
     kept = explain_run(history, run)
     for each in fields(anew):
         assert getattr(kept, each.name) == getattr(anew, each.name), each.name
+
+
+def test_results_of_another_tool_keep_it_when_they_are_added(tmp_path):
+    rows = [
+        {"task": f"t{i % 25}", "trial": i // 25, "passed": i % 3 > 0, "said": said("x", "look")}
+        for i in range(200)
+    ]
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    store = tmp_path / "history.db"
+    command = ["history", "add", str(tmp_path / "log.jsonl"), "--transcript-column", "said"]
+    done = CliRunner().invoke(main, [*command, "--store", str(store)])
+    assert done.exit_code == 0, done.output
+    with History.open(store, read_only=True) as history:
+        (added,) = history.runs()
+        assert history.kept(added, "why", repr(numbers_basis(added))) is not None
+        assert explain_run(history, added).counts.failed == sum(not row["passed"] for row in rows)
 
 
 def test_of_very_many_trials_some_are_compared_and_all_are_counted(history, run, monkeypatch):

@@ -465,6 +465,7 @@ def add(
     A trend is made of the runs of one suite: name the suite if every log has another name.
     """
     from passhat.journeys.history import store_results
+    from passhat.journeys.stored_runs import keep_explanation
     from passhat.reporters.formatting import safe_lines
 
     stored = store_results(
@@ -486,6 +487,7 @@ def add(
         lines.append("the suite is named after the file; --suite NAME puts several logs under one")
     if not quiet:
         click.echo(safe_lines("\n".join(lines)), err=True)
+    keep_explanation(run.key, path)
 
 
 @history.command("merge", cls=SectionedCommand)

@@ -125,7 +125,10 @@ def _show(
     code = ExitCode.FAIL if worse and code in (ExitCode.PASS, ExitCode.UNDECIDED) else code
     stream.end(answer, code)
     if page["verdict"] is not None:
-        _keep_explanation(answer, store)
+        from passhat.journeys.stored_runs import keep_explanation
+
+        assert answer.run is not None, "it has a verdict"
+        keep_explanation(answer.run, store or answer.store or STORE)
     return code
 
 
@@ -149,17 +152,6 @@ def _verdict(answer: RunAnswer, store: Path | str | None, output: Output) -> Run
     except StoreError as error:
         output.say(f"the run is not compared with those before it: {error}")
         return None
-
-
-def _keep_explanation(answer: RunAnswer, store: Path | str | None) -> None:
-    """Keep why trials fail, for the page of the run, after everything is said."""
-    from passhat.journeys import Results
-    from passhat.journeys.stored_runs import keep_explanation
-
-    assert answer.run is not None, "it has a verdict"
-    ended = Results(paths=(answer.run,), store=store or answer.store or STORE)
-    with suppress(StoreError), ended.open_stored() as (history, named):
-        keep_explanation(history, named.run)
 
 
 def exit_code(answer: RunAnswer) -> ExitCode:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from passhat._version import __version__
 from passhat.dataclass import dataclass, result_dataclass
-from passhat.errors import PasshatError
+from passhat.errors import PasshatError, StoreError
 from passhat.journeys.results import COUNTED_IN_STORE, Results, open_store, renamed
 from passhat.journeys.run_store import look_up_here
 from passhat.messages import short_commit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from passhat.analysis.comparing.comparison import Comparison, Days
     from passhat.analysis.comparing.trends import (
@@ -201,10 +202,15 @@ def keep_answers(history: History, run: Run) -> RunVerdict:
     return verdict_on(history, run)
 
 
-def keep_explanation(history: History, run: Run) -> None:
-    """Why trials of a run fail, kept for its page: some two milliseconds a trial."""
-    if run.status == "finished" and run.trials >= KEPT_IN_COLUMNS:
-        _explained(history, run)
+def keep_explanation(run: str, store: Path | str) -> None:
+    """Why trials of a run fail, kept for its page: some two milliseconds a trial.
+
+    A store that cannot be written to has none, and its page computes it.
+    """
+    ended = Results(paths=(run,), store=store)
+    with suppress(StoreError), ended.open_stored() as (history, named):
+        if named.run.status == "finished" and named.run.trials >= KEPT_IN_COLUMNS:
+            _explained(history, named.run)
 
 
 MOST_REQUESTS, LONGEST_REQUEST = 1_000, 200

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, fields
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -97,17 +98,16 @@ class FailingTask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation(Displayed):
-    """Why runs fail, as far as their calls show it.
+class FailureFacts:
+    """What an explanation says of failed runs, in types that a store keeps as they are.
 
     `causes` go together with failing beyond what luck would give; if failing were pure luck
     anything would be named with probability `alpha` at most. `could_name` says whether these runs
     were enough to name anything, had there been a perfect cause. `categories` hold every failed
     run once; `divergences` hold those of tasks that also passed, by their first difference from
-    the nearest passing run, and `partings` has one example of it for each run. `pairs` are the
-    examples of causes and of the largest groups, call by call. `first_trial` is the number that the
-    log gives its first trial: people see runs counted from 1. `failing` are the tasks with failed
-    trials, the worst first.
+    the nearest passing run, and `partings` has one example of it for each run. `first_trial` is the
+    number that the log gives its first trial: people see runs counted from 1. `failing` are the
+    tasks with failed trials, the worst first.
     """
 
     systems: tuple[str, ...]
@@ -117,15 +117,24 @@ class Explanation(Displayed):
     categories: tuple[Category, ...]
     divergences: tuple[Category, ...]
     partings: tuple[Example, ...]
-    trajectories: Trajectories
     review: SuiteReview
     alpha: float
     confidence: float
     shuffles: int
     provenance: Provenance
-    pairs: tuple[RunDiff, ...] = field(default=(), repr=False)
     first_trial: int = 0
     failing: tuple[FailingTask, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation(FailureFacts, Displayed):
+    """Why runs fail, as far as their calls show it.
+
+    `pairs` are the examples of causes and of the largest groups, call by call.
+    """
+
+    trajectories: Trajectories
+    pairs: tuple[RunDiff, ...] = field(default=(), repr=False)
 
     def __repr__(self) -> str:
         failed = f"{self.counts.failed:,} of {plural(self.counts.runs, 'trial')} failed"
@@ -134,26 +143,12 @@ class Explanation(Displayed):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptExplanation:
-    """An explanation as a store keeps it: each field has one type, and `pairs` are only named.
+class KeptExplanation(FailureFacts):
+    """An explanation as a store keeps it: `pairs` are only named.
 
     `paths` has the numbers of the trajectories that are known, `unknown` why the others are not.
     """
 
-    systems: tuple[str, ...]
-    counts: RunCounts
-    causes: tuple[Cause, ...]
-    could_name: bool
-    categories: tuple[Category, ...]
-    divergences: tuple[Category, ...]
-    partings: tuple[Example, ...]
-    review: SuiteReview
-    alpha: float
-    confidence: float
-    shuffles: int
-    provenance: Provenance
-    first_trial: int
-    failing: tuple[FailingTask, ...]
     paths: Mapping[str, Estimate]
     unknown: Mapping[str, str]
     behaviours: tuple[ObservedBehaviour, ...]
@@ -167,7 +162,7 @@ class KeptExplanation:
         ways = made.trajectories
         numbers = {name: getattr(ways, name) for name in _PATHS} | dict(ways.costs)
         return cls(
-            **{name: getattr(made, name) for name in _KEPT_AS_IT_IS},
+            **_facts(made),
             paths={name: one for name, one in numbers.items() if isinstance(one, Estimate)},
             unknown={n: one.reason for n, one in numbers.items() if isinstance(one, Unavailable)},
             behaviours=ways.behaviours,
@@ -186,7 +181,7 @@ class KeptExplanation:
         paths = {name: numbers.pop(name) for name in _PATHS}
         counts = {(expected, called): count for expected, called, count in self.tools}
         return Explanation(
-            **{name: getattr(self, name) for name in _KEPT_AS_IT_IS},
+            **_facts(self),
             trajectories=Trajectories(
                 **paths,
                 costs={name: numbers[name] for name in COSTS if name in numbers},
@@ -199,10 +194,10 @@ class KeptExplanation:
 
 
 _PATHS = ("tools", "order", "path")
-_KEPT_AS_IT_IS = (
-    *("systems", "counts", "causes", "could_name", "categories", "divergences", "partings"),
-    *("review", "alpha", "confidence", "shuffles", "provenance", "first_trial", "failing"),
-)
+
+
+def _facts(explanation: FailureFacts) -> dict[str, Any]:
+    return {each.name: getattr(explanation, each.name) for each in fields(FailureFacts)}
 
 
 def explain(
