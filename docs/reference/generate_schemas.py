@@ -235,8 +235,9 @@ def _key_type(shape: JsonShape, key: str, path: str) -> Any:
         if isinstance(member, property):
             kind = get_type_hints(member.fget, localns=known)["return"]
         else:
-            annotation = {name: kind.__annotations__[name]}
-            field = {"__module__": kind.__module__, "__annotations__": annotation}
+            owner = next(one for one in kind.__mro__ if name in one.__dict__["__annotations__"])
+            annotation = {name: owner.__annotations__[name]}
+            field = {"__module__": owner.__module__, "__annotations__": annotation}
             kind = get_type_hints(type("_", (), field), localns=known)[name]
     return kind
 
