@@ -8,6 +8,7 @@ import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
+from inspect import get_annotations
 from pathlib import Path
 from typing import (
     Any,
@@ -235,7 +236,7 @@ def _key_type(shape: JsonShape, key: str, path: str) -> Any:
         if isinstance(member, property):
             kind = get_type_hints(member.fget, localns=known)["return"]
         else:
-            owner = next(one for one in kind.__mro__ if name in one.__dict__["__annotations__"])
+            owner = next(one for one in kind.__mro__ if name in get_annotations(one))
             annotation = {name: owner.__annotations__[name]}
             field = {"__module__": owner.__module__, "__annotations__": annotation}
             kind = get_type_hints(type("_", (), field), localns=known)[name]

@@ -277,7 +277,11 @@ def test_one_click_leads_from_a_fall_on_the_overview_to_a_failing_trial(
     assert page.locator(".attention a.square.failed").count() == 18
     assert axe_violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.get_by_label("task-8, trial 2: failed").click()
+    page.get_by_role("link", name="agent", exact=True).first.click()
+    fallen = page.locator("section", has_text="Read these trials first").locator("a.square.failed")
+    fallen.first.wait_for()
+    assert fallen.count() == 18
+    page.get_by_label("task-8, trial 2: failed").first.click()
     assert page.locator("h1").inner_text() == "task-8 #2 failed"
 
 

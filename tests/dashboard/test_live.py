@@ -302,7 +302,7 @@ def test_a_gate_on_a_tag_is_drawn_from_the_tasks_that_have_it(tmp_path):
     watch, news = watched(tmp_path, gates, trials)
     (_, funnel) = watch.funnels
     assert funnel.now == {"s": (4, 1)}
-    assert "pass^1 of tasks tagged hard is 25%" in news["funnel"]
+    assert "pass@1 of tasks tagged hard is 25%" in news["funnel"]
     assert news["gates"] == ["gate: drawn below, judged when the run has ended"]
 
 

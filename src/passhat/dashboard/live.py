@@ -43,7 +43,7 @@ from passhat.history.queries import (
 from passhat.history.runs import look_up_baseline
 from passhat.journeys.overview import ReportCache
 from passhat.journeys.stored_runs import StoredGate, rate_so_far, stored_gates
-from passhat.messages import capitalised
+from passhat.messages import capitalised, metric_label
 from passhat.records import Outcome
 from passhat.reporters import headline
 from passhat.reporters.answer import WORD_TONES, StatusLabel
@@ -142,7 +142,7 @@ class PageState:
             "spent": None if progress.cost is None else f"${progress.cost:.2f}",
             "in_all": cost_in_all(progress.cost, done, fewest, most),
             "gates": [self._gate_text(gate, progress, done) for gate in self.expected.gates],
-            "funnel": self._pictures(len(systems), most),
+            "funnel": self._pictures(len(systems), most, ended=progress.status != RUNNING),
             "systems": [[name, *counts] for name, counts in systems.items()],
             "intervals": {name: _interval(*counts) for name, counts in systems.items()},
             "tasks": list(_task_rows(changed)),
@@ -223,11 +223,11 @@ class PageState:
         began = self.expected.started
         return (now - began) / done if began is not None and done else None
 
-    def _pictures(self, systems: int, most: int | None) -> str:
+    def _pictures(self, systems: int, most: int | None, *, ended: bool) -> str:
         """Headings and pictures in the order of the page, those of gates first."""
         runs = None if most is None else most // max(systems, 1)
         order = sorted(self.funnels, key=lambda funnel: not funnel.number.gates)
-        drawn = (one.figure(runs) for one in order)
+        drawn = (one.figure(runs, ended=ended) for one in order)
         return "".join(
             f'<h3>{escape(one.title)}</h3><p class="soft">{escape(one.finding)}</p>{one.svg()}'
             for one in drawn
@@ -468,7 +468,7 @@ class WatchedNumber:
     def title(self) -> str:
         """Its name, and which tasks it is on if that is not all."""
         part = f" of tasks tagged {' or '.join(sorted(self.tags))}" if self.tags else ""
-        return f"{self.name}{part}"
+        return f"{metric_label(self.name)}{part}"
 
     def is_on(self, trial: EndedTrial, tags: Mapping[str, frozenset[str]]) -> bool:
         """Whether it counts a trial, given the tags of its task."""
@@ -599,7 +599,7 @@ class Funnel:
             if len(points) > 2 * MOST_POINTS:
                 del points[1:-1:2]
 
-    def figure(self, runs: int | None) -> Figure | None:
+    def figure(self, runs: int | None, *, ended: bool = False) -> Figure | None:
         """How the interval of each system closes in; `runs` of each system are expected at most."""
         shown = [(name, points) for name, points in self.points.items() if len(points) > 1]
         if not shown:
@@ -610,7 +610,7 @@ class Funnel:
         left_out = len(shown) - len(series)
         return line_chart(
             series,
-            title=_title(series[0], number),
+            title=_title(series[0], number, ended=ended),
             finding=_finding(number) + (f" {left_out} more agents not drawn." if left_out else ""),
             x_label="trials done"
             if number.k == 1
@@ -678,11 +678,11 @@ def _series(name: str, points: Sequence[Counts]) -> Series:
     )
 
 
-def _title(series: Series, number: WatchedNumber) -> str:
-    """The number so far, and on which side of it each line is."""
+def _title(series: Series, number: WatchedNumber, *, ended: bool) -> str:
+    """The number, and on which side of it each line is."""
     low, high = (series.low or [0.0])[-1], (series.high or [1.0])[-1]
-    so_far = f"{series.name}: {number.title} is {100 * series.y[-1]:.0f}% so far"
-    return "; ".join([so_far, *_sides(number, low, high)])
+    share = f"{series.name}: {number.title} is {100 * series.y[-1]:.0f}%"
+    return "; ".join([share if ended else f"{share} so far", *_sides(number, low, high)])
 
 
 def _sides(number: WatchedNumber, low: float, high: float) -> Iterator[str]:

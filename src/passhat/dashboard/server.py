@@ -68,9 +68,11 @@ from passhat.journeys.overview import (
     SUITES_A_PAGE,
     ReportCache,
     look_at_suite,
+    marks_of_fall,
     suites_on_page,
 )
 from passhat.journeys.stored_runs import (
+    BASELINE,
     MOST_READ,
     StoredSide,
     beside_passing,
@@ -88,6 +90,7 @@ from passhat.records.trial import TrialKey, natural_key, run_number
 from passhat.reporters.answer import DisplayOptions
 from passhat.reporters.answers.comparison import by_movement, task_moves
 from passhat.reporters.answers.diff import diff_values
+from passhat.reporters.answers.explanation import example_links
 from passhat.reporters.answers.report import ReportAnswer
 from passhat.reporters.answers.report_page import (
     RunLink,
@@ -458,13 +461,12 @@ class Pages:
             if not standings:
                 raise HistoryError("No trial has ended yet.")
             report = self.reports.report(history, run)
-            options = DisplayOptions(results=None, verdict=self.reports.verdict(history, run))
-            yield self._run_body(request, history, run, report, options)
+            yield self._run_body(request, history, run, report)
 
-    def _run_body(
-        self, request: Request, history: History, run: Run, report: Report, options: DisplayOptions
-    ) -> str:
+    def _run_body(self, request: Request, history: History, run: Run, report: Report) -> str:
         """The report; of a long table of tasks only the page that was asked for."""
+        verdict = self.reports.verdict(history, run)
+        options = DisplayOptions(results=None, verdict=verdict)
         choice = Choice.read(request.query_params)
         windows = {
             system.name: look(system.tasks, choice)
@@ -476,6 +478,7 @@ class Pages:
             run=run,
             no_verdict=_no_verdict(run),
             running=run.status == RUNNING,
+            falls=[(agent, marks_of_fall(history, run, agent)) for agent in verdict.agents],
             windows=windows,
             trial_links=_listed_trials(history, run, report, windows),
             **page_of(ReportAnswer(report).shown, options),
@@ -772,6 +775,11 @@ class Pages:
             run = history.find_run(request.path_params["run"])
             explanation = self.reports.explanation(history, run)
         values = page_values(answer_of(explanation), DisplayOptions(results=None))
+        links = example_links(
+            explanation,
+            lambda key: url(f"/run/{run.key}/trial", system=key[0], task=key[1], trial=key[2]),
+        )
+        values = {**values, "example_links": links}
         return page("why_run.html", store=self.reports.title, run=run, **values)
 
     def transcript(self, request: Request) -> Response:
@@ -1048,8 +1056,10 @@ def sides_of(
 ) -> list[Side]:
     """Every system of the named runs; all are chosen if no mark is given."""
     keys = dict.fromkeys([*runs, *(mark.partition(".")[0] for mark in chosen)])
-    counted = [(run, tally) for run in (history.find_run(key) for key in keys)
-             for tally in reports.tallies(history, run)]  # fmt: skip
+    named = [history.find_run(key) for key in keys]
+    if len({run.suite for run in named}) == 1:  # the later one minus the earlier or the baseline
+        named.sort(key=lambda run: (BASELINE not in run.tags, run.started), reverse=True)
+    counted = [(run, tally) for run in named for tally in reports.tallies(history, run)]
     names = [tally.system for _, tally in counted]
     alone = len(set(names)) == 1
     places: dict[str, int] = {}

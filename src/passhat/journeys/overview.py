@@ -143,10 +143,6 @@ def _line(
     name = numbers.system
     judged = next((run for run, _ in runs if run.status == "finished"), None)
     verdict = None if judged is None else reports.verdict(history, judged).of(name)
-    marks: Mapping[str, Sequence[TrialMark]] = {}
-    if judged is not None and verdict is not None and verdict.fell:
-        shown = [move.task for move in (verdict.tasks or verdict.moved)[:MOST_TASKS]]
-        marks = marks_of_tasks(history, judged, name, shown)
     return SystemLine(
         name=name,
         run=newest,
@@ -156,8 +152,18 @@ def _line(
         headline=numbers.headline,
         spark=_spark(name, numbers.k, [own.levels for _, own in reversed(runs)]),
         verdict=verdict,
-        marks=marks,
+        marks={} if judged is None or verdict is None else marks_of_fall(history, judged, verdict),
     )
+
+
+def marks_of_fall(
+    history: History, run: Run, verdict: AgentVerdict
+) -> Mapping[str, Sequence[TrialMark]]:
+    """The trials in a run of the tasks that fell, if any did."""
+    if not verdict.fell:
+        return {}
+    shown = [move.task for move in (verdict.tasks or verdict.moved)[:MOST_TASKS]]
+    return marks_of_tasks(history, run, verdict.system, shown)
 
 
 def _spark(name: str, k: int, levels: Sequence[Sequence[float | None]]) -> Figure:

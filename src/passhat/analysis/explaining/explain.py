@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import field, fields
 from itertools import combinations
 from typing import Any
@@ -23,8 +23,10 @@ from passhat.analysis.explaining.runs import (
     COSTS,
     ComparedRuns,
     ExplainedRun,
+    common_wording,
     compared_runs,
     explained_runs,
+    first_line,
     masked_text,
     runs_by_task,
 )
@@ -41,7 +43,13 @@ from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural, short_repr
 from passhat.records import Outcome, Trials
-from passhat.records.transcript import Check, TranscriptKey, Transcripts, unread_of
+from passhat.records.transcript import (
+    Check,
+    TranscriptKey,
+    Transcripts,
+    answered_calls,
+    unread_of,
+)
 from passhat.records.trial import first_number, natural_key
 from passhat.stats.estimate import Estimate, Number, Unavailable
 from passhat.stats.proportions import share_estimate
@@ -413,11 +421,13 @@ def failure_categories(
     stops = Counter(run.stop_reason for run in runs if run.passed)
     most = SHARED_STOP * stops.total()
     usual = USUAL_STOPS | {reason for reason, count in stops.items() if count >= most}
-    return _grouped(
-        [(run, _kind_and_what(run, by_run.get(run.key), usual)) for run in runs if not run.passed],
-        by_run,
-        confidence,
-    )
+
+    def named(run: ExplainedRun, shown: Shown) -> tuple[str, str]:
+        return _kind_and_what(run, by_run.get(run.key), usual, shown)
+
+    failed = [run for run in runs if not run.passed]
+    keyed = [(run, named(run, masked_text), named(run, first_line)[1]) for run in failed]
+    return _grouped(keyed, by_run, confidence)
 
 
 def divergence_categories(
@@ -425,28 +435,35 @@ def divergence_categories(
 ) -> tuple[Category, ...]:
     """The failing runs of tasks that also passed, by how they first differ from a passing run."""
     by_run = {d.run.key: d for d in diverged}
-    return _grouped([(d.run, _first_difference(d)) for d in diverged], by_run, confidence)
+    first = [(divergence.run, _first_difference(divergence)) for divergence in diverged]
+    return _grouped([(run, key, key[1]) for run, key in first], by_run, confidence)
+
+
+Shown = Callable[[str], str]
+"""What is left of a text: groups are by what is the same in each run, people read an example."""
 
 
 def _kind_and_what(
-    run: ExplainedRun, divergence: Divergence | None, usual: frozenset[str]
+    run: ExplainedRun, divergence: Divergence | None, usual: frozenset[str], shown: Shown
 ) -> tuple[str, str]:
     if run.outcome is Outcome.ERRORED:
         text = run.error or ("" if run.transcript is None else run.transcript.error)
-        return ERROR, masked_text(text) or "errored without a message"
+        return ERROR, shown(text) or "errored without a message"
     if run.stop_reason not in usual:
         return STOP, run.stop_reason
     broken = _broken(run)
     if run.exit_code and (not broken or broken[0].target == _EXIT_TARGET):
-        return EXIT, _exit_words(run)
+        return EXIT, _exit_words(run, shown)
     if broken:
-        return CHECK, _check_words(broken[0])
+        return CHECK, _check_words(broken[0], shown)
     if divergence is not None:
         return _first_difference(divergence)
     if run.transcript is None:
         return SILENT, "nothing to read"
     if run.calls and run.calls[-1].error is not None:
-        return TOOL_ERROR, f"{run.calls[-1].tool}: {run.calls[-1].error}"
+        answer = answered_calls(run.transcript)[-1].answer
+        error = shown(answer.text) if answer is not None else ""
+        return TOOL_ERROR, f"{run.calls[-1].tool}: {error or 'error'}"
     return UNCOMPARED, "nothing to compare with"
 
 
@@ -457,10 +474,10 @@ def _broken(run: ExplainedRun) -> list[Check]:
 _LONGEST_EXPECTED = 600
 
 
-def _exit_words(run: ExplainedRun) -> str:
+def _exit_words(run: ExplainedRun, shown: Shown) -> str:
     """The code, and the last line that the program wrote before it ended."""
     stderr = run.transcript.stderr.strip() if run.transcript is not None else ""
-    last = masked_text(stderr.splitlines()[-1]) if stderr else ""
+    last = shown(stderr.splitlines()[-1]) if stderr else ""
     return f"{run.exit_code}: {last}" if last else f"{run.exit_code}"
 
 
@@ -470,30 +487,31 @@ def _first_difference(divergence: Divergence) -> tuple[str, str]:
     return divergence.kind, divergence.tool
 
 
-def _check_words(check: Check) -> str:
-    """A check by its name and what it found, without what differs from run to run."""
+def _check_words(check: Check, shown: Shown) -> str:
+    """A check by its name and what it found."""
     name = " ".join(part for part in (check.target, check.matcher) if part) or "a check"
-    message = masked_text(check.message)
+    message = shown(check.message)
     return f"{name}: {message}" if message else name
 
 
 def _grouped(
-    keyed: Sequence[tuple[ExplainedRun, tuple[str, str]]],
+    keyed: Sequence[tuple[ExplainedRun, tuple[str, str], str]],
     by_run: Mapping[TranscriptKey, Divergence],
     confidence: float,
 ) -> tuple[Category, ...]:
-    groups: dict[tuple[str, str], list[ExplainedRun]] = {}
-    for run, key in keyed:
-        groups.setdefault(key, []).append(run)
+    groups: dict[tuple[str, str], list[tuple[ExplainedRun, str]]] = {}
+    for run, key, words in keyed:
+        groups.setdefault(key, []).append((run, words))
     categories = []
-    for (kind, what), runs in groups.items():
+    for (kind, _), members in groups.items():
+        runs = [run for run, _ in members]
         differing = (by_run[run.key].arguments for run in runs) if kind == OTHER else ()
         names = Counter(name for arguments in differing for name in arguments)
         broken = _broken(runs[0]) if kind == CHECK else []
         sides = broken[0].compared if broken else ("", "")
         category = Category(
             kind=kind,
-            what=what,
+            what=common_wording([words for _, words in members]),
             arguments=tuple(name or "its argument" for name, _ in names.most_common()),
             share=share_estimate(len(runs), len(keyed), confidence=confidence),
             tasks=tuple(sorted({run.task for run in runs}, key=natural_key)),

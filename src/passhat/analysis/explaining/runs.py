@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
@@ -169,6 +170,7 @@ _LONGEST_ERROR = 120
 _ERROR = re.compile(
     r'\s*(error|exception|traceback|failed|\w*error:|http [45]\d\d|\{\s*"error)', re.IGNORECASE
 )
+_NUMBER = re.compile(r"(\W*)(\d+(?:\.\d+)?)(\W*)")
 _EMPTY = frozenset({"", "{}", "[]", '""', "null", "None"})
 _MASKS = (
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE), "<id>"),
@@ -214,10 +216,43 @@ def masked_text(text: str) -> str:
     >>> masked_text('Error: order "A-17" not found after 30.5 s (request req_8f2a)')
     'Error: order <s> not found after <n> s (request <id>)'
     """
-    line = text.strip().partition("\n")[0][: 2 * _LONGEST_ERROR]
+    line = first_line(text)
     for pattern, mask in _MASKS:
         line = pattern.sub(mask, line)
     return line[:_LONGEST_ERROR]
+
+
+def first_line(text: str) -> str:
+    """The first line of an error text; of a very long one its beginning."""
+    return text.strip().partition("\n")[0][: 2 * _LONGEST_ERROR]
+
+
+def common_wording(texts: Sequence[str]) -> str:
+    """Texts that differ in ids, numbers or quoted words, as one that people can read.
+
+    >>> common_wording(["3 of 12 tests failed", "1 of 12 tests failed"])
+    '1 to 3 of 12 tests failed'
+    >>> common_wording(['Error: no order "A-17"', 'Error: no order "B-2"', 'Error: no order "B-2"'])
+    'Error: no order "B-2" (and the like)'
+    """
+    counted = Counter(text[:_LONGEST_ERROR] for text in texts)
+    rows = [text.split(" ") for text in counted]
+    if len({len(row) for row in rows}) == 1:
+        words = [_common_word(column) for column in zip(*rows, strict=True)]
+        if None not in words:
+            return " ".join(map(str, words))
+    return f"{counted.most_common(1)[0][0]} (and the like)"
+
+
+def _common_word(words: Sequence[str]) -> str | None:
+    """A word that is the same everywhere, or the range of numbers; None if it is neither."""
+    if len(set(words)) == 1:
+        return words[0]
+    parts = [match.groups() for word in words if (match := _NUMBER.fullmatch(word))]
+    if len(parts) < len(words) or len({(before, after) for before, _, after in parts}) > 1:
+        return None
+    (before, _, after), numbers = parts[0], [number for _, number, _ in parts]
+    return f"{before}{min(numbers, key=float)} to {max(numbers, key=float)}{after}"
 
 
 def is_free_text(value: str) -> bool:

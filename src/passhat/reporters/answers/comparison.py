@@ -972,7 +972,9 @@ def _what_decides(comparison: Comparison, options: DisplayOptions) -> Mapping[st
     if open_:
         title = "What would decide it"
         needs = [one.needed for one in open_ if one.needed is not None]
-        if not any(_ways_to_decide(needed, len(comparison.tasks)) for needed in needs):
+        if not needs:
+            title = "What the answer rests on"
+        elif not any(_ways_to_decide(needed, len(comparison.tasks)) for needed in needs):
             title = "Do not buy more: the difference is too small to be worth proving"
     if isinstance(comparison.seeded, Estimate):
         texts.append(_seeds_sentence(comparison, comparison.seeded))

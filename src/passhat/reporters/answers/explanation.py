@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypedDict
 
 from passhat.analysis.explaining.causes import Cause, Example
@@ -132,12 +132,15 @@ class ExplanationAnswer(Answer[Explanation]):
         """The values of the template."""
         explanation = self.result
         pairs = {(pair.left.key, pair.right.key): pair for pair in explanation.pairs}
+        anchors = {key: f"pair-{number}" for number, key in enumerate(pairs, 1)}
+        shown = {left: f"#{anchor}" for (left, _), anchor in reversed(anchors.items())}
         causes = [
             CauseView(
                 sentence=cause.sentence,
                 detail=f"p = {cause.p:.2g}. {cause.detail}".strip(),
                 example=_pair_view(
                     pairs.pop((cause.example.failing, cause.example.passing), None),
+                    anchors,
                     _where(cause.example),
                 ),
             )
@@ -160,8 +163,9 @@ class ExplanationAnswer(Answer[Explanation]):
                 for categories in (explanation.categories, explanation.divergences)
                 if categories
             ],
+            "example_links": example_links(explanation, shown.get),
             "examples": [
-                view for pair in pairs.values() if (view := _pair_view(pair, "")) is not None
+                view for pair in pairs.values() if (view := _pair_view(pair, anchors)) is not None
             ],
             "rest": [*rest, Steps("Next", tuple(steps))] if steps else rest,
         }
@@ -409,6 +413,7 @@ LONGEST_PAIR = 200_000
 class PairView:
     """Two runs side by side, opened from a page."""
 
+    anchor: str
     title: str
     task: str
     views: tuple[RunView, ...]
@@ -430,7 +435,11 @@ def _where(example: Example) -> str:
     return "" if example.call is None else f": look at call {example.call + 1}"
 
 
-def _pair_view(found: RunDiff | None, where: str) -> PairView | None:
+def _pair_view(
+    found: RunDiff | None,
+    anchors: Mapping[tuple[TranscriptKey, TranscriptKey], str],
+    where: str = "",
+) -> PairView | None:
     """None if the two are too long for a page that shows several."""
     if found is None:
         return None
@@ -441,6 +450,7 @@ def _pair_view(found: RunDiff | None, where: str) -> PairView | None:
         where = f": {difference_text(found.pairs[found.parting])}"
     numbers = (run_number(run.trial, found.first_trial) for run in (found.left, found.right))
     return PairView(
+        anchor=anchors[found.left.key, found.right.key],
         title=f"Read {short(found.left.task)} {' beside '.join(numbers)}, which passed{where}",
         task=found.left.task,
         **pair_values(found),
@@ -505,6 +515,17 @@ def category_tables(explanation: Explanation) -> list[Table]:
         title = "first difference from passing trials"
         tables.append(_categories(explanation.divergences, title, first))
     return tables
+
+
+def example_links(
+    explanation: Explanation, link: Callable[[TranscriptKey], str | None]
+) -> list[list[str | None]]:
+    """Where the examples of the tables lead."""
+    return [
+        [link(category.example) for category in categories[:MOST_CATEGORIES]]
+        for categories in (explanation.categories, explanation.divergences)
+        if categories
+    ]
 
 
 def compared_text(explanation: Explanation) -> str:

@@ -547,7 +547,7 @@ def _for_difference(plan: Plan, difference: float) -> str:
     if isinstance(drawn, AssuredComparison) and isinstance(drawn.families, int):
         tasks = f"{plural(drawn.families, 'family', 'families')} ({tasks})"
     each = plural(_shown_difference(plan)[0], "trial")
-    return f"{goal}, take {tasks} at {each} per agent; {more}."
+    return f"{goal}, take {tasks} at {each} per agent. {capitalised(more)}."
 
 
 def _points(half_width: float) -> str:

@@ -232,9 +232,17 @@ def _prose(text: str) -> Markup:
 
     >>> str(_prose("--json lists <all>"))
     '<span class="whole-name">--json</span> lists &lt;all&gt;'
+    >>> str(_prose("type `a < b`"))
+    'type <code>a &lt; b</code>'
     """
     from markupsafe import Markup, escape
 
+    typed = safe_text(text).split("`")
+    if len(typed) > 1 and len(typed) % 2:
+        return Markup("").join(
+            Markup("<code>{}</code>").format(part) if i % 2 else _prose(part)
+            for i, part in enumerate(typed)
+        )
     return Markup("").join(
         Markup('<span class="whole-name">{}</span>').format(part) if i % 2 else escape(part)
         for i, part in enumerate(_OPTIONS.split(safe_text(text)))
