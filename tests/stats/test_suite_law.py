@@ -10,6 +10,7 @@ from passhat.stats.suite_bounds import (
     ShrunkDistribution,
     lattice_steps,
     scaled_betas,
+    suite_bounds,
     sums_of_long_tasks,
     sums_of_tasks,
     task_pmfs,
@@ -216,3 +217,12 @@ def test_the_lowest_frequencies_are_those_of_the_whole_transform(width, period):
     pmfs = np.random.default_rng(width).dirichlet(np.full(width, 0.3), size=7)
     found = suite_bounds._lowest_frequencies(pmfs, period, 513)
     np.testing.assert_allclose(found, np.fft.rfft(pmfs, period)[:, :513], rtol=0, atol=2e-15)
+
+
+@pytest.mark.parametrize("passes", [0, 5000])
+def test_no_power_of_a_rate_that_underflows_leaves_a_suite_without_bounds(passes):
+    """(1.5 / 5,000)^4,999 is 0 to a float, and a report of so many trials was refused."""
+    cells = count_cells([5000] * 3, [passes] * 3)
+    low, high = suite_bounds(cells, (1, 2500, 5000), 0.95)
+    assert (low <= high).all()
+    assert (high == 1 if passes else low == 0).all()

@@ -360,7 +360,8 @@ def _judged(history: History, run: Run) -> RunVerdict:
         for earlier in past
     ]
     baseline = baseline_of(history, run)
-    gates = [(verdict.word, verdict.sentence) for verdict in judge_run(history, run) or ()]
+    verdicts = judge_run(history, run)  # false where not all passed
+    gates = [] if verdicts is None else [(each.word, each.sentence) for each in verdicts]
     if run.stopped_early:  # as they were decided: bounds are for a fixed number of trials
         gates = [(word, said) for word, said in run.options.get("decided", {}).get("gates", gates)]
     return RunVerdict(

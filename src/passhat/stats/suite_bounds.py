@@ -359,7 +359,7 @@ def _unseen_groups(cells: Cells, ks: Sequence[int]) -> Bounds:
         fewer.append(runs @ (c >= k).astype(np.float64) / k)
         reach = np.minimum(1.0, (c + _UNSEEN_PASSES) / n) ** (k - 1)
         largest = np.where(cells.tasks > 0, reach, 0.0).max(axis=-1)
-        halfway = (cells.mean(reach) + largest) / 2
+        halfway = np.maximum((cells.mean(reach) + largest) / 2, _TINY)
         more.append(runs @ (c < n).astype(np.float64) / (k * halfway))
     return np.stack(fewer, axis=-1), np.stack(more, axis=-1)
 
