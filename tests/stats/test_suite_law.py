@@ -10,7 +10,6 @@ from passhat.stats.suite_bounds import (
     ShrunkDistribution,
     lattice_steps,
     scaled_betas,
-    suite_bounds,
     sums_of_long_tasks,
     sums_of_tasks,
     task_pmfs,
@@ -223,6 +222,6 @@ def test_the_lowest_frequencies_are_those_of_the_whole_transform(width, period):
 def test_no_power_of_a_rate_that_underflows_leaves_a_suite_without_bounds(passes):
     """(1.5 / 5,000)^4,999 is 0 to a float, and a report of so many trials was refused."""
     cells = count_cells([5000] * 3, [passes] * 3)
-    low, high = suite_bounds(cells, (1, 2500, 5000), 0.95)
+    low, high = suite_bounds.suite_bounds(cells, (1, 2500, 5000), 0.95)
     assert (low <= high).all()
     assert (high == 1 if passes else low == 0).all()
