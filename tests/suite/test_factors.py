@@ -262,7 +262,7 @@ def test_programs_keep_what_is_fixed_and_say_the_same_for_the_same_seed(words, s
     prompt = " ".join(("Consider carefully", *words))
     for program in PROGRAMS.values():
         text = program(prompt, seed)
-        assert FIXED.findall(text) == FIXED.findall(prompt)
+        assert re.findall(FIXED, text) == re.findall(FIXED, prompt)
         assert text != prompt
         assert program(prompt, seed) == text
 
