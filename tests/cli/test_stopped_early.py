@@ -7,7 +7,7 @@ import re
 import pytest
 from click.testing import CliRunner
 
-from passhat import report
+from passhat import gate, report
 from passhat.cli import main
 
 SUITE = """\
@@ -31,14 +31,47 @@ gates: [pass^3 >= 0.9]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with a run of as many trials as were planned, and one that its gate ended early."""
+    """A folder with a run of as many trials as were planned, and one that its gate ended early.
+
+    The second is the run of a pull request: what its reviewers read is the summary of the job.
+    """
     folder = tmp_path_factory.mktemp("stopped")
     (folder / "passhat.yml").write_text(SUITE)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         typed("run", "-q")
-        typed("run", "-q", "--until-decided")
+        patch.setenv("GITHUB_ACTIONS", "true")
+        patch.setenv("GITHUB_STEP_SUMMARY", str(folder / "summary.md"))
+        typed("run", "-q", "--until-decided", "--github")
     return folder
+
+
+PAIR = """\
+name: pair
+systems:
+  - {name: without, model: scripted, script: [{answer: "4"}, {answer: "five"}, {answer: "five"}]}
+  - {name: with, model: scripted, script: [{answer: "4"}]}
+defaults: {runs: 60}
+tasks:
+  - {name: sum, prompt: What is 2 + 2?, expect: [{contains: "4"}]}
+  - {name: product, prompt: What is 2 * 2?, expect: [{contains: "4"}]}
+gates: [better_than without]
+"""
+
+
+def test_two_agents_whose_gate_ended_the_run_differ_by_bounds_and_not_by_a_rate(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "passhat.yml").write_text(PAIR)
+    ran = typed("run", "-q", "--until-decided")
+    low = re.search(r"\[(\+\S+), \+\S+\] points", ran)[1]
+    assert ran.startswith("PASS  with: better than without after ")
+    assert f"changed by at least {low} points" in " ".join(ran.split())
+    screens = [typed(*words) for words in (["report", "latest"], ["report", "latest", "-v"])]
+    for text in (ran, *screens, typed("compare", "latest")):
+        text = " ".join(text.split())
+        assert not re.search(r"(?<!least )[+-]\d+\.\d points", text), text
 
 
 def typed(*words):
@@ -69,14 +102,31 @@ def test_no_screen_or_page_of_a_run_that_its_gates_ended_early_has_its_rate(fold
         "compare -v": ["compare", *pair, "-v"],
         "compare, markdown": ["compare", *pair, "-o", "-.md"],
         "resumed": ["run", "-q", "--resume", "latest"],
+        "gate": ["gate", "latest", "-r", "pass^3 >= 0.9"],
+        "gate -v": ["gate", "latest", "-r", "pass^3 >= 0.9", "-v"],
+        "undecided gate": ["gate", "latest", "-r", "pass@1 >= 0.6"],
+        "gate on a point": ["gate", "latest", "-r", "pass@1 >= 0.6", "--evidence", "point"],
+        "gate, markdown": ["gate", "latest", "-r", "pass^3 >= 0.9", "-o", "-.md"],
+        "against": ["gate", stopped["run"], "--against", whole["run"]],
+        "against -v": ["gate", stopped["run"], "--against", whole["run"], "-v"],
     }
     texts = {name: typed(*words) for name, words in screens.items()}
-    for name, words in (("page", ["report", "latest"]), ("compared", ["compare", *pair])):
+    pages = {
+        "page": ["report", "latest"],
+        "compared": ["compare", *pair],
+        "judged": ["gate", "latest", "-r", "pass^3 >= 0.9"],
+    }
+    for name, words in pages.items():
         typed(*words, "-o", f"{name}.html")
         page = re.sub(
             r"<(script|style).*?</\1>", "", (folder / f"{name}.html").read_text(), flags=re.S
         )
         texts[name] = html.unescape(re.sub(r"<[^>]+>", " ", page))
+    texts["comment"] = (folder / "summary.md").read_text()
+    assert "stopped early, with a verdict and no rate" in texts["comment"]
+    assert "Least reliable tasks" in texts["comment"]
+    texts["JSON"] = json.loads(typed("report", "latest", "--json"))["systems"][0]["verdict"]
+    texts["verdict"] = repr(gate("latest", "pass^3 >= 0.9")[0])
     texts["print(report)"], texts["repr"] = str(report("latest")), repr(report("latest"))
     for name, text in texts.items():
         seen = set(re.findall(r"(?<![\d.])(\d+(?:\.\d+)?)(?:%| \[)", text))

@@ -51,10 +51,17 @@ from passhat.arguments import CountingTerms, ReportOptions, names, several, take
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import few, listed, plural
-from passhat.records import Trial, Trials
-from passhat.records.trial import counting_notes, graded_by_judge, levels_of, stopped_by_gates
+from passhat.records import Outcome, Trial, Trials
+from passhat.records.trial import (
+    STOPPED_EARLY,
+    counting_notes,
+    graded_by_judge,
+    levels_of,
+    stopped_by_gates,
+    stopped_early,
+)
 from passhat.records.trials import check_trials_argument, is_sampled, refuse_file
-from passhat.stats.estimate import Estimate
+from passhat.stats.estimate import Estimate, Unavailable
 from passhat.stats.sequential.designs import error_of_all_looks, look_levels
 from passhat.stats.sufficient_statistics import Mask
 
@@ -209,11 +216,14 @@ def _judge_one(gate: Gate, trials: Trials, around: _JudgeContext) -> Verdict:
     else:
         verdict = judge_number(gate, subject, around.planned)
     bounded = verdict.evidence == "bound"
-    if bounded and _stopped_by_gates(gate, trials, around):
+    sides = _sides(gate, trials, around)
+    ended = [note for side in sides for source in side.sources for note in source.notes]
+    if stopped_early(ended) and verdict.evidence != "sequential":
+        verdict = _without_rate(verdict, sides, around)
+    if bounded and stopped_by_gates(ended):
         verdict = _without_error_rates(verdict)
     included = bounded and isinstance(demand, ThresholdRequirement) and demand.target.is_metric
     verdict = _with_disturbances(verdict, trials, subject.disturbances, included=included)
-    sides = _sides(gate, trials, around)
     if bounded and len(sides) == 2:
         verdict = _beside_missing(verdict, trials, sides[1], around)
     verdict = _as_judged(verdict, sides)
@@ -259,12 +269,6 @@ def _beside_users(verdict: Verdict, trials: Trials, around: _JudgeContext) -> Ve
     )
 
 
-def _stopped_by_gates(gate: Gate, trials: Trials, around: _JudgeContext) -> bool:
-    """Whether there are as many trials, here or in the baseline, as results asked for."""
-    sides = _sides(gate, trials, around)
-    return stopped_by_gates(note for s in sides for source in s.sources for note in source.notes)
-
-
 def _sides(gate: Gate, trials: Trials, around: _JudgeContext) -> list[Trials]:
     """What a verdict rests on: the trials, and the baseline where the gate is about one."""
     if isinstance(gate.demand, NoWorseRequirement | NoTaskWorseRequirement):
@@ -307,6 +311,31 @@ def _as_judged(verdict: Verdict, sides: Sequence[Trials]) -> Verdict:
     if not any(graded_by_judge(side.sources) for side in sides):
         return verdict
     return replace(verdict, notes=(*verdict.notes, AS_JUDGED))
+
+
+def _without_rate(verdict: Verdict, sides: Sequence[Trials], around: _JudgeContext) -> Verdict:
+    """The verdict on a run that gates ended early, as people read it: counts, and no rate."""
+    demand = verdict.gate.demand
+    if isinstance(demand, ThresholdRequirement) and not demand.target.is_share:
+        return verdict
+    sentence = verdict.sentence
+    if isinstance(demand, ThresholdRequirement | NoWorseRequirement):
+        gated = [side.take(_gated(side, verdict.gate, around.quarantined)) for side in sides]
+        own, *before = (
+            f"{np.count_nonzero(side.outcome == Outcome.PASSED):,} of {len(side):,}"
+            for side in gated
+        )
+        start = opening(verdict.gate, verdict.system, verdict.word)
+        sentence = (
+            f"{start}. {own} trials passed{''.join(f', {count} before' for count in before)}."
+        )
+    return replace(
+        verdict,
+        sentence=sentence,
+        estimate=Unavailable(STOPPED_EARLY),
+        more_runs=None,
+        tasks=tuple(replace(task, value=None) for task in verdict.tasks),
+    )
 
 
 def _without_error_rates(verdict: Verdict) -> Verdict:

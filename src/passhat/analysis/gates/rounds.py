@@ -501,11 +501,14 @@ class Rounds:
         passed = f"{self._passes[taken]:,} of {plural(taken, 'trial')} passed"
         if judged.word != word or not taken:  # all runs together decided, or none came
             shown = passed
-        elif word != "UNDECIDED" and (
-            number := re.match(r"(pass[@^]\d+) .*?(at (?:least|most) .*)", shown)
-        ):
+        elif word != "UNDECIDED":
             # The bound of this look holds although results decided when to stop; a rate does not.
-            shown = f"{passed}; {number[1]} is {number[2]}"
+            if number := re.match(r"(pass[@^]\d+) is .*?(at (?:least|most) .*)", shown):
+                shown = f"{passed}; {number[1]} is {number[2]}"
+            elif change := re.match(r"(.* changed by) \S+ points, (.*)( at .*)", shown):
+                bounds = change[2].replace("no lower than", "at least")
+                bounds = bounds.replace("no higher than", "at most")
+                shown = f"{change[1]} {bounds} points{change[3]}"
         used = [self.trials[d][0] for d in self._kept(taken)]
         extra = (*outage_words(self.outages, taken, "trial"), *drift_words(used))
         where = f"{opening(gate, self.systems[0], word)} after {runs:,} of {plural(most, 'trial')}"

@@ -17,6 +17,7 @@ from passhat.analysis.comparing.comparison import (
 )
 from passhat.analysis.gates.run_answer import ChangeReview
 from passhat.analysis.reports.judged import CorrectedDifference
+from passhat.analysis.reports.parts import has_no_rate
 from passhat.analysis.reports.unsettled import SENSIBLE_RUNS
 from passhat.dataclass import dataclass, replace
 from passhat.messages import capitalised, listed, plural
@@ -43,7 +44,7 @@ from passhat.reporters.answer import (
     paragraphs,
     verdict_text,
 )
-from passhat.reporters.answers.report_blocks import task_table
+from passhat.reporters.answers.report_blocks import task_counts_table, task_table
 from passhat.reporters.data import (
     IntervalObject,
     JsonShape,
@@ -1104,12 +1105,12 @@ class ChangeAnswer(Answer[ChangeReview]):
     name = "change"
 
     def title(self) -> str:
-        outcome = overview(self.result.report)
+        outcome = overview(self.result.report.as_read)
         return f"{self.result.word}: {outcome}" if self.result.word else outcome
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """What a reviewer reads, the most important first."""
-        review = self.result
+        review = replace(self.result, report=self.result.report.as_read)
         verdicts, outcome = review.verdicts, overview(review.report)
         blocks: list[Block] = [Headline(outcome if verdicts is None else verdicts.sentence)]
         from passhat.reporters.answers.verdicts import judged
@@ -1168,7 +1169,8 @@ def _before_and_after(compared: Comparison) -> list[Block]:
         _change_row(one) for one in comparison.differences.values() if one.value is not None
     )
     header = ("in %", "before", "after", "change", "these tasks", "similar tasks")
-    blocks: list[Block] = [Table(header=header, rows=rows)]
+    table: Block = Table(header=header, rows=rows)
+    blocks = [table if rows else Paragraph("", verdict(comparison))]
     if moved := differing_tasks(comparison):
         counts = tuple(
             (one.name, *(f"{passed}/{runs}" for passed, runs in (one.second, one.first)))
@@ -1198,4 +1200,4 @@ def _worst(review: ChangeReview) -> Iterator[Block]:
         failing = page_rows(system.tasks.failing())[:MOST_TASKS]
         if failing and system.name not in review.comparisons:
             yield Section(f"Least reliable tasks of {system.name}")
-            yield task_table(failing)
+            yield task_counts_table(failing) if has_no_rate(system) else task_table(failing)

@@ -22,6 +22,7 @@ from passhat.analysis.reports.parts import (
     SystemReport,
     TaskRow,
     VarianceSplit,
+    has_no_rate,
 )
 from passhat.analysis.reports.report import Report
 from passhat.messages import plural
@@ -93,7 +94,7 @@ class ReportAnswer(Answer[Report]):
         return [row for system in self.result.systems for row in _system_rows(system)]
 
     def data(self) -> Any:
-        return REPORT(self.result)
+        return sentences_as_read(REPORT(self.result), self.result)
 
     def figures(self) -> Mapping[str, Figure]:
         return report_figures(self.shown)
@@ -278,6 +279,14 @@ def _metric(leaders: Leaders) -> str:
 
 def _verdict(system: SystemReport) -> str:
     return headline.verdict(as_people_grade(system))
+
+
+def sentences_as_read(written: Any, report: Report) -> Any:
+    """A report as JSON, whose sentences on a run that its gates ended early name no rate."""
+    for system, read in zip(written["systems"], report.as_read.systems, strict=True):
+        if has_no_rate(read):
+            system["verdict"] = headline.verdict(read)
+    return written
 
 
 def _metrics(system: SystemReport) -> dict[str, MetricObject]:

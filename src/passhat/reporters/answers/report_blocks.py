@@ -424,14 +424,7 @@ def system_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
         return [
             Headline(headline.verdict(system)),
             Section(short(system.name), wording.design(system)),
-            Table(
-                header=("task", "passed", "trials"),
-                rows=tuple(
-                    (row.name, f"{row.passed}/{row.runs}", Marks(row.sequence or ""))
-                    for row in system.tasks
-                ),
-                left=(0, 1, 2),
-            ),
+            task_counts_table(system.tasks),
             *paragraphs("Left out", *wording.exclusions(system.excluded)),
             *paragraphs("Note", *(f"{note}." for note in system.notes)),
         ]
@@ -598,6 +591,17 @@ def wide_tasks(system: SystemReport, width: float) -> list[Block]:
     have = f"{'has' if len(rows) == 1 else 'have'} an interval wider than {wide}"
     said = f"{len(rows):,} of {of} {have}, widest first: more trials would narrow them."
     return [Remark(said), task_table(rows, labelled=False)]
+
+
+def task_counts_table(rows: Iterable[TaskRow]) -> Table:
+    """A row a task of a run without rates: how often it passed, and its trials in order."""
+    return Table(
+        header=("task", "passed", "trials"),
+        rows=tuple(
+            (row.name, f"{row.passed}/{row.runs}", Marks(row.sequence or "")) for row in rows
+        ),
+        left=(0, 1, 2),
+    )
 
 
 def task_table(rows: Sequence[TaskRow], *, labelled: bool = True) -> Table:

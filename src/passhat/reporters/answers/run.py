@@ -41,7 +41,7 @@ from passhat.reporters.answer import (
     has_long_command,
     paragraphs,
 )
-from passhat.reporters.answers.report import REPORT, ReportAnswer
+from passhat.reporters.answers.report import REPORT, ReportAnswer, sentences_as_read
 from passhat.reporters.answers.report_blocks import (
     moved_sentence,
     report_blocks,
@@ -148,7 +148,7 @@ class FinishedRunAnswer(Answer[RunAnswer]):
         above, room = [], 0
         for rows in range(MOST_GATES, 0, -1):  # of a table: as many as there is room for
             first = _first_lines(answer, max(rows, 2))
-            above = [*first, *_lift_screen(answer.lifts, rows // 2), *numbers]
+            above = [*first, *_lift_screen(answer, rows // 2), *numbers]
             if (room := _room(above, [*earlier, *below], options)) >= bool(answer.floors):
                 break
         above += _floor_blocks(answer, options, room)
@@ -162,7 +162,9 @@ class FinishedRunAnswer(Answer[RunAnswer]):
         return ReportAnswer(self.result.report).rows()
 
     def data(self) -> Any:
-        return RUN(self.result)
+        written = RUN(self.result)
+        sentences_as_read(written["report"], self.result.report)
+        return written
 
     def figures(self) -> Mapping[str, Figure]:
         return report_figures(self.shown.report)
@@ -559,20 +561,21 @@ MOST_WORSE = 3
 """Tasks that got worse, by name, on the first screen."""
 
 
-def _lift_screen(lifts: Sequence[Lift], most: int) -> list[Block]:
+def _lift_screen(answer: RunAnswer, most: int) -> list[Block]:
     """One comparison of two agents, with `most` of its files; a row each where they are several.
 
     A single one has a row, too, where there is no room for it.
     """
+    lifts, stopped = answer.lifts, has_no_rate(answer.report.systems[0])
     if not lifts or (len(lifts) == 1 and most):
-        return [block for lift in lifts for block in _lift_blocks(lift, most)]
+        return [block for lift in lifts for block in _lift_blocks(lift, stopped, most)]
     shown = lifts if len(lifts) <= most else lifts[: max(1, most - 1)]
     rows = tuple(
         (
             one.system,
             *(f"{passed}/{runs}" for passed, runs in one.passed),
             one.baseline,
-            _gain(one),
+            _gain(one, stopped),
             _more(one, next(iter(one.means), "")),
         )
         for one in shown
@@ -590,9 +593,9 @@ def _lift_screen(lifts: Sequence[Lift], most: int) -> list[Block]:
     return [table, Remark(more if len(shown) < len(lifts) else each)]
 
 
-def _lift_blocks(lift: Lift, most_files: int | None = None) -> list[Block]:
+def _lift_blocks(lift: Lift, stopped: bool, most_files: int | None = None) -> list[Block]:
     """What an agent gains over another, at what price; did it use its files; where it is worse."""
-    rows = [("passed", *(f"{passed}/{runs}" for passed, runs in lift.passed), _gain(lift))]
+    rows = [("passed", *(f"{passed}/{runs}" for passed, runs in lift.passed), _gain(lift, stopped))]
     for name, both in lift.means.items():
         unit = "$" if name == "cost" else ""
         values = (f"{unit}{amount(value)}" for value in both)
@@ -622,12 +625,14 @@ def _lift_blocks(lift: Lift, most_files: int | None = None) -> list[Block]:
     ]
 
 
-def _gain(lift: Lift) -> str:
-    """The difference in points with its interval, if it is known."""
+def _gain(lift: Lift, stopped: bool) -> str:
+    """The difference in points with its interval, if known; of a run that stopped, only that."""
     value = value_of(lift.difference)
     if value is None:
         return "not known"
     bounds = signed_span(interval_of(lift.difference))
+    if stopped and bounds:
+        return f"{bounds} points"
     first = f"in the first {lift.first_trials:,}" if lift.first_trials else ""
     return " ".join(filter(None, (f"{signed_points(value, digits=1)} points", bounds, first)))
 
@@ -655,7 +660,8 @@ def _worse_sentence(lift: Lift) -> str:
 
 
 def _after(answer: RunAnswer) -> list[Block]:
-    blocks = [block for lift in answer.lifts for block in _lift_blocks(lift)]
+    stopped = has_no_rate(answer.report.systems[0])
+    blocks = [block for lift in answer.lifts for block in _lift_blocks(lift, stopped)]
     for recovery in answer.recoveries:
         blocks += _recovery_blocks(recovery)
     if answer.failures:
