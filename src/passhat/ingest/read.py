@@ -221,10 +221,9 @@ def _read(
     parts = keep_submissions_apart(checked_parts(pieces, mapping))
     if fault := read_by_different_scores(part.source for part in parts):
         raise ReadError(fault)
-    trials = _as_one(parts)
-    trials = trials.with_reference(mapping.reference_level)
-    sources = describe_sources(parts, inputs, unknown, mapping)
+    sources, trials = describe_sources(parts, inputs, unknown, mapping), _as_one(parts)
     trials = replace(trials, sources=sources_by_address(_noted_cases(trials, sources)))
+    trials = trials.with_reference(mapping.reference_level)
     trials, said = _without_duplicates(trials, parts, duplicates)
     return trials, _by_trial(trials, said)
 

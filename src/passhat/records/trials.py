@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from passhat.arguments import parse_levels, several
 from passhat.dataclass import Displayed, FrameLibrary, dataclass
 from passhat.errors import ArgumentError
-from passhat.messages import few, listed, no_task, one_of_rule, plural, typo_hint
+from passhat.messages import few, few_paths, listed, no_task, one_of_rule, plural, typo_hint
 from passhat.records import data_frames
 from passhat.records.data_frames import columns_of_records, is_frame, refuse_frame
 from passhat.records.labels import Label, checked_human_labels, read_labels
@@ -452,7 +452,9 @@ class Trials(Displayed):
         for name, level in levels.items():
             if level not in (*known.get(name, ()), *(also if name in known else ())):
                 what, there = (f"a {name}", known[name]) if name in known else ("a factor", known)
-                rule = f"must name {what} of these trials ({listed(there) or 'there is none'})"
+                files = few_paths(source.name for source in self.sources if source.sha256)
+                names = listed(there) or "there is none"
+                rule = f"must name {what} of {files or 'these trials'} ({names})"
                 word = level if name in known else name
                 raise ArgumentError(argument, rule + typo_hint(word, there), word)
         return known

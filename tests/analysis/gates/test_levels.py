@@ -151,5 +151,9 @@ def test_files_name_their_reference_whatever_reader_knows_the_factor(tmp_path):
         referred = passhat.read_trials(path, **terms, reference_level=f"user={user}")
         level = passhat.gate(passhat.read_trials(path, **terms), "pass^3 >= 0.5", at={"user": user})
         assert found(passhat.gate(referred, "pass^3 >= 0.5")) == found(level)
-    with pytest.raises(PasshatError, match="must name a factor of these trials"):
+    pandas.DataFrame(rows_of(8)).replace("kind", "calm").to_csv(tmp_path / "u.csv", index=False)
+    lacks = r"must name a user of .*u\.csv \(calm, curt, odd\)"
+    with pytest.raises(PasshatError, match=lacks):
+        passhat.read_trials(tmp_path / "u.csv", **terms, reference_level="user=kind")
+    with pytest.raises(PasshatError, match=r"must name a factor of .*t\.csv"):
         passhat.read_trials(path, passed="ok", reference_level="user=kind")

@@ -103,6 +103,43 @@ def test_factors_that_were_varied_one_at_a_time_are_each_compared_with_the_refer
     assert not found["fault"].matters
 
 
+def test_of_factors_that_are_as_sure_the_first_is_the_one_that_moves_most():
+    cells = {("a", "x"): 6, ("b", "x"): 3, ("a", "y"): 0}
+    rows = [(t, *cell, r) for t in range(10) for cell in cells for r in range(6)]
+    table = Trials.from_columns(
+        task=[f"t{t}" for t, *_ in rows],
+        at=[(f"order={order}", f"environment={place}") for _, order, place, _ in rows],
+        passed=[r < cells[order, place] for _, order, place, r in rows],
+    )
+    report = measure(table)
+    first, second = report.system().factors
+    assert (first.name, second.name) == ("environment", "order")
+    assert first.p_value == second.p_value
+    assert "It depends on the environment" in render_terminal(report, verbose=False)
+    assert "\nEnvironment\n          Worst: y" in render_terminal(report, verbose=True)
+
+
+def test_who_names_no_level_is_at_that_of_tasks_as_they_are_and_a_factor_alone_has_a_reason():
+    """Tasks as they are name every factor, and each cell names only what it changes."""
+    conditions = [("fault=none", "wording=plain"), ("fault=all",), ("wording=polite",)]
+    rows = [(t, at, r) for t in range(9) for at in conditions for r in range(4)]
+    columns = {
+        "task": [f"t{t}" + (f" [{at[0]}]" if len(at) == 1 else "") for t, at, _ in rows],
+        "base": [f"t{t}" for t, *_ in rows],
+        "at": [at for _, at, _ in rows],
+        "passed": [r < 3 + (t % 2) - (len(at) == 1) for t, at, r in rows],
+        "stated_confidence": [0.8] * len(rows),
+    }
+    system = measure(Trials.from_columns(columns)).system()
+    assert {one.name: [own.name for own in one.levels] for one in system.factors} == {
+        "fault": ["none", "all"],
+        "wording": ["plain", "polite"],
+    }
+    assert system.hal["robustness_fault_injection"].number.interval is not None
+    apart = measure(Trials.from_columns(columns | {"base": columns["task"]})).system()
+    assert "two levels of it" in apart.hal["robustness_fault_injection"].number.reason
+
+
 def test_one_level_is_no_factor_and_levels_like_these_need_five():
     assert measure(crossed({"a": 0.5})).system().factors == ()
     (two,) = measure(crossed({"1": 0.5, "2": 0.6}, factor="seed")).system().factors

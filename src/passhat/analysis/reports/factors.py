@@ -140,7 +140,16 @@ def measure_factors(trials: Trials | None, options: ReportOptions) -> tuple[Fact
         _measured(name, table, tests[name], p_values.get(name), options, judged.get(name))
         for name, table in tables.items()
     ]
-    return tuple(sorted(factors, key=lambda f: 2.0 if f.p_value is None else f.p_value))
+    return tuple(sorted(factors, key=_by_weight))
+
+
+def _by_weight(factor: Factor) -> tuple[float, ...]:
+    """The surest first; of those that are as sure, the one that moves the result most."""
+    moved = factor.effect and factor.effect.moved
+    size = moved.value if isinstance(moved, Estimate) else 0.0
+    rates = [level.rate.value for level in factor.levels if isinstance(level.rate, Estimate)]
+    gap = max(rates) - min(rates) if rates else 0.0
+    return 2.0 if factor.p_value is None else factor.p_value, -size, -gap
 
 
 def moving_samples(trials: Trials | None, options: ReportOptions) -> list[str]:
@@ -199,6 +208,11 @@ def level_tables(trials: Trials, options: ReportOptions) -> list[tuple[str, Leve
     place = {name: code for code, name in enumerate(base.names)}
     base_code = np.array([place.get(name, -2) for name in trials.task.names], dtype=np.intp)
     own = np.asarray(base.codes == base_code[trials.task.codes])
+    # Who names no level of a factor is at that of tasks as they are, if all of those name the same.
+    usual = {name: {conditions[code].get(name) for code in set(at.codes[own])} for name in factors}
+    plain = {name: names.pop() for name, names in usual.items() if len(names) == 1}
+    for condition in conditions if not own.all() else ():
+        condition.update({n: level for n, level in plain.items() if level and n not in condition})
     tables = []
     for name in dict.fromkeys((*factors, *sampled)):
         if name in factors:
@@ -522,11 +536,14 @@ def measure_hal(
     safety = _safety(own, options)
     if trials.stated_confidence is None and all(f.sampled for f in factors) and not safety:
         return {}
-    by_factor = {factor.name: factor.kept for factor in factors}
+    named, kept = levels_of(trials.conditions()), {one.name: one.kept for one in factors}
+    alone = Unavailable("no task has trials at two levels of it with all else alike")
     robustness = {
-        name: HalMetric(number=by_factor[factor], hal_value=_accuracy_ratio(trials, own, factor))
+        name: HalMetric(
+            number=kept.get(factor, alone), hal_value=_accuracy_ratio(trials, own, factor)
+        )
         for name, factor in ROBUSTNESS.items()
-        if factor in by_factor
+        if factor in named
     }
     return {
         "consistency_outcome": _consistency(own, options),

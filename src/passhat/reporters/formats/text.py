@@ -143,10 +143,11 @@ def _section_lines(block: Section, ink: TerminalStyle) -> list[str]:
 def _paragraph_lines(block: Paragraph, ink: TerminalStyle) -> list[str]:
     if not block.label:
         return [ink.style(_INDENT + line, "dim") for line in wrap(block.text, ink.width - 2)]
-    first, *rest = wrap(block.text, ink.width - LABEL_WIDTH)
-    hanging = " " * LABEL_WIDTH
+    lines = [" " * LABEL_WIDTH + line for line in wrap(block.text, ink.width - LABEL_WIDTH)]
+    if display_width(block.label) >= LABEL_WIDTH:  # the name of a factor may be long
+        return [ink.style(block.label, "bold"), *lines]
     label = ink.style(f"{block.label:<{LABEL_WIDTH}}", "bold")
-    return [label + first, *(hanging + line for line in rest)]
+    return [label + lines[0][LABEL_WIDTH:], *lines[1:]]
 
 
 def _judged_lines(block: Judged, ink: TerminalStyle) -> list[str]:
