@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from passhat.errors import ReadError
+from passhat.errors import HistoryError, ReadError
+from passhat.history.database import MIGRATIONS
+from passhat.history.sqlite import SqliteDatabase
 from passhat.ingest import Limits, read_trials, read_with_transcripts
 from passhat.ingest.readers import COMPANIONS, READERS
 from passhat.records.transcript import CUT
@@ -312,9 +314,20 @@ def test_a_table_in_bzip2_or_xz_is_read(tmp_path, pack):
     assert len(read_trials(tmp_path / "runs.csv.x")) == 1
 
 
-def test_a_database_of_another_tool_is_named_as_what_it_is(tmp_path):
-    with closing(sqlite3.connect(tmp_path / "evals.db")) as database:
-        database.execute("CREATE TABLE evals (id TEXT, ok INTEGER)")
+@pytest.mark.parametrize("version", [0, 3, len(MIGRATIONS), 99])
+def test_a_database_of_another_tool_is_named_as_what_it_is(tmp_path, version):
+    """Whatever its tables are called and its version is; and nothing is written to it."""
+    path = tmp_path / "evals.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE runs (id TEXT, ok INTEGER)")
+        database.execute("CREATE TABLE metrics (id TEXT)")
+        database.execute(f"PRAGMA user_version = {version}")
         database.commit()
-    with pytest.raises(ReadError, match="is an SQLite database, but no history of passhat"):
-        read_trials(tmp_path / "evals.db")
+    before = path.read_bytes()
+    said = "is an SQLite database, but no history of passhat"
+    with pytest.raises(ReadError, match=said):
+        read_trials(path)
+    for read_only in (True, False):
+        with pytest.raises(HistoryError, match=rf"{said} \(its tables are metrics, runs\)"):
+            SqliteDatabase.open(path, read_only=read_only)
+    assert path.read_bytes() == before

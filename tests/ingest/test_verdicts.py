@@ -132,6 +132,55 @@ def test_a_word_that_never_occurs_is_refused_with_those_that_do(tmp_path, monkey
         read_tallies(path, mapping=mapping)
 
 
+@pytest.mark.parametrize("ending", [".csv", ".jsonl"])
+@pytest.mark.parametrize(
+    ("pass_if", "held"),
+    [
+        ("s>=5", "s is 0.1 to 0.4"),
+        ("s>=5 and status==done", "status is done, s is 0.1 to 0.4"),
+        ("s<0.2 and status!=done", "status is done, s is 0.1 to 0.4"),
+        ("steps>3", "steps is 3"),
+    ],
+)
+def test_a_condition_that_no_trial_meets_says_what_the_columns_hold(
+    tmp_path, monkeypatch, ending, pass_if, held
+):
+    """A suite may fail throughout, so it is read; whoever mistook the scale is told."""
+    rows = [{"task": "a", "s": s, "status": "done", "steps": 3} for s in (0.1, 0.4, 0.2)]
+    path = tmp_path / f"runs{ending}"
+    if ending == ".csv":
+        lines = [",".join(map(str, row.values())) for row in rows]
+        path.write_text("\n".join(("task,s,status,steps", *lines, "")))
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    note = f"no trial meets {pass_if}: {held}"
+    by_row = read_trials(path, mapping=ColumnMap(pass_if=pass_if))
+    assert not by_row.outcome.any()
+    monkeypatch.setattr(tallies, "BIG_BYTES", 1)
+    (by_query,) = read_tallies(path, mapping=ColumnMap(pass_if=pass_if))
+    assert by_query.failed.tolist() == [3]
+    for counted in (by_row, by_query):
+        assert note in counted.sources[0].notes
+
+
+def test_a_condition_that_one_file_meets_is_no_matter_for_a_note(tmp_path):
+    for name, score in (("a", 0.1), ("b", 7)):
+        (tmp_path / f"{name}.csv").write_text(f"task,agent,s\n{name},m,{score}\n")
+    for pass_if, noted in (("s>=5", False), ("s>=50", True)):
+        notes = read_trials(tmp_path, mapping=ColumnMap(pass_if=pass_if)).sources[0].notes
+        assert (f"no trial meets {pass_if}: s is 0.1 to 7" in notes) is noted
+
+
+def test_a_condition_that_no_simulation_meets_says_the_scores_there_are():
+    runs = [
+        {"task_id": "t", "trial": i, "reward_info": {"reward": reward}, "termination_reason": "x"}
+        for i, reward in enumerate((0.2, 0.7))
+    ]
+    log = json.dumps({"info": {}, "tasks": [], "simulations": runs}).encode()
+    notes = read_trials(log, mapping=ColumnMap(pass_if="score>=70")).sources[0].notes
+    assert "no trial meets score>=70: score is 0.2 to 0.7" in notes
+
+
 def test_a_word_may_occur_in_another_file_of_the_call(tmp_path):
     for name, word in (("a", "success"), ("b", "failed")):
         (tmp_path / f"{name}.csv").write_text(f"task,agent,status\n{name},m,{word}\n")

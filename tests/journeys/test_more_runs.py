@@ -15,6 +15,8 @@ from passhat.journeys.results import Results
 from passhat.journeys.running import JUDGED_BEFORE
 from passhat.journeys.stored_runs import judge_run
 from passhat.runner.cassettes import file_digest
+from passhat.runner.preflight import arm_of
+from passhat.suite import load_suite
 
 SUITE = """
 name: smoke
@@ -231,6 +233,42 @@ def test_trials_of_an_agent_that_was_edited_are_not_mixed_unless_asked_for(suite
     added = passhat.resume_run(store="h.db", runs=6, changed=edited)
     told = "the program of agent has changed since the run began"
     assert any(note.startswith(told) for note in added.warnings) is edited
+
+
+@pytest.mark.parametrize("asked", ["python: 'shop.desk:ask'", "command: python main.py"])
+@pytest.mark.parametrize(
+    ("edited", "counts"),
+    [
+        ("shop/desk.py", True),
+        ("shop/__init__.py", True),
+        ("shop/tools/__init__.py", True),
+        ("shop/tools/till.py", True),
+        ("prices.py", True),
+        ("shop/unused.py", False),
+        ("notes.txt", False),
+    ],
+)
+def test_what_an_agent_imports_from_beside_it_is_a_part_of_it(suite, asked, edited, counts):
+    """Its submodules and those of its neighbours, however they import each other, and no more."""
+    folder = suite.parent
+    (folder / "shop" / "tools").mkdir(parents=True)
+    for name, text in {
+        "main.py": "import shop.desk\n",
+        "prices.py": "import shop.desk, json\n",
+        "notes.txt": "",
+        "shop/__init__.py": "",
+        "shop/desk.py": "def ask(prompt):\n    from .tools import till\n    return till.total()\n",
+        "shop/tools/__init__.py": "",
+        "shop/tools/till.py": "from prices import *\nfrom ... import nothing\n",
+        "shop/unused.py": "this is no Python",
+    }.items():
+        (folder / name).write_text(text)
+    suite.write_text(re.sub("model: scripted.*", f"{asked}}}", SUITE))
+    before = arm_of(load_suite(suite), "agent")
+    with (folder / edited).open("a") as file:
+        file.write("# better\n")
+    after = arm_of(load_suite(suite), "agent")
+    assert [part for part in before if before[part] != after[part]] == ["program"] * counts
 
 
 GRADED = """

@@ -23,6 +23,7 @@ from passhat.history.database import (
     statements,
     word_forms,
 )
+from passhat.messages import few
 
 BUSY_SECONDS = 30.0
 
@@ -187,6 +188,7 @@ class SqliteDatabase:
 
     def _prepare(self) -> None:
         try:
+            self._refuse_foreign()
             if self.read_only:
                 self._connection.execute("PRAGMA query_only = 1")
                 self._check_readable()
@@ -217,15 +219,20 @@ class SqliteDatabase:
         version = self._version()
         refuse_newer(self.name, version)
         if version < len(MIGRATIONS):
-            row = self._connection.execute(
-                "SELECT 1 FROM sqlite_master WHERE name = 'runs'"
-            ).fetchone()
-            if row is None:
-                raise HistoryError(
-                    f"{self.name}: is an SQLite database, but no history of passhat (it has no "
-                    "trials); export the results of another tool as CSV or JSON, and give that"
-                )
             raise stale(self.name)
+
+    def _refuse_foreign(self) -> None:
+        """Raise if the tables are those of another tool, which may have one called `runs` too."""
+        execute = self._connection.execute
+        if execute("SELECT 1 FROM pragma_table_info('runs') WHERE name = 'suite_hash'").fetchone():
+            return
+        tables = [row[0] for row in execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        if tables or self.read_only:
+            held = f"its tables are {few(sorted(tables), 3)}" if tables else "it has no trials"
+            raise HistoryError(
+                f"{self.name}: is an SQLite database, but no history of passhat ({held}); export "
+                "the results of another tool as CSV or JSON, and give that"
+            )
 
     def _version(self) -> int:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])

@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import lru_cache
 from shlex import quote
@@ -36,11 +36,13 @@ from passhat.ingest.rows import (
     WITHIN_A_RUN,
     Table,
     column_names,
+    compared_ranges,
     csv_lines,
     is_message,
     is_own_file,
     lists_inside,
     never_holds,
+    never_met,
     number_columns,
     rows_under,
     separator_of,
@@ -213,7 +215,7 @@ def _read(
         why = f" ({few(dict.fromkeys(reasons), 3)})" if reasons else ""
         looked = f"; looked at {few_paths(empty)}" if _folders(inputs) else ""
         raise ReadError(f"{few_paths(shown)}: holds no trial{looked}{why}")
-    _check_words(pieces, mapping)
+    words = _check_words(pieces, mapping)
     pieces = _without_parts(pieces)
     if mapping.name is None:
         pieces = name_by_folder(pieces, _folders(inputs))
@@ -224,6 +226,7 @@ def _read(
     sources, trials = describe_sources(parts, inputs, unknown, mapping), _as_one(parts)
     trials = replace(trials, sources=sources_by_address(_noted_cases(trials, sources)))
     trials = trials.with_reference(mapping.reference_level)
+    trials = _noted_never_met(trials, pieces, mapping, words)
     trials, said = _without_duplicates(trials, parts, duplicates)
     return trials, _by_trial(trials, said)
 
@@ -255,8 +258,8 @@ def _without_duplicates(
     return trials.take(rows), [said[row] for row in rows.tolist()] if said else said
 
 
-def _check_words(pieces: Sequence[InputPart], mapping: ColumnMap) -> None:
-    """Refuse a comparison with a word that no file has in that column: nothing would pass."""
+def _check_words(pieces: Sequence[InputPart], mapping: ColumnMap) -> dict[str, set[str]]:
+    """The words that are compared; one that no file has there is refused: nothing would pass."""
     tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
     seen_words: dict[str, set[str]] = {}
     for piece in pieces:
@@ -265,6 +268,28 @@ def _check_words(pieces: Sequence[InputPart], mapping: ColumnMap) -> None:
     if odd := unmatched_word(tests, seen_words):
         names = few_paths([piece.name for piece in pieces], 3)
         raise never_holds(names, odd, seen_words[odd.column])
+    return seen_words
+
+
+def _noted_never_met(
+    trials: Trials,
+    pieces: Sequence[InputPart],
+    mapping: ColumnMap,
+    words: Mapping[str, Collection[str]],
+) -> Trials:
+    """The trials with a note where none of all files meets what the user says passes."""
+    if not mapping.pass_if or set(trials.outcome.tolist()) - {Outcome.ERRORED} != {Outcome.FAILED}:
+        return trials
+    tests = parse_pass_if(mapping.pass_if)
+    ends: dict[str, list[float]] = {}
+    for table in (piece.table for piece in pieces):
+        own = table.ranges if table.judged else compared_ranges(tests, table.columns.__getitem__)
+        for column, low_and_high in own.items():
+            ends.setdefault(column, []).extend(low_and_high)
+    ranges = {column: (min(both), max(both)) for column, both in ends.items()}
+    first, *others = trials.sources
+    noted = (*first.notes, never_met(mapping.pass_if, words, ranges))
+    return replace(trials, sources=(replace(first, notes=noted), *others))
 
 
 _ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst")

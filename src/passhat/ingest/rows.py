@@ -10,6 +10,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
 from itertools import compress
 from typing import Any
@@ -1026,6 +1027,37 @@ def never_holds(name: str, test: ColumnCondition, words: Collection[str]) -> Rea
         f'{name}: "{short(test.column)}" is never "{short(str(test.value))}" (`pass_if`); it holds '
         f"{few(known, 8)}.{hint}"
     )
+
+
+def never_met(
+    pass_if: str,
+    words: Mapping[str, Collection[str]],
+    ranges: Mapping[str, tuple[float, float]],
+) -> str:
+    """The note on a condition that no trial meets, with what the compared columns hold.
+
+    >>> never_met("score>=80", {}, {"score": (0.1, 0.9)})
+    'no trial meets score>=80: score is 0.1 to 0.9'
+    """
+    held = [f"{short(column)} is {few(sorted(known), 4)}" for column, known in words.items()]
+    for column, (low, high) in ranges.items():
+        held.append(f"{short(column)} is {low:g}" + (f" to {high:g}" if low < high else ""))
+    return f"no trial meets {pass_if}: {', '.join(held)}"
+
+
+def compared_ranges(
+    tests: Iterable[ColumnCondition], cells: Callable[[str], Iterable[Any]]
+) -> dict[str, tuple[float, float]]:
+    """The least and the greatest number of each column that the user compares with a number."""
+    ranges = {}
+    for column in {test.column: None for test in tests if isinstance(test.value, float)}:
+        numbers = []
+        for cell in cells(column):
+            with suppress(ValueError):  # a word for an error, or an empty cell
+                numbers.append(as_number(cell))
+        if known := [number for number in numbers if number == number]:
+            ranges[column] = min(known), max(known)
+    return ranges
 
 
 def verdicts_of(tests: Sequence[ColumnCondition], found: Mapping[str, str]) -> list[str]:

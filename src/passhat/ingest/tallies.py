@@ -47,6 +47,7 @@ from passhat.ingest.rows import (
     is_own_file,
     means,
     never_holds,
+    never_met,
     separator_of,
     table_facts,
 )
@@ -199,8 +200,11 @@ def _stream(table: _BigTable, mapping: ColumnMap, duplicates: Duplicates) -> lis
     _check_means(engine, plan, groups, mapping)
     names = _names(plan, groups, mapping)
     counts = _summed(groups, names) if plan.summed else _by_outcome(plan, groups, names)
-    if mapping.pass_if and len(set(counts.outcome.tolist())) == 1:
-        _check_words(engine, plan, mapping.pass_if)
+    ends = set(counts.outcome.tolist()) - {Outcome.ERRORED}
+    if mapping.pass_if and len(ends) == 1:
+        note = _check_compared(engine, plan, mapping.pass_if)
+        if ends == {Outcome.FAILED}:
+            plan = replace(plan, notes=(*plan.notes, note))
     if duplicates == "error" and "trial" in plan.found:
         _check_counted_duplicates(engine, plan, groups, names)
     scored = "score_count" in groups and _scores_fit(plan, groups, mapping)
@@ -215,17 +219,22 @@ def _stream(table: _BigTable, mapping: ColumnMap, duplicates: Duplicates) -> lis
     return tallies
 
 
-def _check_words(engine: Engine, plan: _GroupQuery, pass_if: str) -> None:
-    """Refuse a comparison with a word that the column never holds."""
+def _check_compared(engine: Engine, plan: _GroupQuery, pass_if: str) -> str:
+    """Refuse a comparison with a word that the column never holds; the note where none passes."""
     tests = parse_pass_if(pass_if)
     words = {}
+    ranges = {}
     for test in tests:
-        if isinstance(test.value, str):
-            column = quoted(plan.found.get(test.column, test.column))
+        column = quoted(plan.found.get(test.column, test.column))
+        if isinstance(test.value, float):
+            ends = engine.query(f"SELECT MIN({column}) AS low, MAX({column}) AS high FROM {VIEW}")  # noqa: S608 # quoted
+            ranges[test.column] = float(ends["low"][0]), float(ends["high"][0])
+        else:
             found = engine.query(f"SELECT DISTINCT {column} AS c FROM {VIEW}")["c"]  # noqa: S608 # quoted
             words[test.column] = {str(cell).strip().lower() for cell in found if cell is not None}
     if odd := unmatched_word(tests, words):
         raise never_holds(str(plan.path), odd, words[odd.column])
+    return never_met(pass_if, words, ranges)
 
 
 def _check_means(

@@ -30,6 +30,7 @@ from passhat.ingest.rows import (
     aggregates,
     cells_one_by_one,
     column_names,
+    compared_ranges,
     conflicting,
     ends_in_total,
     is_own_file,
@@ -227,6 +228,9 @@ def read_table(
         table,
         columns=columns,
         words=_compared_words(tests, found, sheet),
+        ranges={}
+        if Outcome.PASSED in columns["outcome"]
+        else compared_ranges(tests, lambda name: sheet.cells(found.get(name, name))),
         notes=(*prompts, *notes, *folded, *marks, *commas, *counted),
         judged=True,
         measured=() if own or document.alone else measured_rows(sheet),
