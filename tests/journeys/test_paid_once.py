@@ -119,7 +119,7 @@ def test_attempts_of_agents_that_cost_money_are_counted_when_the_run_dies(tmp_pa
     run.kill()
     run.communicate()
     (tmp_path / "agents.py").write_text(AGENT.replace("COST", str(cost)).replace("30", "0"))
-    code, out, err = ended(passhat("resume", "--json", cwd=tmp_path))
+    code, out, err = ended(passhat("resume", "--changed", "--json", cwd=tmp_path))
     assert code == 0, err
     (note,) = [n for n in json.loads(out)["report"]["notes"] if "perhaps paid" in n] or [""]
     assert ("perhaps paid twice: 2 calls" in note) is says
