@@ -16,7 +16,7 @@ BENCHMARKS = (
     *("estimates", "costs", "reading", "running", "watching", "dashboard", "browser"),
     "packaging",
 )
-LONG = ("kill_storm", "worker_storm", "workers", "billion")
+LONG = ("searching", "kill_storm", "worker_storm", "workers", "billion")
 """Only by name: each takes many minutes, and some need PostgreSQL."""
 
 OPENING = """# Benchmarks

@@ -54,6 +54,15 @@ def test_the_index_finds_every_word_that_reading_finds(address):
         )  # the beginning of a word, in any case
 
 
+def test_beginnings_are_looked_up_where_too_few_trials_have_the_whole_word(tmp_path, monkeypatch):
+    monkeypatch.setattr(queries, "CANDIDATES", 2)
+    with History.open(tmp_path / "history.db") as history:
+        fill(history, [said("go"), said("gone"), said("go"), said("going"), said("stay")])
+        assert tasks_of(search_said(history, "go")) == ["t000", "t002"]
+        assert tasks_of(search_said(history, "gon")) == ["t001"]
+        assert tasks_of(search_said(history, "g")) == ["t002", "t003"]
+
+
 @pytest.mark.parametrize("text", ["", " ", "'\"", "* OR", "a) OR (b", "-- ;", "NEAR(", "\\", "%"])
 def test_whatever_is_searched_for_is_only_text(address, text):
     with History.open(address) as history:

@@ -147,14 +147,21 @@ class SqliteDatabase:
         return True
 
     def find_words(self, words: Sequence[str], limit: int, /) -> list[Row]:
-        each = [[f'"{form}"' for form in word_forms(word)] for word in words]
-        each[-1] = [f"{form}*" for form in each[-1]]
-        wanted = " AND ".join(f"({' OR '.join(forms)})" for forms in each)
+        *others, last = [[f'"{form}"' for form in word_forms(word)] for word in words]
         matching = (
             "SELECT p.* FROM spoken_words f JOIN spoken p ON p.id = f.rowid "
             "WHERE spoken_words MATCH ? ORDER BY f.rowid DESC LIMIT ?"
         )
-        return self.execute(FOUND.format(matching), (wanted, limit)).fetchall()
+        rows: list[Row] = []
+        # Beginnings are merged from all words that have them, in a second where those are many:
+        # only if there are not enough trials with the whole word.
+        for ending in ("", "*"):
+            forms = [*others, [form + ending for form in last]]
+            wanted = " AND ".join(f"({' OR '.join(one)})" for one in forms)
+            rows = self.execute(FOUND.format(matching), (wanted, limit)).fetchall()
+            if len(rows) == limit:
+                break
+        return rows
 
     def change_mark(self) -> int:
         return int(self.execute("PRAGMA data_version").fetchone()[0])
