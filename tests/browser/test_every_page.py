@@ -1,0 +1,175 @@
+"""Every page of the dashboard and every page that a command saves, in every look."""
+
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from click.testing import CliRunner
+
+from passhat.analysis.planning.simulate import simulate
+from passhat.cli import main
+from passhat.history import History
+from passhat.records import Outcome
+from passhat.records.transcript import Transcript, Turn
+
+LOOKS = [(width, scheme) for width in (1280, 400) for scheme in ("light", "dark")]
+AGENT = "careful"
+SAVED = {
+    "report": ["report", "newest", "--transcripts"],
+    "one agent": ["report", "newest", "--only", AGENT],
+    "several": ["report", "several.csv"],
+    "compare": ["compare", "first", "newest", "--only", AGENT],
+    "rank": ["rank", "several.csv"],
+    "profile": ["profile", "several.csv", "--only", "a"],
+    "gate": ["gate", "newest", "--require", "pass^3 >= 0.8"],
+    "flaky": ["trend", "support", "--tasks"],
+    "trend": ["trend", "support"],
+    "plan": ["plan", "--difference", "0.1"],
+    "why": ["why", "newest"],
+    "diff": ["why", "newest", "task-01", "1", "2", "--only", "hasty"],
+    "judge": ["judge", "labelled.csv", "--columns", "label=person,label-chosen=random"],
+    "demo": ["demo"],
+    "runs": ["history"],
+}
+HANDLERS = """() => [...document.querySelectorAll("*")].flatMap(e => [...e.attributes])
+  .filter(a => a.name === "style" || a.name.startsWith("on")).map(a => a.name)"""
+BEYOND = "document.documentElement.scrollWidth - innerWidth"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Four runs of a suite with two agents, each with what was said."""
+    folder = tmp_path_factory.mktemp("every")
+    with History.open(folder / ".passhat" / "history.db") as history:
+        for day in range(4):
+            run = history.start_run("support", started=f"2026-11-0{day + 1}T09:00:00.000+00:00")
+            trials = list(simulate(tasks=10, runs=5, rate={AGENT: 0.8, "hasty": 0.5}, seed=day))
+            history.add_trials(run, trials)
+            with history.writing():
+                for trial in trials:
+                    ending = "Done" if trial.outcome is Outcome.PASSED else "I refuse"
+                    turns = [
+                        Turn(role="user", text="Cancel it"),
+                        Turn(role="assistant", text=ending),
+                    ]
+                    history.add_transcript(run.id, trial, Transcript(messages=turns).to_json())
+            history.finish_run(run)
+            if day in (0, 3):
+                history.tag(run, "newest" if day else "first")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def going(folder, saved_pages):
+    """A run that goes on, because the process that writes it does."""
+    with History.open(folder / ".passhat" / "history.db") as history:
+        run = history.start_run("going on")
+        history.add_trials(run, list(simulate(tasks=4, runs=5, rate={AGENT: 0.7}, seed=1))[:15])
+        yield run
+
+
+@pytest.fixture(scope="module")
+def saved_pages(folder):
+    """Every kind of page that `-o` writes, by the name of what wrote it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        rows = (f"t{n % 10},{n // 10},{n % 3 > 0},{n % 4 > 0 and n % 3 > 0}" for n in range(60))
+        Path("labelled.csv").write_text("\n".join(["task,trial,passed,person", *rows]))
+        rates = [f"--rate={name}={0.9 - 0.15 * n}" for n, name in enumerate("abcd")]
+        for words in (
+            ["simulate", "--tasks", "12", "--trials", "5", *rates, "-o", "several.csv"],
+            *([*words, "-o", f"{name}.html"] for name, words in SAVED.items()),
+        ):
+            done = CliRunner().invoke(main, words)
+            assert done.exit_code in (0, 1, 4), (words, done.output)
+    return {name: (folder / f"{name}.html").as_uri() for name in SAVED}
+
+
+def check(page, axe_violations, where):
+    assert axe_violations(page) == [], where
+    assert page.evaluate(BEYOND) <= 0, where
+    assert page.evaluate(HANDLERS) == [], where
+
+
+@pytest.mark.slow("fifteen saved pages in four looks")
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_every_saved_page_keeps_nobody_out_fits_its_window_and_asks_for_nothing(
+    saved_pages, open_page, axe_violations, width, scheme
+):
+    page = open_page("about:blank", viewport={"width": width, "height": 800}, color_scheme=scheme)
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    for name, address in saved_pages.items():
+        asked.clear()
+        page.goto(address)
+        policy = page.locator("meta[http-equiv=Content-Security-Policy]").get_attribute("content")
+        assert policy.startswith("default-src 'none'"), name
+        assert "unsafe" not in policy, name
+        check(page, axe_violations, name)
+        marks = page.locator("[data-row] .marks a[href*='-trial-']:visible")
+        if marks.count():
+            marks.first.click()
+            page.locator(".drawer:visible").wait_for()
+            check(page, axe_violations, f"{name}, a trial open")
+        assert [one for one in asked if not one.startswith("data:")] == [address], name
+
+
+def dashboard_pages(folder, going):
+    with History.open(folder / ".passhat" / "history.db", read_only=True) as history:
+        new, old, *_ = history.runs(suite="support")
+    task = urlencode({"system": AGENT, "task": "task-01"})
+    return {
+        "overview": "/",
+        "runs": "/runs",
+        "run": f"/run/{new.key}",
+        "task": f"/run/{new.key}/task?{task}",
+        "trial": f"/run/{new.key}/trial?{task}&trial=0",
+        "transcript": f"/run/{new.key}/transcript?{task}&trial=0",
+        "diff": f"/run/{new.key}/diff?{task}&trial=0",
+        "why": f"/run/{new.key}/why",
+        "label": f"/run/{new.key}/label?by=ann&budget=4",
+        "live, ended": f"/run/{new.key}/live",
+        "live, running": f"/run/{going.key}/live",
+        "a run that goes on": f"/run/{going.key}",
+        "choose": "/compare",
+        "compare": f"/compare?side={new.key}.0&side={old.key}.0",
+        "rank": f"/compare?run={new.key}&run={old.key}",
+        "trend": "/trend?suite=support",
+        "search": "/search?q=refuse",
+        "nothing found": "/search?q=zeppelin",
+    }
+
+
+@pytest.mark.slow("eighteen pages of the dashboard in four looks, and four states of them")
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_every_page_of_the_dashboard_keeps_nobody_out_and_fits_its_window(
+    folder, going, serve_site, open_page, axe_violations, width, scheme
+):
+    site = serve_site(folder / ".passhat" / "history.db")
+    name, _, value = site.cookie["cookie"].partition("=")
+    cookie = {"name": name, "value": value, "url": site.origin}
+    page = open_page("about:blank", viewport={"width": width, "height": 800}, color_scheme=scheme)
+    page.context.add_cookies([cookie])
+    for name, path in dashboard_pages(folder, going).items():
+        answer = page.goto(site.origin + path)
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy, name
+        assert "unsafe" not in policy, name
+        if name == "transcript":  # plain text, for programs
+            continue
+        check(page, axe_violations, name)
+        if name == "live, running":
+            assert "no verdict yet" in page.locator(".chip").first.inner_text()
+        if name == "run":
+            page.get_by_text("Tag, note, rename or delete").click()
+            check(page, axe_violations, "what can be done with a run")
+            page.locator(".system summary").first.click()
+            page.locator("[data-row] .marks a:visible").first.click()
+            page.locator(".drawer:visible").wait_for()
+            check(page, axe_violations, "a trial open")
+            page.keyboard.press("Escape")
+            page.keyboard.press("?")
+            page.get_by_role("dialog", name="Keys").wait_for()
+            check(page, axe_violations, "the list of keys")
