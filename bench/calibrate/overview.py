@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from bench.calibrate.cells import run_cells
 from bench.calibrate.table import Table
-from passhat.analysis.comparing.trends import FALSE_ALARM, HORIZON, CountedRun, judge_agents
+from passhat.analysis.comparing.trends import (
+    FALSE_ALARM,
+    HORIZON,
+    MONTH,
+    TASKS_FALSE_ALARM,
+    CountedRun,
+    judge_agents,
+)
 from passhat.arguments import HEADLINE_K
 from passhat.records import Tally
 from passhat.stats.arguments import Counts, Floats
@@ -15,8 +25,8 @@ from passhat.stats.dependent_runs import BetweenDayVariance
 from passhat.stats.trend import _OF_DAYS, TaskSeries, _first_alarm, alarm_threshold, task_fall
 
 SEED = 20_261_117
-DAYS = 30
-SIZES = ((20, 6), (50, 10), (50, 5), (100, 5), (100, 10), (100, 20))
+DAYS = MONTH
+SIZES = ((12, 5), (20, 6), (50, 10), (100, 10))
 SPREADS, SPREAD = (0.0, 0.2), 0.1
 """Standard deviation between days, on the logit scale: of unchanged agents, of those that fall."""
 
@@ -33,45 +43,63 @@ FALLS = (Fall("by 20 points each", 0.2), Fall("to nothing: 16 points overall", 1
 
 
 def tables(*, quick: bool = False) -> list[Table]:
-    rng = np.random.default_rng(SEED)
-    return [_calm(rng, 4 if quick else 100), _falls(rng, 4 if quick else 30)]
+    sizes = SIZES[:1] if quick else SIZES
+    calm = [
+        (tasks, trials, spread, 2 if quick else 100 if tasks < 50 else 50)
+        for tasks, trials in sizes
+        for spread in SPREADS
+    ]
+    falls = [
+        (*size, fall.points, before, 2 if quick else 40)
+        for fall, own in zip(FALLS, (sizes, sizes[:1]), strict=True)
+        for size in own
+        for before in (5, DAYS)
+    ]
+    if quick:
+        reds, seen = [_calm(*one) for one in calm], [_falls(*one) for one in falls]
+    else:
+        reds, seen = run_cells("overview", _calm, calm), run_cells("overview", _falls, falls)
+    return [_calm_table(calm, reds), _falls_table(falls, seen)]
 
 
-def _calm(rng: np.random.Generator, histories: int) -> Table:
-    rows = []
-    for tasks, trials in SIZES[:1] if histories < 10 else SIZES[:2]:
-        for spread in SPREADS:
-            red = sum(
-                ever_red(simulate(rng, tasks, trials, DAYS, spread=spread), trials)
-                for _ in range(histories)
-            )
-            rows.append((f"{tasks} x {trials}", f"{spread:g}", f"{red} of {histories}"))
+def _calm(tasks: int, trials: int, spread: float, histories: int) -> int:
+    """How many unchanged agents were ever red."""
+    rng = np.random.default_rng([SEED, tasks, trials, round(100 * spread)])
+    return sum(
+        ever_red(simulate(rng, tasks, trials, DAYS, spread=spread), trials)
+        for _ in range(histories)
+    )
+
+
+def _falls(tasks: int, trials: int, points: float, before: int, histories: int) -> list[float]:
+    """How often a fall is red at once, by the second day, and by the best test that can be made."""
+    rng = np.random.default_rng([SEED, tasks, trials, round(100 * points), before])
+    fall, red = Fall("", points), np.zeros(2)
+    for _ in range(histories):
+        passed = simulate(rng, tasks, trials, before + 2, spread=SPREAD, fall=fall, day=before)
+        first = ever_red(passed[:-1], trials, since=before)
+        red += first, first or ever_red(passed, trials, since=before + 1)
+    return [*(red / histories).tolist(), _told_the_rates(rng, tasks, trials, fall, 50 * histories)]
+
+
+def _calm_table(cells: Sequence[tuple[Any, ...]], reds: Sequence[int]) -> Table:
     return Table(
         title="Overview: unchanged agents that were ever red",
         header=("tasks x trials a day", "sd between days, logit", f"red on any of {DAYS} days"),
-        rows=rows,
+        rows=[
+            (f"{tasks} x {trials}", f"{spread:g}", f"{red} of {histories}")
+            for (tasks, trials, spread, histories), red in zip(cells, reds, strict=True)
+        ],
         finding="The agent does not change; its rates are Beta(4, 1), and every day is judged as "
-        "the front page judges it. At most 5% may ever be red in a hundred runs.",
-        repetitions=histories,
+        f"the front page judges it. At most 5% may be red on any of {DAYS} days: "
+        f"{sum(reds)} of {sum(cell[-1] for cell in cells)} were here.",
+        repetitions=sum(cell[-1] for cell in cells),
         seed=SEED,
     )
 
 
-def _falls(rng: np.random.Generator, histories: int) -> Table:
-    rows = []
-    for tasks, trials in SIZES[:1] if histories < 10 else SIZES:
-        for fall in FALLS:
-            told = _told_the_tasks(rng, tasks, trials, fall, 20 * histories)
-            for before in (5, DAYS):
-                found = np.zeros(2)
-                for _ in range(histories):
-                    passed = simulate(
-                        rng, tasks, trials, before + 2, spread=SPREAD, fall=fall, day=before
-                    )
-                    (first,) = reddened(passed[:-1], trials, since=before)
-                    found += first, first or any(reddened(passed, trials, since=before + 1))
-                shares = (f"{share:.2f}" for share in (*(found / histories), told))
-                rows.append((f"{tasks} x {trials}", fall.words, str(before), *shares))
+def _falls_table(cells: Sequence[tuple[Any, ...]], seen: Sequence[Sequence[float]]) -> Table:
+    words = {fall.points: fall.words for fall in FALLS}
     return Table(
         title="Overview: a fall in a fifth of the tasks",
         header=(
@@ -80,45 +108,66 @@ def _falls(rng: np.random.Generator, histories: int) -> Table:
             "days before",
             "red at once",
             "by day two",
-            "by day two, told the tasks",
+            "by day two, told every rate",
         ),
-        rows=rows,
-        finding="Days differ by 0.1 on the logit scale. The last column is a bound: the likelihood "
-        "ratio of a test that is told which tasks fell, by how much, and every rate before, at the "
-        "same chance of 5% in 100 runs. 20 points of one task are 4 points of the suite, and 20 "
-        "tasks x 6 trials have a standard error of 3.6 points. A fall of 20 points in a fifth of "
-        "the tasks is red by the second day, nine times in ten, from about 100 tasks x 10 trials a "
-        "day on where 30 days are known.",
-        repetitions=histories,
+        rows=[
+            (f"{tasks} x {trials}", words[points], str(before), *(f"{x:.2f}" for x in shares))
+            for (tasks, trials, points, before, _), shares in zip(cells, seen, strict=True)
+        ],
+        finding="Days differ by 0.1 on the logit scale. The last column is a bound for any number "
+        "of days before: the likelihood ratio of a test that knows the rate of every task, that a "
+        "fifth of them fall and by how much, but not which, at the same chance of an error. 20 "
+        "points of a fifth of the tasks are 4 points of the suite; the pass rate of 20 tasks x 6 "
+        "trials has a standard error of 3.6 points.",
+        repetitions=cells[0][-1],
         seed=SEED,
     )
 
 
-def _told_the_tasks(
+def _told_the_rates(
     rng: np.random.Generator, tasks: int, trials: int, fall: Fall, histories: int
 ) -> float:
-    """How often the best test that knows tasks, rates and fall sees it by the second day.
+    """How often the best test that knows all rates and the fall sees it by the second day.
 
-    It looks at the newest day and at the newest two, each with half the chance of an error.
+    Each task fell with a chance of a fifth. It looks at the newest day and at the newest two, each
+    with half the chance of an error.
     """
     seen = 0
-    suites = 20
+    suites = 10
+    each = histories // suites
     for _ in range(suites):
         rates = rng.beta(4, 1, tasks)
-        before = rng.choice(rates[rates >= min(fall.points, 0.5)], size=tasks // 5, replace=False)
-        after = np.maximum(before - fall.points, 1e-9)
-        odds = np.log(before / (1 - before)) - np.log(after / (1 - after))
+        able = rates >= min(fall.points, 0.5)
+        lower = np.where(able, np.maximum(rates - fall.points, 1e-9), rates)
+        gain, loss = np.log(lower / rates), np.log((1 - lower) / (1 - rates))
 
-        def evidence(rate: Floats, days: int, draws: int, odds: Floats = odds) -> Floats:
-            logit = np.log(rate / (1 - rate)) + SPREAD * rng.standard_normal((draws, days, 1))
-            return np.asarray(-(rng.binomial(trials, 1 / (1 + np.exp(-logit))) @ odds))
+        def evidence(
+            passed: Counts, trials: int, gain: Floats = gain, loss: Floats = loss
+        ) -> Floats:
+            ratio = passed * gain + (trials - passed) * loss
+            return np.asarray(np.logaddexp(np.log(0.8), np.log(0.2) + ratio).sum(axis=-1))
 
-        calm = evidence(before, 2, 20_000)
-        level = 1 - FALSE_ALARM / HORIZON / 2
-        lines = [np.quantile(calm[:, 0], level), np.quantile(calm.sum(axis=1), level)]
-        fallen = evidence(after, 2, histories // suites)
-        seen += ((fallen > lines[0]).any(axis=1) | (fallen.sum(axis=1) > lines[1])).sum()
-    return float(seen) / (histories // suites * suites)
+        calm = _passes(rng, np.tile(rates, (20_000, 2, 1)), trials)
+        after = np.tile(rates, (each, 2, 1))
+        for history in after:
+            fallen = rng.choice(np.flatnonzero(able), size=tasks // 5, replace=False)
+            history[:, fallen] = lower[fallen]
+        fell = _passes(rng, after, trials)
+        level = 1 - TASKS_FALSE_ALARM / MONTH / 2
+        line = np.quantile(evidence(calm[:, 0], trials), level)
+        of_two = np.quantile(evidence(calm.sum(axis=1), 2 * trials), level)
+        seen += (
+            (evidence(fell, trials) > line).any(axis=1)
+            | (evidence(fell.sum(axis=1), 2 * trials) > of_two)
+        ).sum()
+    return float(seen) / (each * suites)
+
+
+def _passes(rng: np.random.Generator, rates: Floats, trials: int, spread: float = SPREAD) -> Counts:
+    """Passes of each history, day and task; `spread` is how far days differ, in logits."""
+    inner = np.clip(rates, 1e-9, 1 - 1e-9)
+    moved = np.log(inner / (1 - inner)) + spread * rng.standard_normal((*rates.shape[:-1], 1))
+    return np.asarray(rng.binomial(trials, 1 / (1 + np.exp(-moved))))
 
 
 def simulate(
@@ -138,9 +187,7 @@ def simulate(
         able = np.flatnonzero(rates[0] >= min(fall.points, 0.5))
         fallen = rng.choice(able, size=tasks // 5, replace=False)
         rates[day:, fallen] = lower[fallen]
-    inner = np.clip(rates, 1e-9, 1 - 1e-9)
-    moved = np.log(inner / (1 - inner)) + spread * rng.standard_normal((days, 1))
-    return np.asarray(rng.binomial(trials, 1 / (1 + np.exp(-moved))))
+    return _passes(rng, rates, trials, spread)
 
 
 def reddened(passed: Counts, trials: int, *, since: int = 0) -> list[bool]:
@@ -149,8 +196,8 @@ def reddened(passed: Counts, trials: int, *, since: int = 0) -> list[bool]:
     return [judge_agents(history[: day + 1])[0].fell for day in range(since, len(history))]
 
 
-def ever_red(passed: Counts, trials: int) -> bool:
-    """Whether the front page is red on any day.
+def ever_red(passed: Counts, trials: int, *, since: int = 1) -> bool:
+    """Whether the front page is red on any day, from the day `since` on.
 
     An alarm of the mean depends on no later day. Where the whole history has none, no day had one,
     and the tests of single tasks are left.
@@ -158,9 +205,9 @@ def ever_red(passed: Counts, trials: int) -> bool:
     series = TaskSeries(np.full_like(passed, trials), passed, k=HEADLINE_K)
     line = alarm_threshold(FALSE_ALARM, HORIZON) * _OF_DAYS
     if _first_alarm(series, 0, 0, line, BetweenDayVariance.unknown()) is not None:
-        return any(reddened(passed, trials))
-    days = (TaskSeries(series.n[:day], series.c[:day]) for day in range(2, len(series) + 1))
-    return any(task_fall(day, false_alarm=FALSE_ALARM / 2, horizon=HORIZON) for day in days)
+        return any(reddened(passed, trials, since=since))
+    days = (TaskSeries(series.n[:day], series.c[:day]) for day in range(since + 1, len(series) + 1))
+    return any(task_fall(day, false_alarm=TASKS_FALSE_ALARM, horizon=MONTH) for day in days)
 
 
 def _run(place: int, passed: Floats | Counts, trials: int) -> CountedRun:

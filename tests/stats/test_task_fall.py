@@ -98,6 +98,10 @@ def test_p_values_are_no_smaller_than_they_should_be_where_nothing_changed():
         assert np.mean(np.array(p) <= level) <= level + 3 * np.sqrt(level / 400)
 
 
+def test_the_chance_of_an_error_is_shared_out_and_not_exceeded():
+    assert sum(WIDTHS.values()) == pytest.approx(1)
+
+
 def test_a_rise_is_no_fall():
     n, c = np.full((6, 10), 8), np.array([[2] * 10] * 5 + [[8] * 10])
     assert task_fall(TaskSeries(n, c)) is None

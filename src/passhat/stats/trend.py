@@ -863,7 +863,7 @@ def _transform_of_sum(
 
 # A fall that is in some of the tasks only, which the mean over all tasks hides.
 
-WIDTHS = {1: 0.4, 2: 0.4, 4: 0.1, 8: 0.1}
+WIDTHS = {1: 0.3, 2: 0.5, 4: 0.1, 8: 0.1}
 """How many of the newest points are compared with all before them, and which share of the chance of
 an error each comparison has: most where a fall is new."""
 
@@ -894,8 +894,8 @@ def task_fall(
     series: TaskSeries,
     start: int = 0,
     *,
-    false_alarm: float = 0.025,
-    horizon: int = DEFAULT_HORIZON,
+    false_alarm: float = 0.04,
+    horizon: int = 30,
 ) -> TaskFall | None:
     """Whether the newest points show that some tasks fell, against all points from `start` on.
 

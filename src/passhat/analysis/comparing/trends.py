@@ -665,8 +665,12 @@ def _turns(
 # The verdict on a run: one sentence that every screen and page shows.
 
 FALSE_ALARM, HORIZON = 0.05, DEFAULT_HORIZON
-"""A fall is said of at most 5% of the histories of 100 runs in which nothing changed: half of that
-is the chance of `change_points` (which errs as often upwards), half that of `task_fall`."""
+"""`change_points` names a change in at most 5% of the histories of 100 runs without one, as often
+upwards: in 30 runs less than 1% are falls. A verdict looks back as far."""
+
+TASKS_FALSE_ALARM, MONTH = 0.04, 30
+"""The chance that `task_fall` errs in 30 runs, a month of nights. With the other, a fall is said of
+at most 5% of the months in which nothing changed."""
 
 MOST_NAMED, MOST_KEPT = 3, 50
 """Tasks that a sentence names, and that a verdict holds."""
@@ -971,7 +975,7 @@ def _judged(
     steady = AgentVerdict(
         system=name, k=k, movement="steady", runs_before=newest - start, value=value, alone=alone
     )
-    fall = task_fall(series, start, false_alarm=FALSE_ALARM / 2, horizon=HORIZON)
+    fall = task_fall(series, start, false_alarm=TASKS_FALSE_ALARM, horizon=MONTH)
     if fall is not None:
         split = len(snapshots) - fall.points
         return steady if split in taken else replace(
