@@ -26,7 +26,9 @@ from passhat.stats.trend import _OF_DAYS, TaskSeries, _first_alarm, alarm_thresh
 
 SEED = 20_261_117
 DAYS = MONTH
-SIZES = ((12, 5), (20, 6), (50, 10), (100, 10))
+SIZES = ((12, 5), (20, 6), (50, 5), (50, 10), (100, 10))
+WATCHED = 3
+"""Days after a fall that are looked at."""
 SPREADS, SPREAD = (0.0, 0.2), 0.1
 """Standard deviation between days, on the logit scale: of unchanged agents, of those that fall."""
 
@@ -51,7 +53,7 @@ def tables(*, quick: bool = False) -> list[Table]:
     ]
     falls = [
         (*size, fall.points, before, 2 if quick else 40)
-        for fall, own in zip(FALLS, (sizes, sizes[:1]), strict=True)
+        for fall, own in zip(FALLS, (sizes, sizes[:2]), strict=True)
         for size in own
         for before in (5, DAYS)
     ]
@@ -72,13 +74,14 @@ def _calm(tasks: int, trials: int, spread: float, histories: int) -> int:
 
 
 def _falls(tasks: int, trials: int, points: float, before: int, histories: int) -> list[float]:
-    """How often a fall is red at once, by the second day, and by the best test that can be made."""
+    """How often a fall is red by each day, and by day two with the best test that can be made."""
     rng = np.random.default_rng([SEED, tasks, trials, round(100 * points), before])
-    fall, red = Fall("", points), np.zeros(2)
+    fall, red = Fall("", points), np.zeros(WATCHED)
     for _ in range(histories):
-        passed = simulate(rng, tasks, trials, before + 2, spread=SPREAD, fall=fall, day=before)
-        first = ever_red(passed[:-1], trials, since=before)
-        red += first, first or ever_red(passed, trials, since=before + 1)
+        passed = simulate(
+            rng, tasks, trials, before + WATCHED, spread=SPREAD, fall=fall, day=before
+        )
+        red += np.logical_or.accumulate(reddened(passed, trials, since=before))
     return [*(red / histories).tolist(), _told_the_rates(rng, tasks, trials, fall, 50 * histories)]
 
 
@@ -106,8 +109,9 @@ def _falls_table(cells: Sequence[tuple[Any, ...]], seen: Sequence[Sequence[float
             "tasks x trials a day",
             "they fall",
             "days before",
-            "red at once",
+            "red on day one",
             "by day two",
+            "by day three",
             "by day two, told every rate",
         ),
         rows=[
@@ -196,8 +200,8 @@ def reddened(passed: Counts, trials: int, *, since: int = 0) -> list[bool]:
     return [judge_agents(history[: day + 1])[0].fell for day in range(since, len(history))]
 
 
-def ever_red(passed: Counts, trials: int, *, since: int = 1) -> bool:
-    """Whether the front page is red on any day, from the day `since` on.
+def ever_red(passed: Counts, trials: int) -> bool:
+    """Whether the front page is red on any day.
 
     An alarm of the mean depends on no later day. Where the whole history has none, no day had one,
     and the tests of single tasks are left.
@@ -205,8 +209,8 @@ def ever_red(passed: Counts, trials: int, *, since: int = 1) -> bool:
     series = TaskSeries(np.full_like(passed, trials), passed, k=HEADLINE_K)
     line = alarm_threshold(FALSE_ALARM, HORIZON) * _OF_DAYS
     if _first_alarm(series, 0, 0, line, BetweenDayVariance.unknown()) is not None:
-        return any(reddened(passed, trials, since=since))
-    days = (TaskSeries(series.n[:day], series.c[:day]) for day in range(since + 1, len(series) + 1))
+        return any(reddened(passed, trials))
+    days = (TaskSeries(series.n[:day], series.c[:day]) for day in range(2, len(series) + 1))
     return any(task_fall(day, false_alarm=TASKS_FALSE_ALARM, horizon=MONTH) for day in days)
 
 
