@@ -64,13 +64,18 @@ def tables(*, quick: bool = False) -> list[Table]:
     return [_calm_table(calm, reds), _falls_table(falls, seen)]
 
 
-def _calm(tasks: int, trials: int, spread: float, histories: int) -> int:
-    """How many unchanged agents were ever red."""
+def _calm(tasks: int, trials: int, spread: float, histories: int) -> tuple[int, int]:
+    """How many unchanged agents were ever red, of how many: thrice as many if it were over 5%."""
     rng = np.random.default_rng([SEED, tasks, trials, round(100 * spread)])
-    return sum(
-        ever_red(simulate(rng, tasks, trials, DAYS, spread=spread), trials)
-        for _ in range(histories)
-    )
+
+    def red(count: int) -> int:
+        drawn = (simulate(rng, tasks, trials, DAYS, spread=spread) for _ in range(count))
+        return sum(ever_red(passed, trials) for passed in drawn)
+
+    first = red(histories)
+    if first <= 0.05 * histories:
+        return first, histories
+    return first + red(2 * histories), 3 * histories
 
 
 def _falls(tasks: int, trials: int, points: float, before: int, histories: int) -> list[float]:
@@ -85,18 +90,20 @@ def _falls(tasks: int, trials: int, points: float, before: int, histories: int) 
     return [*(red / histories).tolist(), _told_the_rates(rng, tasks, trials, fall, 50 * histories)]
 
 
-def _calm_table(cells: Sequence[tuple[Any, ...]], reds: Sequence[int]) -> Table:
+def _calm_table(cells: Sequence[tuple[Any, ...]], reds: Sequence[tuple[int, int]]) -> Table:
+    red, histories = (sum(counts) for counts in zip(*reds, strict=True))
     return Table(
         title="Overview: unchanged agents that were ever red",
         header=("tasks x trials a day", "sd between days, logit", f"red on any of {DAYS} days"),
         rows=[
-            (f"{tasks} x {trials}", f"{spread:g}", f"{red} of {histories}")
-            for (tasks, trials, spread, histories), red in zip(cells, reds, strict=True)
+            (f"{tasks} x {trials}", f"{spread:g}", f"{own} of {drawn}")
+            for (tasks, trials, spread, _), (own, drawn) in zip(cells, reds, strict=True)
         ],
         finding="The agent does not change; its rates are Beta(4, 1), and every day is judged as "
-        f"the front page judges it. At most 5% may be red on any of {DAYS} days: "
-        f"{sum(reds)} of {sum(cell[-1] for cell in cells)} were here.",
-        repetitions=sum(cell[-1] for cell in cells),
+        f"the front page judges it. At most 5% may be red on any of {DAYS} days: {red} of "
+        f"{histories} were here. Where more than 5% of the first histories were, twice as many "
+        "were drawn besides.",
+        repetitions=histories,
         seed=SEED,
     )
 
