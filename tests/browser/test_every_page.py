@@ -59,9 +59,9 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def going(folder, saved_pages):
-    """A run that goes on, because the process that writes it does."""
+    """A run that goes on: it was begun just now, and is looked at before the others."""
     with History.open(folder / ".passhat" / "history.db") as history:
         run = history.start_run("going on")
         history.add_trials(run, list(simulate(tasks=4, runs=5, rate={AGENT: 0.7}, seed=1))[:15])
@@ -120,6 +120,8 @@ def dashboard_pages(folder, going):
         new, old, *_ = history.runs(suite="support")
     task = urlencode({"system": AGENT, "task": "task-01"})
     return {
+        "live, running": f"/run/{going.key}/live",
+        "a run that goes on": f"/run/{going.key}",
         "overview": "/",
         "runs": "/runs",
         "run": f"/run/{new.key}",
@@ -130,8 +132,6 @@ def dashboard_pages(folder, going):
         "why": f"/run/{new.key}/why",
         "label": f"/run/{new.key}/label?by=ann&budget=4",
         "live, ended": f"/run/{new.key}/live",
-        "live, running": f"/run/{going.key}/live",
-        "a run that goes on": f"/run/{going.key}",
         "choose": "/compare",
         "compare": f"/compare?side={new.key}.0&side={old.key}.0",
         "rank": f"/compare?run={new.key}&run={old.key}",
