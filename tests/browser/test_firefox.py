@@ -59,6 +59,12 @@ class Firefox:
     def run(self, script):
         return self.ask("WebDriver:ExecuteScript", script=script, args=[])
 
+    def press(self, key):
+        """A key as a person presses it, which also closes dialogs."""
+        pressed = [{"type": kind, "value": key} for kind in ("keyDown", "keyUp")]
+        actions = [{"type": "key", "id": "keyboard", "actions": pressed}]
+        self.ask("WebDriver:PerformActions", actions=actions)
+
     def errors(self):
         """What went wrong in scripts and styles of pages since it was started."""
         self.ask("Marionette:SetContext", value="chrome")
@@ -145,4 +151,44 @@ slider.dispatchEvent(new Event("input", { bubbles: true }));
         ground = firefox.run("return getComputedStyle(document.body).backgroundColor")
         firefox.run("document.querySelector('[data-theme-switch]').click()")
         assert firefox.run("return getComputedStyle(document.body).backgroundColor") != ground
+    assert firefox.errors() == []
+
+
+ESCAPE_KEY = "\ue00c"
+FOCUSED = "return document.activeElement.type ?? document.activeElement.tagName"
+AT_ROW = "return document.activeElement.closest('[data-row]')?.dataset.row ?? null"
+SHEET_OPEN = "return document.getElementById('keys').open"
+
+
+@pytest.mark.slow("starts another browser")
+@pytest.mark.timeout(600)
+def test_keys_search_walk_and_turn_trials_in_firefox_as_well(firefox, tmp_path):
+    trials = simulate(tasks=6, runs=4, rate=0.6, seed=1)
+    said = {(one.system, one.task, one.trial): CHAT for one in trials}
+    path = tmp_path / "report.html"
+    path.write_text(render_html(measure(trials), transcripts=said, trials=trials), encoding="utf-8")
+    firefox.open(path.as_uri())
+    firefox.press("?")
+    assert firefox.run(SHEET_OPEN)
+    firefox.press(ESCAPE_KEY)
+    assert not firefox.run(SHEET_OPEN)
+    firefox.press("/")
+    assert firefox.run(FOCUSED) == "search"
+    firefox.press(ESCAPE_KEY)
+    assert firefox.run(FOCUSED) == "BODY"
+    firefox.press("j")
+    first = firefox.run(AT_ROW)
+    firefox.press("j")
+    assert first is not None
+    assert firefox.run(AT_ROW) not in (None, first)
+    firefox.press("k")
+    assert firefox.run(AT_ROW) == first
+    firefox.run("document.querySelector('.marks a').click()")
+    opened = firefox.run("return location.hash")
+    firefox.press("]")
+    assert firefox.run("return location.hash") not in ("", opened)
+    firefox.press("[")
+    assert firefox.run("return location.hash") == opened
+    firefox.press(ESCAPE_KEY)
+    assert firefox.run(SHOWN) == 0
     assert firefox.errors() == []
