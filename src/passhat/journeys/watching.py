@@ -493,7 +493,8 @@ class Follower:
             if self.grader is None:
                 trials = read_trials(path, **how)
             else:
-                trials, broken = graded(*read_with_transcripts(path, **how), self.grader)
+                read = read_with_transcripts(path, **how)
+                trials, broken = run_coroutine(graded(*read, self.grader))
                 self.ungraded += broken
         except ReadError:
             if Path(self.source).is_dir() and self.format is None:
@@ -565,16 +566,12 @@ class Follower:
 LINE_FILES = (".jsonl", ".ndjson", ".csv", ".tsv")
 
 
-def graded(trials: Trials, said: Transcripts, grader: str) -> tuple[Trials, list[str]]:
+async def graded(trials: Trials, said: Transcripts, grader: str) -> tuple[Trials, list[str]]:
     """The trials by the verdicts of a grader, `module:name` as in a suite, and where it broke.
 
     A trial that errored stays so, and one is an error that has no transcript, or on which the
     grader breaks: a trace that nobody thought of must not stop the watch.
     """
-    return run_coroutine(_graded(trials, said, grader))
-
-
-async def _graded(trials: Trials, said: Transcripts, grader: str) -> tuple[Trials, list[str]]:
     import numpy as np
 
     from passhat.records import Expectation

@@ -179,7 +179,7 @@ class SimulatedUser:
             self._flag("leaked", name)
         if heard and (accepted := gave_in(text, heard[-1], scenario.never)):
             self._flag("gave-in", f"{accepted}: {text}")
-        if speaks_as_agent(text) or own.count(text) == REPEATS - 1:
+        if AGENT.search(text) or own.count(text) == REPEATS - 1:
             self._flag("agent", text)
 
     def _flag(self, rule: str, text: str) -> None:
@@ -209,11 +209,8 @@ def instructions(user: User, scenario: Scenario) -> str:
 
 
 def _listed(title: str, facts: Mapping[str, str]) -> str:
-    return (
-        "\n".join([title, *(f"- {name}: {value}" for name, value in facts.items())])
-        if facts
-        else ""
-    )
+    lines = [f"- {name}: {value}" for name, value in facts.items()]
+    return "\n".join([title, *lines]) if lines else ""
 
 
 def _seen_by_user(spoken: Sequence[tuple[str, str]]) -> Iterator[Message]:
@@ -309,6 +306,7 @@ AGENT = re.compile(
     r"\banything else i can (help|assist|do)\b|\bas an ai\b|\bhappy to (help|assist) you\b",
     re.IGNORECASE,
 )
+"""How a user speaks that has changed sides."""
 
 
 def made_up(text: str, known: Collection[str]) -> list[str]:
@@ -387,12 +385,3 @@ def asks(text: str) -> bool:
     """
     last = re.split(r"(?<=[.!?])\s+", text.strip())[-1]
     return last.endswith("?") and "anything else" not in last.lower()
-
-
-def speaks_as_agent(text: str) -> bool:
-    """Whether a user has changed sides.
-
-    >>> speaks_as_agent("How can I help you today?"), speaks_as_agent("Can you help me?")
-    (True, False)
-    """
-    return AGENT.search(text) is not None
