@@ -24,6 +24,7 @@ from passhat.records import (
     ModelSystem,
     Outcome,
     Pairing,
+    PythonSystem,
     ScriptedCall,
     Secret,
     StdioServer,
@@ -380,6 +381,29 @@ def test_commands_replay_without_being_run(tmp_path):
     assert counter.read_text() == "xxx"
     assert rows(again) == rows(first)
     assert {trial.outcome for trial in again.trials} == {Outcome.PASSED}
+
+
+@pytest.mark.parametrize("kind", ["python", "command"])
+def test_answers_of_code_that_has_changed_are_replayed_only_if_asked_to(tmp_path, kind):
+    """The agent is not run in a replay: its answers are those of the code that was recorded."""
+    code = tmp_path / "an_agent.py"
+    code.write_text("def answer(prompt):\n    return '42'\n\n\nprint('42')\n")
+    system = CommandSystem(name="agent", argv=(sys.executable, "an_agent.py"))
+    if kind == "python":
+        system = PythonSystem(name="agent", function="an_agent:answer", search=tmp_path)
+    suite = suite_for(tmp_path, system=system, runs=2)
+    replay(suite, "record")
+    assert len(replay(suite)[0].trials) == 2
+    code.write_text(code.read_text().replace("42", "43"))
+    with pytest.raises(CassetteError, match=r"agent, 'noon': code was 'an_agent.py \w+', is 'an_a"):
+        replay(suite)
+    assert len(replay(suite, allow_drift=True)[0].trials) == 2
+    (path,) = (tmp_path / "cassettes").iterdir()
+    cassette = read_cassette(path)
+    for setup in cassette.setups.values():  # as passhat wrote them before it kept the code
+        del setup["code"]
+    write_cassette(cassette, path)
+    assert len(replay(suite)[0].trials) == 2
 
 
 def test_failures_of_every_kind_replay_as_they_were(tmp_path, scripted):

@@ -252,7 +252,7 @@ def _secrets(path: Path, suite: Suite | None) -> list[str]:
 def _drift(read: Cassette, suite: Suite) -> list[str]:
     """What has changed in the suite since the cassette was recorded."""
     from passhat.records.redaction import suite_redactor
-    from passhat.runner.cassettes import changes, cleaned, setup_of
+    from passhat.runner.cassettes import changes, cleaned, recorded_setup
 
     redactor = suite_redactor(suite, os.environ)
     drift = []
@@ -260,7 +260,7 @@ def _drift(read: Cassette, suite: Suite) -> list[str]:
         before = read.setups.get(pairing.task.name)
         if pairing.system.name != read.system or before is None:
             continue
-        before, now = cleaned(before, redactor), cleaned(setup_of(pairing, suite), redactor)
+        before, now = cleaned(before, redactor), cleaned(recorded_setup(pairing, suite), redactor)
         drift += [f"{pairing.task.name!r}: {change}" for change in changes(before, now)]
     return drift
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NotRequired, TypedDict
 
@@ -27,6 +29,7 @@ from passhat.records import (
     PythonSystem,
     Scenario,
     Suite,
+    System,
     Task,
     Trial,
     User,
@@ -100,7 +103,8 @@ class CassetteSet(Cassettes):
         self._allow_drift = allow_drift
         self.redactor = redactor
         self._setups = {
-            (p.system.name, p.task.name): self._clean(setup_of(p, suite)) for p in suite.pairings
+            (p.system.name, p.task.name): self._clean(recorded_setup(p, suite))
+            for p in suite.pairings
         }
         self._pending: dict[TrialKey, dict[int, Line]] = {}
         self._refused = ""
@@ -681,6 +685,83 @@ def setup_of(pairing: Pairing, suite: Suite) -> dict[str, Any]:
     return setup
 
 
+_CODE = "code"
+
+
+def recorded_setup(pairing: Pairing, suite: Suite) -> dict[str, Any]:
+    """What a cassette records of a task: its setup, and the code of an agent, which replays skip.
+
+    A program outside the folder of the suite may be another one on each machine.
+    """
+    top = suite.directory.resolve()
+    files = program_files(pairing.system, suite.directory)
+    code = ", ".join(file_digest(file) for file in files if file.resolve().is_relative_to(top))
+    return setup_of(pairing, suite) | ({_CODE: code} if code else {})
+
+
+def program_files(system: System, directory: Path) -> list[Path]:
+    """The files that a command names, or a function's module, and what these import.
+
+    Of what they import, only files beside them are looked at: what is installed has a version of
+    its own.
+    """
+    if isinstance(system, PythonSystem):
+        root = system.search or directory
+        return _with_imports(_module_files(root, system.function.partition(":")[0]), root)
+    if not isinstance(system, CommandSystem) or system.agent is not None:
+        return []
+    words = [shutil.which(system.argv[0]) or system.argv[0], *system.argv[1:]]
+    named = [file for word in words if _is_file(file := directory / word)]
+    scripts = [file for file in named if file.suffix == ".py"]
+    imported = [one for file in scripts for one in _with_imports([file], file.parent)[1:]]
+    return [*named, *imported]
+
+
+_MOST_MODULES = 300
+"""So many files of an agent are searched for what they import: it takes a second at most."""
+
+
+def _with_imports(files: Sequence[Path], root: Path) -> list[Path]:
+    """Python files, and those under `root` that they import, directly or through others."""
+    known = list(files)
+    for file in islice(known, _MOST_MODULES):  # which grows meanwhile
+        for folder, name in _imports(file, root):
+            known += [other for other in _module_files(folder, name) if other not in known]
+    return known
+
+
+def _imports(file: Path, root: Path) -> Iterator[tuple[Path, str]]:
+    """The dotted names that a file imports, each with the folder in which it would be."""
+    import ast
+
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):  # no Python
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((root, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level <= len(file.parents):
+            folder = file.parents[node.level - 1] if node.level else root
+            for alias in node.names:
+                yield folder, f"{node.module}.{alias.name}" if node.module else alias.name
+
+
+def _module_files(folder: Path, name: str) -> list[Path]:
+    """The files in a folder that importing a dotted name would run."""
+    parts = name.split(".")
+    places = [folder.joinpath(*parts[:end]) for end in range(1, len(parts) + 1)]
+    files = [(place.with_name(f"{place.name}.py"), place / "__init__.py") for place in places]
+    return [file for both in files for file in both if _is_file(file)]
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a prompt is no path
+        return False
+
+
 def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """The differences of two setups, a line each.
 
@@ -691,6 +772,7 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
         f"{short(key)} was {_show(before.get(key))}, is {_show(now.get(key))}"
         for key in sorted(before.keys() | now.keys())
         if before.get(key) != now.get(key)
+        and (key != _CODE or key in before)  # older cassettes do not have it
     ]
 
 

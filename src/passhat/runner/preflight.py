@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import cache
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -349,62 +349,12 @@ def _hash(value: object) -> str:
 
 
 def _program_digest(system: System, directory: Path) -> str:
-    """A hash of the files that a command names, or a function's module, and of what these import.
+    """A hash of the program of a command or a function; empty for all other systems."""
+    from passhat.runner.cassettes import file_digest, program_files
 
-    Empty for all other systems. Of what they import, only files beside them are looked at: what is
-    installed has a version of its own.
-    """
-    from passhat.runner.cassettes import file_digest
-
-    if isinstance(system, PythonSystem):
-        root = system.search or directory
-        files = _with_imports(_module_files(root, system.function.partition(":")[0]), root)
-        return _hash(list(map(file_digest, files))) if files else ""
-    if not isinstance(system, CommandSystem) or system.agent is not None:
-        return ""
-    words = [shutil.which(system.argv[0]) or system.argv[0], *system.argv[1:]]
-    named = [file for word in words if _is_file(file := directory / word)]
-    scripts = [file for file in named if file.suffix == ".py"]
-    imported = [one for file in scripts for one in _with_imports([file], file.parent)[1:]]
-    return _hash(list(map(file_digest, (*named, *imported))))
-
-
-_MOST_MODULES = 300
-"""So many files of an agent are searched for what they import: it takes a second at most."""
-
-
-def _with_imports(files: Sequence[Path], root: Path) -> list[Path]:
-    """Python files, and those under `root` that they import, directly or through others."""
-    known = list(files)
-    for file in islice(known, _MOST_MODULES):  # which grows meanwhile
-        for folder, name in _imports(file, root):
-            known += [other for other in _module_files(folder, name) if other not in known]
-    return known
-
-
-def _imports(file: Path, root: Path) -> Iterator[tuple[Path, str]]:
-    """The dotted names that a file imports, each with the folder in which it would be."""
-    import ast
-
-    try:
-        tree = ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):  # no Python
-        return
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from ((root, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.level <= len(file.parents):
-            folder = file.parents[node.level - 1] if node.level else root
-            for alias in node.names:
-                yield folder, f"{node.module}.{alias.name}" if node.module else alias.name
-
-
-def _module_files(folder: Path, name: str) -> list[Path]:
-    """The files in a folder that importing a dotted name would run."""
-    parts = name.split(".")
-    places = [folder.joinpath(*parts[:end]) for end in range(1, len(parts) + 1)]
-    files = [(place.with_name(f"{place.name}.py"), place / "__init__.py") for place in places]
-    return [file for both in files for file in both if _is_file(file)]
+    files = program_files(system, directory)
+    command = isinstance(system, CommandSystem) and system.agent is None
+    return _hash(list(map(file_digest, files))) if files or command else ""
 
 
 def _version(system: System) -> str:
@@ -431,13 +381,6 @@ def _version(system: System) -> str:
         return printed.stdout.strip()[:100]
     except (OSError, subprocess.TimeoutExpired):
         return ""
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # a prompt is no path
-        return False
 
 
 def _systems(suite: Suite) -> Iterable[System]:
