@@ -108,6 +108,19 @@ def test_rows_that_fill_the_memory_are_a_sentence_too(kind, begin, row, join, en
     assert "there is too little memory for this" in done.stderr
 
 
+@pytest.mark.slow("reads a large table under four limits")
+@LIMITED
+@pytest.mark.parametrize("megabytes", [560, 1100, 1400, 2400])
+def test_a_large_table_of_values_is_read_or_refused_under_a_limit(megabytes, tmp_path):
+    # polars ends the process where it can get no memory
+    path = tmp_path / "rows.csv"
+    rows = (f"task-{n % 5000},{n // 5000},{n % 2},gpt-5-mini" for n in range(1_500_000))
+    path.write_text("\n".join(("task,trial,passed,model", *rows)))
+    done = report_within("RLIMIT_AS", megabytes, path)
+    assert done.returncode == (0 if megabytes == 2400 else 3), done.stderr
+    assert ("there is too little memory for this" in done.stderr) is (megabytes < 2400)
+
+
 @LIMITED
 @pytest.mark.parametrize("kind", ["RLIMIT_AS", "RLIMIT_DATA"])
 @pytest.mark.parametrize("megabytes", [100, 200, 300])

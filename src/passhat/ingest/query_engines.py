@@ -246,6 +246,8 @@ class _Polars:
     join, part = np.add, np.subtract  # of unsigned numbers: modulo 2**64
 
     def __init__(self, path: Path, shape: Shape, separator: str, above: int) -> None:
+        size = path.stat().st_size
+        check_memory_left(*(least + size for least in _LEAST_FOR_POLARS))
         try:
             import polars
         except ImportError:
@@ -398,6 +400,10 @@ def duckdb_names(files: Iterable[Path]) -> list[str]:
 _LEAST_FOR_DUCKDB = 1100 * 2**20, 480 * 2**20
 """With less left of a limit on addresses and on data DuckDB, or OpenBLAS after it, may end the
 process."""
+
+_LEAST_FOR_POLARS = 1_700_000_000, 900_000_000
+"""The same beside the size of a file: it ended the process at 1,400 MB of addresses with one of
+62 MB, and at 1,700 MB with one of 249."""
 
 
 @functools.cache
