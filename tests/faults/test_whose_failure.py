@@ -96,7 +96,8 @@ def test_in_later_turns_silence_is_told_from_an_agent_that_takes_many(answers, l
         return Reply(calls=(CallRequest(id="c", name="nothing", arguments={}),))
 
     with WireServer(answer, latency=latency) as server:
-        trial, _ = run_at(server.url, timeout=1.0, max_turns=99)
+        # Long enough that no answer of a busy machine takes the rest of it.
+        trial, _ = run_at(server.url, timeout=1.0 + 10 * latency, max_turns=99)
     assert trial.outcome is outcome, trial.error
 
 
