@@ -164,7 +164,6 @@ class History:
         self, run: Run, status: str = "finished", changes: Mapping[str, Any] | None = None
     ) -> Run:
         """Record how a run ended: finished, interrupted, budget, failed; and what it decided."""
-        options = json.dumps({**run.options, **(changes or {})}, sort_keys=True)
         with self.writing():
             self.database.execute(
                 # A clock that was set back must not end a run before it began.
@@ -173,6 +172,7 @@ class History:
                 (status, now(), run.id),
             )
             if changes:
+                options = json.dumps({**run.options, **changes}, sort_keys=True)
                 self.database.execute("UPDATE runs SET options = ? WHERE id = ?", (options, run.id))
             self._seal(run.id)
             # What was indexed before it went on: without it, a search knows that some is missing.

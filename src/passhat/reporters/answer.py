@@ -47,10 +47,10 @@ class DisplayOptions:
     """How to show an answer; answers and formats ignore the options that they have no use for.
 
     `ink` is set where text goes to a terminal. `results` is what suggested commands read, or None
-    if nothing was stored; with `narrowed`, it holds more systems than the answer; `against` is what
-    gates compare them with. `command` is the
-    command that gave the answer, to which one that asks for more of it adds; `store` are the words
-    by which a command finds a run of another store than the usual one. `verbose` shows
+    if nothing was stored; with `narrowed`, it holds more systems than the answer. `against` is what
+    gates compare them with. `command` is the command that gave the answer, to which one that asks
+    for more of it adds; `store` are the words by which a command finds a run of another store than
+    the usual one. `verbose` shows
     everything; None leaves the choice to the format: a terminal gets one screen. On the page of a
     report, `explanation` says why its runs fail. `verdict` is what is said of the stored run that
     the answer is about: the same sentence on every screen and page.
