@@ -3,6 +3,8 @@ import hashlib
 import ipaddress
 import re
 import socket
+from contextlib import ExitStack
+from itertools import cycle
 from urllib.parse import urlencode
 
 import pytest
@@ -226,12 +228,58 @@ def test_secrets_are_not_in_the_name_of_what_holds_them():
     assert access.session not in repr(access)
 
 
+_HALF_A_HEAD = "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Half: "
+_HALF_A_BODY = (
+    "POST /enter HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\n"
+    "Content-Length: 90\r\n\r\ntoken="
+)
+
+
+@pytest.mark.parametrize("half", [_HALF_A_HEAD, _HALF_A_BODY], ids=["head", "body"])
 @pytest.mark.parametrize("before", ["", "GET /enter HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"])
-def test_a_request_that_never_ends_is_closed(serve_site, store, monkeypatch, before):
+def test_a_request_that_never_ends_is_refused_in_a_sentence(
+    serve_site, store, monkeypatch, capfd, before, half
+):
     """Hundreds of them would keep others out; the second of a connection counts as well."""
-    monkeypatch.setattr(server, "HEADER_SECONDS", 0.2)
+    monkeypatch.setattr(server, "REQUEST_SECONDS", 0.2)
     site = serve_site(store)
     with socket.create_connection(("127.0.0.1", site.port), timeout=20) as connection:
-        connection.sendall(before.encode() + b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Half: ")
-        while connection.recv(65_536):
-            pass
+        connection.sendall((before + half.format(port=site.port)).encode())
+        answers = b"".join(iter(lambda: connection.recv(65_536), b""))
+    assert answers.count(b"HTTP/1.1 ") == (2 if before else 1)
+    assert b"HTTP/1.1 408 Request Timeout\r\n" in answers
+    assert answers.endswith(b"\r\n\r\nThis request did not arrive in time: send it again, whole.\n")
+    site.stop()
+    assert capfd.readouterr().err == "", "a slow client is nothing for the terminal"
+
+
+def test_a_connection_on_which_nothing_is_asked_is_closed_without_a_word(
+    serve_site, store, monkeypatch
+):
+    """Browsers open such connections in advance: an answer to nothing would puzzle them."""
+    monkeypatch.setattr(server, "REQUEST_SECONDS", 0.2)
+    site = serve_site(store)
+    with socket.create_connection(("127.0.0.1", site.port), timeout=20) as connection:
+        assert connection.recv(65_536) == b""
+
+
+def test_among_many_unfinished_requests_the_whole_ones_are_answered(serve_site, store, monkeypatch):
+    """One slow client has its time; a crowd has one look, and a connection is kept for nobody."""
+    monkeypatch.setattr(server, "REQUEST_SECONDS", 3600.0)
+    monkeypatch.setattr(server, "MOST_UNFINISHED", 20)
+    site = serve_site(store)
+    with ExitStack() as stack:
+        crowd = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", site.port), timeout=20))
+            for _ in range(100)
+        ]
+        for connection, half in zip(crowd, cycle([_HALF_A_HEAD, _HALF_A_BODY])):
+            connection.sendall(half.format(port=site.port).encode())
+        assert site.ask("/enter")[0] == 401
+        for connection in crowd:
+            answer = b"".join(iter(lambda: connection.recv(65_536), b""))  # noqa: B023
+            assert answer.startswith(b"HTTP/1.1 408 ")
+        slow = stack.enter_context(socket.create_connection(("127.0.0.1", site.port), timeout=1.5))
+        slow.sendall(_HALF_A_HEAD.encode())
+        with pytest.raises(TimeoutError):
+            slow.recv(65_536)

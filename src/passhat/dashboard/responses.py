@@ -7,6 +7,7 @@ import ipaddress
 import re
 import secrets
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import field
 from functools import cache
@@ -17,7 +18,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import Request, cookie_parser
+from starlette.requests import ClientDisconnect, Request, cookie_parser
 from starlette.responses import (
     HTMLResponse,
     PlainTextResponse,
@@ -301,11 +302,12 @@ class Guard:
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
-        answer = await self._answer(scope, receive)
-        if scope["type"] == "websocket" and answer is not None:
-            await send({"type": "websocket.close", "code": 1008, "reason": "not allowed"})
-            return
-        await (answer or self.app)(scope, receive, _hardened(send))
+        with suppress(ClientDisconnect):  # nobody is left to answer
+            answer = await self._answer(scope, receive)
+            if scope["type"] == "websocket" and answer is not None:
+                await send({"type": "websocket.close", "code": 1008, "reason": "not allowed"})
+                return
+            await (answer or self.app)(scope, receive, _hardened(send))
 
     async def _answer(self, scope: Scope, receive: Receive) -> Response | None:
         """What the guard itself says; None if the request may pass."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from threading import Thread
-from typing import TYPE_CHECKING, Any, cast, get_args
+from time import monotonic
+from typing import Any, cast, get_args
 from urllib.parse import urlsplit
 
+import h11
 import numpy as np
+import uvicorn
 from numpy.typing import NDArray
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -22,6 +24,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from passhat.analysis.comparing.comparison import Comparison, as_people_compare
 from passhat.analysis.comparing.ranking import RankReport
@@ -115,9 +118,6 @@ from passhat.reporters.page_parts import (
 )
 from passhat.reporters.rendering import answer_of
 from passhat.stats.estimate import Unavailable
-
-if TYPE_CHECKING:
-    import uvicorn
 
 # An open live page keeps its connection; shutting down does not wait for it.
 GRACE_SECONDS = 1
@@ -228,18 +228,12 @@ def address_of(listener: socket.socket, host: str) -> Address:
     return Address(host=host, port=listener.getsockname()[1], names=names)
 
 
-HEADER_SECONDS = 10.0
-"""How long the head of a request may take: connections are few, and anybody may open them."""
-
-
-def make_server(reports: ReportCache, *, access: Access, address: Address) -> uvicorn.Server:
+def make_server(reports: ReportCache, *, access: Access, address: Address) -> ImpatientServer:
     """The server: no WebSockets, no trust in forwarding headers, no log of addresses."""
-    import uvicorn
-
-    return uvicorn.Server(
+    return ImpatientServer(
         uvicorn.Config(
             _build_app(reports, access=access, address=address),
-            http=_impatient_protocol(),
+            http=H11Protocol,
             ws="none",
             lifespan="off",
             proxy_headers=False,
@@ -251,26 +245,72 @@ def make_server(reports: ReportCache, *, access: Access, address: Address) -> uv
     )
 
 
-def _impatient_protocol() -> type[asyncio.Protocol]:
-    """HTTP/1.1 of uvicorn, which would keep a request that never ends open for ever."""
-    from uvicorn.protocols.http.h11_impl import H11Protocol
+REQUEST_SECONDS = 5.0
+"""How long a request may take to arrive: it is some kilobytes, and two lost packets in a row cost
+a second and a half."""
 
-    class ImpatientProtocol(H11Protocol):
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
-            self.loop.call_later(HEADER_SECONDS, self._give_up, None)
+MOST_UNFINISHED = 50
+"""Above so many unfinished requests at once each is given up at the second look: anybody may open
+connections, and those who finish their requests are to be served."""
 
-        def on_response_complete(self) -> None:
-            answered = self.cycle
-            super().on_response_complete()
-            self.loop.call_later(HEADER_SECONDS, self._give_up, answered)
+_TICKS_A_LOOK = 5  # uvicorn's ticks are a tenth of a second
 
-        def _give_up(self, last: object) -> None:
-            """Close the connection if no request came after the last one."""
-            if self.cycle is last:
-                self.transport.close()
+_SENTENCE = b"This request did not arrive in time: send it again, whole.\n"
+_TOO_SLOW = (
+    b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\n"
+    b"content-type: text/plain; charset=utf-8\r\n"
+    b"content-length: %d\r\n\r\n%b" % (len(_SENTENCE), _SENTENCE)
+)
 
-    return ImpatientProtocol
+
+class ImpatientServer(uvicorn.Server):
+    """uvicorn's server, which would wait for the rest of a request for ever."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._awaited: dict[tuple[H11Protocol, object], float] = {}
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % _TICKS_A_LOOK == 0:
+            self._refuse_slow_requests(monotonic())
+        return await super().on_tick(counter)
+
+    def _refuse_slow_requests(self, now: float) -> None:
+        keys = [
+            (connection, connection.cycle)
+            for connection in cast("set[H11Protocol]", self.server_state.connections)
+            if _is_awaited(connection)
+        ]
+        self._awaited = {key: self._awaited.get(key, now) for key in keys}
+        patience = 0 if len(keys) > MOST_UNFINISHED else REQUEST_SECONDS
+        for (connection, _), since in self._awaited.items():
+            if now - since > patience:
+                _give_up(connection)
+
+
+def _is_awaited(connection: H11Protocol) -> bool:
+    """Whether a request has not arrived whole, or none has come yet at all.
+
+    A connection that was answered and is silent since is closed by uvicorn.
+    """
+    latest: object = connection.cycle  # which is None before the first
+    return _has_begun(connection) or (latest is None and connection.conn.their_state is h11.IDLE)
+
+
+def _has_begun(connection: H11Protocol) -> bool:
+    """Whether a part of a request is there: of its head, or its head and not all of its body."""
+    http = connection.conn
+    half_a_head = http.their_state is h11.IDLE and bool(http.trailing_data[0])
+    return half_a_head or http.their_state is h11.SEND_BODY
+
+
+def _give_up(connection: H11Protocol) -> None:
+    """Close a connection; a request that has begun and has no answer yet gets a sentence first."""
+    if _has_begun(connection) and connection.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+        connection.transport.write(_TOO_SLOW)
+    if connection.cycle is not None:
+        connection.cycle.disconnected = True  # what a page still sends is for nobody
+    connection.transport.close()
 
 
 def start_url(address: Address, access: Access) -> str:
