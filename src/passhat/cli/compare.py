@@ -8,23 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import click
 
 from passhat.arguments import ReportTerms
-from passhat.cli.options import (
-    CRITERION,
-    FOR,
-    JSON,
-    ONLY,
-    VERBOSE,
-    WHICH_COLUMNS,
-    WRITE,
-    SectionedCommand,
-    Share,
-    analysis_options,
-    confidence_option,
-    for_option,
-    output_options,
-    refuse_typed,
-    seed_option,
-)
+from passhat.cli import options
 from passhat.cli.output import Output, typed_command, wants_page
 from passhat.cli.reading import TASK_COLUMN, ReadingOptions, reading_options
 from passhat.errors import ReadError
@@ -47,17 +31,17 @@ _by_option = click.option(
 
 
 @click.command(
-    cls=SectionedCommand,
+    cls=options.SectionedCommand,
     brief=[
         "--only AGENT         these agents, or the one that both results hold",
         "--k K,K              the k of pass^k; the verdict is about the largest",
         "--by METRIC          rank three or more by pass@1, pass^5 or mean_score",
-        FOR,
-        WHICH_COLUMNS,
-        CRITERION,
-        WRITE,
-        JSON,
-        VERBOSE,
+        options.FOR,
+        options.WHICH_COLUMNS,
+        options.CRITERION,
+        options.WRITE,
+        options.JSON,
+        options.VERBOSE,
     ],
 )
 @click.option(
@@ -66,12 +50,14 @@ _by_option = click.option(
     multiple=True,
     help="The two agents to compare, or the one that both results hold.",
 )
-@click.option("--margin", type=Share(), help="Differences up to this size count as equivalent.")
+@click.option(
+    "--margin", type=options.Share(), help="Differences up to this size count as equivalent."
+)
 @_by_option
-@for_option
+@options.for_option
 @click.option("--transcripts", is_flag=True, help="Put the transcripts of both agents on the page.")
-@analysis_options
-@output_options("comparison")
+@options.analysis_options
+@options.output_options("comparison")
 @reading_options()
 @click.pass_context
 def compare(
@@ -118,13 +104,15 @@ def compare(
     from passhat.journeys.stored_runs import verdict_of_results
 
     if by is not None and by not in (*PRICES, "latency"):
-        refuse_typed(context, ("ks",), f"--by {by} says by which number")
+        options.refuse_typed(context, ("ks",), f"--by {by} says by which number")
     results = reading.results()
     answer = journeys.compare(results, only=only, margin=margin, by=by, **analysis)
     if not isinstance(answer, Comparison):
-        refuse_typed(context, ("margin", "transcripts"), "that is for two agents, these are ranked")
+        options.refuse_typed(
+            context, ("margin", "transcripts"), "that is for two agents, these are ranked"
+        )
         if scope == THIS_SUITE:
-            refuse_typed(context, ("scope",), "ranks and frontiers are for similar tasks")
+            options.refuse_typed(context, ("scope",), "ranks and frontiers are for similar tasks")
     if isinstance(answer, RankReport):
         held = len(answer.systems) + len(answer.unranked)
         output.say(f"{held} agents: ranking them (--only names two to compare)")
@@ -154,9 +142,11 @@ def _fitted(results: Results, answer: Comparison, output: Output) -> dict[str, A
     return {"transcripts": fitted, "trials": trials, "first_trial": first}
 
 
-@click.command(cls=SectionedCommand, brief=["It is now: passhat why RESULTS TASK [TRIAL [TRIAL]]"])
+@click.command(
+    cls=options.SectionedCommand, brief=["It is now: passhat why RESULTS TASK [TRIAL [TRIAL]]"]
+)
 @click.option("--only", metavar="AGENT", help="Which agent, if several tried the task.")
-@output_options("diff")
+@options.output_options("diff")
 @reading_options(task_option=TASK_COLUMN, metavar="RESULTS TASK [TRIAL] [TRIAL]")
 def diff(reading: ReadingOptions, only: str | None, output: Output) -> None:
     """Where do two trials of a task first differ?
@@ -187,7 +177,7 @@ def _show_difference(
 
 
 @click.command(
-    cls=SectionedCommand,
+    cls=options.SectionedCommand,
     brief=[
         "--against REFERENCE  results of the agents to compare it with",
         "--only AGENT         the agent to compare with the others",
@@ -200,8 +190,8 @@ def _show_difference(
     help="Results of the agents to compare it with.  [default: the others in RESULTS]",
 )
 @click.option("--only", metavar="AGENT", help="The agent to compare with the others.")
-@analysis_options
-@output_options("profile")
+@options.analysis_options
+@options.output_options("profile")
 @reading_options()
 def profile(
     reading: ReadingOptions,
@@ -246,11 +236,11 @@ def _reference(reading: ReadingOptions, against: tuple[str, ...]) -> Trials:
         ) from error
 
 
-@click.command(cls=SectionedCommand, brief=["It is now: passhat compare RESULTS..."])
+@click.command(cls=options.SectionedCommand, brief=["It is now: passhat compare RESULTS..."])
 @click.option("--only", metavar="AGENT", multiple=True, help="Rank these agents only.")
 @_by_option
-@analysis_options
-@output_options("ranking")
+@options.analysis_options
+@options.output_options("ranking")
 @reading_options()
 def rank(
     reading: ReadingOptions,
@@ -272,12 +262,12 @@ def rank(
 
 
 @click.command(
-    cls=SectionedCommand,
+    cls=options.SectionedCommand,
     brief=[
-        ONLY,
-        WHICH_COLUMNS,
+        options.ONLY,
+        options.WHICH_COLUMNS,
         "-o FILE              write .html .md .json .csv ...",
-        JSON,
+        options.JSON,
         "-v                   every task, test and path",
     ],
 )
@@ -285,13 +275,13 @@ def rank(
 @click.option("--only", metavar="AGENT", multiple=True, help="Explain this agent's trials only.")
 @click.option(
     "--alpha",
-    type=Share(),
+    type=options.Share(),
     default=0.05,
     help="The chance of naming a cause when trials fail by pure luck.",
 )
-@confidence_option
-@seed_option
-@output_options("explanation")
+@options.confidence_option
+@options.seed_option
+@options.output_options("explanation")
 @reading_options(task_option=TASK_COLUMN, metavar="RESULTS... [TASK [TRIAL [TRIAL]]]")
 def why(
     reading: ReadingOptions,

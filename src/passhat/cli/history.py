@@ -12,23 +12,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 import click
 
 from passhat.arguments import STORE
+from passhat.cli import options
 from passhat.cli.machines import merge_stores, stores_argument
-from passhat.cli.options import (
-    CRITERION,
-    JSON,
-    ONLY,
-    WHICH_COLUMNS,
-    WRITE,
-    SectionedCommand,
-    SectionedGroup,
-    StoredRunsOptions,
-    StoreType,
-    WholeNumber,
-    in_order,
-    output_options,
-    store_option,
-    stored_runs_options,
-)
 from passhat.cli.output import Output, fitted_transcripts, unwritable, wants_page
 from passhat.cli.reading import ReadingOptions, reading_options, say_note
 from passhat.journeys.analyses import FLAKY_LAST, LAST
@@ -43,7 +28,7 @@ if TYPE_CHECKING:
 def _of_store(command: Callable[..., None]) -> Callable[..., None]:
     """--store after a subcommand too, where people expect it; passed on as `path`."""
 
-    @click.option("--store", type=StoreType(), help=f"The store.  [default: {STORE}]")
+    @click.option("--store", type=options.StoreType(), help=f"The store.  [default: {STORE}]")
     @click.pass_obj
     @functools.wraps(command)
     def with_path(before: Path | str, /, *, store: Path | str | None, **values: Any) -> None:
@@ -52,17 +37,19 @@ def _of_store(command: Callable[..., None]) -> Callable[..., None]:
     return with_path
 
 
-_limit = click.option("--limit", type=WholeNumber(min=1), default=20, help="At most this many.")
-_list_options = in_order(
+_limit = click.option(
+    "--limit", type=options.WholeNumber(min=1), default=20, help="At most this many."
+)
+_list_options = options.in_order(
     click.option("--suite", metavar="NAME", help="Runs of this suite only."),
     click.option("--branch", metavar="NAME", help="Runs of this branch only."),
     _limit,
-    output_options("run list"),
+    options.output_options("run list"),
 )
 
 
 @click.group(
-    cls=SectionedGroup,
+    cls=options.SectionedGroup,
     invoke_without_command=True,
     formerly={"list": "history", "show": "report RUN", "export": "convert RUN -o FILE"},
     brief=[
@@ -82,11 +69,11 @@ _list_options = in_order(
         "--limit N            how many of the newest runs (20)",
         "--store URL          the store (.passhat/history.db)",
         "--sql QUERY          print the rows of a SELECT query",
-        JSON,
+        options.JSON,
         "See one: passhat report RUN. RUN is a key, a tag, a commit, a branch or latest.",
     ],
 )
-@store_option("The store.")
+@options.store_option("The store.")
 @click.option("--sql", metavar="QUERY", help="Print the rows of a SELECT query, tab-separated.")
 @_list_options
 @click.pass_context
@@ -131,7 +118,7 @@ def _print_query(path: Path | str, sql: str) -> None:
         click.echo("\t".join(safe_text(cell) for cell in shown))
 
 
-@history.command("list", cls=SectionedCommand, brief=["It is now: passhat history"])
+@history.command("list", cls=options.SectionedCommand, brief=["It is now: passhat history"])
 @_list_options
 @_of_store
 def list_runs(
@@ -151,10 +138,10 @@ def _list(
     output.write(runs, store=store_words(path))
 
 
-@history.command(cls=SectionedCommand, brief=["It is now: passhat report RUN"])
+@history.command(cls=options.SectionedCommand, brief=["It is now: passhat report RUN"])
 @click.argument("run")
 @click.option("--transcripts", is_flag=True, help="Put transcripts on the page.")
-@output_options("report")
+@options.output_options("report")
 @_of_store
 def show(path: Path | str, run: str, transcripts: bool, output: Output) -> None:
     """Report on one stored run."""
@@ -172,7 +159,7 @@ def show(path: Path | str, run: str, transcripts: bool, output: Output) -> None:
     output.write(answer, results=again, verdict=verdict_of_results(results), **page)
 
 
-@history.command(cls=SectionedCommand)
+@history.command(cls=options.SectionedCommand)
 @click.argument("run")
 @click.argument("name")
 @click.option("--remove", is_flag=True, help="Take the name away.")
@@ -182,7 +169,7 @@ def tag(path: Path | str, run: str, name: str, remove: bool) -> None:
     _change(path, run, "untag" if remove else "tag", name)
 
 
-@history.command(cls=SectionedCommand)
+@history.command(cls=options.SectionedCommand)
 @click.argument("run")
 @click.argument("text")
 @_of_store
@@ -191,7 +178,7 @@ def note(path: Path | str, run: str, text: str) -> None:
     _change(path, run, "note", text)
 
 
-@history.command(cls=SectionedCommand)
+@history.command(cls=options.SectionedCommand)
 @click.argument("run")
 @click.argument("suite")
 @_of_store
@@ -200,10 +187,10 @@ def rename(path: Path | str, run: str, suite: str) -> None:
     _change(path, run, "rename", suite)
 
 
-@history.command(cls=SectionedCommand)
+@history.command(cls=options.SectionedCommand)
 @click.argument("run", required=False)
 @_limit
-@output_options("run log")
+@options.output_options("run log")
 @_of_store
 def log(path: Path | str, run: str | None, limit: int, output: Output) -> None:
     """Who tagged, noted, renamed, deleted or labelled what; the newest first.
@@ -224,7 +211,7 @@ def log(path: Path | str, run: str | None, limit: int, output: Output) -> None:
     output.write(RunLog(changes=tuple(changes)))
 
 
-@history.command(cls=SectionedCommand)
+@history.command(cls=options.SectionedCommand)
 @click.argument("run")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_of_store
@@ -241,7 +228,7 @@ def delete(path: Path | str, run: str, yes: bool) -> None:
     _change(path, named.key, "delete")
 
 
-@history.command(cls=SectionedCommand, brief=["It is now: passhat convert RUN -o FILE"])
+@history.command(cls=options.SectionedCommand, brief=["It is now: passhat convert RUN -o FILE"])
 @click.argument("run")
 @click.argument("file")
 @click.option("--transcripts", is_flag=True, help="Export the transcripts too, to a folder.")
@@ -274,14 +261,14 @@ def export_to(file: str, run: str, *, store: Path | str, transcripts: bool) -> N
 
 
 @history.command(
-    cls=SectionedCommand,
+    cls=options.SectionedCommand,
     brief=[
         "--run RUN            search this run only",
-        ONLY,
+        options.ONLY,
         "--task TASK          this task only",
         "--outcome passed|failed|errored",
         "--limit N            at most this many (20)",
-        JSON,
+        options.JSON,
     ],
 )
 @click.argument("text")
@@ -295,7 +282,7 @@ def export_to(file: str, run: str, *, store: Path | str, transcripts: bool) -> N
     help="Search trials with this outcome only.",
 )
 @_limit
-@output_options("transcript matches")
+@options.output_options("transcript matches")
 @_of_store
 def search(
     path: Path | str,
@@ -335,20 +322,22 @@ def search(
 
 
 @history.command(
-    cls=SectionedCommand,
+    cls=options.SectionedCommand,
     brief=[
         "-o FOLDER            write them there, which must be new or empty",
-        ONLY,
+        options.ONLY,
         "--task TASK          this task only",
         "--trial N            this trial of each task only",
-        JSON,
+        options.JSON,
     ],
 )
 @click.argument("run")
 @click.option("-o", "--output", "folder", metavar="FOLDER", help="Write them to a new folder.")
 @click.option("--only", metavar="AGENT", help="Those of this agent only.")
 @click.option("--task", metavar="TASK", help="Those of this task only.")
-@click.option("--trial", type=WholeNumber(min=1), help="Those of this trial of each task only.")
+@click.option(
+    "--trial", type=options.WholeNumber(min=1), help="Those of this trial of each task only."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="List every file.")
 @_of_store
@@ -389,7 +378,7 @@ def artefacts(
         output.write(listing, store=store_words(path))
 
 
-@history.command(cls=SectionedCommand)
+@history.command(cls=options.SectionedCommand)
 @_of_store
 def verify(path: Path | str) -> None:
     """Check that every stored run, with its artefacts, is what was stored when it ended.
@@ -414,7 +403,7 @@ def verify(path: Path | str) -> None:
     click.echo(f"{plural(runs, 'run')}: all whole")
 
 
-@history.command(cls=SectionedCommand)
+@history.command(cls=options.SectionedCommand)
 @_of_store
 def vacuum(path: Path | str) -> None:
     """Free the disk space of deleted runs."""
@@ -427,14 +416,14 @@ def vacuum(path: Path | str) -> None:
 
 
 @history.command(
-    cls=SectionedCommand,
+    cls=options.SectionedCommand,
     brief=[
         "--suite NAME         its suite (the name of the file)",
         "--commit HASH        the commit it ran at",
         "--branch NAME        the branch it ran on",
         "--started TIME       when it ran, as ISO 8601 (now)",
-        WHICH_COLUMNS,
-        CRITERION,
+        options.WHICH_COLUMNS,
+        options.CRITERION,
     ],
 )
 @reading_options(stores=False)
@@ -490,7 +479,7 @@ def add(
     keep_explanation(run.key, path)
 
 
-@history.command("merge", cls=SectionedCommand)
+@history.command("merge", cls=options.SectionedCommand)
 @stores_argument
 @_of_store
 def merge_runs(path: Path | str, stores: tuple[Path | str, ...]) -> None:
@@ -525,11 +514,11 @@ def _run_named(history: History, reference: str) -> Run:
     return named.run
 
 
-@click.command(cls=SectionedCommand, brief=["It is now: passhat trend [SUITE] --tasks"])
-@stored_runs_options(last=FLAKY_LAST)
-@output_options("flaky")
+@click.command(cls=options.SectionedCommand, brief=["It is now: passhat trend [SUITE] --tasks"])
+@options.stored_runs_options(last=FLAKY_LAST)
+@options.output_options("flaky")
 def flaky(
-    suite: str | None, last: int, output: Output, **chosen: Unpack[StoredRunsOptions]
+    suite: str | None, last: int, output: Output, **chosen: Unpack[options.StoredRunsOptions]
 ) -> None:
     """Which tasks passed and failed over the newest stored runs of a suite?"""
     from passhat.journeys import flaky_tasks
@@ -538,19 +527,19 @@ def flaky(
 
 
 @click.command(
-    cls=SectionedCommand,
+    cls=options.SectionedCommand,
     brief=[
-        ONLY,
+        options.ONLY,
         "--k K                the k of pass^k and pass@k",
         f"--last N             how many of the newest runs ({LAST})",
         "--branch NAME        runs of this branch only",
         "--tasks              which tasks passed and failed instead",
-        WRITE,
-        JSON,
+        options.WRITE,
+        options.JSON,
     ],
 )
-@stored_runs_options(last=LAST)
-@click.option("--k", type=WholeNumber(min=1), help="The k of pass^k and pass@k.")
+@options.stored_runs_options(last=LAST)
+@click.option("--k", type=options.WholeNumber(min=1), help="The k of pass^k and pass@k.")
 @click.option(
     "--tasks",
     "by_task",
@@ -558,7 +547,7 @@ def flaky(
     help=f"Which tasks passed and failed over the newest runs ({FLAKY_LAST}, unless --last says "
     "otherwise)?",
 )
-@output_options("trend")
+@options.output_options("trend")
 @click.pass_context
 def trend(
     context: click.Context,
@@ -568,7 +557,7 @@ def trend(
     k: int | None,
     by_task: bool,
     output: Output,
-    **chosen: Unpack[StoredRunsOptions],
+    **chosen: Unpack[options.StoredRunsOptions],
 ) -> None:
     """What changed over time? The stored runs of a suite.
 

@@ -11,26 +11,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 import click
 
 from passhat.arguments import CONFIDENCE, MARGIN, ReportTerms
+from passhat.cli import options
 from passhat.cli.forge_output import announce, forge_options, wanted
-from passhat.cli.options import (
-    CRITERION,
-    FOR,
-    INDIFFERENCE,
-    JSON,
-    ONLY,
-    VERBOSE,
-    WHICH_COLUMNS,
-    SectionedCommand,
-    Share,
-    analysis_options,
-    bar_option,
-    counting_options,
-    for_option,
-    output_options,
-    parse_bars,
-    refuse_typed,
-    renamed,
-)
 from passhat.cli.output import (
     Output,
     fitted_failures,
@@ -57,26 +39,30 @@ def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 
 
 @click.command(
-    cls=SectionedCommand,
+    cls=options.SectionedCommand,
     brief=[
-        ONLY,
+        options.ONLY,
         "--k K,K              the k of pass@k and pass^k (reliability@k), such as 1,3",
-        FOR,
-        CRITERION,
-        WHICH_COLUMNS,
+        options.FOR,
+        options.CRITERION,
+        options.WHICH_COLUMNS,
         "--tasks              list every task",
         "--transcripts        put transcripts on the page",
         "-o FILE              write .html .md .json .csv .tex .xml .svg ...",
-        JSON,
-        VERBOSE,
+        options.JSON,
+        options.VERBOSE,
     ],
 )
 @click.option("--only", metavar="AGENT", multiple=True, help="Report on this agent only.")
-@bar_option
-@for_option
-@renamed("--tasks", "all_tasks", formerly="--all-tasks", is_flag=True, help="List every task.")
+@options.bar_option
+@options.for_option
+@options.renamed(
+    "--tasks", "all_tasks", formerly="--all-tasks", is_flag=True, help="List every task."
+)
 @click.option(
-    "--wider-than", type=Share(), help="List the tasks whose interval is wider, such as 0.4."
+    "--wider-than",
+    type=options.Share(),
+    help="List the tasks whose interval is wider, such as 0.4.",
 )
 @click.option(
     "--schema",
@@ -89,9 +75,9 @@ def _print_schema(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.option("--transcripts", is_flag=True, help="Put the transcript of each trial on the page.")
 @click.option("--matrix", is_flag=True, help="Show every task against every agent instead.")
 @click.option("--targets", is_flag=True, help="List every number by the name a gate uses.")
-@analysis_options
+@options.analysis_options
 @forge_options
-@output_options("report")
+@options.output_options("report")
 @reading_options()
 @click.pass_context
 def report(
@@ -131,7 +117,7 @@ def report(
 
     if targets or matrix:
         shown = "--targets lists numbers" if targets else "--matrix lists every task"
-        refuse_typed(context, ("scope", "all_tasks", "wider_than", "transcripts"), shown)
+        options.refuse_typed(context, ("scope", "all_tasks", "wider_than", "transcripts"), shown)
     results = reading.results()
     subjects: Trials | list[Tally]
     texts: Transcripts = {}
@@ -145,7 +131,7 @@ def report(
     answer = journeys.report(
         subjects,
         only=only if texts or some else (),
-        bars=results.bars(parse_bars(bars), subjects),
+        bars=results.bars(options.parse_bars(bars), subjects),
         **analysis,
     ).about(*results.asked_streak())
     if targets:
@@ -188,16 +174,16 @@ _COMPARES = re.compile(r"[<>]=?\s*[\d.]+\s*%?$")
 
 
 @click.command(
-    cls=SectionedCommand,
+    cls=options.SectionedCommand,
     brief=[
         "-r, --require GATE   such as 'pass^3 >= 0.8'; may be repeated",
         "--against RESULTS    must not be worse than these",
         "--margin SHARE       how much worse it may be (0.05)",
-        ONLY,
-        FOR,
+        options.ONLY,
+        options.FOR,
         "--on-undecided fail|pass|exit4",
-        CRITERION,
-        WHICH_COLUMNS,
+        options.CRITERION,
+        options.WHICH_COLUMNS,
         "-o FILE              write .md .json .xml (JUnit) .sarif ...",
         "--json  -v           print JSON; the evidence task by task",
         "Tool-selection floors are written in the suite: passhat run checks them.",
@@ -218,33 +204,37 @@ _COMPARES = re.compile(r"[<>]=?\s*[\d.]+\s*%?$")
 )
 @click.option(
     "--margin",
-    type=Share(),
+    type=options.Share(),
     default=MARGIN,
     help="How much worse than the baseline the mean score may be.",
 )
 @click.option("--suite", type=click.Path(path_type=Path), help="Take the gates of this suite too.")
 @click.option("--only", metavar="AGENT", multiple=True, help="Judge this agent only.")
-@bar_option
+@options.bar_option
 @click.option(
-    "--confidence", type=Share(), help=f"How sure a verdict must be.  [default: {CONFIDENCE}]"
+    "--confidence",
+    type=options.Share(),
+    help=f"How sure a verdict must be.  [default: {CONFIDENCE}]",
 )
-@for_option
+@options.for_option
 @click.option(
     "--evidence",
     type=click.Choice(["bound", "point", "sequential"]),
     help="What decides: a confidence bound, the bare number, or a sequential test.",
 )
 @click.option(
-    "--indifference", type=Share(), help=f"{INDIFFERENCE} For --evidence sequential and --against."
+    "--indifference",
+    type=options.Share(),
+    help=f"{options.INDIFFERENCE} For --evidence sequential and --against.",
 )
 @click.option(
     "--on-undecided",
     type=click.Choice(["fail", "pass", "exit4"]),
     help="How to exit when the verdict is UNDECIDED.",
 )
-@counting_options
+@options.counting_options
 @forge_options
-@output_options("verdicts", explained=True)
+@options.output_options("verdicts", explained=True)
 @reading_options()
 @click.pass_context
 def gate(
@@ -284,7 +274,7 @@ def gate(
     if not require and against is None and suite is None:
         suite = _suite_of_folder(reading)
     results = reading.results()
-    bar = parse_bars(bars)
+    bar = options.parse_bars(bars)
     review = None
     if wanted(github) and (require or against is not None or suite is not None):
         review = review_change(

@@ -9,24 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import click
 
+from passhat.cli import options
 from passhat.cli.forge_output import announce_run, forge_options, wanted
-from passhat.cli.options import (
-    EXIT_CODES,
-    JSON,
-    ONLY,
-    TRIALS,
-    Command,
-    Number,
-    SectionedCommand,
-    Share,
-    WholeNumber,
-    in_order,
-    output_options,
-    refuse_typed,
-    renamed,
-    shared,
-    store_option,
-)
 from passhat.cli.output import Output, wants_page
 from passhat.cli.reading import say_note
 from passhat.cli.run_output import show_run
@@ -47,7 +31,7 @@ SAME_OPTIONS = ""
 EXECUTION = "Where it runs"
 
 
-class OptionalValues(SectionedCommand):
+class OptionalValues(options.SectionedCommand):
     """A command whose `--record` and `--faults` take a value only behind an equals sign.
 
     Otherwise `passhat run --record suite.yml` would record in the mode "suite.yml". `--resume`
@@ -72,7 +56,7 @@ def _may_name_a_run(word: str) -> bool:
     return not word.startswith("-") and not suite
 
 
-page_options = in_order(
+page_options = options.in_order(
     click.option("--html", metavar="FILE", help="Also write the report as a web page."),
     click.option("--transcripts", is_flag=True, help="Show transcripts on the page."),
     click.option(
@@ -82,17 +66,17 @@ page_options = in_order(
         "trial.  [default: tasks]",
     ),
 )
-_COUNT, _AMOUNT = WholeNumber(min=1), Number(min=0, min_open=True)
-_limit = partial(shared, "Budget")
-budget_options = in_order(
+_COUNT, _AMOUNT = options.WholeNumber(min=1), options.Number(min=0, min_open=True)
+_limit = partial(options.shared, "Budget")
+budget_options = options.in_order(
     _limit("--max-cost", type=_AMOUNT, metavar="DOLLARS", help="Stop when this much is spent."),
     _limit("--max-tokens", type=_COUNT, help="Stop at this many tokens."),
     _limit("--max-calls", type=_COUNT, help="Stop at this many model calls."),
     _limit("--max-minutes", type=_AMOUNT, metavar="MINUTES", help="Stop after this long."),
 )
-execution_option = partial(shared, EXECUTION)
-execution_options = in_order(
-    store_option("Where the trials are stored.", section=EXECUTION),
+execution_option = partial(options.shared, EXECUTION)
+execution_options = options.in_order(
+    options.store_option("Where the trials are stored.", section=EXECUTION),
     execution_option("--concurrency", type=_COUNT, help="Trials at a time."),
     execution_option(
         "--executor",
@@ -108,13 +92,17 @@ execution_options = in_order(
     ),
 )
 _named = partial(click.option, metavar="NAME", multiple=True)
-_choosing = in_order(
+_choosing = options.in_order(
     _named("--only", help="Only this agent; * and ? match."),
     _named("--task", "tasks", help="Only this task, or one trial: 'refund #3'."),
     _named("--tag", "tags", help="Only tasks with this tag."),
-    renamed("--trials", "runs", formerly="--runs", type=_COUNT, help="Trials of each task."),
+    options.renamed(
+        "--trials", "runs", formerly="--runs", type=_COUNT, help="Trials of each task."
+    ),
     click.option(
-        "--seed", type=WholeNumber(min=0), help="The seed that those of all trials are made from."
+        "--seed",
+        type=options.WholeNumber(min=0),
+        help="The seed that those of all trials are made from.",
     ),
     click.option("--shard", metavar="I/N", help="Only this part of the trials, such as 3/10."),
     click.option(
@@ -126,14 +114,14 @@ _choosing = in_order(
         help="Run with and without the suite's faults, and score the recovery.",
     ),
 )
-_demanding = in_order(
+_demanding = options.in_order(
     click.option(
         *("--require", "-r"),
         metavar="GATE",
         multiple=True,
         help="A gate in addition to those of the suite, such as 'pass^3 >= 0.8'. May be repeated.",
     ),
-    renamed(
+    options.renamed(
         *("--until-decided", "until_settled"),
         formerly="--until-settled",
         is_flag=True,
@@ -141,14 +129,14 @@ _demanding = in_order(
     ),
     click.option(
         "--coverage-threshold",
-        type=Number(min=0, max=1),
+        type=options.Number(min=0, max=1),
         metavar="SHARE",
         help="Fail unless this share of the servers' tools was called.",
     ),
 )
-_cassette_option = partial(shared, "Cassettes")
+_cassette_option = partial(options.shared, "Cassettes")
 _cassette_flag = partial(_cassette_option, is_flag=True)
-_cassettes = in_order(
+_cassettes = options.in_order(
     _cassette_option(
         "--record",
         is_flag=False,
@@ -171,7 +159,7 @@ _cassettes = in_order(
 )
 
 
-_resuming = in_order(
+_resuming = options.in_order(
     click.option("--retry-errors", is_flag=True, help="With --resume: run errored trials again."),
     click.option(
         "--changed",
@@ -181,14 +169,14 @@ _resuming = in_order(
 )
 
 
-def run_options(command: Command) -> Command:
+def run_options(command: options.Command) -> options.Command:
     """What to run, what to demand and what it may cost: the arguments of a RunRequest."""
 
     @wraps(command)
     def with_cassette(**values: Any) -> Any:
         return command(cassette=_cassette(values), **values)
 
-    return in_order(_choosing, _demanding, budget_options, _cassettes)(with_cassette)
+    return options.in_order(_choosing, _demanding, budget_options, _cassettes)(with_cassette)
 
 
 def _cassette(values: dict[str, Any]) -> str | None:
@@ -213,8 +201,8 @@ def _cassette(values: dict[str, Any]) -> str | None:
 @click.command(
     cls=OptionalValues,
     brief=[
-        TRIALS,
-        f"{ONLY}           --task NAME  this task only",
+        options.TRIALS,
+        f"{options.ONLY}           --task NAME  this task only",
         "-r, --require GATE   a gate, such as 'pass^3 >= 0.8'; may be repeated",
         "--until-decided      stop as soon as every gate is decided",
         "--dry-run            show what would run, and what it may cost",
@@ -225,7 +213,7 @@ def _cassette(values: dict[str, Any]) -> str | None:
         "--store URL          where trials are kept (many machines share one)",
         "-o FILE              write .html .json .md .xml (JUnit) ...",
         "--json  -v  -q       print JSON; every number; no progress",
-        EXIT_CODES,
+        options.EXIT_CODES,
     ],
 )
 @click.argument("suite", type=click.Path(path_type=Path), required=False)
@@ -249,7 +237,7 @@ def _cassette(values: dict[str, Any]) -> str | None:
 @execution_options
 @execution_option("--no-store", is_flag=True, help="Store nothing; an interrupted run is lost.")
 @forge_options
-@output_options("run")
+@options.output_options("run")
 @click.pass_context
 def run(
     context: click.Context,
@@ -300,7 +288,7 @@ def run(
     )
     if resume:
         started = f"run {resume} goes on with the options that it was started with"
-        refuse_typed(context, _FIXED, started)
+        options.refuse_typed(context, _FIXED, started)
         code = _resume(
             resume, runs=terms["runs"], store=store, html=html, rows=rows, transcripts=transcripts,
             output=output, tell_reviewers=tell if wanted(github) else None,
@@ -355,19 +343,19 @@ _FIXED = ("suite", "config", "only", "tasks", "tags", "seed", "shard", "faults",
 """What a run that is resumed has from its start."""
 
 
-@click.command(cls=SectionedCommand, brief=["It is now: passhat run --resume [RUN]"])
+@click.command(cls=options.SectionedCommand, brief=["It is now: passhat run --resume [RUN]"])
 @click.argument("run", required=False)
-@renamed(
+@options.renamed(
     *("--trials", "runs"),
     formerly="--runs",
-    type=WholeNumber(min=1),
+    type=options.WholeNumber(min=1),
     help="Trials of each task in all; more than before extends a finished run.",
 )
 @_resuming
 @page_options
 @budget_options
 @execution_options
-@output_options("run")
+@options.output_options("run")
 @click.pass_context
 def resume(
     context: click.Context,
@@ -440,21 +428,21 @@ def _resume(
 
 
 @click.command(
-    cls=SectionedCommand,
+    cls=options.SectionedCommand,
     context_settings={"allow_interspersed_args": False},
     brief=[
         "--trials N           how often to run it (20)",
         "-r, --require GATE   a gate, such as 'pass^3 >= 0.8'; may be repeated",
         "--timeout SECONDS    how long one trial may take (120)",
-        JSON,
-        EXIT_CODES,
+        options.JSON,
+        options.EXIT_CODES,
     ],
 )
 @click.argument("command", metavar="-- COMMAND...", nargs=-1, type=click.UNPROCESSED, required=True)
-@renamed(
+@options.renamed(
     *("--trials", "runs"),
     formerly="--runs",
-    type=WholeNumber(min=1),
+    type=options.WholeNumber(min=1),
     default=20,
     help="How often to run it; with --until-decided, at most.",
 )
@@ -465,9 +453,12 @@ def _resume(
     help="A gate, such as 'pass^3 >= 0.8'. May be repeated.",
 )
 @click.option(
-    "--min", "least", type=Share(), help="The share that must pass: --require 'pass@1 >= SHARE'."
+    "--min",
+    "least",
+    type=options.Share(),
+    help="The share that must pass: --require 'pass@1 >= SHARE'.",
 )
-@renamed(
+@options.renamed(
     *("--until-decided", "until_settled"),
     formerly="--until-settled",
     is_flag=True,
@@ -481,14 +472,14 @@ def _resume(
 )
 @click.option(
     "--timeout",
-    type=Number(min=0, min_open=True),
+    type=options.Number(min=0, min_open=True),
     default=120.0,
     metavar="SECONDS",
     help="How long one trial may take.",
 )
-@click.option("--concurrency", type=WholeNumber(min=1), default=1, help="Trials at a time.")
-@store_option("Also store the trials here.", default=None)
-@output_options("run")
+@click.option("--concurrency", type=options.WholeNumber(min=1), default=1, help="Trials at a time.")
+@options.store_option("Also store the trials here.", default=None)
+@options.output_options("run")
 @click.pass_context
 def repeat(
     context: click.Context,

@@ -11,20 +11,7 @@ from passhat.history.leases import Lease, OpenCall, SentCallLog, marks_path, rea
 from passhat.history.queries import read_trials_from
 from passhat.history.runs import Run
 from passhat.history.store import History
-from passhat.records.ledger import (
-    AcceptedCall,
-    Answer,
-    CallEntry,
-    CallIntent,
-    CallKey,
-    Entry,
-    Finished,
-    LostAnswer,
-    Refused,
-    Ticket,
-    UnansweredCalls,
-    one_entry_a_call,
-)
+from passhat.records import ledger
 
 MICRO = 1_000_000
 """Money is kept in millionths of a dollar, so that sums are exact."""
@@ -79,17 +66,21 @@ class RunJournal:
         """The key of the run."""
         return self.run.key
 
-    def write(self, entries: Sequence[Entry], /) -> None:
+    def write(self, entries: Sequence[ledger.Entry], /) -> None:
         """Everything in one transaction: all of it is kept, or none."""
         kinds = _by_kind(entries)
-        finished = kinds.get(Finished, ())
-        if CallIntent in kinds:
+        finished = kinds.get(ledger.Finished, ())
+        if ledger.CallIntent in kinds:
             self._marks.open()
         with self.history.writing():
             if self._lease is not None:
                 self._lease.renew(self.history.database)
-            self._insert_tickets(kinds.get(Ticket, ()))
-            parts = map(_by_kind, one_entry_a_call(entries)) if Refused in kinds else (kinds,)
+            self._insert_tickets(kinds.get(ledger.Ticket, ()))
+            parts = (
+                map(_by_kind, ledger.one_entry_a_call(entries))
+                if ledger.Refused in kinds
+                else (kinds,)
+            )
             for part in parts:
                 self._write_calls(part)
             if finished:
@@ -104,11 +95,11 @@ class RunJournal:
                     self.history.add_transcript(self.run.id, entry.trial, entry.transcript)
         self._marks.settle(entries)
 
-    def mark_sent(self, call: CallKey) -> None:
+    def mark_sent(self, call: ledger.CallKey) -> None:
         """Mark a call that is about to be sent; the mark outlives this process."""
         self._marks.add(call)
 
-    def unmark_sent(self, call: CallKey) -> None:
+    def unmark_sent(self, call: ledger.CallKey) -> None:
         """Remove the mark: the provider refused the call, which costs nothing."""
         self._marks.remove(call)
 
@@ -116,7 +107,7 @@ class RunJournal:
         """Remove what only a start after a crash would need."""
         self._marks.close()
 
-    def launched(self) -> Sequence[Ticket]:
+    def launched(self) -> Sequence[ledger.Ticket]:
         """All tickets, by number."""
         rows = self.history.database.execute(
             "SELECT number, s.text, t.text, trial, stamp FROM tickets "
@@ -125,11 +116,11 @@ class RunJournal:
             (self.run.id,),
         )
         return [
-            Ticket(number=number, system=system, task=task, trial=trial, stamp=stamp)
+            ledger.Ticket(number=number, system=system, task=task, trial=trial, stamp=stamp)
             for number, system, task, trial, stamp in rows
         ]
 
-    def answered(self) -> Sequence[Answer]:
+    def answered(self) -> Sequence[ledger.Answer]:
         """The answers of trials that were launched and did not finish."""
         rows = self.history.database.execute(
             "SELECT s.text, t.text, a.trial, a.step, a.request, a.reply FROM answers a "
@@ -141,18 +132,18 @@ class RunJournal:
             (self.run.id,),
         )
         return [
-            Answer(call=CallKey(*call), request=request, reply=reply)
+            ledger.Answer(call=ledger.CallKey(*call), request=request, reply=reply)
             for *call, request, reply in rows
         ]
 
-    def finished(self) -> Sequence[Finished]:
+    def finished(self) -> Sequence[ledger.Finished]:
         """All finished trials, by the number of their ticket (without their transcripts)."""
         # One query, and the tickets after it: workers finish trials while a driver reads.
         trials = read_trials_from(self.history, self.run, 0)
         stamps = {ticket.number: ticket.stamp for ticket in self.launched()} if trials else {}
         return [
-            Finished(
-                ticket=Ticket(
+            ledger.Finished(
+                ticket=ledger.Ticket(
                     number=number,
                     system=trial.system,
                     task=trial.task,
@@ -173,7 +164,7 @@ class RunJournal:
         ).fetchone()
         return int(row[0]) if row else 0
 
-    def asked_again(self) -> UnansweredCalls:
+    def asked_again(self) -> ledger.UnansweredCalls:
         """All calls of earlier starts that were sent, brought no answer, and are asked again.
 
         Their intents are counted into the run's account and removed, because the same calls are
@@ -193,7 +184,7 @@ class RunJournal:
         for session in {call.session for call in calls} - {None}:
             marks_path(database, self.run, int(session or 0)).unlink(missing_ok=True)
         calls_lost, cost, unpriced, unsure, *_ = self._account()
-        return UnansweredCalls(
+        return ledger.UnansweredCalls(
             calls=calls_lost, cost=cost / MICRO, unpriced=unpriced, unsure=unsure
         )
 
@@ -201,18 +192,18 @@ class RunJournal:
         """How many answers of lost calls the provider still had."""
         return self._account()[4]
 
-    def given_up(self) -> UnansweredCalls:
+    def given_up(self) -> ledger.UnansweredCalls:
         """Calls that were sent, brought no answer, and are not asked again."""
         *_, number, cost, unpriced = self._account()
-        known = UnansweredCalls(calls=number, cost=cost / MICRO, unpriced=unpriced)
+        known = ledger.UnansweredCalls(calls=number, cost=cost / MICRO, unpriced=unpriced)
         late = [c for c in read_open_calls(self.history.database, self.run) if c.fate == "given up"]
-        return known + UnansweredCalls(
+        return known + ledger.UnansweredCalls(
             calls=len(late),
             cost=sum(call.cost for call in late) / MICRO,
             unpriced=sum(not call.priced for call in late),
         )
 
-    def remotes(self) -> dict[CallKey, str]:
+    def remotes(self) -> dict[ledger.CallKey, str]:
         """The provider's names of answers that it prepared in the background for lost calls."""
         rows = self.history.database.execute(
             "SELECT s.text, t.text, a.trial, a.step, a.remote FROM answers a "
@@ -220,7 +211,7 @@ class RunJournal:
             "WHERE a.run = ? AND a.reply IS NULL AND a.remote IS NOT NULL",
             (self.run.id,),
         )
-        return {CallKey(*call): remote for *call, remote in rows}
+        return {ledger.CallKey(*call): remote for *call, remote in rows}
 
     def _account(self) -> tuple[int, ...]:
         row = self.history.database.execute(
@@ -247,14 +238,14 @@ class RunJournal:
 
     def _write_calls(self, kinds: Kinds) -> None:
         """Write the entries about calls, at most one for each call."""
-        answers = [*kinds.get(CallIntent, ()), *kinds.get(Answer, ())]
+        answers = [*kinds.get(ledger.CallIntent, ()), *kinds.get(ledger.Answer, ())]
         if answers:
             self.history.database.executemany(
                 _UPSERT_ANSWER, [(*self._key(entry), *self._rest(entry)) for entry in answers]
             )
-        if refused := kinds.get(Refused):
+        if refused := kinds.get(ledger.Refused):
             self.history.database.executemany(_FORGET_INTENT, map(self._key, refused))
-        if accepted := kinds.get(AcceptedCall):
+        if accepted := kinds.get(ledger.AcceptedCall):
             rows = [(entry.remote, *self._key(entry)) for entry in accepted]
             self.history.database.executemany(ACCEPTED, rows)
         lost = [
@@ -266,13 +257,13 @@ class RunJournal:
                 remote=None,
                 fate="given up",
             )
-            for entry in kinds.get(LostAnswer, ())
+            for entry in kinds.get(ledger.LostAnswer, ())
         ]
-        recovered = sum(entry.found for entry in kinds.get(Answer, ()))
+        recovered = sum(entry.found for entry in kinds.get(ledger.Answer, ()))
         if lost or recovered:
             self._add_to_account(lost, found=recovered)
 
-    def _insert_tickets(self, tickets: Sequence[Ticket]) -> None:
+    def _insert_tickets(self, tickets: Sequence[ledger.Ticket]) -> None:
         if not tickets:
             return
         ids = self.history.name_ids(name for t in tickets for name in (t.system, t.task))
@@ -284,20 +275,20 @@ class RunJournal:
             ],
         )
 
-    def _key(self, entry: CallEntry) -> tuple[int, int, int, int, int]:
+    def _key(self, entry: ledger.CallEntry) -> tuple[int, int, int, int, int]:
         name_id, call = self.history.name_id, entry.call
         return self.run.id, name_id(call.system), name_id(call.task), call.trial, call.step
 
-    def _rest(self, entry: CallIntent | Answer) -> tuple[object, ...]:
+    def _rest(self, entry: ledger.CallIntent | ledger.Answer) -> tuple[object, ...]:
         """Request, reply, reserved cost and tokens, whether it has a price, and the session."""
         session = None if self._lease is None else self._lease.session
-        if isinstance(entry, Answer):
+        if isinstance(entry, ledger.Answer):
             return entry.request, entry.reply, 0, 0, 1, session
         cost, tokens = entry.most.cost, entry.most.tokens
         return entry.request, None, micro(cost), tokens, int(cost is not None), session
 
 
-def _by_kind(entries: Sequence[Entry]) -> Kinds:
+def _by_kind(entries: Sequence[ledger.Entry]) -> Kinds:
     kinds: dict[type, list[Any]] = {}
     for entry in entries:
         kinds.setdefault(type(entry), []).append(entry)

@@ -24,21 +24,7 @@ from passhat.history.leases import (
 from passhat.history.queries import read_trials_from
 from passhat.history.runs import Run
 from passhat.history.store import TRIAL_COLUMNS, History, pack, trial_row
-from passhat.records import Budget, Trial, UnansweredCalls
-from passhat.records.ledger import (
-    AcceptedCall,
-    Answer,
-    CallIntent,
-    CallKey,
-    Claim,
-    Entry,
-    Finished,
-    LostAnswer,
-    QueueState,
-    Refused,
-    Ticket,
-    one_entry_a_call,
-)
+from passhat.records import Budget, Trial, UnansweredCalls, ledger
 
 
 class RunQueue:
@@ -83,7 +69,7 @@ class RunQueue:
             )
         self._opened = True
 
-    def publish(self, tickets: Sequence[Ticket]) -> None:
+    def publish(self, tickets: Sequence[ledger.Ticket]) -> None:
         """Make tickets ready for any worker."""
         with self._database.writing():
             self._lease.renew(self._database)
@@ -101,7 +87,7 @@ class RunQueue:
         """Finished trials by the number of their ticket, from one on."""
         return read_trials_from(self._history, self._run, number, limit=limit)
 
-    def state(self) -> QueueState:
+    def state(self) -> ledger.QueueState:
         """The progress of the run; this also frees the tickets of dead workers."""
         recover_dead_workers(self._database, self._run)
         self._lease.renew(self._database)
@@ -114,7 +100,7 @@ class RunQueue:
             (self._run.id, WORKER),
         )
         ready, leased, workers, hands, stopped = row
-        return QueueState(
+        return ledger.QueueState(
             ready=ready, leased=leased, workers=workers, hands=int(hands), stopped=stopped
         )
 
@@ -353,7 +339,7 @@ class WorkerSession:
         """The key of the run."""
         return self.run.key
 
-    def claim(self, count: int) -> list[Claim]:
+    def claim(self, count: int) -> list[ledger.Claim]:
         """At most `count` tickets that are ready; LostRun if this session was closed."""
         values = {"me": self.number, "run": self.run.id, "lease": LEASE_SECONDS, "count": count}
         rows = self._database.execute(self._claim, values).fetchall()
@@ -364,34 +350,35 @@ class WorkerSession:
         self._name_ids.update({row[2]: row[7] for row in taken})
         return [
             self._claimed(
-                Ticket(number=number, system=system, task=task, trial=trial, stamp=stamp), tries
+                ledger.Ticket(number=number, system=system, task=task, trial=trial, stamp=stamp),
+                tries,
             )
             for number, system, task, trial, stamp, tries, _, _ in taken
         ]
 
-    def write(self, entries: Sequence[Entry], /) -> Collection[int]:
+    def write(self, entries: Sequence[ledger.Entry], /) -> Collection[int]:
         """Write everything; returns the places of intents that the budget refuses.
 
         It is one statement, unless there are two entries about one call.
         """
-        if any(isinstance(entry, CallIntent) for entry in entries):
+        if any(isinstance(entry, ledger.CallIntent) for entry in entries):
             self._marks.open()
-        *first, last = one_entry_a_call(entries) or [[]]
+        *first, last = ledger.one_entry_a_call(entries) or [[]]
         refused: list[int] = []
         place = {id(entry): i for i, entry in enumerate(entries)}
         for part in first:
             refused += [place[id(entry)] for entry in self._write_part(part)]
-        others = [entry for entry in entries if isinstance(entry, Ticket | Finished)]
+        others = [entry for entry in entries if isinstance(entry, ledger.Ticket | ledger.Finished)]
         refused += [place[id(entry)] for entry in self._write_part([*last, *others])]
         self._marks.settle(entries)
         return refused
 
-    def _write_part(self, entries: Sequence[Entry]) -> list[CallIntent]:
+    def _write_part(self, entries: Sequence[ledger.Entry]) -> list[ledger.CallIntent]:
         """Write entries in one statement; returns the intents that the budget refuses."""
         self._write_rare(entries)
-        asked = [e for e in entries if isinstance(e, CallIntent)]
-        answers = [e for e in entries if isinstance(e, Answer)]
-        finished = [e for e in entries if isinstance(e, Finished)]
+        asked = [e for e in entries if isinstance(e, ledger.CallIntent)]
+        answers = [e for e in entries if isinstance(e, ledger.Answer)]
+        finished = [e for e in entries if isinstance(e, ledger.Finished)]
         texts = [e for e in finished if e.transcript is not None]
         contents = list(packed(e.artefacts for e in finished).values())
         files = [
@@ -409,7 +396,9 @@ class WorkerSession:
                 "intents": as_json([self._intent(i, e) for i, e in enumerate(asked)]),
                 "replies": as_json([self._reply(n, e) for n, e in enumerate(answers, 1)]),
                 "bodies": [e.reply for e in answers],
-                "refusals": as_json([self._key(e.call) for e in entries if isinstance(e, Refused)]),
+                "refusals": as_json(
+                    [self._key(e.call) for e in entries if isinstance(e, ledger.Refused)]
+                ),
                 "finished": as_json(map(self._row, finished)),
                 "said": as_json([{"n": n, **self._key(e.trial)} for n, e in enumerate(texts, 1)]),
                 "transcripts": [pack(e.transcript or "") for e in texts],
@@ -424,18 +413,18 @@ class WorkerSession:
         granted = set(row[1])
         return [intent for i, intent in enumerate(asked) if i not in granted]
 
-    def _is_spending(self, entry: Entry) -> bool:
+    def _is_spending(self, entry: ledger.Entry) -> bool:
         """Whether an entry changes what the run has spent or reserved."""
-        if isinstance(entry, Finished):
+        if isinstance(entry, ledger.Finished):
             return entry.trial.system in self._agents
-        if isinstance(entry, CallIntent) and entry.request.startswith("agent:"):
+        if isinstance(entry, ledger.CallIntent) and entry.request.startswith("agent:"):
             self._agents.add(entry.call.system)
-        return isinstance(entry, CallIntent | Answer | Refused)
+        return isinstance(entry, ledger.CallIntent | ledger.Answer | ledger.Refused)
 
-    def _write_rare(self, entries: Sequence[Entry]) -> None:
+    def _write_rare(self, entries: Sequence[ledger.Entry]) -> None:
         """Write what few calls have: lost and found answers, and names to fetch answers by."""
-        lost = [e.most.cost for e in entries if isinstance(e, LostAnswer)]
-        recovered = sum(isinstance(e, Answer) and e.found for e in entries)
+        lost = [e.most.cost for e in entries if isinstance(e, ledger.LostAnswer)]
+        recovered = sum(isinstance(e, ledger.Answer) and e.found for e in entries)
         if lost or recovered:
             amounts = {
                 "calls": len(lost),
@@ -445,19 +434,19 @@ class WorkerSession:
             }
             self._database.execute(_ADD, {"me": self.number, "run": self.run.id, **amounts})
         for entry in entries:
-            if isinstance(entry, AcceptedCall):
+            if isinstance(entry, ledger.AcceptedCall):
                 key = self._key(entry.call).values()
                 self._database.execute(_ACCEPTED, (entry.remote, self.run.id, *key, self.number))
 
-    def mark_sent(self, call: CallKey) -> None:
+    def mark_sent(self, call: ledger.CallKey) -> None:
         """Mark a call that is about to be sent; the mark outlives this process."""
         self._marks.add(call)
 
-    def unmark_sent(self, call: CallKey) -> None:
+    def unmark_sent(self, call: ledger.CallKey) -> None:
         """Remove the mark: the provider refused the call, which costs nothing."""
         self._marks.remove(call)
 
-    def give_back(self, ticket: Ticket) -> None:
+    def give_back(self, ticket: ledger.Ticket) -> None:
         """Let another worker, or this one later, run a ticket that could not be finished now."""
         self._database.execute(
             "UPDATE tickets SET state = 0, session = NULL "
@@ -490,7 +479,7 @@ class WorkerSession:
         self._database.execute("UPDATE sessions SET lease = 0 WHERE id = ?", (self.number,))
         recover_dead_workers(self._database, self.run)
 
-    def _claimed(self, ticket: Ticket, tries: int) -> Claim:
+    def _claimed(self, ticket: ledger.Ticket, tries: int) -> ledger.Claim:
         """A ticket with what earlier workers left for it."""
         rows: Iterable[Row] = ()
         if tries > 1:
@@ -499,10 +488,12 @@ class WorkerSession:
                 "AND task = ? AND trial = ? AND (reply IS NOT NULL OR remote IS NOT NULL)",
                 (self.run.id, *self._key(ticket).values()),
             ).fetchall()
-        return Claim(
+        return ledger.Claim(
             ticket=ticket,
             answers={
-                step: Answer(call=CallKey(*ticket.key, step), request=request, reply=reply)
+                step: ledger.Answer(
+                    call=ledger.CallKey(*ticket.key, step), request=request, reply=reply
+                )
                 for step, request, reply, _ in rows
                 if reply is not None
             },
@@ -510,24 +501,24 @@ class WorkerSession:
             cut_short=tries > 1,
         )
 
-    def _key(self, named: Ticket | Trial | CallKey) -> dict[str, Any]:
+    def _key(self, named: ledger.Ticket | Trial | ledger.CallKey) -> dict[str, Any]:
         """A trial, or a call of it, by the numbers of its names."""
         ids = self._name_ids
         key = {"system": ids[named.system], "task": ids[named.task], "trial": named.trial}
-        return {**key, "step": named.step} if isinstance(named, CallKey) else key
+        return {**key, "step": named.step} if isinstance(named, ledger.CallKey) else key
 
-    def _intent(self, place: int, entry: CallIntent) -> dict[str, Any]:
+    def _intent(self, place: int, entry: ledger.CallIntent) -> dict[str, Any]:
         most = entry.most
         amounts = {"cost": micro(most.cost), "tokens": most.tokens or 0}
         priced = int(most.cost is not None)
         rest = {"n": place, "request": entry.request, "priced": priced}
         return {**self._key(entry.call), **amounts, **rest}
 
-    def _reply(self, place: int, entry: Answer) -> dict[str, Any]:
+    def _reply(self, place: int, entry: ledger.Answer) -> dict[str, Any]:
         amounts = {"cost": micro(entry.spent.cost), "tokens": entry.spent.tokens or 0}
         return {**self._key(entry.call), **amounts, "n": place, "request": entry.request}
 
-    def _row(self, entry: Finished) -> dict[str, Any]:
+    def _row(self, entry: ledger.Finished) -> dict[str, Any]:
         values = zip(TRIAL_COLUMNS, trial_row(entry.trial, entry.ticket.number), strict=True)
         return {**self._key(entry.trial), **dict(values)}
 

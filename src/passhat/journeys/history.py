@@ -19,19 +19,7 @@ from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, PasshatError, ReadError
 from passhat.history import History
 from passhat.history.runs import RunAction
-from passhat.ingest.remote import (
-    ARTEFACTS,
-    FOLDER,
-    ROW_COLUMN,
-    file_system,
-    is_url,
-    read_artefacts,
-    scan_shard,
-    shard_of,
-    transcript_files,
-    write_artefacts,
-    write_shard,
-)
+from passhat.ingest import remote
 from passhat.journeys.results import (
     Results,
     ResultsLike,
@@ -97,7 +85,7 @@ def is_dataset(place: Path | str) -> bool:
     >>> is_dataset("s3://evals/trials"), is_dataset("trials.csv")
     (True, False)
     """
-    return is_url(place) or not Path(place).suffix
+    return remote.is_url(place) or not Path(place).suffix
 
 
 def export_dataset(
@@ -118,20 +106,20 @@ def export_dataset(
     from passhat.history.artefacts import each_artefact
 
     inner = f"suite={_plain(run.suite)}/run={run.key}"
-    target = _RemoteFolder(str(folder)) if is_url(folder) else _LocalFolder(Path(folder))
+    target = _RemoteFolder(str(folder)) if remote.is_url(folder) else _LocalFolder(Path(folder))
     target.clear(inner)
-    target.clear(f"{FOLDER}/{inner}")
-    target.clear(f"{ARTEFACTS}/{inner}")
+    target.clear(f"{remote.FOLDER}/{inner}")
+    target.clear(f"{remote.ARTEFACTS}/{inner}")
     written = []
     with tempfile.TemporaryDirectory(prefix="passhat-export-") as scratch:
         for number, trials in enumerate(_chunks(history, run, rows)):
             file = Path(scratch) / inner / f"part-{number:05}.parquet"
             made = _write_part(history, run, trials, file, transcripts)
             written += [target.put(file, str(file.relative_to(scratch))) for file in made]
-        beside = Path(scratch) / ARTEFACTS / inner / "part-00000.parquet"
-        if transcripts and write_artefacts(each_artefact(history.database, run), beside):
+        beside = Path(scratch) / remote.ARTEFACTS / inner / "part-00000.parquet"
+        if transcripts and remote.write_artefacts(each_artefact(history.database, run), beside):
             target.put(beside, str(beside.relative_to(scratch)))
-    return [name for name in written if f"/{FOLDER}/" not in name]
+    return [name for name in written if f"/{remote.FOLDER}/" not in name]
 
 
 class _LocalFolder:
@@ -161,7 +149,7 @@ class _RemoteFolder:
     """The same in an object store, by fsspec."""
 
     def __init__(self, folder: str) -> None:
-        self._files, base = file_system(folder)
+        self._files, base = remote.file_system(folder)
         self._folder = base.rstrip("/")
 
     def clear(self, inner: str) -> None:
@@ -201,9 +189,9 @@ def _write_part(
     if not transcripts:
         write_parquet(table, file)
         return [file]
-    shard = Path(shard_of(file))
+    shard = Path(remote.shard_of(file))
     places = _write_transcripts(history, run, trials, shard)
-    write_parquet(table, file, {ROW_COLUMN: places})
+    write_parquet(table, file, {remote.ROW_COLUMN: places})
     return [file, shard] if shard.exists() else [file]
 
 
@@ -222,7 +210,7 @@ def _write_transcripts(
             rows[key] = len(rows)
             yield KeptTranscript(key=key, outcome=outcomes[key], text=text)
 
-    write_shard(kept(), shard)
+    remote.write_shard(kept(), shard)
     return [rows.get(key) for key in outcomes]
 
 
@@ -360,9 +348,11 @@ def _copy_artefacts(history: History, run: Run, results: Results, trials: Trials
     from passhat.history.artefacts import copy_artefacts
     from passhat.records.redaction import environment_redactor
 
-    datasets = [path for path in results.paths if is_url(path) or Path(path).is_dir()]
+    datasets = [path for path in results.paths if remote.is_url(path) or Path(path).is_dir()]
     name = trials.systems[0] if len(trials.systems) == 1 else None
-    for number, (_, rows) in enumerate(row for path in datasets for row in read_artefacts(path)):
+    for number, (_, rows) in enumerate(
+        row for path in datasets for row in remote.read_artefacts(path)
+    ):
         if number and results.duplicates != "error":
             # The trials of several runs may have new numbers: which of them has a file is unknown.
             if results.on_note is not None:
@@ -598,14 +588,14 @@ def _of_store(store: Path | str, wanted: _SearchedTrials) -> Iterator[_Found]:
 
 
 def _of_dataset(place: str, wanted: _SearchedTrials) -> Iterator[_Found]:
-    if not is_url(place) and not Path(place).is_dir():
+    if not remote.is_url(place) and not Path(place).is_dir():
         raise ArgumentError("dataset", "must be a folder or an address", place)
     any_hit = False
-    for name, stream in transcript_files(place):
+    for name, stream in remote.transcript_files(place):
         any_hit = True
         run = match[1] if (match := _RUN.search(name)) else ""
         if wanted.run is None or run.startswith(wanted.run):
-            for kept in scan_shard(stream, name, wanted.has):
+            for kept in remote.scan_shard(stream, name, wanted.has):
                 yield run, None, kept
     if not any_hit:
         raise ReadError(

@@ -28,6 +28,7 @@ from passhat.errors import (
     StoreError,
     SuiteError,
 )
+from passhat.journeys import run_store
 from passhat.journeys.gating import (
     at_most,
     baselines_of,
@@ -54,23 +55,6 @@ from passhat.journeys.run_request import (
     choose_source,
     open_source,
     surely_asked,
-)
-from passhat.journeys.run_store import (
-    STORE_WAIT_SECONDS,
-    Arms,
-    OpenRun,
-    SameRun,
-    StoredRun,
-    arms_of,
-    changed_agents,
-    changed_arm,
-    not_resumable,
-    open_run,
-    read_shard,
-    refuse_other_suite,
-    refuse_sequential_shard,
-    run_to_resume,
-    same_run,
 )
 from passhat.messages import listed, plural
 from passhat.records.suite import FAULT, CommandSystem, has_faults, plain_pairings
@@ -179,9 +163,9 @@ def resume_run(
     arguments.refuse_unknown("resume_run", limits, RunLimits.__annotations__)
     given = checked_terms({"runs": runs, **limits})
     execution = _execution(executor, workers, on_event)
-    stored = run_to_resume(store, run, runs=runs).run
+    stored = run_store.run_to_resume(store, run, runs=runs).run
     if not stored.options.get("suite"):
-        raise not_resumable(store, stored.key)
+        raise run_store.not_resumable(store, stored.key)
     earlier = RunRequest.from_json(stored.options)
     request = earlier.changed(interface={**earlier.interface, **(interface or {})}, **given)
     loaded = load_suite(request.suite, models_asked=False)
@@ -191,10 +175,10 @@ def resume_run(
         request = replace(request, judged_at=looked_at)
     suite = apply_request(loaded, request)
     if stored.suite_hash != suite.digest:
-        refuse_other_suite(store, stored, suite)
+        run_store.refuse_other_suite(store, stored, suite)
     is_other = stored.suite_hash != suite.digest
-    arms = arms_of(suite, stored, retries_errors=retry_errors)
-    what = f"{request.suite} has changed" if is_other else changed_arm(stored, arms)
+    arms = run_store.arms_of(suite, stored, retries_errors=retry_errors)
+    what = f"{request.suite} has changed" if is_other else run_store.changed_arm(stored, arms)
     if what and not changed:
         raise HistoryError(
             f"{what} since run {stored.key} was started: old and new trials would be mixed. Start "
@@ -358,7 +342,7 @@ class RunJob:
     request: RunRequest
     store: str | Path | None = None
     resumed: str | None = None
-    arms: Arms | None = None
+    arms: run_store.Arms | None = None
     retry_errors: bool = False
     extended: bool = False
     passed_over: str | None = None
@@ -385,7 +369,7 @@ class RunJob:
         return gates_of(self.suite, self.request.require)
 
     @property
-    def resting(self) -> Arms:
+    def resting(self) -> run_store.Arms:
         """The agents that gates compare with and that this request leaves out."""
         whole = apply_request(self.whole, replace(self.request, only=()))
         return resting_arms(self.gates, self.suite, whole)
@@ -413,7 +397,7 @@ class RunJob:
         """The trials of a run whose number is fixed, or the shard of them that was asked for."""
         from passhat.runner.schedule import FixedRuns
 
-        return FixedRuns(self.suite.pairings, shard=read_shard(self.request.shard))
+        return FixedRuns(self.suite.pairings, shard=run_store.read_shard(self.request.shard))
 
 
 def prepare(
@@ -421,10 +405,10 @@ def prepare(
 ) -> RunJob:
     """Check what was asked for and cut the suite to it; nothing is started."""
     refuse_pointless(loaded, request.require)
-    refuse_sequential_shard(request)
+    run_store.refuse_sequential_shard(request)
     suite = apply_request(loaded, request)
     kept = store if resume else None
-    earlier = SameRun() if kept is None else same_run(kept, suite, request)
+    earlier = run_store.SameRun() if kept is None else run_store.same_run(kept, suite, request)
     return RunJob(
         suite=suite,
         whole=loaded,
@@ -456,7 +440,7 @@ def execute(
         refuse_unreachable(job.suite, asked)
     with (
         open_source(job.suite, source, job.request, sequential=job.sequential) as cassettes,
-        open_run(
+        run_store.open_run(
             job.suite,
             job.request,
             store=job.store,
@@ -475,7 +459,7 @@ def execute(
             refuse_unreachable(job.suite, asked)  # a complete run needs no key
         if on_event is not None:
             on_event(_opening(job, opened.run, source, rule))
-        if job.executor != "local" and isinstance(opened, StoredRun):
+        if job.executor != "local" and isinstance(opened, run_store.StoredRun):
             _refuse_cassettes(cassettes, job.executor)
             result, rule = _run_on_workers(job, opened, baselines, on_event, handle_signals)
         else:
@@ -560,7 +544,7 @@ def _opening(
 
 def _run(
     job: RunJob,
-    opened: OpenRun,
+    opened: run_store.OpenRun,
     cassettes: CassetteSet | None,
     rule: StoppingRule | None,
     on_event: OnRunEvent | None,
@@ -583,7 +567,7 @@ def _run(
     )
 
 
-def _raise_if_over(result: RunResult, opened: OpenRun) -> None:
+def _raise_if_over(result: RunResult, opened: run_store.OpenRun) -> None:
     """Raise if there is no answer: nothing ran, graders changed, or it was interrupted."""
     stored = opened.run is not None
     if result.ending == "interrupted" and (stored or not result.trials):
@@ -620,7 +604,7 @@ def _refuse_cassettes(cassettes: CassetteSet | None, executor: Executor) -> None
 
 def _run_on_workers(
     job: RunJob,
-    opened: StoredRun,
+    opened: run_store.StoredRun,
     baselines: Mapping[str, Trials],
     on_event: OnRunEvent | None,
     handle_signals: bool,
@@ -655,7 +639,7 @@ def _run_on_workers(
             except LostRun:
                 raise
             except StoreError:
-                if time.monotonic() - reached > STORE_WAIT_SECONDS:
+                if time.monotonic() - reached > run_store.STORE_WAIT_SECONDS:
                     raise
             time.sleep(SECONDS_BETWEEN_TRIES)
             with suppress(StoreError):
@@ -686,7 +670,7 @@ _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 def build_answer(
     suite: Suite,
     result: RunResult,
-    opened: OpenRun,
+    opened: run_store.OpenRun,
     *,
     trials: Trials,
     verdicts: Verdicts | None,
@@ -710,7 +694,7 @@ def build_answer(
     unread = _not_passed(result)[MOST_TRIALS:]
     judged = _judged(suite, result, opened)
     bill = _bill(judged, "judge")
-    warnings = (*changed_agents(opened.run), *_workspace_notes(suite, result, opened))
+    warnings = (*run_store.changed_agents(opened.run), *_workspace_notes(suite, result, opened))
     doubts = (
         *_perhaps_paid(result),
         *_passed_limits(suite, result),
@@ -779,7 +763,7 @@ def _lifts(
         yield lift if name in trials.systems else replace(lift, reused=other.sources[0].name)
 
 
-def _cause(trials: Trials, result: RunResult, opened: OpenRun) -> str | None:
+def _cause(trials: Trials, result: RunResult, opened: run_store.OpenRun) -> str | None:
     """The most prominent cause of failures, if runs of a task both passed and failed."""
     outcomes: dict[tuple[str, str], set[int]] = {}
     for trial in result.trials:
@@ -802,7 +786,7 @@ def _coverage(result: RunResult, threshold: float | None) -> ToolCoverage | None
     return ToolCoverage(offered=result.tools_offered, called=called, threshold=threshold)
 
 
-def undone_sentence(result: RunResult, opened: OpenRun) -> str | None:
+def undone_sentence(result: RunResult, opened: run_store.OpenRun) -> str | None:
     """What an early end left out, and the command that resumes it."""
     if not result.undone and result.ending != "changed":
         return None
@@ -880,7 +864,7 @@ def _passed_limits(suite: Suite, result: RunResult) -> Iterator[str]:
         yield f"max_tokens was passed: {result.tokens:,} were used, of {budget.max_tokens:,}"
 
 
-def _judged(suite: Suite, result: RunResult, opened: OpenRun) -> list[dict[str, Any]]:
+def _judged(suite: Suite, result: RunResult, opened: run_store.OpenRun) -> list[dict[str, Any]]:
     """What is stored of the trials with a judge or a user; of a long run, of the first."""
     judged = {
         task.name
@@ -963,7 +947,7 @@ OFTEN = 0.2
 """Beyond this share of a task's trials, it is the limit that should be looked at."""
 
 
-def _workspace_notes(suite: Suite, result: RunResult, opened: OpenRun) -> Iterator[str]:
+def _workspace_notes(suite: Suite, result: RunResult, opened: run_store.OpenRun) -> Iterator[str]:
     """Trials in workspaces: without a sandbox, begun again, or often at a limit."""
     there = {task.name for task in suite.tasks if task.workspace is not None}
     trials = [trial for trial in result.trials if trial.task in there][:MOST_TRIALS]
@@ -1008,7 +992,7 @@ def _beside_agents(bill: JudgeBill, who: str) -> str:
     return f"{bill.took(who)}{most}; the budget counts it, the trials do not"
 
 
-def _trial_reasons(suite: Suite, result: RunResult, opened: OpenRun) -> Reasons:
+def _trial_reasons(suite: Suite, result: RunResult, opened: run_store.OpenRun) -> Reasons:
     """Why each trial did not pass, for the first `MOST_TRIALS` of them."""
     stopped = _not_passed(result)
     failed = [trial for trial in stopped[:MOST_TRIALS] if trial.outcome is Outcome.FAILED]

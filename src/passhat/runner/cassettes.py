@@ -16,24 +16,10 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 import msgspec
 
+from passhat import records
 from passhat.dataclass import dataclass
 from passhat.errors import CassetteError, RunError
 from passhat.messages import plural, short
-from passhat.records import (
-    CommandSystem,
-    HttpSystem,
-    ModelParameters,
-    ModelSystem,
-    Observation,
-    Pairing,
-    PythonSystem,
-    Scenario,
-    Suite,
-    System,
-    Task,
-    Trial,
-    User,
-)
 from passhat.records.ledger import CallKey
 from passhat.records.redaction import Redactor, suite_redactor
 from passhat.records.trial import TrialKey
@@ -57,7 +43,7 @@ RECORD_THE_REST = ". Record the rest with `passhat run --append`, or ask for few
 
 @contextmanager
 def open_cassettes(
-    suite: Suite,
+    suite: records.Suite,
     mode: Mode,
     *,
     servers: Literal["live", "recorded"] | None = None,
@@ -88,7 +74,7 @@ class CassetteSet(Cassettes):
 
     def __init__(
         self,
-        suite: Suite,
+        suite: records.Suite,
         mode: Mode,
         *,
         live_servers: bool,
@@ -149,7 +135,7 @@ class CassetteSet(Cassettes):
         recorded = self._recorded(request.place)
         return None if recorded is None else recorded.ending
 
-    def finished(self, request: AttemptRequest, trial: Trial, stop_reason: str, /) -> None:
+    def finished(self, request: AttemptRequest, trial: records.Trial, stop_reason: str, /) -> None:
         place = request.place
         if not self.recording or self.holds(request):
             return
@@ -234,7 +220,7 @@ class CassetteSet(Cassettes):
         if short:
             raise CassetteError("; ".join(short) + RECORD_THE_REST)
 
-    def _drift(self, pairing: Pairing) -> list[str]:
+    def _drift(self, pairing: records.Pairing) -> list[str]:
         system, task = pairing.system.name, pairing.task.name
         before = self._cassettes[system].setups.get(task)
         if before is None:
@@ -242,7 +228,7 @@ class CassetteSet(Cassettes):
         drift = changes(self._clean(before), self._setups[system, task])
         return [f"{system}, {task!r}: {change}" for change in drift]
 
-    def _short(self, pairing: Pairing) -> list[str]:
+    def _short(self, pairing: records.Pairing) -> list[str]:
         system, task = pairing.system.name, pairing.task.name
         there = self._cassettes[system].runs(task)
         if there >= pairing.runs:
@@ -564,7 +550,7 @@ class _ToolLine(_ExchangeLine):
 
 
 class _AgentLine(_ExchangeLine):
-    reply: Observation
+    reply: records.Observation
 
 
 class _Answered(TypedDict):
@@ -653,7 +639,7 @@ def _parse(path: Path, number: int, text: bytes) -> Line:
 SHOWN = 120
 
 
-def setup_of(pairing: Pairing, suite: Suite) -> dict[str, Any]:
+def setup_of(pairing: records.Pairing, suite: records.Suite) -> dict[str, Any]:
     """Everything that shapes the answers to a task, and nothing that only grades them."""
     task, system = pairing.task, pairing.system
     parts = {
@@ -668,16 +654,16 @@ def setup_of(pairing: Pairing, suite: Suite) -> dict[str, Any]:
     }
     asked: dict[str, Any] = {name: part for name, part in parts.items() if part}
     match system:
-        case ModelSystem():
+        case records.ModelSystem():
             asked |= _model_setup(task, system, suite)
-        case CommandSystem():
+        case records.CommandSystem():
             asked["command"] = list(system.argv)
             if system.model is not None:
                 asked["model"] = system.model.name
                 asked["add_files"] = {name: file_digest(f) for name, f in system.add_files.items()}
-        case PythonSystem():
+        case records.PythonSystem():
             asked["python"] = system.function
-        case HttpSystem():
+        case records.HttpSystem():
             asked["http"] = system.url
             if system.request is not None:
                 asked["request"] = system.request
@@ -688,7 +674,7 @@ def setup_of(pairing: Pairing, suite: Suite) -> dict[str, Any]:
 _CODE = "code"
 
 
-def recorded_setup(pairing: Pairing, suite: Suite) -> dict[str, Any]:
+def recorded_setup(pairing: records.Pairing, suite: records.Suite) -> dict[str, Any]:
     """What a cassette records of a task: its setup, and the code of an agent, which replays skip.
 
     A program outside the folder of the suite may be another one on each machine.
@@ -699,16 +685,16 @@ def recorded_setup(pairing: Pairing, suite: Suite) -> dict[str, Any]:
     return setup_of(pairing, suite) | ({_CODE: code} if code else {})
 
 
-def program_files(system: System, directory: Path) -> list[Path]:
+def program_files(system: records.System, directory: Path) -> list[Path]:
     """The files that a command names, or a function's module, and what these import.
 
     Of what they import, only files beside them are looked at: what is installed has a version of
     its own.
     """
-    if isinstance(system, PythonSystem):
+    if isinstance(system, records.PythonSystem):
         root = system.search or directory
         return _with_imports(_module_files(root, system.function.partition(":")[0]), root)
-    if not isinstance(system, CommandSystem) or system.agent is not None:
+    if not isinstance(system, records.CommandSystem) or system.agent is not None:
         return []
     words = [shutil.which(system.argv[0]) or system.argv[0], *system.argv[1:]]
     named = [file for word in words if _is_file(file := directory / word)]
@@ -814,13 +800,13 @@ def file_digest(path: Path) -> str:
     return f"{path.name} {whole.hexdigest() if path.exists() else ''}"
 
 
-def _asked_of_user(scenario: Scenario) -> dict[str, Any]:
+def _asked_of_user(scenario: records.Scenario) -> dict[str, Any]:
     """What shapes the messages of a user: all but what ends the conversation."""
     parts = asdict(replace(scenario, done=None))
     return {name: part for name, part in parts.items() if part}
 
 
-def _user_setup(user: User) -> dict[str, Any]:
+def _user_setup(user: records.User) -> dict[str, Any]:
     parts: dict[str, Any] = {
         "name": user.name, "persona": user.persona, "say": user.say, "python": user.function
     }  # fmt: skip
@@ -833,11 +819,13 @@ def _user_setup(user: User) -> dict[str, Any]:
     return {name: part for name, part in parts.items() if part}
 
 
-def _given(parameters: ModelParameters) -> dict[str, Any]:
+def _given(parameters: records.ModelParameters) -> dict[str, Any]:
     return {key: value for key, value in asdict(parameters).items() if value not in (None, (), {})}
 
 
-def _model_setup(task: Task, system: ModelSystem, suite: Suite) -> dict[str, Any]:
+def _model_setup(
+    task: records.Task, system: records.ModelSystem, suite: records.Suite
+) -> dict[str, Any]:
     setup = {"model": system.model.name, "max_turns": task.max_turns or system.max_turns}
     faults = [asdict(fault) for fault in system.model.faults]
     faults += [asdict(fault) for name in system.servers for fault in suite.servers[name].faults]

@@ -10,20 +10,7 @@ from typing import Any, Literal, Protocol, Self
 
 import msgspec
 
-from passhat.records import Observation, Trial
-from passhat.records.ledger import (
-    AcceptedCall,
-    Amount,
-    Answer,
-    CallIntent,
-    CallKey,
-    Entry,
-    Finished,
-    LostAnswer,
-    Refused,
-    Ticket,
-    UnansweredCalls,
-)
+from passhat.records import Observation, Trial, ledger
 from passhat.records.redaction import Redactor
 from passhat.runner.agents.conversation import Agent, AttemptRequest
 from passhat.runner.models.exchange import (
@@ -76,9 +63,11 @@ class ResponseCache(Protocol):
     @property
     def clean(self) -> Callable[[str], str]: ...
 
-    def recall(self, kind: Kind, place: CallKey, fingerprint: str, /) -> bytes | None: ...
+    def recall(self, kind: Kind, place: ledger.CallKey, fingerprint: str, /) -> bytes | None: ...
 
-    async def keep(self, kind: Kind, place: CallKey, fingerprint: str, reply: bytes, /) -> None: ...
+    async def keep(
+        self, kind: Kind, place: ledger.CallKey, fingerprint: str, reply: bytes, /
+    ) -> None: ...
 
 
 class Cassettes:
@@ -190,7 +179,7 @@ class JournalCache:
     def __init__(
         self,
         writer: JournalWriter,
-        answers: dict[int, Answer] | None = None,
+        answers: dict[int, ledger.Answer] | None = None,
         *,
         redactor: Redactor = NOTHING_SECRET,
     ) -> None:
@@ -204,7 +193,7 @@ class JournalCache:
         """The agent's first step after all that an earlier start of the trial has answers of."""
         return max((step for step in self._answers if step < USER_STEP), default=-1) + 1
 
-    def recall(self, kind: Kind, place: CallKey, fingerprint: str, /) -> bytes | None:
+    def recall(self, kind: Kind, place: ledger.CallKey, fingerprint: str, /) -> bytes | None:
         answer = self._answers.get(place.step)
         if answer is None:
             return None
@@ -214,9 +203,11 @@ class JournalCache:
             return None
         return self._restore(answer.reply.decode()).encode()
 
-    async def keep(self, kind: Kind, place: CallKey, fingerprint: str, reply: bytes, /) -> None:
+    async def keep(
+        self, kind: Kind, place: ledger.CallKey, fingerprint: str, reply: bytes, /
+    ) -> None:
         request = f"{kind}:{fingerprint}"
-        answer = Answer(
+        answer = ledger.Answer(
             call=place,
             request=request,
             reply=self.clean(reply.decode()).encode(),
@@ -226,9 +217,9 @@ class JournalCache:
         await self._writer.keep(answer)
 
 
-def reply_spent(request: str, reply: bytes) -> Amount:
+def reply_spent(request: str, reply: bytes) -> ledger.Amount:
     """What a kept answer cost; only one of a model costs anything."""
-    return _reply(reply).spent if request.startswith("model:") else Amount(cost=0.0)
+    return _reply(reply).spent if request.startswith("model:") else ledger.Amount(cost=0.0)
 
 
 # The journal of a run: what is in it is never paid for again.
@@ -248,11 +239,11 @@ class Writing(Protocol):
     intended. `unmark_sent` removes it.
     """
 
-    def write(self, entries: Sequence[Entry], /) -> Collection[int] | None: ...
+    def write(self, entries: Sequence[ledger.Entry], /) -> Collection[int] | None: ...
 
-    def mark_sent(self, call: CallKey, /) -> None: ...
+    def mark_sent(self, call: ledger.CallKey, /) -> None: ...
 
-    def unmark_sent(self, call: CallKey, /) -> None: ...
+    def unmark_sent(self, call: ledger.CallKey, /) -> None: ...
 
 
 class Journal(Writing, Protocol):
@@ -265,15 +256,15 @@ class Journal(Writing, Protocol):
     @property
     def key(self) -> str: ...
 
-    def launched(self) -> Sequence[Ticket]:
+    def launched(self) -> Sequence[ledger.Ticket]:
         """All tickets, by number."""
         ...
 
-    def answered(self) -> Sequence[Answer]:
+    def answered(self) -> Sequence[ledger.Answer]:
         """The answers of trials that were launched and did not finish."""
         ...
 
-    def finished(self) -> Sequence[Finished]:
+    def finished(self) -> Sequence[ledger.Finished]:
         """All finished trials, by the number of their ticket."""
         ...
 
@@ -281,7 +272,7 @@ class Journal(Writing, Protocol):
         """How many model calls were answered so far."""
         ...
 
-    def asked_again(self) -> UnansweredCalls:
+    def asked_again(self) -> ledger.UnansweredCalls:
         """All calls that earlier starts sent and left unanswered, and that are asked again."""
         ...
 
@@ -289,11 +280,11 @@ class Journal(Writing, Protocol):
         """How many of those had an answer that the provider still has."""
         ...
 
-    def given_up(self) -> UnansweredCalls:
+    def given_up(self) -> ledger.UnansweredCalls:
         """All calls of earlier starts whose answers were lost, and that are not asked again."""
         ...
 
-    def remotes(self) -> Mapping[CallKey, str]:
+    def remotes(self) -> Mapping[ledger.CallKey, str]:
         """The provider's names of answers that it prepares in the background for lost calls."""
         ...
 
@@ -310,50 +301,50 @@ class MemoryJournal:
     key = ""
 
     def __init__(self) -> None:
-        self._tickets: dict[int, Ticket] = {}
-        self._answers: dict[CallKey, Answer] = {}
-        self._finished: dict[int, Finished] = {}
-        self._open: dict[CallKey, CallIntent] = {}
-        self._remotes: dict[CallKey, str] = {}
-        self._again = UnansweredCalls()
-        self._given_up = UnansweredCalls()
+        self._tickets: dict[int, ledger.Ticket] = {}
+        self._answers: dict[ledger.CallKey, ledger.Answer] = {}
+        self._finished: dict[int, ledger.Finished] = {}
+        self._open: dict[ledger.CallKey, ledger.CallIntent] = {}
+        self._remotes: dict[ledger.CallKey, str] = {}
+        self._again = ledger.UnansweredCalls()
+        self._given_up = ledger.UnansweredCalls()
         self._found = 0
 
-    def write(self, entries: Sequence[Entry], /) -> None:
+    def write(self, entries: Sequence[ledger.Entry], /) -> None:
         for entry in entries:
             match entry:
-                case Ticket():
+                case ledger.Ticket():
                     self._tickets[entry.number] = entry
-                case CallIntent():
+                case ledger.CallIntent():
                     self._open[entry.call] = entry
-                case Refused():
+                case ledger.Refused():
                     self._open.pop(entry.call, None)
-                case LostAnswer():
+                case ledger.LostAnswer():
                     self._given_up += _one_call(entry.most)
-                case AcceptedCall():
+                case ledger.AcceptedCall():
                     self._remotes[entry.call] = entry.remote
-                case Answer():
+                case ledger.Answer():
                     self._open.pop(entry.call, None)
                     self._remotes.pop(entry.call, None)
                     self._answers[entry.call] = entry
                     self._found += entry.found
-                case Finished():
+                case ledger.Finished():
                     self._finished[entry.ticket.number] = entry
 
-    def launched(self) -> Sequence[Ticket]:
+    def launched(self) -> Sequence[ledger.Ticket]:
         return [self._tickets[number] for number in sorted(self._tickets)]
 
-    def answered(self) -> Sequence[Answer]:
+    def answered(self) -> Sequence[ledger.Answer]:
         done = self._done()
         return [answer for key, answer in self._answers.items() if key[:3] not in done]
 
-    def finished(self) -> Sequence[Finished]:
+    def finished(self) -> Sequence[ledger.Finished]:
         return [self._finished[number] for number in sorted(self._finished)]
 
     def calls(self) -> int:
         return sum(answer.request.startswith("model:") for answer in self._answers.values())
 
-    def asked_again(self) -> UnansweredCalls:
+    def asked_again(self) -> ledger.UnansweredCalls:
         done = self._done()
         paid = {entry.trial.system for entry in self._finished.values() if entry.trial.cost}
         for key in [key for key in self._open if key[:3] not in done]:
@@ -368,16 +359,16 @@ class MemoryJournal:
     def found(self) -> int:
         return self._found
 
-    def given_up(self) -> UnansweredCalls:
+    def given_up(self) -> ledger.UnansweredCalls:
         return self._given_up
 
-    def remotes(self) -> Mapping[CallKey, str]:
+    def remotes(self) -> Mapping[ledger.CallKey, str]:
         return dict(self._remotes)
 
-    def mark_sent(self, call: CallKey, /) -> None:
+    def mark_sent(self, call: ledger.CallKey, /) -> None:
         """Does nothing: this journal does not outlive the process."""
 
-    def unmark_sent(self, call: CallKey, /) -> None:
+    def unmark_sent(self, call: ledger.CallKey, /) -> None:
         """Does nothing: no call is marked."""
 
     def _done(self) -> set[tuple[str, str, int]]:
@@ -397,12 +388,12 @@ class JournalWriter:
 
     def __init__(self, journal: Writing, *, thread: ThreadPoolExecutor | None = None) -> None:
         self._journal = journal
-        self._waiting: list[tuple[Entry, asyncio.Future[None] | None]] = []
+        self._waiting: list[tuple[ledger.Entry, asyncio.Future[None] | None]] = []
         self._writing: asyncio.Task[None] | None = None
         self._own = thread is None
         self._thread = thread or ThreadPoolExecutor(1, thread_name_prefix="passhat-journal")
-        self._sent: dict[CallKey, bool] = {}
-        self.found: set[CallKey] = set()
+        self._sent: dict[ledger.CallKey, bool] = {}
+        self.found: set[ledger.CallKey] = set()
         """Lost calls whose answers the provider still had; they are kept as found."""
 
     async def __aenter__(self) -> Self:
@@ -414,54 +405,54 @@ class JournalWriter:
         if self._own:
             self._thread.shutdown()
 
-    async def keep(self, entry: Entry) -> None:
+    async def keep(self, entry: ledger.Entry) -> None:
         """Write an entry; it is durable on return. BudgetRefused if the store refuses it."""
         written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._add(entry, written)
         # A cancelled trial must not cancel the write that others wait for too.
         await asyncio.shield(written)
 
-    def note(self, entry: Entry) -> None:
+    def note(self, entry: ledger.Entry) -> None:
         """Write an entry before any later one, without waiting for it."""
         self._add(entry, None)
 
-    async def intend(self, intent: CallIntent) -> None:
+    async def intend(self, intent: ledger.CallIntent) -> None:
         """Write the intent of a call, which may be sent after this."""
         self._sent[intent.call] = False
         await self.keep(intent)
 
-    def mark_sent(self, call: CallKey) -> None:
+    def mark_sent(self, call: ledger.CallKey) -> None:
         """Mark an intended call as sent, just before its bytes go out."""
         if call in self._sent:
             self._journal.mark_sent(call)
             self._sent[call] = True
 
-    def unmark_sent(self, call: CallKey) -> None:
+    def unmark_sent(self, call: ledger.CallKey) -> None:
         """Remove the mark: the provider refused the call, which has cost nothing so far."""
         if self._sent.get(call):
             self._sent[call] = False
             self._journal.unmark_sent(call)
 
-    def is_sent(self, call: CallKey) -> bool:
+    def is_sent(self, call: ledger.CallKey) -> bool:
         """Whether a call is on the wire."""
         return self._sent.get(call, False)
 
-    def forget(self, call: CallKey) -> None:
+    def forget(self, call: ledger.CallKey) -> None:
         """A call is over: its answer is here, or it costs nothing."""
         self._sent.pop(call, None)
 
-    async def lose(self, call: CallKey, most: Amount) -> None:
+    async def lose(self, call: ledger.CallKey, most: ledger.Amount) -> None:
         """Write that a call was sent and its answer lost; durable before it is sent again."""
         if call in self._sent:
             self._sent[call] = False
-        await self.keep(LostAnswer(call=call, most=most))
+        await self.keep(ledger.LostAnswer(call=call, most=most))
 
-    async def accept(self, call: CallKey, remote: str) -> None:
+    async def accept(self, call: ledger.CallKey, remote: str) -> None:
         """Write the provider's name for an answer that it prepares in the background."""
         if call in self._sent:
-            await self.keep(AcceptedCall(call=call, remote=remote))
+            await self.keep(ledger.AcceptedCall(call=call, remote=remote))
 
-    def _add(self, entry: Entry, written: asyncio.Future[None] | None) -> None:
+    def _add(self, entry: ledger.Entry, written: asyncio.Future[None] | None) -> None:
         self._waiting.append((entry, written))
         if self._writing is None:
             self._writing = asyncio.create_task(self._write_all())
@@ -490,7 +481,7 @@ class JournalWriter:
 
 
 def _settle(
-    batch: Sequence[tuple[Entry, asyncio.Future[None] | None]], error: BaseException | None
+    batch: Sequence[tuple[ledger.Entry, asyncio.Future[None] | None]], error: BaseException | None
 ) -> None:
     for _, written in batch:
         if written is None or written.done():
@@ -502,5 +493,5 @@ def _settle(
             written.exception()  # so that asyncio does not complain if its trial was cancelled
 
 
-def _one_call(most: Amount) -> UnansweredCalls:
-    return UnansweredCalls(calls=1, cost=most.cost or 0.0, unpriced=int(most.cost is None))
+def _one_call(most: ledger.Amount) -> ledger.UnansweredCalls:
+    return ledger.UnansweredCalls(calls=1, cost=most.cost or 0.0, unpriced=int(most.cost is None))

@@ -16,25 +16,9 @@ from typing import TYPE_CHECKING, Literal, NoReturn, Self
 
 import msgspec
 
+from passhat import records
 from passhat.dataclass import dataclass
 from passhat.errors import CassetteError, ModelBusy, ModelError, RunError, ServerError, SuiteError
-from passhat.records import (
-    SCRIPTED,
-    Amount,
-    Answer,
-    CommandSystem,
-    Fault,
-    HttpSystem,
-    Model,
-    ModelParameters,
-    ModelSystem,
-    PythonSystem,
-    RateLimit,
-    Suite,
-    System,
-    Task,
-    ToolCall,
-)
 from passhat.records.providers import LOCAL, is_local
 from passhat.records.redaction import suite_redactor
 from passhat.runner.agents.conversation import Agent, AttemptRequest
@@ -108,7 +92,7 @@ class RunResources:
 
     def __init__(
         self,
-        suite: Suite,
+        suite: records.Suite,
         *,
         writer: JournalWriter,
         spending: RunSpending,
@@ -149,11 +133,11 @@ class RunResources:
 
     async def __aenter__(self) -> Self:
         self._scratch = Scratch()
-        if any(isinstance(p.system, CommandSystem) for p in self._suite.pairings):
+        if any(isinstance(p.system, records.CommandSystem) for p in self._suite.pairings):
             self._for_the_run.enter_context(hidden_memory())
         # Functions of users run in this process: agents, graders or simulated users.
         if not any(
-            (isinstance(p.system, PythonSystem) and not p.system.workers)
+            (isinstance(p.system, records.PythonSystem) and not p.system.workers)
             or (p.task.user is not None and p.task.user.function is not None)
             or any(e.matcher == "python" for e in p.task.expectations())
             for p in self._suite.pairings
@@ -200,14 +184,14 @@ class RunResources:
         """The recordings in use."""
         return self._cassettes
 
-    def caches(self, request: AttemptRequest, answers: dict[int, Answer]) -> ResponseCaches:
+    def caches(self, request: AttemptRequest, answers: dict[int, records.Answer]) -> ResponseCaches:
         """The caches of one trial; a recorded trial costs nothing and needs no journal."""
         held = self._cassettes.holds(request)
         journal = None if held else JournalCache(self._writer, answers, redactor=self.redactor)
         return ResponseCaches(journal, self._cassettes.cache(request))
 
     async def model(
-        self, system: ModelSystem, request: AttemptRequest, caches: ResponseCaches
+        self, system: records.ModelSystem, request: AttemptRequest, caches: ResponseCaches
     ) -> ChatModel:
         """The model of a system, for one trial."""
         if self._cassettes.holds(request):
@@ -217,14 +201,14 @@ class RunResources:
 
     def agent(
         self,
-        system: System,
+        system: records.System,
         request: AttemptRequest,
         caches: ResponseCaches,
         opened: Callable[[Gateway], None],
     ) -> Agent:
         """The agent of a system that is not a model; `opened` is called with its gateways."""
         cassette = caches.cassette
-        if isinstance(system, CommandSystem):
+        if isinstance(system, records.CommandSystem):
             from passhat.runner.agents.command import CommandAgent
 
             gateways = self._gateways(system, request.task, caches, opened)
@@ -238,7 +222,7 @@ class RunResources:
             )
         if cassette is not None and self._cassettes.holds(request):
             return CachedAgent(_NeverAsked(), cassette)
-        if not isinstance(system, CommandSystem):
+        if not isinstance(system, records.CommandSystem):
             if system.name not in self._agents:
                 self._agents[system.name] = self._make_agent(system)
             made = self._agents[system.name]
@@ -247,8 +231,8 @@ class RunResources:
 
     def _gateways(
         self,
-        system: CommandSystem,
-        task: Task,
+        system: records.CommandSystem,
+        task: records.Task,
         caches: ResponseCaches,
         opened: Callable[[Gateway], None],
     ) -> Callable[[AttemptRequest], Gateway] | None:
@@ -297,7 +281,7 @@ class RunResources:
 
         return gateway
 
-    def _upstream(self, system: str, model: Model) -> Upstream:
+    def _upstream(self, system: str, model: records.Model) -> Upstream:
         """Where the calls of a program go; made once for each system."""
         if system not in self._upstreams:
             from passhat.runner.gateway import SPOKEN, Upstream
@@ -329,7 +313,7 @@ class RunResources:
         return self._upstreams[system]
 
     def tools(
-        self, system: ModelSystem, request: AttemptRequest, caches: ResponseCaches
+        self, system: records.ModelSystem, request: AttemptRequest, caches: ResponseCaches
     ) -> AbstractAsyncContextManager[Tools]:
         """The tools of a system, for the length of one trial."""
         if not system.servers:
@@ -338,7 +322,7 @@ class RunResources:
 
     @asynccontextmanager
     async def _tools_of_servers(
-        self, system: ModelSystem, request: AttemptRequest, caches: ResponseCaches
+        self, system: records.ModelSystem, request: AttemptRequest, caches: ResponseCaches
     ) -> AsyncIterator[Tools]:
         if (recorded := self._cassettes.tools(request)) is not None:
             assert caches.cassette is not None
@@ -368,7 +352,7 @@ class RunResources:
             yield tools
 
     async def user(
-        self, task: Task, request: AttemptRequest, caches: ResponseCaches
+        self, task: records.Task, request: AttemptRequest, caches: ResponseCaches
     ) -> SimulatedUser:
         """The user who talks to the agent in one trial; what it says is kept and recalled."""
         from passhat.runner.users import FunctionUser, ScriptedUser, SimulatedUser
@@ -397,7 +381,10 @@ class RunResources:
         )
 
     def ask(
-        self, request: AttemptRequest, caches: ResponseCaches, paid: Callable[[Amount], None]
+        self,
+        request: AttemptRequest,
+        caches: ResponseCaches,
+        paid: Callable[[records.Amount], None],
     ) -> Ask:
         """The judge of one trial; its answers are kept and recalled like those of other models.
 
@@ -405,7 +392,7 @@ class RunResources:
         """
         steps = iter(range(JUDGE_STEP, 2 * JUDGE_STEP))
 
-        async def ask(model: Model, prompt: str, repeat: int) -> str:
+        async def ask(model: records.Model, prompt: str, repeat: int) -> str:
             alone = self._cassettes.replaying
             journalled = caches.journal is not None
             live = (
@@ -426,9 +413,9 @@ class RunResources:
 
         return ask
 
-    async def _judged(self, model: Model, judge: ChatModel, question: Request) -> Reply:
+    async def _judged(self, model: records.Model, judge: ChatModel, question: Request) -> Reply:
         """The answer of a judge, in the form of a tool call where its model can make one."""
-        if model.name != SCRIPTED and model.name not in self._without_tools:
+        if model.name != records.SCRIPTED and model.name not in self._without_tools:
             chosen = replace(question.parameters, tool_choice=GRADE_TOOL.name)
             tool = SMALL_GRADE_TOOL if is_local(model.name) else GRADE_TOOL
             by_schema = replace(question, tools=(tool,), parameters=chosen)
@@ -447,8 +434,8 @@ class RunResources:
 
     async def _live(
         self,
-        model: Model,
-        faults: tuple[Fault, ...],
+        model: records.Model,
+        faults: tuple[records.Fault, ...],
         request: AttemptRequest,
         *,
         journalled: bool = True,
@@ -485,20 +472,20 @@ class RunResources:
             writer=self._writer if journalled and remote else None,
         )
 
-    def _patience(self, model: Model) -> tuple[Throttle, RetryBudget]:
+    def _patience(self, model: records.Model) -> tuple[Throttle, RetryBudget]:
         """What all calls of a provider share: its rate limits, and the retries that are left."""
         from passhat.runner.models.catalog import provider_of
 
         provider = provider_of(model, self._environment)
         if provider not in self._throttles:
             # A local model does one thing at a time, and no trial is to blame for waiting.
-            usual = RateLimit(concurrency=1) if provider == LOCAL else RateLimit()
+            usual = records.RateLimit(concurrency=1) if provider == LOCAL else records.RateLimit()
             limit = self._suite.rate_limits.get(provider, usual)
             throttle = Throttle(limit, name=provider, draw=self._draw)
             self._throttles[provider] = (throttle, RetryBudget())
         return self._throttles[provider]
 
-    async def _unanswered(self, request: Request, error: ModelBusy, model: Model) -> None:
+    async def _unanswered(self, request: Request, error: ModelBusy, model: records.Model) -> None:
         """Count a call whose answer was lost on its way; one that was refused costs nothing."""
         call = request.place
         if not error.perhaps_paid:
@@ -507,7 +494,7 @@ class RunResources:
         price = self._models.price(model)
         most = most_of(request, self._spending, name=model.name, price=price)
         self._spending.lose(most)
-        await self._writer.lose(call, most or Amount())
+        await self._writer.lose(call, most or records.Amount())
 
     def _tell_retry(self, request: Request, attempt: int, wait: float, error: ModelBusy) -> None:
         if self._on_event is not None:
@@ -520,12 +507,14 @@ class RunResources:
                 )
             )
 
-    def _make_agent(self, system: System) -> Agent:
-        if isinstance(system, HttpSystem):
+    def _make_agent(self, system: records.System) -> Agent:
+        if isinstance(system, records.HttpSystem):
             from passhat.runner.agents.http import HttpAgent
 
             return HttpAgent(system, self._models.client)
-        assert isinstance(system, PythonSystem), "models converse, and commands are made anew"
+        assert isinstance(system, records.PythonSystem), (
+            "models converse, and commands are made anew"
+        )
         if system.workers:
             from passhat.runner.agents.python import WorkerAgent
 
@@ -545,7 +534,7 @@ class _NeverAsked:
         raise AssertionError("a replay makes no calls")
 
 
-def with_seed(parameters: ModelParameters, seed: int) -> ModelParameters:
+def with_seed(parameters: records.ModelParameters, seed: int) -> records.ModelParameters:
     """Parameters with a seed: their own, or this one."""
     return parameters if parameters.seed is not None else replace(parameters, seed=seed)
 
@@ -575,7 +564,7 @@ class FaultyModel:
     Each trial has its own instance, because it counts the calls.
     """
 
-    def __init__(self, model: ChatModel, faults: Sequence[Fault], *, seed: int) -> None:
+    def __init__(self, model: ChatModel, faults: Sequence[records.Fault], *, seed: int) -> None:
         self._model = model
         self._dice = _Dice(faults, seed=seed)
 
@@ -598,7 +587,9 @@ class FaultyModel:
 class FaultyTools:
     """Tools some of whose calls fail. Each trial has its own instance."""
 
-    def __init__(self, tools: Tools, faults: Mapping[str, Sequence[Fault]], *, seed: int) -> None:
+    def __init__(
+        self, tools: Tools, faults: Mapping[str, Sequence[records.Fault]], *, seed: int
+    ) -> None:
         self._tools = tools
         self._dice = {
             server: _Dice(given, seed=seed, salt=server) for server, given in faults.items()
@@ -614,7 +605,7 @@ class FaultyTools:
                 return await self._break(request, fault, server)
         return await self._tools.call(request)
 
-    async def _break(self, request: ToolRequest, fault: Fault, server: str) -> ToolResult:
+    async def _break(self, request: ToolRequest, fault: records.Fault, server: str) -> ToolResult:
         match fault.kind:
             case "latency":
                 await asyncio.sleep(DEFAULT_LATENCY if fault.seconds is None else fault.seconds)
@@ -636,7 +627,7 @@ class FaultyTools:
         return ToolResult(text=text, server=server, fault=fault.kind)
 
 
-def reaction(calls: Sequence[ToolCall], broken: int, answer: str) -> Reaction:
+def reaction(calls: Sequence[records.ToolCall], broken: int, answer: str) -> Reaction:
     """What an agent did after call number `broken` failed.
 
     >>> failed = ToolCall(name="search", error="down")
@@ -661,13 +652,13 @@ def reaction(calls: Sequence[ToolCall], broken: int, answer: str) -> Reaction:
 class _Dice:
     """Decides for each call which fault happens; the chances depend only on the seed."""
 
-    def __init__(self, faults: Sequence[Fault], *, seed: int, salt: str = "") -> None:
+    def __init__(self, faults: Sequence[records.Fault], *, seed: int, salt: str = "") -> None:
         self._faults = faults
         self._rng = random.Random(f"{seed}\x1ffaults\x1f{salt}")  # noqa: S311 - faults are seeded
         self._seen = [0] * len(faults)
 
-    def roll(self, tool: str | None) -> Fault | None:
-        struck: Fault | None = None
+    def roll(self, tool: str | None) -> records.Fault | None:
+        struck: records.Fault | None = None
         for index, fault in enumerate(self._faults):
             if fault.tool is not None and fault.tool != tool:
                 continue

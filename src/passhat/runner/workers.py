@@ -17,28 +17,13 @@ from passhat.records import Budget, Outcome, Suite, Ticket, Trial, UnansweredCal
 from passhat.records.ledger import CallKey, Claim, Entry, QueueState
 from passhat.records.suite import model_of
 from passhat.records.trial import TrialKey
+from passhat.runner import schedule
 from passhat.runner.attempt import Attempts
 from passhat.runner.guarding import DecidingFiles
 from passhat.runner.journal import Journal, JournalWriter
 from passhat.runner.processes import signals_to, signals_to_thread
 from passhat.runner.resources import RunResources
 from passhat.runner.run import GRACE, RunResult, less_garbage_collection
-from passhat.runner.schedule import (
-    Allocation,
-    BudgetHit,
-    Ending,
-    ErrorsAlike,
-    FilesChanged,
-    FixedRuns,
-    OnEvent,
-    OrderedEvidence,
-    Restored,
-    RunStarted,
-    StopRequested,
-    TrialFinished,
-    TrialStarted,
-    WorkersChanged,
-)
 from passhat.runner.spending import Exhausted, RunSpending, spent_by
 
 # The driver: gives tickets to workers, takes their evidence in order, and ends the run.
@@ -77,8 +62,8 @@ def drive(
     queue: TicketQueue,
     journal: Journal,
     *,
-    stopping_rule: Allocation | None = None,
-    on_event: OnEvent | None = None,
+    stopping_rule: schedule.Allocation | None = None,
+    on_event: schedule.OnEvent | None = None,
     budget: Budget | None = None,
     retry_errored: bool = False,
     keep_going: bool = False,
@@ -92,8 +77,8 @@ def drive(
     the run ends when five trials errored alike and none could be judged, and always when a file
     that decides has changed.
     """
-    rule = stopping_rule or FixedRuns(suite.pairings)
-    errors = None if keep_going else ErrorsAlike()
+    rule = stopping_rule or schedule.FixedRuns(suite.pairings)
+    errors = None if keep_going else schedule.ErrorsAlike()
     driver = _Driver(suite, queue, journal, rule, on_event, budget or suite.budget, check, errors)
     with less_garbage_collection():
         return driver.go(retry_errored=retry_errored, handle_signals=handle_signals)
@@ -105,11 +90,11 @@ class _Driver:
         suite: Suite,
         queue: TicketQueue,
         journal: Journal,
-        rule: Allocation,
-        on_event: OnEvent | None,
+        rule: schedule.Allocation,
+        on_event: schedule.OnEvent | None,
         budget: Budget,
         check: Callable[[], None] | None,
-        errors: ErrorsAlike | None,
+        errors: schedule.ErrorsAlike | None,
     ) -> None:
         self._errors = errors
         self._check = check or (lambda: None)
@@ -119,13 +104,13 @@ class _Driver:
         self._rule = rule
         self._on_event = on_event or (lambda event: None)
         self._budget = budget
-        self._fixed = isinstance(rule, FixedRuns)
+        self._fixed = isinstance(rule, schedule.FixedRuns)
         self._planned: int = getattr(rule, "planned", suite.trials)
-        self._ending: Ending = "finished" if self._fixed else "settled"
+        self._ending: schedule.Ending = "finished" if self._fixed else "settled"
         self._limit: str | None = None
         self._signal: int | None = None
         self._stop = threading.Event()
-        self._evidence = OrderedEvidence(rule)
+        self._evidence = schedule.OrderedEvidence(rule)
         self._spending = RunSpending(budget)
         self._tickets: dict[int, Ticket] = {}
         self._rows = {(p.system.name, p.task.name): p for p in suite.pairings}
@@ -138,17 +123,21 @@ class _Driver:
     def go(self, *, retry_errored: bool, handle_signals: bool) -> RunResult:
         clock = time.perf_counter()
         self._queue.open(self._budget, retry_errored=retry_errored)
-        self._take_up(Restored(self._journal, retry_errored=retry_errored, count_lost=False))
-        self._on_event(RunStarted(planned=self._planned, kept=len(self._evidence), concurrency=0))
+        self._take_up(
+            schedule.Restored(self._journal, retry_errored=retry_errored, count_lost=False)
+        )
+        self._on_event(
+            schedule.RunStarted(planned=self._planned, kept=len(self._evidence), concurrency=0)
+        )
         with signals_to_thread(self._interrupt, enabled=handle_signals):
             while self._step(clock):
                 self._stop.wait(DRIVER_POLL_SECONDS)
         self._changed_files = self._changed_files or self._files.changed()
         if self._changed_files:
-            self._on_event(FilesChanged(files=self._changed_files))
+            self._on_event(schedule.FilesChanged(files=self._changed_files))
         return self._result(time.perf_counter() - clock)
 
-    def _take_up(self, restored: Restored) -> None:
+    def _take_up(self, restored: schedule.Restored) -> None:
         """Continue where an earlier start was interrupted."""
         self._tickets = {ticket.number: ticket for ticket in restored.launched}
         self._rule.restore(restored.launched)
@@ -161,7 +150,7 @@ class _Driver:
         state = self._queue.state()
         if (state.workers, state.hands) != self._crew:
             self._crew = (state.workers, state.hands)
-            self._on_event(WorkersChanged(workers=state.workers, hands=state.hands))
+            self._on_event(schedule.WorkersChanged(workers=state.workers, hands=state.hands))
         minutes = self._budget.max_minutes
         if state.stopped == "budget" and self._limit is None:
             self._end_early(self._queue.limit_reached())
@@ -240,18 +229,18 @@ class _Driver:
                 self._ending, self._over = "errors", True
                 self._queue.stop("errors")
             row = self._rows[ticket.system, ticket.task].row(ticket.trial)
-            self._on_event(TrialStarted(ticket=ticket, row=row))
-            self._on_event(TrialFinished(ticket=ticket, trial=trial, row=row))
+            self._on_event(schedule.TrialStarted(ticket=ticket, row=row))
+            self._on_event(schedule.TrialFinished(ticket=ticket, trial=trial, row=row))
 
     def _end_early(self, limit: str) -> None:
         self._limit, self._ending, self._over = limit, "budget", True
-        self._on_event(BudgetHit(limit=limit, spent=self._spending.describe()))
+        self._on_event(schedule.BudgetHit(limit=limit, spent=self._spending.describe()))
         self._queue.stop(limit)
 
     def _interrupt(self, signal_number: int) -> None:
         """Publish nothing more: workers finish what they have, and the run can be resumed."""
         self._signal, self._ending = signal_number, "interrupted"
-        self._on_event(StopRequested(signal=signal_number, grace=GRACE))
+        self._on_event(schedule.StopRequested(signal=signal_number, grace=GRACE))
         self._stop.set()
 
     def _result(self, seconds: float) -> RunResult:

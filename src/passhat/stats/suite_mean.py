@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from passhat.arguments import CONFIDENCE, confidence_level, whole_number
 from passhat.dataclass import dataclass, replace
 from passhat.errors import ArgumentError
-from passhat.stats import special
+from passhat.stats import mean_intervals, special
 from passhat.stats.arguments import (
     Counts,
     Floats,
@@ -36,19 +36,6 @@ from passhat.stats.estimate import (
     Interval,
     Scope,
     Unavailable,
-)
-from passhat.stats.mean_intervals import (
-    EXACT_BOOTSTRAP_TASKS,
-    SuiteCurve,
-    around_mean,
-    bca_interval,
-    exact_task_interval,
-    hierarchical_means,
-    percentile_interval,
-    rare_failure_bound,
-    student_quantile,
-    task_means,
-    variance_of_mean,
 )
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.population_bounds import (
@@ -339,7 +326,7 @@ class _Passes:
         bounds: Bounds | None = None,
     ) -> None:
         self.mirrored = metric == "pass@k"
-        self.curve = SuiteCurve(cells, ks, mirrored=self.mirrored)
+        self.curve = mean_intervals.SuiteCurve(cells, ks, mirrored=self.mirrored)
         self.cells, self.ks = self.curve.cells, self.curve.ks
         self.names = [metric.replace("k", str(k)) for k in ks]
         self.tasks, self.runs = int(cells.task_count), int(cells.run_count)
@@ -368,7 +355,7 @@ class _Passes:
 
     def variance(self, scope: Scope) -> Floats:
         """The variance of the mean for the first k."""
-        return variance_of_mean(self.cells, self.ks[0], scope)
+        return mean_intervals.variance_of_mean(self.cells, self.ks[0], scope)
 
     def default(self, scope: Scope, confidence: float) -> _Answer:
         if scope == THIS_SUITE and self.tasks == 1:
@@ -384,7 +371,7 @@ class _Passes:
     def stratum(self, places: NDArray[np.intp], confidence: float) -> _Answer:
         """Some of the tasks, for these tasks alone."""
         cells = count_cells(self.cells.n[places], self.cells.c[places])
-        mean = SuiteCurve(cells, self.ks).mean
+        mean = mean_intervals.SuiteCurve(cells, self.ks).mean
         bounds = suite_bounds(cells, self.ks, confidence)
         return _Answer(mean=mean, bounds=bounds, method=DEFAULT_METHODS[THIS_SUITE])
 
@@ -534,7 +521,7 @@ def _stratified(
 
 
 def _student(sample: _Passes | _Scores, options: _Options) -> _Answer:
-    quantile = student_quantile(np.array(sample.tasks - 1.0), options.confidence)
+    quantile = mean_intervals.student_quantile(np.array(sample.tasks - 1.0), options.confidence)
     return _around(sample, options, quantile, "t standard errors")
 
 
@@ -546,7 +533,7 @@ def _normal(sample: _Passes | _Scores, options: _Options) -> _Answer:
 def _around(
     sample: _Passes | _Scores, options: _Options, quantile: Floats | float, reach: str
 ) -> _Answer:
-    bounds = around_mean(sample.mean, sample.variance(options.scope), quantile)
+    bounds = mean_intervals.around_mean(sample.mean, sample.variance(options.scope), quantile)
     return _Answer(mean=sample.mean, bounds=bounds, method=f"mean plus or minus {reach}")
 
 
@@ -563,29 +550,29 @@ def _pooled_wilson(sample: _Passes, options: _Options) -> _Answer:
 def _task_bootstrap(sample: _Passes | _Scores, options: _Options, *, bca: bool = False) -> _Answer:
     generator, seed = random_generator(options.rng)
     values, tasks = sample.distinct
-    means = task_means(values, tasks, resamples=options.resamples, rng=generator)
+    means = mean_intervals.task_means(values, tasks, resamples=options.resamples, rng=generator)
     if bca:
-        interval = bca_interval(means, values, tasks, options.confidence)
+        interval = mean_intervals.bca_interval(means, values, tasks, options.confidence)
     else:
-        interval = percentile_interval(means, options.confidence)
+        interval = mean_intervals.percentile_interval(means, options.confidence)
     method = f"{'BCa ' if bca else ''}task bootstrap, {options.resamples} resamples"
     return _resampled(sample, options, interval, method, seed)
 
 
 def _exact_bootstrap(sample: _Passes | _Scores, options: _Options) -> _Answer:
-    if sample.tasks > EXACT_BOOTSTRAP_TASKS:
-        rule = f'"exact-bootstrap" takes at most {EXACT_BOOTSTRAP_TASKS} tasks'
+    if sample.tasks > mean_intervals.EXACT_BOOTSTRAP_TASKS:
+        rule = f'"exact-bootstrap" takes at most {mean_intervals.EXACT_BOOTSTRAP_TASKS} tasks'
         raise ArgumentError("method", f"{rule}; use 'task-bootstrap'", f"{sample.tasks} tasks")
     level, lattice = options.confidence, sample.lattice
-    interval = exact_task_interval(*sample.distinct, level, lattice=lattice)
+    interval = mean_intervals.exact_task_interval(*sample.distinct, level, lattice=lattice)
     return _resampled(sample, options, interval, "task bootstrap, exact law", None)
 
 
 def _hierarchical_bootstrap(sample: _Passes, options: _Options) -> _Answer:
     generator, seed = random_generator(options.rng)
     k, resamples = sample.ks[0], options.resamples
-    means = hierarchical_means(sample.cells, k, resamples=resamples, rng=generator)
-    interval = percentile_interval(means, options.confidence)
+    means = mean_intervals.hierarchical_means(sample.cells, k, resamples=resamples, rng=generator)
+    interval = mean_intervals.percentile_interval(means, options.confidence)
     method = f"hierarchical bootstrap, {resamples} resamples"
     answer = _resampled(sample, options, interval, method, seed)
     return replace(answer, notes=(*answer.notes, BIAS_WARNING)) if k > 1 else answer
@@ -708,7 +695,9 @@ def _worst_bound(side: _Losses, confidence: float) -> float:
     strata = _Strata.of(side)
     runs = float(side.runs.sum())
     quantile = float(
-        student_quantile(np.array(max(runs - side.runs.size, side.runs.size - 1)), confidence)
+        mean_intervals.student_quantile(
+            np.array(max(runs - side.runs.size, side.runs.size - 1)), confidence
+        )
     )
 
     def bound(multiple: Floats) -> Floats:
@@ -716,7 +705,7 @@ def _worst_bound(side: _Losses, confidence: float) -> float:
         level = np.maximum(mean * (1 - mean), _NO_NOISE)
         flips = np.clip(level / np.maximum(noise, _NO_NOISE), side.runs.size, 1 / _NO_NOISE)
         low = wilson_bounds(mean, flips, quantile)[0]
-        few = rare_failure_bound(mean, noise, runs, np.array(quantile), confidence)
+        few = mean_intervals.rare_failure_bound(mean, noise, runs, np.array(quantile), confidence)
         return np.asarray(np.minimum(low, few))
 
     points = np.union1d(*(np.linspace(0, end, _POINTS + 1) for end in strata.multiples))

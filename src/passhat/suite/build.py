@@ -62,19 +62,7 @@ from passhat.records.suite import (
     has_faults,
 )
 from passhat.records.trial import NOT_REVIEWED
-from passhat.suite.schema import (
-    AgentPart,
-    DefaultsPart,
-    FactorsPart,
-    FaultPart,
-    ModelFields,
-    ReferencePart,
-    ServerPart,
-    SuitePart,
-    SystemPart,
-    UserPart,
-    WordingPart,
-)
+from passhat.suite import schema, task_sources
 from passhat.suite.task_schema import (
     BudgetPart,
     ExpectPart,
@@ -83,21 +71,6 @@ from passhat.suite.task_schema import (
     ScenarioPart,
     TaskFields,
     TaskPart,
-)
-from passhat.suite.task_sources import (
-    GivenTask,
-    Row,
-    fill_task,
-    find_clone,
-    is_swe_bench,
-    is_tau2_domain,
-    read_rows,
-    read_skill_evals,
-    read_swe_bench,
-    read_task_folders,
-    read_tau2,
-    tau2_policy,
-    tau2_program,
 )
 from passhat.suite.yaml_tree import KeyPath, did_you_mean, secret
 
@@ -125,14 +98,14 @@ AS_WRITTEN = "as written"
 
 
 def build_suite(
-    suite: SuitePart, *, path: Path, env: Mapping[str, str], gates: list[Any], digest: str
+    suite: schema.SuitePart, *, path: Path, env: Mapping[str, str], gates: list[Any], digest: str
 ) -> Suite:
     """The suite that the parts describe. `gates` are as the file has them."""
     around = _Surroundings(directory=path.parent.resolve(), env=env, defaults=suite.defaults)
     judge = None
     if suite.judge is not None:
         # Defaults are for agents: the judge is as the file describes it.
-        alone = replace(around, defaults=DefaultsPart())
+        alone = replace(around, defaults=schema.DefaultsPart())
         reader = _build_model(suite.judge.model, suite.judge, alone)
         panel = tuple(_build_model(name, suite.judge, alone) for name in suite.judge.panel)
         judge = Judge(model=reader, repeats=suite.judge.repeats, panel=panel)
@@ -177,7 +150,9 @@ def build_suite(
     return built
 
 
-def _pairings(suite: SuitePart, around: _Surroundings, judge: Judge | None) -> Iterator[Pairing]:
+def _pairings(
+    suite: schema.SuitePart, around: _Surroundings, judge: Judge | None
+) -> Iterator[Pairing]:
     systems: list[System]
     users = _users(suite, around)
     for index, agent in enumerate(suite.agents):
@@ -213,7 +188,7 @@ def _pairings(suite: SuitePart, around: _Surroundings, judge: Judge | None) -> I
                     yield _pairing(able, timed, entry, suite, several=len(systems) > 1)
 
 
-def _seeds(suite: SuitePart) -> tuple[int, ...]:
+def _seeds(suite: schema.SuitePart) -> tuple[int, ...]:
     short, long = tuple(suite.seeds), tuple(suite.factors.seed)
     if short and long and short != long:
         raise BuildError(("factors", "seed"), "seeds: is short for it, and names other ones")
@@ -221,7 +196,7 @@ def _seeds(suite: SuitePart) -> tuple[int, ...]:
 
 
 def _under_conditions(
-    tasks: Iterable[Task], users: Sequence[User], factors: FactorsPart, around: _Surroundings
+    tasks: Iterable[Task], users: Sequence[User], factors: schema.FactorsPart, around: _Surroundings
 ) -> Iterator[Task]:
     """Each task at the first level of every factor, and at the others as tasks of their own."""
     for task in tasks:
@@ -287,13 +262,15 @@ def prompt_digest(prompt: str) -> str:
 
 
 @lru_cache(maxsize=8)
-def _wordings(file: Path, changed: int) -> Mapping[tuple[str, str], Row]:
+def _wordings(file: Path, changed: int) -> Mapping[tuple[str, str], task_sources.Row]:
     """The lines of a file of wordings, by task and name; read again when it has `changed`."""
-    return {(str(row.get("task")), str(row.get("wording"))): row for row in read_rows(file)}
+    return {
+        (str(row.get("task")), str(row.get("wording"))): row for row in task_sources.read_rows(file)
+    }
 
 
 def _worded(
-    task: Task, name: str, entry: WordingPart, around: _Surroundings
+    task: Task, name: str, entry: schema.WordingPart, around: _Surroundings
 ) -> dict[str, Any] | None:
     """What a wording changes of a task; None if it has none for it."""
     where: KeyPath = ("factors", "wording", name)
@@ -323,7 +300,7 @@ def _worded(
     return {"prompt": text, "tags": (*task.tags, NOT_REVIEWED)}
 
 
-def _users(suite: SuitePart, around: _Surroundings) -> list[User]:
+def _users(suite: schema.SuitePart, around: _Surroundings) -> list[User]:
     """The users that talk to the agent, the reference first."""
     built = {name: _build_user(name, entry, around) for name, entry in suite.users.items()}
     for index, name in enumerate(suite.factors.user):
@@ -363,14 +340,14 @@ def _tasks(
         task = _task(entry, around, judge)
         if isinstance(entry, TaskPart) and entry.source is not None:
             source = around.directory / entry.source
-            if is_tau2_domain(source):
+            if task_sources.is_tau2_domain(source):
                 return _tau2_tasks(task, source, judge)[: entry.limit]
-            if not source.is_dir() and not is_swe_bench(source):
+            if not source.is_dir() and not task_sources.is_swe_bench(source):
                 return list(_evals_of_skill(task, source, judge))
             given = (
-                read_task_folders(source)[: entry.limit]
+                task_sources.read_task_folders(source)[: entry.limit]
                 if source.is_dir()
-                else read_swe_bench(source, limit=entry.limit)
+                else task_sources.read_swe_bench(source, limit=entry.limit)
             )
             names = [entry.name for entry in given]
             if repeated := next((name for name in names if names.count(name) > 1), None):
@@ -380,8 +357,8 @@ def _tasks(
             return [task]
         tasks: dict[str, Task] = {}
         dataset = around.directory / entry.dataset
-        for number, row in enumerate(read_rows(dataset, limit=entry.limit), 1):
-            filled = fill_task(task, row, number)
+        for number, row in enumerate(task_sources.read_rows(dataset, limit=entry.limit), 1):
+            filled = task_sources.fill_task(task, row, number)
             if filled.name in tasks:
                 raise SuiteError(
                     f'{dataset.name}: row {number} gives a second task named "{filled.name}"'
@@ -404,7 +381,7 @@ def _evals_of_skill(task: Task, file: Path, judge: Judge | None) -> Iterator[Tas
         raise SuiteError("evals are read by a judge: add judge: {model: ...} to the suite")
     work = task.workspace or Workspace()
     options = _judged_whole(judge)
-    for case in read_skill_evals(file):
+    for case in task_sources.read_skill_evals(file):
         rubrics = (Expectation(matcher="judge", value=r, options=options) for r in case.rubrics)
         yield replace(
             task,
@@ -416,7 +393,7 @@ def _evals_of_skill(task: Task, file: Path, judge: Judge | None) -> Iterator[Tas
         )
 
 
-def _given_task(task: Task, given: GivenTask) -> Task:
+def _given_task(task: Task, given: task_sources.GivenTask) -> Task:
     """A task of Harbor, Terminal-Bench or SWE-bench, with what the suite says about all of them."""
     own = next((expectation for expectation in task.expect if expectation.matcher == "tests"), None)
     options: dict[str, Any] = {} if own is None else dict(own.options)
@@ -431,7 +408,7 @@ def _given_task(task: Task, given: GivenTask) -> Task:
         work = task.workspace
     else:
         assert task.workspace.source is not None
-        clone = find_clone(given.repository, task.workspace.source)
+        clone = task_sources.find_clone(given.repository, task.workspace.source)
         work = Workspace(source=clone, commit=given.commit)
     return replace(
         task,
@@ -455,8 +432,12 @@ write to the user or call tools."""
 
 def _tau2_tasks(task: Task, folder: Path, judge: Judge | None) -> list[Task]:
     """The tasks of a domain of tau2-bench: its own checks decide, and a judge what it asks one."""
-    policy, instructions, tasks = tau2_policy(folder), task.system_prompt or TAU2_AGENT, []
-    for case in read_tau2(folder):
+    policy, instructions, tasks = (
+        task_sources.tau2_policy(folder),
+        task.system_prompt or TAU2_AGENT,
+        [],
+    )
+    for case in task_sources.read_tau2(folder):
         if case.rubrics and judge is None:
             raise SuiteError(
                 f"task {case.name} is also judged by a model: "
@@ -486,9 +467,9 @@ def _tau2_tasks(task: Task, folder: Path, judge: Judge | None) -> list[Task]:
 def _tau2_server(entry: TaskPart, around: _Surroundings) -> StdioServer | None:
     """The tools of the domain of tau2-bench that tasks are from, with a new database a trial."""
     folder = around.directory / (entry.source or "")
-    if entry.source is None or not is_tau2_domain(folder):
+    if entry.source is None or not task_sources.is_tau2_domain(folder):
         return None
-    return StdioServer(name=f"tau2-{folder.name}", argv=tau2_program(folder, "serve"))
+    return StdioServer(name=f"tau2-{folder.name}", argv=task_sources.tau2_program(folder, "serve"))
 
 
 def _given_tools(system: System, server: Server, index: int) -> System:
@@ -501,7 +482,7 @@ def _given_tools(system: System, server: Server, index: int) -> System:
     raise BuildError(("tasks", index, "from"), message)
 
 
-def _servers(suite: SuitePart, around: _Surroundings) -> dict[str, Server]:
+def _servers(suite: schema.SuitePart, around: _Surroundings) -> dict[str, Server]:
     """The servers that the suite names, and those that its tasks bring."""
     named = {name: _build_server(name, entry, around) for name, entry in suite.servers.items()}
     brought = (_tau2_server(entry, around) for entry in suite.tasks)
@@ -519,7 +500,7 @@ USUAL_TESTS = "python3 -m pytest -q --junitxml={report} {tests}"
 
 
 def _pairing(
-    system: System, task: Task, entry: TaskFields, suite: SuitePart, *, several: bool
+    system: System, task: Task, entry: TaskFields, suite: schema.SuitePart, *, several: bool
 ) -> Pairing:
     runs = suite.defaults.runs if entry.runs is None else entry.runs
     return Pairing(
@@ -551,7 +532,7 @@ def _with_cents(budget: Budget, cents: float | None) -> Budget:
     return replace(budget, max_cost=cents / 100)
 
 
-def _refuse_unknown_quarantine(suite: SuitePart, pairings: tuple[Pairing, ...]) -> None:
+def _refuse_unknown_quarantine(suite: schema.SuitePart, pairings: tuple[Pairing, ...]) -> None:
     names = {pairing.task.name for pairing in pairings}
     for index, entry in enumerate(suite.quarantine):
         if entry.task not in names:
@@ -777,14 +758,14 @@ class _Surroundings:
 
     directory: Path
     env: Mapping[str, str]
-    defaults: DefaultsPart
+    defaults: schema.DefaultsPart
 
     def choose(self, entry: Part, name: str) -> Any:
         """What the entry says, or else what the defaults say."""
         return getattr(entry if name in entry.written else self.defaults, name)
 
 
-def _build_server(name: str, entry: ServerPart, around: _Surroundings) -> Server:
+def _build_server(name: str, entry: schema.ServerPart, around: _Surroundings) -> Server:
     """A server: a process where there is a command, else an address."""
     if entry.url is not None:
         headers = _build_secrets(entry.headers, around)
@@ -807,7 +788,7 @@ def _build_server(name: str, entry: ServerPart, around: _Surroundings) -> Server
     )
 
 
-def _build_system(entry: SystemPart, around: _Surroundings) -> System:
+def _build_system(entry: schema.SystemPart, around: _Surroundings) -> System:
     """A system of the kind that the entry names."""
     timeout = around.choose(entry, "timeout") or DEFAULT_TIMEOUT
     if entry.command is not None or entry.agent is not None:
@@ -851,9 +832,9 @@ def _build_system(entry: SystemPart, around: _Surroundings) -> System:
     return _model_system(entry, entry.name, str(entry.model), around)
 
 
-def _build_user(name: str, entry: UserPart, around: _Surroundings) -> User:
+def _build_user(name: str, entry: schema.UserPart, around: _Surroundings) -> User:
     """A user; the defaults are for agents, so it is as the file describes it."""
-    alone = replace(around, defaults=DefaultsPart())
+    alone = replace(around, defaults=schema.DefaultsPart())
     return User(
         name=name,
         model=None if entry.model is None else _build_model(entry.model, entry, alone),
@@ -863,7 +844,7 @@ def _build_user(name: str, entry: UserPart, around: _Surroundings) -> User:
     )
 
 
-def _program(entry: SystemPart, around: _Surroundings) -> tuple[str, ...]:
+def _program(entry: schema.SystemPart, around: _Surroundings) -> tuple[str, ...]:
     """The words of a command, or those that start a coding agent with its model."""
     if entry.command is not None:
         return _argv(entry.command, beside=around.directory)
@@ -874,9 +855,9 @@ def _program(entry: SystemPart, around: _Surroundings) -> tuple[str, ...]:
     return CODING_AGENTS[entry.agent].argv(entry.model if provider is None else provider[1])
 
 
-def _build_model(name: str, entry: ModelFields, around: _Surroundings) -> Model:
+def _build_model(name: str, entry: schema.ModelFields, around: _Surroundings) -> Model:
     """A model by name, with the entry's settings over the defaults."""
-    settings = {field: around.choose(entry, field) for field in ModelFields.spellings()}
+    settings = {field: around.choose(entry, field) for field in schema.ModelFields.spellings()}
     prices, key = settings["prices"], settings["api_key"]
     return Model(
         name=name,
@@ -901,14 +882,14 @@ def _build_model(name: str, entry: ModelFields, around: _Surroundings) -> Model:
 
 
 def _build_secrets(
-    references: Mapping[str, ReferencePart], around: _Surroundings
+    references: Mapping[str, schema.ReferencePart], around: _Surroundings
 ) -> dict[str, Secret]:
     """Names and the secrets they stand for."""
     return {name: _secret(reference, around) for name, reference in references.items()}
 
 
 def _model_system(
-    entry: AgentPart | SystemPart, name: str, model: str, around: _Surroundings
+    entry: schema.AgentPart | schema.SystemPart, name: str, model: str, around: _Surroundings
 ) -> ModelSystem:
     return ModelSystem(
         name=name,
@@ -920,17 +901,17 @@ def _model_system(
     )
 
 
-def _shared_fields(entry: ServerPart) -> dict[str, Any]:
+def _shared_fields(entry: schema.ServerPart) -> dict[str, Any]:
     names = ("shared", "start_timeout", "call_timeout", "resource_tools")
     return {name: getattr(entry, name) for name in names} | {"faults": _faults(entry.faults)}
 
 
-def _faults(entries: Iterable[FaultPart]) -> tuple[Fault, ...]:
+def _faults(entries: Iterable[schema.FaultPart]) -> tuple[Fault, ...]:
     return tuple(Fault(**entry.values()) for entry in entries)
 
 
 def _environment(
-    references: Mapping[str, ReferencePart], around: _Surroundings
+    references: Mapping[str, schema.ReferencePart], around: _Surroundings
 ) -> dict[str, Secret]:
     """The variables a process sees: one that is only passed on may be unset."""
     return {
@@ -940,7 +921,7 @@ def _environment(
     }
 
 
-def _secret(reference: ReferencePart, around: _Surroundings) -> Secret:
+def _secret(reference: schema.ReferencePart, around: _Surroundings) -> Secret:
     text = reference.text if reference.text is not None else f"${{{reference.env}}}"
     return secret(text, around.env)
 

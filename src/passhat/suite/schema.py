@@ -9,48 +9,23 @@ from msgspec import Meta
 
 from passhat.records import FaultKind, Level, WireFormat
 from passhat.records.suite import Design, EvidenceKind, GateScope, OnUndecided, OutputKind, Severity
-from passhat.suite.task_schema import (
-    Argv,
-    BudgetPart,
-    Bytes,
-    Chance,
-    Count,
-    CountOrZero,
-    Day,
-    ExpectPart,
-    FunctionName,
-    Name,
-    NotNegative,
-    Part,
-    PassScore,
-    Positive,
-    Reads,
-    Seconds,
-    Share,
-    Short,
-    Spelled,
-    TaskFields,
-    TaskPart,
-    Texts,
-    Url,
-    Weight,
-)
+from passhat.suite import task_schema
 
 
-class SuiteBudgetPart(BudgetPart):
+class SuiteBudgetPart(task_schema.BudgetPart):
     """The most that may be spent on the suite, and on each trial."""
 
-    per_trial: BudgetPart = BudgetPart()
+    per_trial: task_schema.BudgetPart = task_schema.BudgetPart()
     """The most for one trial."""
-    max_calls: Count | None = None
+    max_calls: task_schema.Count | None = None
     """Model calls, and attempts of agents that make their own."""
-    per_suite_usd_cents: Positive | None = None
+    per_suite_usd_cents: task_schema.Positive | None = None
     """`max_cost`, in cents."""
-    per_test_usd_cents: Positive | None = None
+    per_test_usd_cents: task_schema.Positive | None = None
     """`per_trial.max_cost`, in cents."""
 
 
-class ReferencePart(Part):
+class ReferencePart(task_schema.Part):
     """A value taken from the environment, written as a text or as `env: NAME`."""
 
     text: str | None = None
@@ -59,21 +34,21 @@ class ReferencePart(Part):
     """The name of a variable."""
 
 
-Reference = Annotated[ReferencePart, Short("text")]
+Reference = Annotated[ReferencePart, task_schema.Short("text")]
 
 
-class FaultPart(Part):
+class FaultPart(task_schema.Part):
     """Something that goes wrong on purpose."""
 
     kind: FaultKind
     """What goes wrong."""
-    probability: Share | None = None
+    probability: task_schema.Share | None = None
     """How often, at random (seeded)."""
-    nth: Count | None = None
+    nth: task_schema.Count | None = None
     """On which call of a trial, counted from 1."""
     tool: str | None = None
     """Only on calls of this tool."""
-    seconds: Seconds | None = None
+    seconds: task_schema.Seconds | None = None
     """How long a latency or timeout lasts."""
     message: str | None = None
     """What the error says."""
@@ -83,63 +58,63 @@ class FaultPart(Part):
         return None if either else "needs either probability or nth"
 
 
-class PricesPart(Part):
+class PricesPart(task_schema.Part):
     """Prices in dollars per million tokens."""
 
-    input: NotNegative
+    input: task_schema.NotNegative
     """Input tokens."""
-    output: NotNegative
+    output: task_schema.NotNegative
     """Output tokens."""
-    cached: NotNegative | None = None
+    cached: task_schema.NotNegative | None = None
     """Tokens read from a cache; by default the price of input."""
-    cache_write: NotNegative | None = None
+    cache_write: task_schema.NotNegative | None = None
     """Tokens written to a cache."""
 
 
-class CallPart(Part):
+class CallPart(task_schema.Part):
     """A tool call of a scripted model."""
 
     tool: str
     """The tool's name."""
-    arguments: Annotated[Mapping[str, Any], Spelled("arguments", "args")] = {}
+    arguments: Annotated[Mapping[str, Any], task_schema.Spelled("arguments", "args")] = {}
     """What it is called with."""
 
 
-class BehaviourPart(Part):
+class BehaviourPart(task_schema.Part):
     """One way a scripted model may act."""
 
-    weight: Weight = 1.0
+    weight: task_schema.Weight = 1.0
     """How likely it is, beside the others."""
-    calls: Sequence[Annotated[CallPart, Short("tool")]] = ()
+    calls: Sequence[Annotated[CallPart, task_schema.Short("tool")]] = ()
     """Tool calls, one a turn."""
     answer: str = ""
     """Its final answer; `{result}` is what the last tool returned."""
     task: str | None = None
     """Only on this task."""
-    tokens_in: CountOrZero | None = None
+    tokens_in: task_schema.CountOrZero | None = None
     """Tokens it claims to have read, over all its turns."""
-    tokens_out: CountOrZero | None = None
+    tokens_out: task_schema.CountOrZero | None = None
     """Tokens it claims to have written, over all its turns."""
-    seconds: NotNegative = 0.0
+    seconds: task_schema.NotNegative = 0.0
     """How long it takes, over all its turns."""
 
 
-class ModelFields(Part):
+class ModelFields(task_schema.Part):
     """How a model is called, and at which address."""
 
-    temperature: NotNegative | None = None
+    temperature: task_schema.NotNegative | None = None
     """The sampling temperature; by default the provider's own."""
-    top_p: Share | None = None
+    top_p: task_schema.Share | None = None
     """The nucleus of sampling."""
     seed: int | None = None
     """One sampling seed for all trials; by default each trial has its own."""
-    max_tokens: Count | None = None
+    max_tokens: task_schema.Count | None = None
     """The most tokens in one answer."""
     parallel_tool_calls: bool | None = None
     """Whether several tools may be called in one turn."""
     tool_choice: str | None = None
     """auto, required, none, constrained (to the tools' JSON schema), or a tool's name."""
-    stop: Texts = ()
+    stop: task_schema.Texts = ()
     """Texts that end the answer."""
     reasoning: Literal["low", "medium", "high"] | int | None = None
     """How much the model thinks first: an effort, or tokens."""
@@ -149,7 +124,7 @@ class ModelFields(Part):
     """Merged into the request unchanged."""
     wire: WireFormat | None = None
     """The wire format; by default the model's name decides."""
-    base_url: Url | None = None
+    base_url: task_schema.Url | None = None
     """The endpoint of the model."""
     api_key: Reference | None = None
     """The key, by reference: `${MY_KEY}`."""
@@ -163,14 +138,14 @@ class ModelFields(Part):
     """What goes wrong with the model on purpose, under `--faults`."""
 
 
-class AgentPart(TaskFields, ModelFields):
+class AgentPart(task_schema.TaskFields, ModelFields):
     """A task with its own agent: the model, its servers, the prompt, what is expected."""
 
     model: str | None = None
     """The model's name."""
     models: Annotated[Sequence[str], Meta(min_length=1)] | None = None
     """Several models: each runs the task."""
-    servers: Texts = ()
+    servers: task_schema.Texts = ()
     """The servers whose tools it sees."""
     system: str | None = None
     """The system prompt."""
@@ -185,55 +160,55 @@ class DefaultsPart(ModelFields):
 
     model: str | None = None
     """The model of an agent."""
-    servers: Texts = ()
+    servers: task_schema.Texts = ()
     """The servers of an agent or a model."""
     system: str | None = None
     """The system prompt."""
-    runs: CountOrZero = 1
+    runs: task_schema.CountOrZero = 1
     """Trials of each task; 0 means 1."""
-    max_turns: Count | None = None
+    max_turns: task_schema.Count | None = None
     """The most turns of a conversation."""
-    timeout: Seconds | None = None
+    timeout: task_schema.Seconds | None = None
     """The most seconds for one trial; without it 120, and 1800 in a workspace."""
-    pass_score: PassScore = 1.0
+    pass_score: task_schema.PassScore = 1.0
     """The score at which a trial passes."""
-    bar: Share | None = None
+    bar: task_schema.Share | None = None
     """The pass^k each task must clear."""
     level: Level | None = None
     """function, task or system."""
-    tags: Texts = ()
+    tags: task_schema.Texts = ()
     """Words added to every task's own."""
-    expect: Sequence[ExpectPart] = ()
+    expect: Sequence[task_schema.ExpectPart] = ()
     """Expectations added to every task's own."""
 
 
-class RateLimitPart(Part):
+class RateLimitPart(task_schema.Part):
     """The most load to put on one provider."""
 
-    concurrency: Count | None = None
+    concurrency: task_schema.Count | None = None
     """Requests at a time."""
-    requests_per_minute: Positive | None = None
+    requests_per_minute: task_schema.Positive | None = None
     """Requests a minute."""
-    tokens_per_minute: Positive | None = None
+    tokens_per_minute: task_schema.Positive | None = None
     """Tokens a minute."""
 
 
-class ResourcesPart(Part):
+class ResourcesPart(task_schema.Part):
     """What one trial needs of the machine it runs on."""
 
-    cpus: Positive | None = None
+    cpus: task_schema.Positive | None = None
     """CPUs, or a part of one."""
-    memory: Bytes | None = None
+    memory: task_schema.Bytes | None = None
     """Memory: `200MB`, `1.5GB`."""
-    gpus: NotNegative = 0.0
+    gpus: task_schema.NotNegative = 0.0
     """GPUs, or a part of one."""
-    disk: Bytes | None = None
+    disk: task_schema.Bytes | None = None
     """What a trial may write in its workspace; by default 5GB."""
-    processes: Count | None = None
+    processes: task_schema.Count | None = None
     """Processes in a workspace at a time; by default 512."""
 
 
-class CassettePart(Part):
+class CassettePart(task_schema.Part):
     """Recorded runs."""
 
     mode: Literal["none", "record", "append", "replay", "replay-or-live"] | None = None
@@ -244,12 +219,12 @@ class CassettePart(Part):
     """Whether a replay calls the real servers or uses their recorded answers."""
 
 
-class QuarantinePart(Part):
+class QuarantinePart(task_schema.Part):
     """A task known to be flaky: run and shown, not gated, for a while."""
 
     task: str
     """The task's name."""
-    until: Day
+    until: task_schema.Day
     """The last day of the quarantine."""
     reason: str = ""
     """Why."""
@@ -260,9 +235,9 @@ class JudgePart(ModelFields):
 
     model: str
     """The model's name."""
-    repeats: Count = 1
+    repeats: task_schema.Count = 1
     """How often it reads each answer; how far it disagrees with itself is reported."""
-    panel: Texts = ()
+    panel: task_schema.Texts = ()
     """Further judging models, with the same settings; more than half of all must pass an answer."""
 
 
@@ -273,16 +248,16 @@ class UserPart(ModelFields):
     """A model's name: it plays the user."""
     persona: str = ""
     """How a model is to speak: `At most five words. Annoyed.`"""
-    say: Texts | None = None
+    say: task_schema.Texts | None = None
     """Its messages, one after the other."""
-    python: FunctionName | None = None
+    python: task_schema.FunctionName | None = None
     """A function `module:name` of the messages so far; None ends the conversation."""
 
     def broken_rule(self) -> str | None:
         return _broken_choice(self, USER_KINDS)
 
 
-class WordingPart(Part):
+class WordingPart(task_schema.Part):
     """One way to word prompts: `template` or `file`."""
 
     template: str | None = None
@@ -298,12 +273,12 @@ class WordingPart(Part):
         return None
 
 
-class FactorsPart(Part):
+class FactorsPart(task_schema.Part):
     """Conditions that every task is tried under; the first level of each is the reference."""
 
-    user: Texts = ()
+    user: task_schema.Texts = ()
     """Which of `users:` talk to the agent; by default all."""
-    wording: Mapping[Name, Annotated[WordingPart, Short("template")]] = {}
+    wording: Mapping[task_schema.Name, Annotated[WordingPart, task_schema.Short("template")]] = {}
     """How prompts are worded, by name: `polite: "Could you please help? {prompt}"`. As they are
     written they are the reference."""
     fault: Sequence[Literal["none", "all"]] = ()
@@ -320,36 +295,36 @@ class FactorsPart(Part):
         return None
 
 
-class GatePart(Part):
+class GatePart(task_schema.Part):
     """What the results must show, in the long form."""
 
     require: str | None = None
     """The demand: `pass^3 >= 0.8`."""
-    every_task: Annotated[str | None, Spelled("every task")] = None
+    every_task: Annotated[str | None, task_schema.Spelled("every task")] = None
     """The demand on each task: `pass^3 >= its bar`."""
     name: str | None = None
     """Its name in the verdict."""
     system: str | None = None
     """Only this agent."""
-    tags: Texts | None = None
+    tags: task_schema.Texts | None = None
     """Only tasks with one of these tags."""
-    at: Mapping[Name, str] | None = None
+    at: Mapping[task_schema.Name, str] | None = None
     """Levels of factors to judge in place of the reference: `{user: terse}`; `all` is each."""
-    confidence: Chance | None = None
+    confidence: task_schema.Chance | None = None
     """How sure the verdict must be."""
     scope: GateScope | None = None
     """What the demand is about."""
     evidence: EvidenceKind | None = None
     """What decides."""
-    indifference: Positive | None = None
+    indifference: task_schema.Positive | None = None
     """How far beyond the threshold an agent should be to PASS (sequential evidence)."""
     design: Design | None = None
     """For one task: `planned` runs end early, `truncated` always decides, `sprt` has a late cap."""
-    alpha: Chance | None = None
+    alpha: task_schema.Chance | None = None
     """The chance of a wrong PASS."""
-    beta: Chance | None = None
+    beta: task_schema.Chance | None = None
     """The chance of a wrong FAIL."""
-    max_runs: Count | None = None
+    max_runs: task_schema.Count | None = None
     """The most trials it may ask for."""
     on_undecided: OnUndecided | None = None
     """What UNDECIDED means for the exit code."""
@@ -369,21 +344,21 @@ def _named(names: list[Any]) -> dict[str, Any]:
     return {name: {"env": name} for name in names}
 
 
-Names = Reads(_named, {"type": "array", "items": {"type": "string"}}, of=list)
+Names = task_schema.Reads(_named, {"type": "array", "items": {"type": "string"}}, of=list)
 """Names of variables that are passed on if they are set, or names and values."""
 
 
-class AuthPart(Part):
+class AuthPart(task_schema.Part):
     """How a request to a server is authenticated."""
 
     bearer_token_env: str
     """The variable that holds the bearer token."""
 
 
-class ServerPart(Part):
+class ServerPart(task_schema.Part):
     """An MCP server: a process (`command`) or an address (`url`)."""
 
-    command: Argv | None = None
+    command: task_schema.Argv | None = None
     """The program, as a list or one text."""
     args: Sequence[str] = ()
     """Further arguments."""
@@ -392,7 +367,7 @@ class ServerPart(Part):
     env: Annotated[Mapping[str, Reference], Names] = {}
     """The variables it sees: a list of names, or names and values. PATH, HOME, USER, LOGNAME,
     SHELL, LANG, LC_ALL, TERM, TMPDIR and TZ are passed on anyway, and nothing else."""
-    url: Url | None = None
+    url: task_schema.Url | None = None
     """Where it listens (streamable HTTP)."""
     transport: Literal["http", "sse"] = "http"
     """How its `url` is called: streamable HTTP, or the older SSE."""
@@ -402,9 +377,9 @@ class ServerPart(Part):
     """A bearer token by the name of its variable."""
     shared: bool = False
     """One process for all trials, if that is safe; else one for each trial."""
-    start_timeout: Seconds = 30.0
+    start_timeout: task_schema.Seconds = 30.0
     """How long it may take to start."""
-    call_timeout: Seconds = 60.0
+    call_timeout: task_schema.Seconds = 60.0
     """How long one call may take."""
     resource_tools: bool = False
     """Whether the model may list and read the server's resources, with two more tools."""
@@ -419,20 +394,20 @@ ExitStatus = Annotated[int, Meta(ge=-64, le=2**32 - 1)]
 """What a program may end with: a number, or minus the signal that ended it."""
 
 
-class AnswerPart(Part):
+class AnswerPart(task_schema.Part):
     """Where in the answer of an endpoint things are: a path, or paths that are tried in turn."""
 
-    answer: Texts = ()
+    answer: task_schema.Texts = ()
     """The text, such as `choices[0].message.content`."""
-    tool_calls: Texts = ()
+    tool_calls: task_schema.Texts = ()
     """A list of tool calls."""
-    messages: Texts = ()
+    messages: task_schema.Texts = ()
     """The conversation."""
-    usage: Texts = ()
+    usage: task_schema.Texts = ()
     """Token counts: an object with `input_tokens`, `prompt_tokens` or the like."""
-    cost: Texts = ()
+    cost: task_schema.Texts = ()
     """Dollars."""
-    error: Texts = ()
+    error: task_schema.Texts = ()
     """What is present only when something went wrong."""
 
 
@@ -442,31 +417,31 @@ class SystemPart(ModelFields):
     A command may have a model too, which it asks through passhat; a coding agent must.
     """
 
-    name: Name
+    name: task_schema.Name
     """Its name in every report."""
     model: str | None = None
     """A model's name: it runs in passhat's own agent loop. Of a command: the model that it asks,
     through passhat, which has the key and counts the calls."""
-    command: Argv | None = None
+    command: task_schema.Argv | None = None
     """A program; `{prompt}` is what the task asks."""
     agent: Literal["claude-code", "codex", "gemini", "opencode", "aider"] | None = None
     """A coding agent by its name, which is installed here: passhat knows how to start it."""
-    python: FunctionName | None = None
+    python: task_schema.FunctionName | None = None
     """A function `module:name`."""
-    http: Url | None = None
+    http: task_schema.Url | None = None
     """An address the task is posted to."""
     request: Mapping[str, Any] | Sequence[Any] | None = None
     """The body that is posted: `{prompt}`, `{task}`, `{trial}`, `{seed}`, `{messages}` and
     `{values}` are filled in."""
-    response: Annotated[AnswerPart, Short("answer")] | None = None
+    response: Annotated[AnswerPart, task_schema.Short("answer")] | None = None
     """Where in what comes back the answer is: `choices[0].message.content`, or more such paths."""
-    servers: Texts = ()
+    servers: task_schema.Texts = ()
     """The servers whose tools a model sees."""
     system: str | None = None
     """The system prompt of a model."""
-    max_turns: Count | None = None
+    max_turns: task_schema.Count | None = None
     """The most turns of the conversation."""
-    timeout: Seconds | None = None
+    timeout: task_schema.Seconds | None = None
     """The most seconds for one trial; without it 120, and 1800 in a workspace."""
     cwd: str | None = None
     """Where a command runs; by default in a fresh directory for each trial."""
@@ -480,13 +455,13 @@ class SystemPart(ModelFields):
     """What a command prints: a coding tool's report, text, or text with a JSON report in it."""
     exit_codes: Annotated[Sequence[ExitStatus], Meta(min_length=1)] | None = None
     """The exit codes of a command that are no failure; by default `[0]`."""
-    workers: CountOrZero | None = None
+    workers: task_schema.CountOrZero | None = None
     """Worker processes for a function; 0 runs it in this one."""
     sandbox: Literal["auto", "bubblewrap", "none"] | None = None
     """What isolates a command in a workspace; `none` trusts it with this machine."""
-    add_files: Mapping[Name, str] = {}
+    add_files: Mapping[task_schema.Name, str] = {}
     """Files that a command finds in its workspace: paths there, and files beside the suite."""
-    show: Texts = ()
+    show: task_schema.Texts = ()
     """Files and folders of this machine that a command in a sandbox may read."""
 
     def broken_rule(self) -> str | None:
@@ -499,48 +474,48 @@ class SystemPart(ModelFields):
         return _broken_choice(self, SYSTEM_KINDS)
 
 
-class SuitePart(Part):
+class SuitePart(task_schema.Part):
     """What to run and what to demand."""
 
     name: str | None = None
     """The suite's name; by default that of the file."""
     description: str | None = None
     """For the reader."""
-    servers: Mapping[Name, ServerPart] = {}
+    servers: Mapping[task_schema.Name, ServerPart] = {}
     """MCP servers, by name."""
     agents: Sequence[AgentPart] = ()
     """Tasks, each with its own agent."""
     systems: Sequence[SystemPart] = ()
     """Agents under test: every one runs every task."""
-    tasks: Sequence[TaskPart] = ()
+    tasks: Sequence[task_schema.TaskPart] = ()
     """Tasks for every agent."""
-    users: Mapping[Name, UserPart] = {}
+    users: Mapping[task_schema.Name, UserPart] = {}
     """Simulated users, by name: each talks to the agent in every task that has `user:`."""
     factors: FactorsPart = FactorsPart()
     """Conditions that every task is tried under: users, wordings, faults. Gates judge the first."""
-    shares: Mapping[Name, Positive] = {}
+    shares: Mapping[task_schema.Name, task_schema.Positive] = {}
     """The traffic share of each tag, level or family of tasks; each task is in one of them."""
     defaults: DefaultsPart = DefaultsPart()
     """Defaults of `agents:`, `systems:` and `tasks:`."""
-    gates: Sequence[Annotated[GatePart, Short("require")]] = ()
+    gates: Sequence[Annotated[GatePart, task_schema.Short("require")]] = ()
     """What the results must show."""
-    seed: CountOrZero = 0
+    seed: task_schema.CountOrZero = 0
     """Where the seeds of the trials begin."""
     seeds: Sequence[int] = ()
     """The whole suite is run once for each of these (at least 5 show the spread between
     them): short for `seed` of `factors:`."""
     budget: SuiteBudgetPart = SuiteBudgetPart()
     """The most that may be spent."""
-    concurrency: Count | None = None
+    concurrency: task_schema.Count | None = None
     """Trials at a time."""
     resources: ResourcesPart = ResourcesPart()
     """What one trial needs; a worker asks its cluster for this much times its concurrency."""
-    network: Texts = ()
+    network: task_schema.Texts = ()
     """Hosts that an agent in a sandbox, and the setup of its workspace, may reach besides the
     model: `example.org`, `*.example.com`, `git.example.com:8443`. By default none."""
     rate_limits: Mapping[str, RateLimitPart] = {}
     """The most load for each provider (anthropic, openai, or a host name)."""
-    retries: CountOrZero | None = None
+    retries: task_schema.CountOrZero | None = None
     """How often one model request is tried again."""
     cassette: CassettePart = CassettePart()
     """Where recorded runs are kept, and how they are used."""
@@ -548,9 +523,9 @@ class SuitePart(Part):
     """Tasks known to be flaky."""
     judge: JudgePart | None = None
     """The model that reads rubrics."""
-    k: Sequence[Count] = ()
+    k: Sequence[task_schema.Count] = ()
     """The k of pass@k and pass^k in the report."""
-    confidence: Chance | None = None
+    confidence: task_schema.Chance | None = None
     """The confidence of the report's intervals."""
 
     def broken_rule(self) -> str | None:
@@ -591,7 +566,7 @@ USER_KINDS = {
 """The same for a user."""
 
 
-def _broken_choice(part: Part, keys: Mapping[str, Sequence[str]]) -> str | None:
+def _broken_choice(part: task_schema.Part, keys: Mapping[str, Sequence[str]]) -> str | None:
     """Why a part is not of one kind, or has a key that belongs to another kind."""
     given = [kind for kind in keys if getattr(part, kind) is not None]
     if len(given) != 1:
@@ -599,7 +574,9 @@ def _broken_choice(part: Part, keys: Mapping[str, Sequence[str]]) -> str | None:
     return _meaningless(part, keys, given[0])
 
 
-def _meaningless(part: Part, keys: Mapping[str, Sequence[str]], kind: str) -> str | None:
+def _meaningless(
+    part: task_schema.Part, keys: Mapping[str, Sequence[str]], kind: str
+) -> str | None:
     """Why a part of one kind has a key that belongs to another."""
     others = {key for group in keys.values() for key in group} - set(keys[kind])
     if meaningless := sorted(part.written & others):

@@ -9,6 +9,7 @@ from typing import Unpack
 
 import numpy as np
 
+from passhat import arguments
 from passhat.analysis.reports.dependence import disturbance_sentence
 from passhat.analysis.reports.evidence import (
     Evidence,
@@ -21,17 +22,6 @@ from passhat.analysis.reports.evidence import (
 from passhat.analysis.reports.judged import corrected_differences, label_evidence
 from passhat.analysis.reports.metrics import SystemTrials, rank_subjects
 from passhat.analysis.reports.parts import Metric
-from passhat.arguments import (
-    HEADLINE_K,
-    PROFILE_KS,
-    AnalysisTerms,
-    ReportOptions,
-    ReportTerms,
-    instance,
-    several,
-    takes,
-    whole_number,
-)
 from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import first_few, plural, quoted, rounded, short_repr
@@ -140,13 +130,13 @@ class RankReport(Displayed):
         return short_repr(head, *shown, see=".systems, .tie_bands, .pairs")
 
 
-@takes(AnalysisTerms)
+@arguments.takes(arguments.AnalysisTerms)
 def rank(
     trials: Trials | Sequence[Tally],
     *,
     by: str = "mean_score",
     metric: str | None = None,
-    **terms: Unpack[AnalysisTerms],
+    **terms: Unpack[arguments.AnalysisTerms],
 ) -> RankReport | Unavailable:
     """Rank the systems of a table by mean_score, pass^k or pass@k over the tasks all of them ran.
 
@@ -157,9 +147,9 @@ def rank(
     >>> [system.ranks for system in found.systems]
     [(1, 2), (1, 2), (3, 3)]
     """
-    options = ReportOptions.checked(**terms)
+    options = arguments.ReportOptions.checked(**terms)
     metric = by if metric is None else metric
-    instance("by", metric, str, _METRICS)
+    arguments.instance("by", metric, str, _METRICS)
     k = _attempts(metric)
     every = [SystemTrials.of(side, options) for side in _systems(trials)]
     # Those with k runs of most tasks or, where that leaves fewer than two, of any: otherwise one
@@ -363,7 +353,7 @@ def _attempts(metric: str) -> int:
     is_count = number.isascii() and number.isdigit() and len(number) < _LONGEST_COUNT
     if not metric.startswith("pass") or sign not in ("^", "@") or not is_count:
         raise ArgumentError("by", _METRICS, metric)
-    return whole_number("k", int(number))
+    return arguments.whole_number("k", int(number))
 
 
 # An agent among others: its numbers against those of a reference table.
@@ -411,9 +401,11 @@ class Profile(Displayed):
         return short_repr(head, *shown, see=".norms")
 
 
-@takes(ReportTerms)
+@arguments.takes(arguments.ReportTerms)
 def profile(
-    trials: Trials | Tally, reference: Trials | Sequence[Tally], **terms: Unpack[ReportTerms]
+    trials: Trials | Tally,
+    reference: Trials | Sequence[Tally],
+    **terms: Unpack[arguments.ReportTerms],
 ) -> Profile:
     """One system among the systems of a reference table.
 
@@ -425,8 +417,8 @@ def profile(
     >>> found.norms[0].name, found.norms[0].percentile.value
     ('pass^1', 1.0)
     """
-    terms.setdefault("ks", PROFILE_KS)
-    options = ReportOptions.checked(**terms)
+    terms.setdefault("ks", arguments.PROFILE_KS)
+    options = arguments.ReportOptions.checked(**terms)
     own = one_tally("trials", trials, purpose="to profile")
     others = [t for t in _tallies(reference) if t.system != own.system]
     if not others:
@@ -438,7 +430,7 @@ def profile(
         agents=tuple(field),
         norms=tuple(
             _norm(name, measure, good, mine, field, options.confidence)
-            for name, measure, good in _measures(options.ks or PROFILE_KS)
+            for name, measure, good in _measures(options.ks or arguments.PROFILE_KS)
         ),
         provenance=make_provenance([own, *others], options),
         notes=_notes(own, reference, len(others)),
@@ -449,9 +441,9 @@ def _tallies(reference: Trials | Sequence[Tally]) -> list[Tally]:
     refuse_frame("reference", "must be Trials or a list of Tally", reference)
     if isinstance(reference, Trials):
         return [reference.tally(name) for name in reference.systems]
-    tallies = several(reference, str)
+    tallies = arguments.several(reference, str)
     for tally in tallies:
-        instance("reference", tally, Tally, "must be Trials or a list of Tally")
+        arguments.instance("reference", tally, Tally, "must be Trials or a list of Tally")
     return tallies
 
 
@@ -614,20 +606,20 @@ class Frontier(Displayed):
         return tuple(system for system in self.systems if system.beaten_by is None)
 
 
-@takes(AnalysisTerms)
+@arguments.takes(arguments.AnalysisTerms)
 def find_frontier(
     trials: Trials | Sequence[Tally],
     *,
     by: str = "cost",
     k: int | None = None,
-    **terms: Unpack[AnalysisTerms],
+    **terms: Unpack[arguments.AnalysisTerms],
 ) -> Frontier | Unavailable:
     """The agents that may be on the frontier of a price (cost, tokens, seconds) and pass^k.
 
     Agent j beats agent i if pass^k is higher and the price lower, for similar tasks: both one-sided
     tests must reject (the larger p-value; Berger 1982), with Holm's correction over all pairs.
     """
-    options = ReportOptions.checked(**terms)
+    options = arguments.ReportOptions.checked(**terms)
     if by not in PRICES:
         raise ArgumentError("by", f"must be one of {', '.join(PRICES)}", by)
     every = [SystemTrials.of(side, options) for side in _systems(trials)]
@@ -635,7 +627,7 @@ def find_frontier(
     if len(priced) < 2:
         return Unavailable(f"a frontier takes two agents whose trials say their {by}")
     fewest = min(int(side.evidence.runs.min()) for side in priced)
-    k = min(HEADLINE_K, fewest) if k is None else whole_number("k", k)
+    k = min(arguments.HEADLINE_K, fewest) if k is None else arguments.whole_number("k", k)
     shared = [
         name
         for name in priced[0].evidence.tasks
@@ -713,7 +705,7 @@ def _amounts(side: SystemTrials, by: str, shared: Sequence[str]) -> tuple[Floats
     return total, side.tally.passed[rows].astype(np.float64)
 
 
-def _higher_p(first: Floats, second: Floats, options: ReportOptions) -> float:
+def _higher_p(first: Floats, second: Floats, options: arguments.ReportOptions) -> float:
     """The one-sided p-value that the first is not more reliable for similar tasks."""
     difference = paired_difference(
         first, second, scope=TASKS_LIKE_THESE, confidence=options.confidence, rng=options.seed

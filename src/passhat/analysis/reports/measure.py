@@ -63,18 +63,8 @@ from passhat.messages import listed, plural
 from passhat.records import FEATURES, ErrorPolicy, FeatureSums, Outcome, Tally, Trials
 from passhat.records.trial import STEP_FAILED, STEP_PASSED, USER_MARKS, families_by_prefix
 from passhat.records.trials import framed_trials, refuse_file
+from passhat.stats import decay
 from passhat.stats.arguments import Counts, Floats
-from passhat.stats.decay import (
-    LONGEST_DEFAULT,
-    TOO_SHORT_TO_FLIP,
-    DecayCurve,
-    SequenceColumns,
-    by_length,
-    cascade,
-    decay_curves,
-    describe_columns,
-    extrapolate_pass_hat_ks,
-)
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
     THIS_SUITE,
@@ -369,7 +359,7 @@ def _steps(trials: Trials, confidence: float) -> StepChain | None:
             name = word.removeprefix(STEP_PASSED).removeprefix(STEP_FAILED)
             place[name] = max(place.get(name, 0), at)
     order = sorted(reached, key=lambda name: (-int(reached[name].sum()), place[name]))
-    chain = cascade(
+    chain = decay.cascade(
         [(int(passed[name].sum()), int(reached[name].sum())) for name in order],
         confidence=confidence,
     )
@@ -487,15 +477,15 @@ def describe_run_order(
     if not kept:
         return Unavailable("no task has a trial")
     groups = [
-        describe_columns(_passed([kept[i] for i in places]))
-        for places in by_length([len(text) for text in kept])
+        decay.describe_columns(_passed([kept[i] for i in places]))
+        for places in decay.by_length([len(text) for text in kept])
     ]
     flips = [group.flips[~np.isnan(group.flips)] for group in groups]
     return RunOrder(
         decay=_mean_curve(groups),
         variance_amplification=_mean([g.variance_amplification for g in groups]),
         graceful_degradation=_mean([g.graceful_degradation for g in groups]),
-        flips=_mean(flips) if any(known.size for known in flips) else TOO_SHORT_TO_FLIP,
+        flips=_mean(flips) if any(known.size for known in flips) else decay.TOO_SHORT_TO_FLIP,
         tasks=len(kept),
     )
 
@@ -530,7 +520,7 @@ def _passed(texts: Sequence[str]) -> NDArray[np.bool_]:
     return np.asarray(letters.reshape(len(texts), -1) == ord("P"))
 
 
-def _mean_curve(groups: Sequence[SequenceColumns]) -> tuple[float, ...]:
+def _mean_curve(groups: Sequence[decay.SequenceColumns]) -> tuple[float, ...]:
     """At each run, the mean over the tasks that have that many runs."""
     longest = max(group.curve.shape[1] for group in groups)
     total, count = np.zeros(longest), np.zeros(longest)
@@ -569,13 +559,13 @@ def draw_curves(
     """Those of pass^k and of pass@k."""
     if not evidence.tasks:
         return (), ()
-    longest = int(evidence.runs.min(initial=LONGEST_DEFAULT))
+    longest = int(evidence.runs.min(initial=decay.LONGEST_DEFAULT))
     counts = evidence.runs, evidence.passes
-    hats, ats = decay_curves(*counts, k=longest, scope=THIS_SUITE, confidence=confidence)
+    hats, ats = decay.decay_curves(*counts, k=longest, scope=THIS_SUITE, confidence=confidence)
     return _drawn(hats, longest), _drawn(ats, longest)
 
 
-def _drawn(curve: DecayCurve | Unavailable, longest: int) -> tuple[CurvePoint, ...]:
+def _drawn(curve: decay.DecayCurve | Unavailable, longest: int) -> tuple[CurvePoint, ...]:
     points: Sequence[Number] = [curve] * longest if isinstance(curve, Unavailable) else curve.points
     return tuple(CurvePoint(k=k, estimate=point) for k, point in enumerate(points, 1))
 
@@ -586,7 +576,7 @@ def _beyond(evidence: Evidence) -> tuple[CurvePoint, ...]:
         return ()
     most = int(evidence.runs.max())
     ks = [k for k in _ROUND_KS if k > most][:_STEPS_BEYOND]
-    estimates = extrapolate_pass_hat_ks(evidence.runs, evidence.passes, ks)
+    estimates = decay.extrapolate_pass_hat_ks(evidence.runs, evidence.passes, ks)
     return tuple(CurvePoint(k=k, estimate=e) for k, e in zip(ks, estimates, strict=True))
 
 

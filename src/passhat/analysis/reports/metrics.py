@@ -31,18 +31,7 @@ from passhat.errors import ArgumentError
 from passhat.messages import plural, short, typo_hint
 from passhat.records import ErrorPolicy, Outcome, Tally, Trials
 from passhat.records.trial import USER_FLAGS
-from passhat.stats.dependent_runs import (
-    GroupedRuns,
-    Margins,
-    SeedVariance,
-    excess,
-    margin_ratios,
-    mean_variance,
-    streak_variance,
-    stretched,
-    widened,
-    with_excess,
-)
+from passhat.stats import dependent_runs
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
     THIS_SUITE,
@@ -284,8 +273,8 @@ class RunGroups:
     """
 
     name: str
-    passes: GroupedRuns
-    scores: GroupedRuns
+    passes: dependent_runs.GroupedRuns
+    scores: dependent_runs.GroupedRuns
     note: str
     grows: bool
 
@@ -300,11 +289,11 @@ def groupings_of(trials: Trials, errors: ErrorPolicy, *, disturbed: bool) -> tup
     repeated = trials.sampled_levels()
     for name, runs in runs_by_level(trials, errors).items():
         spread = runs.variance()
-        if isinstance(spread, SeedVariance) and spread.between.value > 0:
+        if isinstance(spread, dependent_runs.SeedVariance) and spread.between.value > 0:
             grouping = RunGroups(
                 name=name,
-                passes=GroupedRuns.of(runs.task, runs.level, runs.passed),
-                scores=GroupedRuns.of(runs.task, runs.level, runs.score),
+                passes=dependent_runs.GroupedRuns.of(runs.task, runs.level, runs.passed),
+                scores=dependent_runs.GroupedRuns.of(runs.task, runs.level, runs.score),
                 note=_SEEDS if name == "seed" else f"includes the spread between {name}s",
                 grows=name not in repeated,
             )
@@ -323,11 +312,11 @@ def include_groups(metrics: Sequence[Metric], groupings: Sequence[RunGroups]) ->
 def group_variance(name: str, grouping: RunGroups) -> float | None:
     """The variance that the spread between groups gives a metric; None if it is not known."""
     if name == "mean_score":
-        return mean_variance(grouping.scores)
+        return dependent_runs.mean_variance(grouping.scores)
     passes = grouping.passes
     if name.startswith("pass@"):
         passes = replace(passes, total=passes.runs - passes.total)
-    return streak_variance(passes, int(name[5:]))
+    return dependent_runs.streak_variance(passes, int(name[5:]))
 
 
 def _rounds(trials: Trials, errors: ErrorPolicy) -> list[RunGroups]:
@@ -335,13 +324,13 @@ def _rounds(trials: Trials, errors: ErrorPolicy) -> list[RunGroups]:
     if tables[0].shape[1] < 2:
         return []
     tasks = repeats(trials)[1]
-    passes, scores = (GroupedRuns.of_table(table, tasks) for table in tables)
+    passes, scores = (dependent_runs.GroupedRuns.of_table(table, tasks) for table in tables)
     return [RunGroups(name="round", passes=passes, scores=scores, note=_ROUNDS, grows=True)]
 
 
 def _include(metrics: list[Metric], grouping: RunGroups) -> list[Metric]:
     """Where one group less leaves too few runs for k, the interval grows as for the k before."""
-    grown: Margins = (1.0, 1.0)
+    grown: dependent_runs.Margins = (1.0, 1.0)
     included = []
     for metric in sorted(metrics, key=lambda m: 0 if m.name == "mean_score" else int(m.name[5:])):
         suite = metric.this_suite
@@ -350,10 +339,14 @@ def _include(metrics: list[Metric], grouping: RunGroups) -> list[Metric]:
             continue
         variance = group_variance(metric.name, grouping)
         if variance is None:
-            wider = stretched(suite, grown, grouping.note) if grown != (1.0, 1.0) else suite
+            wider = (
+                dependent_runs.stretched(suite, grown, grouping.note)
+                if grown != (1.0, 1.0)
+                else suite
+            )
         else:
-            wider = widened(suite, variance, grouping.passes.groups, grouping.note)
-            grown = margin_ratios(suite, wider)
+            wider = dependent_runs.widened(suite, variance, grouping.passes.groups, grouping.note)
+            grown = dependent_runs.margin_ratios(suite, wider)
         included.append(_replaced(metric, suite, wider, grouping.note))
     place = {metric.name: metric for metric in included}
     return [place[metric.name] for metric in metrics]
@@ -364,7 +357,7 @@ def _replaced(metric: Metric, before: Estimate, after: Estimate, note: str) -> M
     if after.interval == before.interval:
         return metric
     if isinstance(alike, Estimate):
-        alike = with_excess(alike, before, after, note)
+        alike = dependent_runs.with_excess(alike, before, after, note)
     return replace(metric, this_suite=after, tasks_like_these=alike)
 
 
@@ -703,7 +696,7 @@ def rank_subjects(
 
 def added_margins(
     subject: SystemTrials, names: Sequence[str], *, confidence: float
-) -> dict[str, Margins]:
+) -> dict[str, dependent_runs.Margins]:
     """What seeds and disturbances add to the margins of each metric of one system."""
     if not subject.groupings:
         return {}
@@ -714,7 +707,7 @@ def added_margins(
     for name in names:
         before, after = plain[name].this_suite, wide[name].this_suite
         if isinstance(before, Estimate) and isinstance(after, Estimate):
-            grown[name] = excess(before, after)
+            grown[name] = dependent_runs.excess(before, after)
     return grown
 
 

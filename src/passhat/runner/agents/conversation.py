@@ -24,25 +24,12 @@ from passhat.records import (
 )
 from passhat.records.ledger import CallKey, both
 from passhat.records.transcript import safe_picture
-from passhat.runner.models.exchange import (
-    GET_PROMPT,
-    READ_RESOURCE,
-    Attachment,
-    CallRequest,
-    ChatModel,
-    Message,
-    Reply,
-    Request,
-    ToolRequest,
-    ToolResult,
-    Tools,
-    unknown_tool,
-)
+from passhat.runner.models import exchange
 
 if TYPE_CHECKING:
     from passhat.runner.workspaces import TrialWorkspace
 
-Charge = Callable[[Reply], bool]
+Charge = Callable[[exchange.Reply], bool]
 """Takes what a reply cost; True when the attempt has spent all it may."""
 
 
@@ -51,7 +38,7 @@ class Said:
     """Something to say to a model: a text, with images or sounds."""
 
     text: str
-    attachments: tuple[Attachment, ...] = ()
+    attachments: tuple[exchange.Attachment, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,13 +48,13 @@ class Conversation:
     It can be observed at any moment: an attempt that is cut short leaves what it did.
     """
 
-    model: ChatModel
-    tools: Tools
+    model: exchange.ChatModel
+    tools: exchange.Tools
     place: CallKey
     system: str = ""
     parameters: ModelParameters = field(default_factory=ModelParameters)
     charge: Charge = lambda reply: False
-    messages: list[Message] = field(default_factory=list)
+    messages: list[exchange.Message] = field(default_factory=list)
     calls: list[ToolCall] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     broken: list[int] = field(default_factory=list)
@@ -83,7 +70,7 @@ class Conversation:
     async def read(self, resource: ServerResource) -> Said:
         """What a server's resource holds."""
         arguments = {"uri": resource.uri, "server": resource.server}
-        result = await self._own_request(READ_RESOURCE, arguments)
+        result = await self._own_request(exchange.READ_RESOURCE, arguments)
         if result.is_error:
             raise ServerError(f"no server has the resource {resource.uri}: {result.text}")
         return Said(text=result.text, attachments=result.attachments)
@@ -95,18 +82,22 @@ class Conversation:
             "arguments": dict(prompt.arguments),
             "server": prompt.server,
         }
-        result = await self._own_request(GET_PROMPT, arguments)
+        result = await self._own_request(exchange.GET_PROMPT, arguments)
         if result.is_error:
             raise ServerError(f"no server has the prompt {prompt.name}: {result.text}")
         *earlier, last = msgspec.json.decode(result.text) or [{"role": "assistant"}]
         if last["role"] != "user":
             raise ServerError(f"the prompt {prompt.name} does not end with a message of the user")
-        self.messages += [Message(role=turn["role"], text=turn["text"]) for turn in earlier]
+        self.messages += [
+            exchange.Message(role=turn["role"], text=turn["text"]) for turn in earlier
+        ]
         return Said(text=last["text"], attachments=result.attachments)
 
     async def say(self, turn: Said, *, max_turns: int) -> None:
         """Say something and let the model work on it until it has an answer."""
-        self.messages.append(Message(role="user", text=turn.text, attachments=turn.attachments))
+        self.messages.append(
+            exchange.Message(role="user", text=turn.text, attachments=turn.attachments)
+        )
         self.answer = ""
         for _ in range(max_turns):
             self.stop_reason = "timeout"
@@ -135,18 +126,18 @@ class Conversation:
             messages=tuple(transcript(self.messages)),
         )
 
-    async def _own_request(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+    async def _own_request(self, name: str, arguments: Mapping[str, Any]) -> exchange.ToolResult:
         given = {key: value for key, value in arguments.items() if value is not None}
-        request = ToolRequest(name=name, arguments=given, place=self._next_place())
+        request = exchange.ToolRequest(name=name, arguments=given, place=self._next_place())
         self.waiting_for = name
         result = await self.tools.call(request)
         self.waiting_for = ""
         self.seconds += result.seconds
         return result
 
-    async def _ask(self) -> Reply:
+    async def _ask(self) -> exchange.Reply:
         reply = await self.model.complete(
-            Request(
+            exchange.Request(
                 messages=tuple(self.messages),
                 system=self.system,
                 tools=self.tools.specs,
@@ -163,7 +154,7 @@ class Conversation:
         self.messages.append(reply.message())
         return reply
 
-    async def _perform(self, call: CallRequest) -> None:
+    async def _perform(self, call: exchange.CallRequest) -> None:
         self.waiting_for = call.name
         result = await self._result(call)
         self.waiting_for = ""
@@ -172,7 +163,7 @@ class Conversation:
             self.faults.append(f"tool:{result.fault}")
             self.broken.append(len(self.calls))
         self.messages.append(
-            Message(
+            exchange.Message(
                 role="tool",
                 text=result.text,
                 call_id=call.id,
@@ -191,16 +182,16 @@ class Conversation:
             )
         )
 
-    async def _result(self, call: CallRequest) -> ToolResult:
+    async def _result(self, call: exchange.CallRequest) -> exchange.ToolResult:
         if call.broken is not None:
-            return ToolResult(
+            return exchange.ToolResult(
                 text=f"The arguments of {call.name} are not a JSON object: {call.broken[:200]}",
                 is_error=True,
             )
-        if call.name in (READ_RESOURCE, GET_PROMPT):
-            return unknown_tool(call.name, self.tools.specs)
+        if call.name in (exchange.READ_RESOURCE, exchange.GET_PROMPT):
+            return exchange.unknown_tool(call.name, self.tools.specs)
         return await self.tools.call(
-            ToolRequest(name=call.name, arguments=call.arguments, place=self._next_place())
+            exchange.ToolRequest(name=call.name, arguments=call.arguments, place=self._next_place())
         )
 
     def _next_place(self) -> CallKey:
@@ -209,7 +200,7 @@ class Conversation:
         return CallKey(*self.place[:3], step)
 
 
-def transcript(messages: Sequence[Message]) -> list[dict[str, Any]]:
+def transcript(messages: Sequence[exchange.Message]) -> list[dict[str, Any]]:
     """A conversation as plain data, to be shown later."""
     entries = []
     for message in messages:

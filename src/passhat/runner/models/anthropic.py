@@ -10,19 +10,7 @@ import msgspec
 from passhat.dataclass import replace
 from passhat.errors import ModelBusy
 from passhat.records import ModelParameters, TokenUsage
-from passhat.runner.models.exchange import (
-    Body,
-    CallRequest,
-    Message,
-    Reply,
-    Request,
-    WireFormat,
-    attachments_of,
-    bearer,
-    call_request,
-    cut_off,
-    joined_turns,
-)
+from passhat.runner.models import exchange
 
 DEFAULT_MAX_TOKENS = 4096
 """The API requires a number; this is enough for any tool call and a long answer."""
@@ -39,13 +27,13 @@ STOP_REASONS = {
 }
 
 
-def encode(model: str, request: Request, stream: bool) -> dict[str, Any]:
+def encode(model: str, request: exchange.Request, stream: bool) -> dict[str, Any]:
     """The body of a request."""
     given = request.parameters
     body: dict[str, Any] = {
         "model": model,
         "max_tokens": given.max_tokens or DEFAULT_MAX_TOKENS,
-        "messages": joined_turns(request.messages, _blocks),
+        "messages": exchange.joined_turns(request.messages, _blocks),
     }
     optional = {
         "system": request.system,
@@ -87,11 +75,11 @@ def _mark_for_cache(body: dict[str, Any]) -> None:
         last[-1] = {**last[-1], **mark}
 
 
-def decode(body: Body) -> Reply:
+def decode(body: exchange.Body) -> exchange.Reply:
     """The reply in the body of an answer."""
     blocks = body["content"]
     reason = body.get("stop_reason")
-    return Reply(
+    return exchange.Reply(
         text="".join(block["text"] for block in blocks if block["type"] == "text"),
         calls=tuple(_call(block) for block in blocks if block["type"] == "tool_use"),
         stop_reason=STOP_REASONS.get(str(reason), str(reason)),
@@ -101,7 +89,7 @@ def decode(body: Body) -> Reply:
     )
 
 
-def assemble(events: Iterable[Body]) -> Body:
+def assemble(events: Iterable[exchange.Body]) -> exchange.Body:
     """The body that a stream of events amounts to."""
     message: dict[str, Any] = {}
     blocks: dict[int, dict[str, Any]] = {}
@@ -123,7 +111,7 @@ def assemble(events: Iterable[Body]) -> Body:
             return {**message, "content": [blocks[index] for index in sorted(blocks)]}
         elif kind == "error":
             raise ModelBusy(f"the stream broke off: {event['error'].get('message')}")
-    raise cut_off("message_stop")
+    raise exchange.cut_off("message_stop")
 
 
 def _extend(
@@ -137,7 +125,7 @@ def _extend(
             block[key] = block.get(key, "") + delta[key]
 
 
-def _blocks(message: Message) -> list[dict[str, Any]]:
+def _blocks(message: exchange.Message) -> list[dict[str, Any]]:
     if message.role == "tool":
         result: dict[str, Any] = {
             "type": "tool_result",
@@ -153,11 +141,11 @@ def _blocks(message: Message) -> list[dict[str, Any]]:
     ]
 
 
-def _with_images(message: Message) -> list[dict[str, Any]]:
+def _with_images(message: exchange.Message) -> list[dict[str, Any]]:
     text: list[dict[str, Any]] = [{"type": "text", "text": message.text}] if message.text else []
     return text + [
         {"type": "image", "source": {"type": "base64", "media_type": each.mime, "data": each.data}}
-        for each in attachments_of(message, "image", wire="anthropic")
+        for each in exchange.attachments_of(message, "image", wire="anthropic")
     ]
 
 
@@ -168,11 +156,11 @@ def _sendable(block: Mapping[str, Any]) -> dict[str, Any]:
     return dict(block)
 
 
-def _call(block: Mapping[str, Any]) -> CallRequest:
+def _call(block: Mapping[str, Any]) -> exchange.CallRequest:
     given = block["input"]
     if not isinstance(given, (str, Mapping)):
         given = msgspec.json.encode(given).decode()
-    return call_request(block["id"], block["name"], given)
+    return exchange.call_request(block["id"], block["name"], given)
 
 
 def _tool_choice(given: ModelParameters) -> dict[str, Any]:
@@ -204,13 +192,13 @@ def _headers(key: str) -> dict[str, str]:
     return {"x-api-key": key, "anthropic-version": "2023-06-01"}
 
 
-def _encode_for_vertex(model: str, request: Request, stream: bool) -> dict[str, Any]:
+def _encode_for_vertex(model: str, request: exchange.Request, stream: bool) -> dict[str, Any]:
     """The body of a request on Vertex AI, where the address names the model."""
     body = {key: value for key, value in encode(model, request, stream).items() if key != "model"}
     return {"anthropic_version": "vertex-2023-10-16", **body}
 
 
-ANTHROPIC = WireFormat(
+ANTHROPIC = exchange.WireFormat(
     name="anthropic",
     path="/v1/messages",
     list_path="/v1/models",
@@ -226,6 +214,6 @@ ANTHROPIC_ON_VERTEX = replace(
     path="/publishers/anthropic/models/{model}:rawPredict",
     stream_path="/publishers/anthropic/models/{model}:streamRawPredict",
     list_path="/publishers/anthropic/models",
-    headers=bearer,
+    headers=exchange.bearer,
     encode=_encode_for_vertex,
 )

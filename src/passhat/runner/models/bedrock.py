@@ -12,18 +12,8 @@ from urllib.parse import parse_qsl, quote, urlsplit
 from passhat.dataclass import dataclass
 from passhat.errors import ModelError
 from passhat.records import ModelParameters, TokenUsage
+from passhat.runner.models import exchange
 from passhat.runner.models.anthropic import DEFAULT_MAX_TOKENS, thinking_budget
-from passhat.runner.models.exchange import (
-    Body,
-    Message,
-    Reply,
-    Request,
-    WireFormat,
-    attachments_of,
-    bearer,
-    call_request,
-    joined_turns,
-)
 
 STOP_REASONS = {
     "end_turn": "done",
@@ -38,7 +28,7 @@ ALGORITHM = "AWS4-HMAC-SHA256"
 UNRESERVED = "-_.~"
 
 
-def encode(model: str, request: Request, stream: bool) -> dict[str, Any]:
+def encode(model: str, request: exchange.Request, stream: bool) -> dict[str, Any]:
     """The body of a request; the address names the model."""
     given = request.parameters
     limits = {
@@ -47,7 +37,7 @@ def encode(model: str, request: Request, stream: bool) -> dict[str, Any]:
         "topP": given.top_p,
         "stopSequences": list(given.stop) or None,
     }
-    body: dict[str, Any] = {"messages": joined_turns(request.messages, _blocks)}
+    body: dict[str, Any] = {"messages": exchange.joined_turns(request.messages, _blocks)}
     if request.system:
         body["system"] = [{"text": request.system}]
     if config := {key: value for key, value in limits.items() if value is not None}:
@@ -98,22 +88,24 @@ def _mark_for_cache(body: dict[str, Any]) -> None:
         body["messages"][-1]["content"].append(point)
 
 
-def decode(body: Body) -> Reply:
+def decode(body: exchange.Body) -> exchange.Reply:
     """The reply in the body of an answer."""
     blocks = body["output"]["message"]["content"]
     usage = body.get("usage") or {}
     reason = str(body.get("stopReason"))
     used = [block["toolUse"] for block in blocks if "toolUse" in block]
-    return Reply(
+    return exchange.Reply(
         text="".join(block["text"] for block in blocks if "text" in block),
-        calls=tuple(call_request(u["toolUseId"], u["name"], u.get("input") or {}) for u in used),
+        calls=tuple(
+            exchange.call_request(u["toolUseId"], u["name"], u.get("input") or {}) for u in used
+        ),
         stop_reason=STOP_REASONS.get(reason, reason),
         usage=_usage(usage),
         raw=tuple(blocks),
     )
 
 
-def _blocks(message: Message) -> list[dict[str, Any]]:
+def _blocks(message: exchange.Message) -> list[dict[str, Any]]:
     if message.role == "tool":
         status = "error" if message.is_error else "success"
         content = [{"text": message.text or " "}, *_attached(message, "image")]
@@ -128,10 +120,10 @@ def _blocks(message: Message) -> list[dict[str, Any]]:
     ]
 
 
-def _attached(message: Message, *kinds: str) -> list[dict[str, Any]]:
+def _attached(message: exchange.Message, *kinds: str) -> list[dict[str, Any]]:
     return [
         {each.kind: {"format": each.format, "source": {"bytes": each.data}}}
-        for each in attachments_of(message, *kinds, wire="bedrock-converse")
+        for each in exchange.attachments_of(message, *kinds, wire="bedrock-converse")
     ]
 
 
@@ -155,11 +147,11 @@ def _usage(usage: Mapping[str, Any]) -> TokenUsage | None:
     )
 
 
-BEDROCK = WireFormat(
+BEDROCK = exchange.WireFormat(
     name="bedrock-converse",
     path="/model/{model}/converse",
     list_path="/foundation-models",
-    headers=bearer,
+    headers=exchange.bearer,
     encode=encode,
     decode=decode,
     assemble=None,  # it streams in a binary format, and answers are read whole anyway

@@ -9,19 +9,7 @@ from typing import Any
 from passhat.dataclass import replace
 from passhat.errors import ModelBusy, ModelError
 from passhat.records import TokenUsage
-from passhat.runner.models.exchange import (
-    Body,
-    CallRequest,
-    Message,
-    Reply,
-    Request,
-    WireFormat,
-    attachments_of,
-    bearer,
-    call_request,
-    cut_off,
-    effort,
-)
+from passhat.runner.models import exchange
 
 OWN_MODELS = ("gpt-", "o1", "o3", "o4", "chatgpt")
 
@@ -36,7 +24,7 @@ STOP_REASONS = {
 }
 
 
-def encode_chat(model: str, request: Request, stream: bool) -> dict[str, Any]:
+def encode_chat(model: str, request: exchange.Request, stream: bool) -> dict[str, Any]:
     """The body of a request."""
     given = request.parameters
     body: dict[str, Any] = {"model": model, "messages": _conversation(request)}
@@ -47,7 +35,7 @@ def encode_chat(model: str, request: Request, stream: bool) -> dict[str, Any]:
         # OpenAI's reasoning models refuse max_tokens; other servers know only that.
         "max_completion_tokens" if model.startswith(OWN_MODELS) else "max_tokens": given.max_tokens,
         "stop": list(given.stop) or None,
-        "reasoning_effort": None if given.reasoning is None else effort(given.reasoning),
+        "reasoning_effort": None if given.reasoning is None else exchange.effort(given.reasoning),
     }
     body |= {key: value for key, value in optional.items() if value is not None}
     if request.tools:
@@ -66,7 +54,7 @@ def encode_chat(model: str, request: Request, stream: bool) -> dict[str, Any]:
     return body | dict(given.extra)
 
 
-def decode_chat(body: Body) -> Reply:
+def decode_chat(body: exchange.Body) -> exchange.Reply:
     """The reply in the body of an answer."""
     choice = body["choices"][0]
     message = choice["message"]
@@ -77,7 +65,7 @@ def decode_chat(body: Body) -> Reply:
         _chat_call(index, call) for index, call in enumerate(message.get("tool_calls") or ())
     )
     reason = choice.get("finish_reason")
-    return Reply(
+    return exchange.Reply(
         text=text or message.get("refusal") or audio.get("transcript") or "",
         calls=calls,
         stop_reason="tool_calls"
@@ -88,7 +76,7 @@ def decode_chat(body: Body) -> Reply:
     )
 
 
-def assemble_chat(events: Iterable[Body]) -> Body:
+def assemble_chat(events: Iterable[exchange.Body]) -> exchange.Body:
     """The body that a stream of chunks amounts to."""
     text, refusal = [], []
     calls: dict[int, dict[str, Any]] = {}
@@ -112,7 +100,7 @@ def assemble_chat(events: Iterable[Body]) -> Body:
                 function["arguments"] += given.get("arguments") or ""
             reason = choice.get("finish_reason") or reason
     if reason is None:
-        raise cut_off("finish_reason")
+        raise exchange.cut_off("finish_reason")
     message = {
         "content": "".join(text),
         "refusal": "".join(refusal),
@@ -121,7 +109,7 @@ def assemble_chat(events: Iterable[Body]) -> Body:
     return {**whole, "choices": [{"message": message, "finish_reason": reason}]}
 
 
-def _conversation(request: Request) -> list[dict[str, Any]]:
+def _conversation(request: exchange.Request) -> list[dict[str, Any]]:
     turns: list[dict[str, Any]] = []
     if request.system:
         turns.append({"role": "system", "content": request.system})
@@ -137,9 +125,9 @@ def _conversation(request: Request) -> list[dict[str, Any]]:
     return [*turns, {"role": "user", "content": waiting}] if waiting else turns
 
 
-def _parts(message: Message) -> list[dict[str, Any]]:
+def _parts(message: exchange.Message) -> list[dict[str, Any]]:
     parts: list[dict[str, Any]] = []
-    for each in attachments_of(message, "image", "audio", wire="openai-chat"):
+    for each in exchange.attachments_of(message, "image", "audio", wire="openai-chat"):
         if each.kind == "image":
             parts.append({"type": "image_url", "image_url": {"url": each.url}})
         else:
@@ -148,7 +136,7 @@ def _parts(message: Message) -> list[dict[str, Any]]:
     return parts
 
 
-def _turn(message: Message) -> dict[str, Any]:
+def _turn(message: exchange.Message) -> dict[str, Any]:
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.call_id, "content": message.text}
     turn: dict[str, Any] = {"role": message.role, "content": message.text}
@@ -167,11 +155,11 @@ def _turn(message: Message) -> dict[str, Any]:
     return turn
 
 
-def _chat_call(index: int, call: Mapping[str, Any]) -> CallRequest:
+def _chat_call(index: int, call: Mapping[str, Any]) -> exchange.CallRequest:
     function = call["function"]
     # Some servers leave the id out; a stable one keeps the request the same when it is replayed.
     arguments = function.get("arguments")
-    return call_request(
+    return exchange.call_request(
         call.get("id") or f"call_{index}", function["name"], "" if arguments is None else arguments
     )
 
@@ -192,11 +180,11 @@ def _error_text(error: Any) -> str:
     return str(error.get("message", error)) if isinstance(error, Mapping) else str(error)
 
 
-OPENAI_CHAT = WireFormat(
+OPENAI_CHAT = exchange.WireFormat(
     name="openai-chat",
     path="/chat/completions",
     list_path="/models",
-    headers=bearer,
+    headers=exchange.bearer,
     encode=encode_chat,
     decode=decode_chat,
     assemble=assemble_chat,
@@ -209,7 +197,7 @@ REASONING_MODEL = re.compile(r"o\d|gpt-[5-9](?!.*chat)")
 ENDED = ("response.completed", "response.incomplete", "response.failed")
 
 
-def encode_responses(model: str, request: Request, stream: bool) -> dict[str, Any]:
+def encode_responses(model: str, request: exchange.Request, stream: bool) -> dict[str, Any]:
     """The body of a request."""
     given = request.parameters
     body: dict[str, Any] = {
@@ -226,7 +214,9 @@ def encode_responses(model: str, request: Request, stream: bool) -> dict[str, An
         "temperature": given.temperature,
         "top_p": given.top_p,
         "max_output_tokens": given.max_tokens,
-        "reasoning": None if given.reasoning is None else {"effort": effort(given.reasoning)},
+        "reasoning": None
+        if given.reasoning is None
+        else {"effort": exchange.effort(given.reasoning)},
         "stream": stream or None,
     }
     body |= {key: value for key, value in optional.items() if value is not None}
@@ -249,18 +239,18 @@ def encode_responses(model: str, request: Request, stream: bool) -> dict[str, An
     return body | dict(given.extra)
 
 
-def decode_responses(body: Body) -> Reply:
+def decode_responses(body: exchange.Body) -> exchange.Reply:
     """The reply in the body of an answer."""
     if body.get("status") == "failed":
         raise _failure(body.get("error") or {})
     items = body["output"]
     calls = tuple(
-        call_request(item["call_id"], item["name"], item.get("arguments") or "")
+        exchange.call_request(item["call_id"], item["name"], item.get("arguments") or "")
         for item in items
         if item["type"] == "function_call"
     )
     spoken = [part for item in items if item["type"] == "message" for part in item["content"]]
-    return Reply(
+    return exchange.Reply(
         text="".join(part.get("text") or part.get("refusal") or "" for part in spoken),
         calls=calls,
         stop_reason=_responses_stop_reason(body, calls),
@@ -270,18 +260,18 @@ def decode_responses(body: Body) -> Reply:
     )
 
 
-def assemble_responses(events: Iterable[Body]) -> Body:
+def assemble_responses(events: Iterable[exchange.Body]) -> exchange.Body:
     """The body that a stream of events amounts to: its last event carries all of it."""
     for event in events:
         if event.get("type") in ENDED:
-            whole: Body = event["response"]
+            whole: exchange.Body = event["response"]
             return whole
         if event.get("type") == "error":
             raise ModelBusy(f"the stream broke off: {event.get('message')}")
-    raise cut_off("response.completed")
+    raise exchange.cut_off("response.completed")
 
 
-def _items(message: Message) -> list[dict[str, Any]]:
+def _items(message: exchange.Message) -> list[dict[str, Any]]:
     if message.role == "tool":
         output = _content(message)
         return [{"type": "function_call_output", "call_id": message.call_id, "output": output}]
@@ -300,15 +290,15 @@ def _items(message: Message) -> list[dict[str, Any]]:
     ]
 
 
-def _content(message: Message) -> str | list[dict[str, Any]]:
-    images = attachments_of(message, "image", wire="openai-responses")
+def _content(message: exchange.Message) -> str | list[dict[str, Any]]:
+    images = exchange.attachments_of(message, "image", wire="openai-responses")
     if not images:
         return message.text
     parts: list[dict[str, Any]] = [{"type": "input_text", "text": message.text}]
     return parts + [{"type": "input_image", "image_url": image.url} for image in images]
 
 
-def _responses_stop_reason(body: Body, calls: tuple[CallRequest, ...]) -> str:
+def _responses_stop_reason(body: exchange.Body, calls: tuple[exchange.CallRequest, ...]) -> str:
     if body.get("status") == "incomplete":
         reason = (body.get("incomplete_details") or {}).get("reason") or "incomplete"
         return {"max_output_tokens": "max_tokens", "content_filter": "refused"}.get(reason, reason)
