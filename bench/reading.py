@@ -1,4 +1,4 @@
-"""From a file to counts and to a Report: Inspect logs, and tables of ten million trials."""
+"""From a file to counts and to a Report: logs, transcripts, and tables of ten million trials."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ SEED = 20261115
 SAMPLES, EPOCHS = 200, 10
 SYSTEMS, TASKS, RUNS = 2, 1000, 5000
 REPEATS = 3
+MANY_LINES = 60_000
 
 GROUP_BY = "SELECT system, task, COUNT(*) AS n, SUM(passed) AS c FROM {} GROUP BY system, task"
 
@@ -79,6 +80,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         inspect_log(Path(folder))
         big_tables(Path(folder))
+        transcripts(Path(folder))
         bombs(Path(folder))
 
 
@@ -149,6 +151,35 @@ def write_tables(folder: Path) -> dict[str, Path]:
     frame.write_ndjson(paths["jsonl"])
     frame.write_parquet(paths["parquet"])
     return paths
+
+
+def transcripts(folder: Path) -> None:
+    """JSON Lines that are nearly all transcripts, against DuckDB, which is told the two columns."""
+    path = folder / "transcripts.jsonl"
+    rng = np.random.default_rng(SEED)
+    words = " ".join(f"word{i}" for i in rng.integers(0, 3000, 20_000))
+    with path.open("w") as file:
+        for row in range(MANY_LINES):
+            starts = rng.integers(0, len(words) - 700, 12)
+            said = [{"role": "assistant", "content": words[at : at + 700]} for at in starts]
+            task, passed = f"task-{row % 200}", bool(rng.random() < 0.6)
+            line = {"task": task, "trial": row // 200, "passed": passed, "messages": said}
+            file.write(json.dumps(line) + "\n")
+    size = path.stat().st_size / 1e6
+    print(f"\n## {MANY_LINES:,} trials with transcripts ({size:,.0f} MB; at most 2.5 times)\n")
+    if not _installed("duckdb"):
+        print("duckdb is not installed.")
+        return
+    columns = "columns={{'task': 'VARCHAR', 'passed': 'BOOLEAN'}}, format='newline_delimited'"
+    query = f"SELECT avg(passed::int) FROM read_json('{{path}}', {columns})"
+    quiet = "duckdb.sql('SET enable_progress_bar = false')"
+    jobs = {
+        "DuckDB mean": ("import duckdb", f'{quiet}\nduckdb.sql(f"{query}").fetchall()'),
+        "passhat, to a report": (REPORT.format("read_trials"), "measure(read(path))"),
+    }
+    costs = {name: measure(path, *job) for name, job in jobs.items()}
+    ratios = {name: cost.cpu / costs["DuckDB mean"].cpu for name, cost in costs.items()}
+    _table(costs, "times DuckDB (CPU)", ratios)
 
 
 def bombs(folder: Path) -> None:

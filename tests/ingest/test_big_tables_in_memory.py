@@ -1,10 +1,12 @@
 """Big tables are decoded column by column, and say the same as small ones."""
 
 import csv
+import hashlib
 import io
 import json
 import sys
 import tracemalloc
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -191,10 +193,26 @@ def test_a_log_that_is_written_to_while_it_is_read_ends_where_it_ended(tmp_path,
     monkeypatch.setattr(document_module, "_SMALL", 0)
     path = tmp_path / "log.jsonl"
     path.write_text(SHAPES["lines"](_talk(20, "word")) + "\n")
+    read = hashlib.sha256(path.read_bytes()).hexdigest()
     document = Document(str(path), path=path, data=None, limits=Limits())
     with path.open("a") as stream:
         stream.write(SHAPES["lines"](_talk(3, "more")))
     assert len(rows.table_of(document)) == 20
+    assert document.sha256 == read
+
+
+@pytest.mark.parametrize("end", ["", "\n", '\n{"task": "t'])
+def test_the_hash_of_lines_is_that_of_the_file_whether_all_some_or_none_were_read(
+    tmp_path, monkeypatch, end
+):
+    monkeypatch.setattr(document_module, "_STREAMED", 0)
+    monkeypatch.setattr(document_module, "_SMALL", 0)
+    path = tmp_path / "log.jsonl"
+    path.write_text(SHAPES["lines"](_talk(20, "word")) + end)
+    for count in (0, 5, None):
+        document = Document(str(path), path=path, data=None, limits=Limits())
+        assert len(list(islice(document.lines(dict), count))) == (20 if count is None else count)
+        assert document.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @pytest.mark.parametrize("shape", ["lines", "array"])

@@ -90,8 +90,8 @@ class Document:
     """
 
     __slots__ = (
-        *("_data", "_file", "alone", "encoding", "first", "kind", "limits"),
-        *("name", "rows_in", "sha256", "shape", "size", "torn", "wanted"),
+        *("_data", "_digest", "_file", "alone", "encoding", "first", "kind", "limits"),
+        *("name", "rows_in", "shape", "size", "torn", "wanted"),
     )
 
     def __init__(
@@ -105,7 +105,7 @@ class Document:
         self.wanted: Container[int] | None = None
         self.kind: Kind
         self._data: bytes | None = None
-        head, self.sha256, content, self.size = _read_once(name, path, data, limits)
+        head, self._digest, content, self.size = _read_once(name, path, data, limits)
         self.first: Mapping[str, msgspec.Raw] = {}
         if not content and head.startswith(b"{"):
             self.kind, self.first = "lines", _first_of_many(path) or {}
@@ -127,6 +127,17 @@ class Document:
             if self.kind == "lines" and (torn := _torn_line(content)):
                 content, self.torn = content[:-torn], True
         self._data, self.size = content, len(content)
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the bytes; where lines were read one by one, it was made of them."""
+        if not self._digest:
+            try:
+                with io.FileIO(self._file or "") as stream:
+                    self._digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            except OSError as error:
+                raise _not_opened(self.name, error) from error
+        return self._digest
 
     @property
     def data(self) -> bytes:
@@ -239,11 +250,14 @@ class Document:
         """Each line of JSON Lines with its number, as far as `shape` asks for it."""
         decoder = msgspec.json.Decoder(shape)
         left = self.size
+        digest = None if self._digest else hashlib.sha256()
         with self.stream() as stream:
             for number, line in enumerate(stream, start=1):
                 left -= len(line)
                 if left < 0:  # written since it was opened
                     break
+                if digest is not None:
+                    digest.update(line)
                 if number % _ROWS_A_LOOK == 0:
                     check_memory_left()
                 if not line.isspace():
@@ -252,6 +266,8 @@ class Document:
                     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
                         bare = line.rstrip(b"\r\n")  # with its end, a line never ends too early
                         yield number, decode(f"{self.name}, line {number}", bare, shape)
+        if digest is not None and not self.torn and left <= 0:
+            self._digest = digest.hexdigest()
 
 
 def check_memory_left(address: int = _MEMORY_LEFT, data: int = _MEMORY_LEFT) -> None:
@@ -421,7 +437,10 @@ def _torn_line(data: bytes) -> int:
 def _read_once(
     name: str, path: Path | str | None, data: bytes | None, limits: Limits
 ) -> tuple[bytes, str, bytes, int]:
-    """The first bytes, the hash, all bytes (none of a file read piece by piece), their number."""
+    """The first bytes, the hash, all bytes, their number.
+
+    Of a file that is read piece by piece there are no bytes, and of one of lines no hash yet.
+    """
     if path is None or data is not None:
         content = data or b""
         limits.check_size(name, len(content))
@@ -432,8 +451,9 @@ def _read_once(
             size = os.fstat(stream.fileno()).st_size
             limits.check_size(name, size)
             head = b"" if 0 < size <= _SMALL else stream.read(4)
-            many = size > _STREAMED and head.startswith(b"{") and _first_of_many(path)
-            if many or head.startswith(_READ_IN_PIECES):
+            if size > _STREAMED and head.startswith(b"{") and _first_of_many(path):
+                return head, "", b"", size
+            if head.startswith(_READ_IN_PIECES):
                 digest = hashlib.sha256(head)
                 while piece := stream.read(PIECE):
                     digest.update(piece)

@@ -441,12 +441,11 @@ def _numbered_rows(document: Document, mapping: ColumnMap) -> Iterator[tuple[int
 
     A row that lists runs is a row for each of them.
     """
-    key = lists_runs(document, mapping)
-    for number, row in _outer_rows(document, mapping):
-        if key is None:
-            yield number, row
-        else:
-            yield from ((number, run) for run in _rows_of_runs(row, key))
+    rows = _outer_rows(document, mapping)
+    if (key := lists_runs(document, mapping)) is None:
+        yield from rows
+    else:
+        yield from ((number, run) for number, row in rows for run in _rows_of_runs(row, key))
 
 
 def _outer_rows(document: Document, mapping: ColumnMap) -> Iterator[tuple[int, RawRow]]:
@@ -460,7 +459,7 @@ def _outer_rows(document: Document, mapping: ColumnMap) -> Iterator[tuple[int, R
     else:
         header = f'"{SCHEMA}"'.encode()
         for number, row in document.lines(shape):
-            if bytes(row.get("schema", b"")) != header:
+            if "schema" not in row or bytes(row["schema"]) != header:
                 yield number, row
 
 

@@ -1141,13 +1141,13 @@ def outcomes_of(cells: Iterable[object]) -> list[Outcome | None]:
 
 
 def _lower_words(cells: Iterable[object]) -> list[str]:
-    """The words of cells, empty for one that holds nothing; of text each different one once."""
+    """The words of cells, empty for one that holds nothing; each different text looked at once."""
     every = list(cells)
 
     def word(cell: object) -> str:
         return "" if is_missing(cell) else str(cell).strip().lower()
 
-    if set(map(type, every)) == {str}:
+    if set(map(type, every)) in ({str}, {bool}):
         return list(map({cell: word(cell) for cell in set(every)}.__getitem__, every))
     return list(map(word, every))
 
