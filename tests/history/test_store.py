@@ -110,7 +110,10 @@ def test_a_run_is_found_by_key_tag_branch_commit_and_latest(history):
     second = history.start_run("suite", checkout=Checkout(branch="topic"))
     for reference in (first.key, first.key[:5], "baseline", "main", "0123456"):
         assert history.find_run(reference).id == first.id
-    assert history.find_run("latest").id == second.id
+    assert history.find_run("latest").id == history.find_run("latest~0").id == second.id
+    assert history.find_run("latest~1").id == first.id
+    with pytest.raises(HistoryError, match="latest~2 is before the first run"):
+        history.find_run("latest~2")
     with pytest.raises(HistoryError, match="no run, tag, branch or commit 'nowhere'"):
         history.find_run("nowhere")
 

@@ -139,7 +139,9 @@ def test_an_unknown_format_suggests_the_near_one():
 
 def test_duplicates_are_listed_kept_or_the_last_wins():
     twice = TABLE + b"a,t,1,1\n"
-    with pytest.raises(ReadError, match=r"input: 1 trial occurs more than once: a / t / trial 1\."):
+    with pytest.raises(
+        ReadError, match=r"input: 1 trial occurs more than once: a / t / line 3, line 4\."
+    ):
         read_trials(twice)
     assert read_trials(twice, duplicates="last").outcome.tolist() == [1, 1]
     kept = read_trials(twice, duplicates="keep")

@@ -315,8 +315,17 @@ def test_trials_are_whole_numbers_or_numbered_names_or_names():
     assert trials_of("4", "9") == [4, 9]
     assert trials_of("run-3", "run-12") == [3, 12]
     assert trials_of("blue", "red") == [0, 1]
-    with pytest.raises(ReadError, match=r"1 trial occurs more than once: input / t / trial 0"):
+    with pytest.raises(
+        ReadError, match=r"1 trial occurs more than once: input / t / line 2, line 3"
+    ):
         trials_of("blue", "blue")
+
+
+def test_rows_that_say_nothing_and_rows_that_come_twice_are_told_in_one_go():
+    rows = ["t,1,yes", "t,2,", "t,3,timeout", "t,1,yes"]
+    told = r"line 3.*missing.*Also line 4 \('timeout'\).*error_words.* line 2 = line 5; see `dup"
+    with pytest.raises(ReadError, match=told):
+        read_trials(csv("task,run,passed", *rows))
 
 
 def test_tags_are_words_of_a_list_or_one_word_of_a_category():

@@ -73,7 +73,9 @@ def test_rows_of_a_frame_that_occur_again_are_refused_as_those_of_a_file_are(tmp
     frame = pandas.DataFrame({"task": ["t", "t"], "trial": [1, 2], "passed": [True, False]})
     twice = pandas.concat([frame, frame])
     twice.to_csv(tmp_path / "twice.csv", index=False)
-    with pytest.raises(ReadError, match="trials occur more than once: twice / t / trial 1, "):
+    with pytest.raises(
+        ReadError, match="trials occur more than once: twice / t / line 2, line 4, "
+    ):
         read_trials(tmp_path / "twice.csv")
     with pytest.raises(ArgumentError, match="2 occur more often, got 'system / t / trial 1', "):
         Trials.from_frame(twice)

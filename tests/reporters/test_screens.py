@@ -609,6 +609,20 @@ def test_a_run_that_its_gates_stopped_says_how_many_trials_they_judged():
         assert text.count("judged") + text.count("after 193") >= 1
 
 
+def test_one_number_has_one_name_on_the_page_of_a_ranking_and_in_the_sentence_of_a_gate():
+    page = html.unescape(re.sub(r"<[^>]+>", " ", render_html(rank(agents(3)))))
+    assert "the highest pass@1, agent-0" in page
+    assert "mean score" not in page
+    (verdict,) = judge(BAD, [parse_gate("no_worse_than main by 0.05")], baseline={"main": OLD})
+    assert " pass@1 changed by " in verdict.sentence
+
+
+def test_what_the_words_of_a_report_mean_is_said_once_for_all_its_agents():
+    text = " ".join(render_terminal(measure(agents(2)), verbose=True).split())
+    assert text.count("A task gets the label whose chance") == 1
+    assert text.count("Luck is the share") == 1
+
+
 def test_a_run_that_passed_without_gates_opens_as_a_report_does():
     trials = rows(agent=GOOD)
     assert render_terminal(finished(trials)).startswith("agent is reliable: all 720 trials passed;")

@@ -60,7 +60,7 @@ _list_options = options.in_order(
         "passhat history search TEXT        find trials by what was said in them",
         "passhat history artefacts RUN      the files that are kept of its trials",
         "passhat history rename RUN SUITE   put a run under another suite",
-        "passhat history delete RUN         delete a run",
+        "passhat history delete RUN         delete a run; all others are kept for good",
         "passhat history log                who changed what",
         "passhat history merge STORES...    put the shards of a run together",
         "",
@@ -70,7 +70,7 @@ _list_options = options.in_order(
         "--store URL          the store (.passhat/history.db)",
         "--sql QUERY          print the rows of a SELECT query",
         options.JSON,
-        "See one: passhat report RUN. RUN is a key, a tag, a commit, a branch or latest.",
+        "See one: passhat report RUN (a key, tag, commit, branch, latest or latest~1).",
     ],
 )
 @options.store_option("The store.")

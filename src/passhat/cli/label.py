@@ -40,7 +40,7 @@ KEYS = "p passed   f failed   s skip   q stop: "
         "--export FILE.csv    write the trials to label, to be filled in elsewhere",
         "--import FILE.csv    keep the labels of such a file",
         "--store URL          the store (.passhat/history.db)",
-        "RUN is a key, a tag, a commit, a branch or latest.",
+        "RUN is a key, tag, commit, branch, latest or latest~1.",
     ],
 )
 @click.argument("run", default="latest")

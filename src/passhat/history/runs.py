@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 import platform
+import re
 import secrets
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -27,6 +28,8 @@ from passhat.records.trial import STOPPED_BY_GATES, STOPPED_EARLY, stopped_by_ga
 Kind = Literal["latest", "tag", "key", "commit", "branch"]
 
 LATEST = "latest"
+_LATEST = re.compile(rf"{LATEST}(?:~(\d{{1,4}}))?")
+"""The newest run, or the one so many before it, as git counts commits."""
 SHORTEST = 4
 """How many characters of a key or a commit are enough, if no other begins with them."""
 
@@ -114,8 +117,10 @@ def _fitting(history: Index, reference: str) -> tuple[Kind, list[int]]:
 
 def _matching(history: Index, reference: str) -> tuple[Kind, list[int]] | None:
     """The runs of that name, newest first, and what kind of name it is."""
-    if reference == LATEST and (newest := history.runs(limit=1)):
-        return "latest", [newest[0].id]
+    if counted := _LATEST.fullmatch(reference):
+        back = int(counted[1] or 0)
+        if len(newest := history.runs(limit=back + 1)) > back:
+            return "latest", [newest[back].id]
     for kind, query in _WHOLE.items():
         if rows := history.database.execute(query, (reference,)).fetchall():
             return kind, [run for (run,) in rows]
@@ -149,6 +154,8 @@ def _unknown(history: Index, reference: str) -> str:
     newest = history.runs(limit=5)
     if reference == LATEST:
         return f"{history.name}: no finished run yet: `passhat run` makes one"
+    if _LATEST.fullmatch(reference):
+        return f"{history.name}: {reference} is before the first run: see `passhat history`"
     rule = f"the first {SHORTEST} characters of a key or a commit are enough"
     hint = typo_hint(reference, [LATEST, *(tag for run in newest for tag in run.tags)])
     return (
@@ -207,6 +214,13 @@ class Run:
     def stopped_early(self) -> bool:
         """Whether its gates ended it before as many trials had come as were planned."""
         return self.status == "finished" and self.trials < (self.options.get("at_most") or 0)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every task was run that its suite had."""
+        if self.status != "finished" or self.stopped_early or "suite" not in self.options:
+            return False
+        return not any(map(self.options.get, ("only", "tasks", "tags", "shard", "rows", "faults")))
 
 
 def run_name(run: Run) -> str:

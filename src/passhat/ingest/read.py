@@ -60,7 +60,7 @@ from passhat.ingest.sources import (
     name_by_folder,
     open_input,
 )
-from passhat.messages import few, few_paths, one_of_rule, plural, short, typo_hint
+from passhat.messages import few, few_paths, listed, one_of_rule, plural, short, typo_hint
 from passhat.records import Duplicates, Source, Trials
 from passhat.records.columns import (
     CONFIGURATIONS,
@@ -242,7 +242,7 @@ def _without_duplicates(
     if duplicates == "error":
         if len(parts) == 1 and (apart := trials.numbered_on()) is not trials:
             return apart, said
-        raise _occur_twice(parts, twice)
+        raise _occur_twice(trials, parts, twice)
     if differ := next((part.file.table.apart for part in parts if part.file.table.apart), ""):
         occur = plural(len(twice), "trial occurs", "trials occur")
         first, *others = trials.sources
@@ -412,8 +412,8 @@ def _without_repeated_rows(pieces: list[InputPart]) -> list[InputPart]:
 
     Only rows with a time or an id count as equal: others may be two runs that ended alike.
     """
-    listed = [one for piece in pieces for one in piece.table.measured if one is not None]
-    if len(seen := set(listed)) == len(listed):
+    measured = [one for piece in pieces for one in piece.table.measured if one is not None]
+    if len(seen := set(measured)) == len(measured):
         return pieces
     seen.clear()
     rows: dict[int, list[int]] = {}
@@ -471,11 +471,23 @@ def _noted_cases(trials: Trials, sources: Sequence[Source]) -> tuple[Source, ...
     return (replace(first, notes=(*first.notes, *notes)) if notes else first, *others)
 
 
-def _occur_twice(parts: Sequence[CheckedPart], twice: Sequence[TranscriptKey]) -> ReadError:
-    """The error for trials that occur twice; it names a file that was given twice."""
-    shown = [
-        f"{short(system)} / {short(task)} / trial {trial}" for system, task, trial in twice[:5]
-    ]
+def _occur_twice(
+    trials: Trials, parts: Sequence[CheckedPart], twice: Sequence[TranscriptKey]
+) -> ReadError:
+    """The error for trials that occur twice, with their rows; it names a file given twice."""
+    table = parts[0].file.table
+    alone = len(parts) == 1 and len(table) == len(trials)
+    shown = []
+    for system, task, trial in twice[:5]:
+        which = f"trial {trial}"
+        if alone:
+            rows = np.flatnonzero(
+                (trials.system.codes == trials.system.code(system))
+                & (trials.task.codes == trials.task.code(task))
+                & (trials.trial == trial)
+            )
+            which = listed(map(table.where, rows.tolist()), 3)
+        shown.append(f"{short(system)} / {short(task)} / {which}")
     more = f" and {len(twice) - 5:,} more" if len(twice) > 5 else ""
     occur = plural(len(twice), "trial occurs", "trials occur")
     files = few_paths(dict.fromkeys(part.source.name for part in parts), 3)

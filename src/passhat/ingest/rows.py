@@ -46,6 +46,7 @@ from passhat.records.columns import (
     usual_name,
     verdict_columns,
 )
+from passhat.records.trial import NEVER_MET
 
 SCHEMA = "passhat.trials/1"
 """What the first line of passhat's own JSON Lines says."""
@@ -1041,7 +1042,7 @@ def never_met(
     held = [f"{short(column)} is {few(sorted(known), 4)}" for column, known in words.items()]
     for column, (low, high) in ranges.items():
         held.append(f"{short(column)} is {low:g}" + (f" to {high:g}" if low < high else ""))
-    return f"no trial meets {pass_if}: {', '.join(held)}"
+    return f"{NEVER_MET}{pass_if}: {', '.join(held)}"
 
 
 def compared_ranges(

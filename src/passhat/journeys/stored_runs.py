@@ -173,6 +173,7 @@ def counted_run(history: History, run: Run, tallies: Sequence[Tally]) -> Counted
         labels=run_labels(history, run),
         numbers={number.system: number for number in numbers},
         stopped_early=run.stopped_early,
+        whole=run.whole,
     )
 
 
@@ -356,6 +357,7 @@ def _judged(history: History, run: Run) -> RunVerdict:
             started=earlier.started,
             tallies=tallies_of(history, earlier),
             labels=run_labels(history, earlier) if earlier.id in labelled else {},
+            whole=earlier.whole,
         )
         for earlier in past
     ]

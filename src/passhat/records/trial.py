@@ -273,6 +273,7 @@ LONGEST_LEFT_OUT = 32
 """The most letters that names of columns may take where nobody asked for them."""
 
 ALIKE_NAMES = "names differ only in case or spaces"
+NEVER_MET = "no trial meets "
 """What a note says of agents or tasks that are probably the same."""
 
 
@@ -305,7 +306,7 @@ def counting_notes(sources: Iterable[Source]) -> list[str]:
 
 def counts_trials(note: str) -> bool:
     """Whether a note is one of `counting_notes`."""
-    return note.rpartition("(")[2].strip("`-)") in _COUNTED
+    return NEVER_MET in note or note.rpartition("(")[2].strip("`-)") in _COUNTED
 
 
 UNUSED_COLUMNS = "columns not used: "

@@ -167,21 +167,14 @@ def screen_errors_of(systems: Sequence[SystemReport]) -> str | None:
 
 
 def errors_note(systems: Sequence[SystemReport]) -> str | None:
-    """How errors were counted, where a table shows the other way too."""
+    """How errors were counted; a table that is wide enough shows the other way too."""
     count = sum(system.errors.count for system in systems)
     if not count:
         return None
-    are, them = ("is", "it") if count == 1 else ("are", "them")
-    failures = "a failure" if count == 1 else "failures"
-    if systems[0].errors.policy == "fail":
-        return (
-            f"{plural(count, 'trial')} errored and {are} counted as {failures}; "
-            f'"excl. errors" is the value without {them}.'
-        )
-    return (
-        f"{plural(count, 'trial')} errored and {are} left out; "
-        f'"incl. errors" is the value with {them} counted as {failures}.'
-    )
+    counted = "left out" if systems[0].errors.policy != "fail" else "counted as failures"
+    if count == 1:
+        counted = counted.replace("failures", "a failure")
+    return f"{plural(count, 'trial')} errored and {'is' if count == 1 else 'are'} {counted}."
 
 
 def labels(system: SystemReport) -> str:

@@ -129,7 +129,7 @@ def test_tasks_without_the_runs_are_not_said_to_have_been_run_by_few():
     assert rank(_runs(**runs), by="pass^2").tasks == 2
     apart = {"a": {"x": 3}, "b": {"x": 3, "y": 1}}
     assert rank(_runs(**apart)) == Unavailable(
-        "ranking by mean_score needs 2 tasks that every agent ran; there is 1"
+        "ranking needs 2 tasks that every agent ran; there is 1"
     )
 
 

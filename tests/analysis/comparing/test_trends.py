@@ -139,6 +139,14 @@ def test_a_task_that_was_not_run_is_carried_forward_and_said_so():
     assert max(map(len, told.splitlines())) <= 80
 
 
+def test_a_task_that_was_taken_out_of_the_suite_counts_no_more():
+    first = moment(0, [10, 10, 10], [9, 8, 2])
+    second = replace(moment(1, [10, 10], [10, 5], tasks=("t0", "new")), whole=True)
+    (trend,) = trends([first, second], k=2)
+    assert trend.points[1].carried == ()
+    assert trend.points[1].metrics["pass^2"].tasks == 2
+
+
 def test_tasks_that_turned_are_named_with_the_run_that_showed_it():
     steady = np.full(6, 60)
     story = [

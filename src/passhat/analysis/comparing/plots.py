@@ -13,7 +13,7 @@ from passhat.analysis.comparing.comparison import Comparison, TaskDifference
 from passhat.analysis.comparing.ranking import RankedSystem, RankReport
 from passhat.analysis.reports.plots import metric_row, next_fifth
 from passhat.drawing import Figure, IntervalRow, Level, Marker, Series, interval_rows, line_chart
-from passhat.messages import metric_label, plural, shorten_apart
+from passhat.messages import plural, shorten_apart
 from passhat.records.trial import natural_key
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 
@@ -80,7 +80,7 @@ def plot_ranks(report: RankReport) -> Figure:
         title=_rank_title(report),
         finding="Thick: these tasks; thin: similar tasks; then the value and the ranks that may be "
         "true. Agents on one vertical line are tied.",
-        x_label=metric_label(report.metric),
+        x_label=report.metric_name,
         x_range=(0, next_fifth([max(row.value, row.high or 0.0) for row in rows])),
         x_kind="percent",
         ties=ties,

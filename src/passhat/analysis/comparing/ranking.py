@@ -24,7 +24,7 @@ from passhat.analysis.reports.metrics import SystemTrials, rank_subjects
 from passhat.analysis.reports.parts import Metric
 from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
-from passhat.messages import first_few, plural, quoted, rounded, short_repr
+from passhat.messages import first_few, metric_label, plural, quoted, rounded, short_repr
 from passhat.records import Outcome, Tally, Trials
 from passhat.records.data_frames import refuse_frame
 from passhat.records.trial import GRADED_BY_JUDGE, alike_names, graded_by_judge
@@ -124,9 +124,15 @@ class RankReport(Displayed):
     labels: int = 0
     corrected: RankReport | None = None
 
+    @property
+    def metric_name(self) -> str:
+        """What people call the metric: a mean of scores that are all 0 or 1 is pass@1."""
+        rate = self.metric == "mean_score" and self.all_or_nothing
+        return metric_label("pass^1" if rate else self.metric)
+
     def __repr__(self) -> str:
         shown = first_few(f"{quoted(s.name)} {rounded(s.value)}" for s in self.systems)
-        head = f"RankReport by {self.metric} over {plural(self.tasks, 'task')}"
+        head = f"RankReport by {self.metric_name} over {plural(self.tasks, 'task')}"
         return short_repr(head, *shown, see=".systems, .tie_bands, .pairs")
 
 
@@ -313,6 +319,10 @@ def _systems(trials: object) -> list[Trials] | list[Tally]:
     return tables
 
 
+def _ranking(metric: str) -> str:
+    return "ranking" if metric == "mean_score" else f"ranking by {metric}"
+
+
 def _too_few(metric: str, k: int, sides: Sequence[SystemTrials]) -> str:
     """Which systems are in the way of a ranking."""
     runs = {side.name: side.evidence.runs for side in sides}
@@ -320,7 +330,7 @@ def _too_few(metric: str, k: int, sides: Sequence[SystemTrials]) -> str:
     more = len(short) - _MOST_NAMED
     named = [*short[:_MOST_NAMED], *([f"{more:,} more have too few"] if more > 0 else [])]
     needs = f"needs two agents with {plural(k, 'trial')} of a task"
-    return f"ranking by {metric} {needs}; {', '.join(named)}"
+    return f"{_ranking(metric)} {needs}; {', '.join(named)}"
 
 
 def _too_few_tasks(
@@ -330,7 +340,7 @@ def _too_few_tasks(
     shared = sum(runs >= k for runs in _fewest_runs(able))
     ran = "that every agent ran" if k == 1 else f"with {k} trials of every agent"
     reason = (
-        f"ranking by {metric} needs 2 tasks {ran}; there {'is' if shared == 1 else 'are'} {shared}"
+        f"{_ranking(metric)} needs 2 tasks {ran}; there {'is' if shared == 1 else 'are'} {shared}"
     )
     most = sorted([0, 0, *_fewest_runs(every)])[-2]
     reason = f"{reason} ({metric[:5]}{most} can be ranked by)" if 0 < most < k else reason

@@ -87,6 +87,7 @@ class CountedRun:
     them the intervals of a trend are those of the run's own report. `labels` are what people say of
     the trials of each system, where they labelled any. `numbers` are those of each system that are
     known already, and need not be computed again. `stopped_early` by its gates, it has no rate.
+    What it did not run is no task of its suite any more if it ran the `whole` suite.
     """
 
     key: str
@@ -97,6 +98,7 @@ class CountedRun:
     labels: Mapping[str, LabelEvidence] = field(default_factory=dict)
     numbers: Mapping[str, AgentNumbers] = field(default_factory=dict)
     stopped_early: bool = False
+    whole: bool = False
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
@@ -461,7 +463,7 @@ def _snapshots(name: str, history: Sequence[CountedRun], errors: ErrorPolicy) ->
         }
         if not fresh:
             continue
-        known = {**known, **fresh}
+        known = fresh if run.whole else {**known, **fresh}
         for evidence in counted:
             if evidence.weight is not None:
                 weights |= dict(zip(evidence.tasks, evidence.weight.tolist(), strict=True))
@@ -578,7 +580,8 @@ def _one_series(shape: tuple[int, ...], runs: bytes, passes: bytes, k: int) -> T
 
 def _task_series(snapshots: Sequence[_Snapshot], k: int) -> TaskSeries:
     """What was run each time, and only that: counts carried forward are no new evidence."""
-    place = {task: i for i, task in enumerate(snapshots[-1].counts)}
+    tasks = dict.fromkeys(task for snapshot in snapshots for task in snapshot.fresh)
+    place = {task: i for i, task in enumerate(tasks)}
     counts = np.zeros((2, len(snapshots), len(place)), dtype=np.int64)
     for row, snapshot in enumerate(snapshots):
         for task, pair in snapshot.fresh.items():

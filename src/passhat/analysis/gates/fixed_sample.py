@@ -36,7 +36,7 @@ from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.metrics import Bars, SystemTrials, measure_metrics
 from passhat.analysis.reports.targets import Target
 from passhat.errors import ArgumentError
-from passhat.messages import few, listed, plural
+from passhat.messages import few, listed, metric_label, plural
 from passhat.records import Tally, Trials
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
@@ -362,11 +362,14 @@ def judge_no_worse(
     assert interval is not None, "a paired difference has an interval"
     word = word_of_difference(gate, demand, interval)
     more = None if word != "UNDECIDED" else _runs_to_settle(gate, demand, difference)
+    sides = subject, SystemTrials.of(baseline, subject.options)
+    rate = demand.metric == "mean_score" and all(side.evidence.all_or_nothing for side in sides)
+    changed = metric_label("pass^1" if rate else demand.metric)
     return replace(
         verdict,
         word=word,
         more_runs=more,
-        sentence=_regression_sentence(gate, verdict, word, difference, more),
+        sentence=_regression_sentence(gate, verdict, word, difference, more, changed),
     )
 
 
@@ -491,13 +494,13 @@ def _runs_to_settle(gate: Gate, demand: NoWorseRequirement, seen: Estimate) -> i
 
 
 def _regression_sentence(
-    gate: Gate, verdict: Verdict, word: Word, seen: Estimate, more: int | None
+    gate: Gate, verdict: Verdict, word: Word, seen: Estimate, more: int | None, changed: str
 ) -> str:
     demand = gate.demand
     assert isinstance(demand, NoWorseRequirement)
     assert seen.interval is not None
     low, high = (f"{100 * end:+.1f}" for end in (seen.interval.low, seen.interval.high))
-    changed = "The mean score" if demand.metric == "mean_score" else demand.metric
+    changed = "The mean score" if changed == "mean score" else changed
     start = f"{opening(gate, verdict.system, word)}. {changed} changed by "
     start += f"{100 * seen.value:+.1f} points"
     if isinstance(demand, EquivalentRequirement) and word != "UNDECIDED":

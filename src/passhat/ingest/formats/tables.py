@@ -49,7 +49,7 @@ from passhat.ingest.rows import (
     without_total,
 )
 from passhat.ingest.transcripts import transcript_of
-from passhat.messages import few, plural, short
+from passhat.messages import few, listed, plural, short
 from passhat.records import Outcome
 from passhat.records.columns import (
     GUESSED_TASKS,
@@ -207,9 +207,7 @@ def read_table(
     columns["task"], folded = _tasks(found, mapping, sheet)
     if found.get("score") in percents:
         columns["score"] = shares(columns["score"])
-    columns["outcome"] = _outcomes(
-        document.name, table, found, sheet, mapping, columns.get("score", ())
-    )
+    columns["outcome"] = _outcomes(document.name, table, found, sheet, mapping, columns)
     counted = _counted_empty(found, sheet, mapping, columns.get("score", ()))
     repeated = repeats or only_ordered
     notes = notes_on(
@@ -357,7 +355,7 @@ def _outcomes(
     found: Mapping[str, str],
     sheet: Table,
     mapping: ColumnMap,
-    scores: Sequence[Any],
+    columns: Columns,
 ) -> list[Outcome | None]:
     """How each row ended; a fault where one does not say, or two columns say different things."""
     tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
@@ -366,7 +364,11 @@ def _outcomes(
         if conflict is not None:
             raise conflicting(f"{name}, {table.where(conflict.row)}", conflict)
     outcomes = _by_the_users_words(
-        row_outcomes(tests, found, sheet.cells, scores), tests, found, sheet, mapping
+        row_outcomes(tests, found, sheet.cells, columns.get("score", ())),
+        tests,
+        found,
+        sheet,
+        mapping,
     )
     if not tests and not mapping.passed and (fault := _only_ran(name, found, sheet, outcomes)):
         raise fault
@@ -374,8 +376,21 @@ def _outcomes(
     if mapping.missing == "exclude":
         unknown = [row for row in unknown if not _says_nothing(row, tests, found, sheet)]
     if unknown:
-        raise no_outcome(name, table.where, unknown, found, sheet, tests)
+        fault = no_outcome(name, table.where, unknown, found, sheet, tests)
+        raise ReadError(f"{fault}{_repeated(table, columns)}")
     return outcomes
+
+
+def _repeated(table: TrialTable, columns: Columns) -> str:
+    """Which rows are one trial: what would be refused next, said with the fault before it."""
+    if "trial" not in columns or not {"seed", "at"}.isdisjoint(columns):
+        return ""
+    rows: dict[tuple[str, ...], list[int]] = {}
+    keys = [columns[name] for name in ("system", "task", "trial") if name in columns]
+    for row, key in enumerate(zip(*keys, strict=True)):
+        rows.setdefault(tuple(map(str, key)), []).append(row)
+    twice = [" = ".join(map(table.where, same[:3])) for same in rows.values() if len(same) > 1]
+    return f". The same trial: {listed(twice, 5)}; see `duplicates`" if twice else ""
 
 
 def _by_the_users_words(

@@ -312,9 +312,9 @@ def _flips_sentence(comparison: Comparison, most: int) -> str:
         other = f"{len(fewer):,}" if fewer else "none"
         text = f"{len(more):,} of {plural(len(tasks), 'task')} went from {way}, {other} the other "
         text += f"way: {listed(_moved([*more, *fewer]), most)}."
-    shown = [task.name for task in tasks if task.answer in ("better", "worse")]
+    shown = [task for task in tasks if task.answer in ("better", "worse")]
     if shown:
-        named = listed(shown, most, show=short)
+        named = listed(_moved(shown), most)
         return f"{text} Significant by {'itself' if len(shown) == 1 else 'themselves'}: {named}."
     if all(task.answer == "unevaluable" for task in tasks):
         return f"{text} Too few trials to test single tasks."

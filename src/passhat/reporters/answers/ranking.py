@@ -88,7 +88,7 @@ class RankingAnswer(Answer[RankReport]):
     def facts(self) -> Facts:
         """The highest value, how many may be first, and what the ranking is from."""
         report = self.shown
-        best, name = report.systems[0], report.metric.replace("_", " ")
+        best, name = report.systems[0], report.metric_name
         return [
             (percent(best.value, digits=1), f"the highest {name}, {best.name}"),
             (f"{len(_may_be_first(report))} of {len(report.systems)}", "agents may be the best"),
@@ -100,7 +100,7 @@ class RankingAnswer(Answer[RankReport]):
         report = self.shown
         level = f"{points(report.confidence)}%"
         return (
-            f"{_word(report)} of {plural(len(report.systems), 'agent')} on "
+            f"{report.metric_name} of {plural(len(report.systems), 'agent')} on "
             f"{plural(report.tasks, 'shared task')}, in percent. Brackets are {level} confidence "
             "intervals: for these tasks, if they were run again, and for similar tasks. The true "
             f"ranks hold together with {level} confidence."
@@ -112,7 +112,7 @@ class RankingAnswer(Answer[RankReport]):
         level, counted = f"{points(report.confidence)}%", origin.options.errors
         made_from = f"seed {origin.options.seed}, fingerprint {origin.input_sha256[:12]}"
         return (
-            f"We ranked {plural(len(report.systems), 'agent')} by {_word(report)} on the "
+            f"We ranked {plural(len(report.systems), 'agent')} by {report.metric_name} on the "
             f"{plural(report.tasks, 'task')} that all of them ran. The ranks and ties are for "
             f"{scope_words(report.scope)} and hold together with {level} confidence "
             f"({report.method}). Trials that errored were "
@@ -164,7 +164,7 @@ class RankingAnswer(Answer[RankReport]):
             why = "that not all of them ran" if k == 1 else f"without {k} trials of each"
             left_out.insert(0, f"{plural(len(report.unshared), 'task')} {why}")
         table = Table(
-            header=("rank", "agent", _word(report), "these tasks", "similar tasks"),
+            header=("rank", "agent", report.metric_name, "these tasks", "similar tasks"),
             rows=tuple(
                 (
                     rank_words(system.ranks),
@@ -239,7 +239,7 @@ def _screen_notes(report: RankReport) -> list[str]:
 
 
 def _verdict(report: RankReport) -> str:
-    called, name = _called(report), _word(report)
+    called, name = _called(report), report.metric_name
     where = f"({name}, on {scope_words(report.scope)})"
     first = [called[system.name] for system in _may_be_first(report)]
     value = percent(report.systems[0].value, digits=1)
@@ -257,12 +257,6 @@ def _verdict(report: RankReport) -> str:
     ]
     said = f"{_names(first)} are tied for first"
     return f"{'; '.join([said, *rest[:1]])} {where}."
-
-
-def _word(report: RankReport) -> str:
-    """What the number is called: one trial's pass rate is pass@1."""
-    rate = report.metric == "mean_score" and report.all_or_nothing
-    return metric_label("pass^1" if rate else report.metric)
 
 
 def _may_be_first(report: RankReport) -> list[RankedSystem]:

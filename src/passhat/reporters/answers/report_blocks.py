@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ from passhat.analysis.reports.parts import (
 )
 from passhat.analysis.reports.report import Report
 from passhat.messages import few, plural
-from passhat.records.trial import ALIKE_NAMES, NaturalKey, natural_key, stopped_early
+from passhat.records.trial import ALIKE_NAMES, NEVER_MET, NaturalKey, natural_key, stopped_early
 from passhat.reporters import headline, wording
 from passhat.reporters.answer import (
     RESULTS,
@@ -161,10 +161,14 @@ def counts_table(systems: Sequence[SystemReport]) -> Table:
 
 
 def _note_remarks(report: Report) -> list[Remark]:
-    """What is to be known beside the numbers; that one agent may be two is never left to -v."""
+    """What is to be known beside the numbers.
+
+    That one agent may be two, or that no trial could pass, is never left to -v.
+    """
     one, *others = report.systems
-    said = report.notes if others else (*one.notes, *report.notes)
-    return [Remark(f"Note: {note}.", note=ALIKE_NAMES not in note) for note in said]
+    notes = report.notes if others else (*one.notes, *report.notes)
+    firm = ALIKE_NAMES, NEVER_MET
+    return [Remark(f"Note: {n}.", note=not any(words in n for words in firm)) for n in notes]
 
 
 def _system_screen(system: SystemReport, options: DisplayOptions) -> list[Block]:
@@ -469,8 +473,21 @@ def several_blocks(report: Report, options: DisplayOptions) -> list[Block]:
         results = results_of(report, system, options.results)
         own = DisplayOptions(results=results, verbose=True, all_tasks=options.all_tasks)
         opening, section, *rest = system_blocks(system, own)
+        rest = rest if system is systems[0] else [*_without_meanings(rest)]
         blocks += [section, opening, *rest]
     return blocks
+
+
+def _without_meanings(blocks: Iterable[Block]) -> Iterator[Block]:
+    """The blocks of another agent: what the words mean stands beside the first."""
+    for block in blocks:
+        if isinstance(block, Paragraph):
+            text = block.text
+            for told in (LABEL_RULE, *map(meaning, ("reliable", "luck", "ICC"))):
+                text = text.replace(told, "")
+            block = replace(block, text=text.strip())
+        if block != Paragraph(getattr(block, "label", ""), ""):
+            yield block
 
 
 def worst_tasks(table: TaskTable, most: int) -> list[TaskRow]:
