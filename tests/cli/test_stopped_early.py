@@ -78,7 +78,7 @@ def typed(*words):
     return CliRunner().invoke(main, list(words)).stdout
 
 
-def rates_of(folder, run):
+def rates_of(run):
     """How pass@1 and pass^3 of a run would read, in percent."""
     written = json.loads(typed("report", run, "--json"))["systems"][0]["metrics"]
     values = [100 * written[name]["value"] for name in ("pass^1", "pass^3", "pass^5")]
@@ -128,9 +128,16 @@ def test_no_screen_or_page_of_a_run_that_its_gates_ended_early_has_its_rate(fold
     texts["JSON"] = json.loads(typed("report", "latest", "--json"))["systems"][0]["verdict"]
     texts["verdict"] = repr(gate("latest", "pass^3 >= 0.9")[0])
     texts["print(report)"], texts["repr"] = str(report("latest")), repr(report("latest"))
+    rates = set(rates_of("latest"))
     for name, text in texts.items():
         seen = set(re.findall(r"(?<![\d.])(\d+(?:\.\d+)?)(?:%| \[)", text))
-        assert not seen & set(rates_of(folder, "latest")), (name, text)
+        assert not seen & rates, (name, text)
+    assert re.search(r"^  sum +\d+/\d+ +\d+/30$", texts["compare -v"], re.MULTILINE)
+    assert not re.search(r"flipped|shown better|diff\.", texts["compare -v"])
+    plan = CliRunner().invoke(main, ["plan", "latest"])
+    assert plan.exit_code == 2
+    assert re.search(r"--rate must be given: run \w+: its gates ended it early", plan.stderr)
+    assert "Assumed: pass@1 80%" in typed("plan", "latest", "--rate", "0.8")
     first, *rest = texts["report"].splitlines()
     assert re.search(
         r"stopped early, with a verdict and no rate: \d+ of \d+ trials passed\.", first

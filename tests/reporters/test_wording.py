@@ -424,9 +424,7 @@ def test_no_format_speaks_of_partial_credit_where_there_is_none(ks):
 
 def test_a_single_error_is_spoken_of_as_one():
     report = _report(a={"t": "PE"}, b={"t": "PP"})
-    assert wording.errors_note(report.systems) == (
-        '1 trial errored and is counted as a failure; "excl. errors" is the value without it.'
-    )
+    assert wording.errors_note(report.systems) == ("1 trial errored and is counted as a failure.")
 
 
 def _spread(low, value):

@@ -18,7 +18,7 @@ from passhat.analysis.reports.parts import (
 )
 from passhat.dataclass import Displayed, dataclass
 from passhat.messages import plural, short_repr
-from passhat.records.trial import STOPPED_EARLY, natural_key, stopped_early
+from passhat.records.trial import STOPPED_EARLY, natural_key
 from passhat.stats.estimate import Unavailable
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Report(Displayed):
     @property
     def as_read(self) -> Report:
         """The report that people read: of a run that its gates ended early, counts and no rate."""
-        if not stopped_early(self.notes):
+        if not self.provenance.stopped_early:
             return self
         none = dict.fromkeys(self.leaders_by_k, Unavailable(STOPPED_EARLY))
         return replace(self, systems=tuple(map(without_rates, self.systems)), leaders_by_k=none)

@@ -150,8 +150,9 @@ class ComparisonAnswer(Answer[Comparison]):
             bounds = here and f", these tasks {here}"
             size = f"{signed_points(lead.value, digits=1)} points"
             facts.append((size, f"difference in {name}{bounds}"))
-        facts.append((plural(flips.count("lost"), "task"), "flipped to mostly failing"))
-        facts.append((plural(flips.count("gained"), "task"), "flipped to mostly passing"))
+        if not comparison.provenance.stopped_early:
+            facts.append((plural(flips.count("lost"), "task"), "flipped to mostly failing"))
+            facts.append((plural(flips.count("gained"), "task"), "flipped to mostly passing"))
         return facts
 
     def caption(self) -> str:
@@ -178,7 +179,11 @@ class ComparisonAnswer(Answer[Comparison]):
         if not isinstance(comparison.noise, Unavailable):
             blocks.append(Paragraph("Width", noise_sentence(comparison.noise, systems=2)))
         blocks += paragraphs("By name", _named_tests(comparison) if known else None)
-        blocks.append(Paragraph("Tasks", _tasks_sentence(comparison, options.every_task_follows)))
+        if comparison.provenance.stopped_early:
+            blocks.append(_counts_table(comparison))
+        else:
+            told = _tasks_sentence(comparison, options.every_task_follows)
+            blocks.append(Paragraph("Tasks", told))
         if rows := differing_tasks(comparison)[:MOST_TASKS]:
             blocks.append(differing_table(comparison, rows))
             blocks += [Paragraph("Read", text) for text in legend(comparison, rows)]
@@ -222,6 +227,8 @@ class ComparisonAnswer(Answer[Comparison]):
             below.append(Hints((advise("All tasks", f"{command} -v"),)))
         earlier, read = added_remarks(self.provenance(), options)
         around = [*above, *(one for one in notes if not one.note), *below, *earlier, *read]
+        if comparison.provenance.stopped_early:
+            return [*above, *notes, *below]
         flips = [_flips_sentence(comparison, most) for most in range(MOST_FLIPS, 0, -1)]
         fitting = (
             text for text in flips if has_room([*around, Remark(text)], notes, options.line_count)
@@ -740,14 +747,30 @@ COMPARISON = JsonShape(
 def differing_tasks(comparison: Comparison) -> list[TaskDifference]:
     """The tasks that are shown to differ, or flipped and may differ; the most telling first.
 
-    A flip with an adjusted p of 1 says no more than the count of flips does.
+    A flip with an adjusted p of 1 says no more than the count of flips does. None are shown where
+    gates ended a run early: tests are for a fixed number of trials.
     """
+    if comparison.provenance.stopped_early:
+        return []
     found = [
         task
         for task in comparison.tasks
         if task.answer in ("better", "worse") or (task.flip and min(_p_values(task)) < "1")
     ]
     return sorted(found, key=_most_telling)
+
+
+def _counts_table(comparison: Comparison) -> Table:
+    """What passed of each task on both sides, those that moved most first."""
+    return Table(
+        header=("task", *called(comparison)),
+        rows=tuple(
+            (task.name, *(f"{passed}/{runs}" for passed, runs in (task.first, task.second)))
+            for task in by_movement(comparison.tasks)[:MOST_TASKS]
+        ),
+        left=(0,),
+        cut=((1, SHORTEST_HEADING), (2, SHORTEST_HEADING)),
+    )
 
 
 def differing_table(comparison: Comparison, rows: Sequence[TaskDifference]) -> Table:
