@@ -55,6 +55,13 @@ OUTSIDE = """() => [...document.querySelectorAll("svg")].flatMap(svg => {
   }).map(text => text.textContent);
 })"""
 
+# Letters of a picture are as high as its scale makes them.
+SMALL = """() => [...document.querySelectorAll("body *")].filter(e => e.getClientRects().length
+  && [...e.childNodes].some(node => node.nodeType === 3 && node.data.trim())).filter(e => {
+    const size = parseFloat(getComputedStyle(e).fontSize) * (e.getScreenCTM?.().a ?? 1);
+    return 0 < size && size < 11.95;
+  }).map(e => e.textContent.slice(0, 40))"""
+
 # The popups of the address bar are pages that every window would load: a quarter of all CPU. This
 # list takes the place of playwright's, whose names it keeps.
 DISABLED = [
@@ -147,6 +154,12 @@ def axe_violations():
 def words_outside():
     """The words of pictures that reach beyond their picture, where nobody sees them."""
     return lambda page: page.evaluate(OUTSIDE)
+
+
+@pytest.fixture
+def small_words():
+    """What is written in letters of less than 12 pixels, in pictures too."""
+    return lambda page: page.evaluate(SMALL)
 
 
 @pytest.fixture

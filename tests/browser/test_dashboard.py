@@ -193,14 +193,16 @@ def test_the_theme_is_chosen_kept_and_given_back(serve_site, store, visit):
     page = visit(serve_site(store), "/", color_scheme="light")
     ground = "getComputedStyle(document.body).backgroundColor"
     light = page.evaluate(ground)
-    page.get_by_label("Theme").select_option("dark")
+    page.get_by_role("button", name="Light / dark").click()
     dark = page.evaluate(ground)
     assert dark != light
     page.get_by_role("link", name="Runs", exact=True).click()
     assert page.evaluate(ground) == dark
-    assert page.get_by_label("Theme").input_value() == "dark"
-    page.get_by_label("Theme").select_option("auto")
+    page.get_by_role("button", name="Light / dark").click()
     assert page.evaluate(ground) == light
+    page.emulate_media(color_scheme="dark")
+    page.reload()
+    assert page.evaluate(ground) == dark
 
 
 def test_runs_are_chosen_and_compared(serve_site, store, visit):
@@ -304,8 +306,8 @@ def test_no_word_of_any_picture_is_cut_off(serve_site, store, visit, words_outsi
 @pytest.mark.slow("prints many pages to paper and reads them back")
 def test_every_page_prints_on_white_paper_without_controls(serve_site, store, visit, printed):
     site = serve_site(store)
-    page = visit(site, "/", color_scheme="dark")
-    page.get_by_label("Theme").select_option("dark")
+    page = visit(site, "/", color_scheme="light")
+    page.get_by_role("button", name="Light / dark").click()
     for name, path in pages_of(store).items():
         page.goto(site.origin + path)
         paper = printed(page)

@@ -85,17 +85,24 @@ def saved_pages(folder):
     return {name: (folder / f"{name}.html").as_uri() for name in SAVED}
 
 
-def check(page, axe_violations, where):
-    assert axe_violations(page) == [], where
-    assert page.evaluate(BEYOND) <= 0, where
-    assert page.evaluate(HANDLERS) == [], where
+@pytest.fixture
+def check(axe_violations, small_words, words_outside):
+    """Nobody is kept out, everything is within the window and legible, nothing acts inline."""
+
+    def check_page(page, where):
+        assert axe_violations(page) == [], where
+        assert page.evaluate(BEYOND) <= 0, where
+        assert page.evaluate(HANDLERS) == [], where
+        assert small_words(page) == words_outside(page) == [], where
+
+    return check_page
 
 
 @pytest.mark.slow("fifteen saved pages in four looks")
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_every_saved_page_keeps_nobody_out_fits_its_window_and_asks_for_nothing(
-    saved_pages, open_page, axe_violations, width, scheme
+    saved_pages, open_page, check, width, scheme
 ):
     page = open_page("about:blank", viewport={"width": width, "height": 800}, color_scheme=scheme)
     asked = []
@@ -106,12 +113,12 @@ def test_every_saved_page_keeps_nobody_out_fits_its_window_and_asks_for_nothing(
         policy = page.locator("meta[http-equiv=Content-Security-Policy]").get_attribute("content")
         assert policy.startswith("default-src 'none'"), name
         assert "unsafe" not in policy, name
-        check(page, axe_violations, name)
+        check(page, name)
         marks = page.locator("[data-row] .marks a[href*='-trial-']:visible")
         if marks.count():
             marks.first.click()
             page.locator(".drawer:visible").wait_for()
-            check(page, axe_violations, f"{name}, a trial open")
+            check(page, f"{name}, a trial open")
         assert [one for one in asked if not one.startswith("data:")] == [address], name
 
 
@@ -145,7 +152,7 @@ def dashboard_pages(folder, going):
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_every_page_of_the_dashboard_keeps_nobody_out_and_fits_its_window(
-    folder, going, serve_site, open_page, axe_violations, width, scheme
+    folder, going, serve_site, open_page, check, width, scheme
 ):
     site = serve_site(folder / ".passhat" / "history.db")
     name, _, value = site.cookie["cookie"].partition("=")
@@ -159,17 +166,17 @@ def test_every_page_of_the_dashboard_keeps_nobody_out_and_fits_its_window(
         assert "unsafe" not in policy, name
         if name == "transcript":  # plain text, for programs
             continue
-        check(page, axe_violations, name)
+        check(page, name)
         if name == "live, running":
             assert "no verdict yet" in page.locator(".chip").first.inner_text()
         if name == "run":
             page.get_by_text("Tag, note, rename or delete").click()
-            check(page, axe_violations, "what can be done with a run")
+            check(page, "what can be done with a run")
             page.locator(".system summary").first.click()
             page.locator("[data-row] .marks a:visible").first.click()
             page.locator(".drawer:visible").wait_for()
-            check(page, axe_violations, "a trial open")
+            check(page, "a trial open")
             page.keyboard.press("Escape")
             page.keyboard.press("?")
             page.get_by_role("dialog", name="Keys").wait_for()
-            check(page, axe_violations, "the list of keys")
+            check(page, "the list of keys")

@@ -39,7 +39,7 @@ def test_a_page_holds_the_picture_and_asks_for_nothing(kind):
     found, plot = CASES[kind]
     text = render_html(found)
     if kind == "ranking":  # the page of two agents draws each task beside its trials instead
-        assert plot(found).svg() in text
+        assert plot(found).body in text
     assert "default-src 'none'" in html.unescape(text)
     assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
     assert "new <b>" not in text
@@ -232,6 +232,7 @@ def test_every_class_of_the_style_is_in_a_page_and_every_class_of_a_page_is_used
         r'"([^"]*)"', " ".join(re.findall(r"\{[{%](.*?)[}%]\}", " ".join(attributes)))
     )
     scripted = words_in(r"[\"'`]([^\"'`\n]*)[\"'`]", script)
+    scripted |= words_in(r'class="([^"$]*)"', script)
     drawn = words_in(r'class="([^"]*)"', "".join(p.read_text() for p in PACKAGE.rglob("*.py")))
     assert styled - plain - chosen - scripted - drawn - MADE == set()
     assert plain - styled - of_pictures - scripted - {"l"} == set()  # "l" is followed by a level
@@ -249,6 +250,19 @@ def test_every_data_attribute_is_read_by_the_style_or_a_script_and_the_reverse()
     assert read - given == {"theme", "columns", "of", "x", "made"}  # by a script, in a drawing
     assert parts - named - given == set()
     assert named - parts - set(re.findall(r"data-at=(\w+)", style)) - READ_BY_OTHERS == set()
+
+
+def test_the_page_of_gates_on_two_agents_shows_the_number_of_each_in_its_hero():
+    verdicts = judge(TRIALS, "pass^3 >= 0.95")
+    shown = page_values(answer_of(verdicts), DisplayOptions())
+    assert [value for value, _ in shown["facts"]] == [
+        percent(verdict.estimate.value, digits=1) for verdict in verdicts
+    ]
+    for (_, meaning), verdict in zip(shown["facts"], verdicts, strict=True):
+        assert meaning.startswith(f"{verdict.system}, pass^3: ")
+        assert meaning.endswith("95.0% demanded")
+    assert shown["headline"] == "Neither gate is met."
+    assert shown["counts"] == ""
 
 
 def test_the_page_of_a_plan_for_a_difference_answers_it_before_precision():

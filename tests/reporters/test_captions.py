@@ -52,7 +52,7 @@ def test_the_counts_of_reasons_say_so_where_a_trial_has_several():
 
 
 def _headings(page):
-    return re.findall(r'<h\d class="of-figure">(.*?)</h\d>', page)
+    return re.findall(r'<h\d class="of-figure"[^>]*>(.*?)</h\d>', page)
 
 
 def test_every_heading_of_a_picture_states_a_number():

@@ -229,7 +229,8 @@ class PageState:
         order = sorted(self.funnels, key=lambda funnel: not funnel.number.gates)
         drawn = (one.figure(runs, ended=ended) for one in order)
         return "".join(
-            f'<h3>{escape(one.title)}</h3><p class="soft">{escape(one.finding)}</p>{one.svg()}'
+            f"<figure><h3>{escape(one.title)}</h3><figcaption>{escape(one.finding)}</figcaption>"
+            f"{one.svg()}</figure>"
             for one in drawn
             if one is not None
         )

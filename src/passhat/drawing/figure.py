@@ -65,16 +65,20 @@ STYLE = (
 )
 
 WIDTH = 480
-"""Most pictures are drawn this wide: shrunk to a telephone's width, their letters are legible."""
+"""Most pictures are drawn this wide; a page sets their letters so that they are 12 pixels high."""
+
+LETTER = 9.5
+"""How wide a letter is, about, where it is largest: 16 high, on a telephone. A bold one: `BOLD`."""
+
+BOLD = 10.9
 
 FILE_ENDINGS = ("svg", "png", "pdf")
 
 _FEWEST_LETTERS, _MOST_LETTERS, _LETTER_WIDTH = 20, 44, 7
 _TEXT_LETTERS = 24
 
-# Names in two lines leave the rest of a telephone's width to the picture. A page draws text larger
-# there (13.5 instead of 12), which takes about 8 for each letter.
-_LINE_LETTERS, _BROAD_LETTER, _LINE_HEIGHT = 20, 8, 13
+# Names in two lines leave the rest of a telephone's width to the picture.
+_LINE_LETTERS, _LINE_HEIGHT = 20, 15
 _NAME_SEAMS = " _/.:-"
 
 Datum = str | float | None
@@ -99,8 +103,11 @@ class Figure:
     rows: tuple[tuple[Datum, ...], ...] = field(default=(), repr=False)
     narrow: Figure | None = field(default=None, repr=False)
 
-    def svg(self, *, standalone: bool = False) -> str:
-        """The SVG element for a page, which has one style for all; or a `standalone` file."""
+    def svg(self, *, standalone: bool = False, labelled_by: str = "") -> str:
+        """The SVG element for a page, which has one style for all; or a `standalone` file.
+
+        `labelled_by` are the ids of what says on the page what it is and shows, else it does.
+        """
         if standalone:
             return plain_svg(
                 self.body,
@@ -109,21 +116,23 @@ class Figure:
                 width=self.width,
                 height=self.height,
             )
-        mark = (
-            "f" + hashlib.sha256((self.title + self.body).encode(errors="replace")).hexdigest()[:8]
-        )
+        words = ""
+        if not labelled_by:
+            digest = hashlib.sha256((self.title + self.body).encode(errors="replace")).hexdigest()
+            title, finding = f"f{digest[:8]}t", f"f{digest[:8]}d"
+            words = element("title", escape(self.title), id=title)
+            words += element("desc", escape(self.finding), id=finding)
+            labelled_by = f"{title} {finding}"
         return element(
             "svg",
-            element("title", escape(self.title), id=f"{mark}t")
-            + element("desc", escape(self.finding), id=f"{mark}d")
-            + self.body,
+            words + self.body,
             xmlns="http://www.w3.org/2000/svg",
             viewBox=f"0 0 {self.width} {self.height}",
             width=self.width,
             height=self.height,
             class_=self._classes,
             role="img",
-            aria_labelledby=f"{mark}t {mark}d",
+            aria_labelledby=labelled_by,
         )
 
     @property
@@ -193,7 +202,7 @@ class Names:
         longest = max(map(len, names), default=0)
         letters = min(max(longest, _LINE_LETTERS // 2), _LINE_LETTERS)
         return cls(
-            width=letters * _BROAD_LETTER + 20,
+            width=round(letters * LETTER) + 20,
             letters=letters,
             shown=dict(zip(names, shorten_apart(names, 2 * letters), strict=True)),
             two_lines=longest > letters,

@@ -9,6 +9,8 @@ from itertools import pairwise
 
 from passhat.dataclass import dataclass
 from passhat.drawing.figure import (
+    BOLD,
+    LETTER,
     WIDTH,
     Datum,
     Figure,
@@ -25,10 +27,10 @@ from passhat.drawing.figure import (
 from passhat.drawing.lines import Kind, Scale, spread, y_axis
 from passhat.messages import shorten_apart
 
-TOP, ROW, TALL_ROW = 42, 22, 30
+TOP, ROW, TALL_ROW = 42, 22, 32
 TEXT_WIDTH = 30
 _TIE = 10  # the distance between the lines of two tie groups
-_NOTE_LETTERS, _NOTE_LETTER, _CAPITAL, _FEWEST_NOTE = 15, 7.5, 10, 6
+_NOTE_LETTERS, _NOTE_LETTER, _CAPITAL, _FEWEST_NOTE = 15, 8.9, 11.9, 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +123,8 @@ def _data(rows: Sequence[IntervalRow]) -> tuple[tuple[Datum, ...], ...]:
 def _frame(x: Scale, height: int, x_label: str, zero: float | None) -> str:
     bottom = height - 24
     parts = [label(x_label, 8, 14)]
-    for tick in x.ticks(7 if x.kind == "whole" else 5):
+    room = int((x.stop - x.start) / (5 * LETTER))
+    for tick in x.ticks(min(room, 7 if x.kind == "whole" else 5)):
         parts.append(down(x(tick), TOP - 6, bottom, "rule"))
         parts.append(label(x.show(tick), x(tick), TOP - 10, "soft mid"))
     if zero is not None:
@@ -182,7 +185,6 @@ HEIGHT, TALL = 300, 380
 _MANY = 6  # more points than this get a taller picture, with room for their names
 LEFT, RIGHT, SCATTER_TOP, BOTTOM = 60, 24, 34, 46
 _MOST_LETTERS = 24
-_LETTER, _BOLD_LETTER = 7.6, 9.2  # on a telephone, where letters are largest
 _NEAR = 20  # up to here a name is plainly that of the point beside it
 _CROSSED = 16  # how much farther away a name goes to keep off one line of an interval
 # Where names are tried: so far aside of their point, and so far below it.
@@ -218,7 +220,7 @@ class Place:
     def box(self, wide: float) -> Box:
         """What a name of this width covers here."""
         left = self.x if self.side > 0 else self.x - wide
-        return left, self.y - 11, left + wide, self.y + 3
+        return left, self.y - 14, left + wide, self.y + 4
 
     def dots_from(self, at_x: float, at_y: float) -> list[Box]:
         """The line that joins a name to its point, as small boxes; none if it is near."""
@@ -325,7 +327,7 @@ def _name_places(
     lines = [line for point in points for line in _interval_lines(point, x, y)]
     places: dict[str, Place] = {}
     for point, (at_x, at_y) in zip(points, centres, strict=True):
-        letter = _BOLD_LETTER if point in best else _LETTER
+        letter = BOLD if point in best else LETTER
         wide = letter * min(len(point.name), _MOST_LETTERS)
         chosen, least = None, math.inf
         for place in _places_around(at_x, at_y, x):

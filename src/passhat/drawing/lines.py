@@ -9,6 +9,8 @@ from typing import Literal
 
 from passhat.dataclass import dataclass
 from passhat.drawing.figure import (
+    BOLD,
+    LETTER,
     WIDTH,
     Datum,
     Figure,
@@ -25,14 +27,12 @@ HEIGHT = 290
 LEFT, RIGHT, TOP, BOTTOM = 56, 120, 32, 44
 COLOURS = "abcde"
 DASHES = ("", "dash", "dot", "", "dash")
-TEXT_HEIGHT, TEXT_WIDTH = 12, 56
+TEXT_HEIGHT, TEXT_WIDTH = 12, 50
 
 _SPARK_WIDTH, _SPARK_HEIGHT, _SPARK_EDGE = 120, 28, 4
 _BLOCKS = "▁▂▃▄▅▆▇█"
 
-_LETTER = 7  # how wide a letter is, about
-_MOST_LETTERS, _NAME_HEIGHT = 26, 14
-_BOLD_LETTER = 9.2  # on a telephone, where letters are largest
+_MOST_LETTERS, _NAME_HEIGHT = 20, 17
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,9 +172,9 @@ def _frame(
 ) -> str:
     parts = [y_axis(x, y, y_label)]
     for tick, name in _x_ticks(x, x_names):
-        parts.append(label(name, x(tick), y.start + 18, "soft mid", most=12))
+        parts.append(label(name, x(tick), y.start + 20, "soft mid", most=12))
         if x_notes:
-            parts.append(label(x_notes[int(tick)], x(tick), y.start + 32, "soft mid", most=12))
+            parts.append(label(x_notes[int(tick)], x(tick), y.start + 37, "soft mid", most=12))
     parts.append(across(x.start, x.stop, y.start, "axis"))
     below = BOTTOM - 8 + (_NAME_HEIGHT if x_notes else 0)
     parts.append(label(x_label, (x.start + x.stop) / 2, y.start + below, "mid"))
@@ -194,7 +194,8 @@ def _x_ticks(x: Scale, names: Sequence[str] | None) -> list[tuple[float, str]]:
     if names is None:
         whole = [tick for tick in x.ticks(9) if tick == int(tick)] if x.kind == "number" else []
         return [(tick, x.show(tick)) for tick in whole or x.ticks(6)]
-    room = int((x.stop - x.start) / (_LETTER * 13))  # a name has twelve letters at most
+    letters = min(12, max(map(len, names))) + 1
+    room = int((x.stop - x.start) / (LETTER * letters))
     step = max(1, math.ceil(len(names) / max(room, 1)))
     return [(float(i), names[i]) for i in range(0, len(names), step)]
 
@@ -213,13 +214,13 @@ def _level(level: Level, x: Scale, y: Scale) -> str:
 def _marker(marker: Marker, index: int, series: Sequence[Series], x: Scale, y: Scale) -> str:
     """Names are in three rows, to cover neither each other nor lines, nor bands if they can."""
     at = x(marker.x)
-    rows = [TOP + 16 + 14 * row for row in range(index % 3, 15, 3)]
+    rows = range(TOP + 16 + _NAME_HEIGHT * (index % 3), int(y.start) - 4, 3 * _NAME_HEIGHT)
     lines, bands = _lines_beside(marker, series, x, y), _bands_beside(marker, series, x, y)
     clear = (
         row
         for taken in ([*lines, *bands], lines)
         for row in rows
-        if all(low > row + 4 or high < row - 13 for low, high in taken)
+        if all(low > row + 4 or high < row - 15 for low, high in taken)
     )
     line = down(at, TOP, y.start, "n thin dot")
     return line + label(marker.name, at + 7, next(clear, rows[0]), "soft halo")
@@ -227,7 +228,7 @@ def _marker(marker: Marker, index: int, series: Sequence[Series], x: Scale, y: S
 
 def _beside(marker: Marker, x: Scale) -> tuple[float, float]:
     """From where to where, to the right, the name of a marker reaches."""
-    return x(marker.x), x(marker.x) + 7 + _LETTER * len(marker.name)
+    return x(marker.x), x(marker.x) + 7 + LETTER * len(marker.name)
 
 
 def _bands_beside(
@@ -252,7 +253,7 @@ def _lines_beside(
     for line in series:
         points = [(x(a), y(b)) for a, b in zip(line.x, line.y, strict=True)]
         if points and last > x.stop + 10:
-            spans.append((points[-1][1] - 7, points[-1][1] + 7))  # its name, at the end
+            spans.append((points[-1][1] - 8, points[-1][1] + 8))  # its name, at the end
         for (left, top), (right, bottom) in pairwise(points):
             ends = [max(first, left), min(last, right)]
             if ends[0] < ends[1]:
@@ -280,10 +281,8 @@ def _line(series: Series, index: int, x: Scale, y: Scale) -> str:
         parts.append(element("path", d=_path(model, x, y), class_="line dot"))
     if series.dots and not series.faint and len(points) <= 60:
         kind = "ring" if index % 2 == 0 else "open"
-        parts += [
-            element("circle", cx=x(a), cy=y(b), r=3.5, class_=kind, data_x=f"{a:g}")
-            for a, b in solid
-        ]
+        dots = (element("circle", cx=x(a), cy=y(b), r=3.5, data_x=f"{a:g}") for a, b in solid)
+        parts.append(element("g", "".join(dots), class_=kind))
     return element("g", "".join(parts), class_=colour, data_of=series.name)
 
 
@@ -298,7 +297,7 @@ def _path(points: Sequence[tuple[float, float]], x: Scale, y: Scale) -> str:
 def _room_for_names(series: Sequence[Series]) -> int:
     """How much of the width the longest name takes, within reason."""
     letters = min(max((len(line.name) for line in series), default=0), _MOST_LETTERS)
-    return max(RIGHT, 2 * _NAME_HEIGHT + round(_BOLD_LETTER * letters))
+    return max(RIGHT, 2 * _NAME_HEIGHT + round(BOLD * letters))
 
 
 def _names(series: Sequence[Series], x: Scale, y: Scale) -> str:
@@ -459,7 +458,7 @@ def spread(values: list[float], *, pad: float = 0.05) -> tuple[float, float]:
     return low - air, high + air
 
 
-COLUMN_HEIGHT, COLUMN_LEFT, TOP, BOTTOM = 170, 8, 28, 40
+COLUMN_HEIGHT, COLUMN_LEFT = 150, 8
 _GAP = 8
 _TEXT_WIDTH = 30
 
@@ -515,8 +514,7 @@ def column_chart(columns: Sequence[Column], *, title: str, finding: str, x_label
 
 BAR_HEIGHT, BAR_LEFT = 84, 8
 
-LETTER, GAP = 8, 12
-TEXT_WIDTH = 50
+GAP = 12
 _COLOURS = "necda"
 """Grey and ochre first: blue and vermilion mean passed and failed."""
 
@@ -570,10 +568,10 @@ def _name_places(parts: Sequence[NamedShare], names: Sequence[str], width: int) 
     places, at, free = [], float(BAR_LEFT), float(BAR_LEFT)
     for part, name in zip(parts, names, strict=True):
         places.append(max(at, free))
-        free = places[-1] + LETTER * len(name) + GAP
+        free = places[-1] + BOLD * len(name) + GAP
         at += part.share * (width - 2 * BAR_LEFT)
     limit = float(width - BAR_LEFT + GAP)
     for i in reversed(range(len(places))):
-        places[i] = max(float(BAR_LEFT), min(places[i], limit - GAP - LETTER * len(names[i])))
+        places[i] = max(float(BAR_LEFT), min(places[i], limit - GAP - BOLD * len(names[i])))
         limit = places[i]
     return places

@@ -8,6 +8,7 @@ from textwrap import wrap
 
 from passhat.dataclass import dataclass
 from passhat.drawing.figure import (
+    LETTER,
     WIDTH,
     Datum,
     Figure,
@@ -25,8 +26,8 @@ LEVELS = ("l1", "l2", "l3", "l4")
 _SHADES = " ░▒▓█"
 _TEXT_WIDTH = 60
 _GROUP_GAP = 6
-_LINE, _LETTER = 18, 6.6  # lines below the picture: their height, about how wide a letter is
-_TALL_ROW = 30
+_LINE, _SMALL_LETTER = 18, 6.8  # lines below the picture; a letter of one that is not shrunk
+_TALL_ROW = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +58,11 @@ def matrix(
     >>> matrix(["a"], [[0.0, 1.0]], title="t", finding="f", x_label="task").text.splitlines()[1]
     'a                         █'
     """
-    room = Names.of(names)
-    width = max(width, WIDTH) + room.more
+    room, letter = Names.of(names), _SMALL_LETTER
+    if (width := max(width, WIDTH) + room.more) == WIDTH:  # a telephone shrinks it
+        room, letter = Names.broken(names), LETTER
     places, cell = _places(shares, groups, room.width, width - 16)
-    notes = _notes(groups, int((width - 48) / _LETTER))
+    notes = _notes(groups, int((width - 48) / letter))
     height = TOP + ROW * len(names) + 30 + _LINE * len(notes) + 6 * bool(notes)
     above = label(x_label, room.width, 14) + _letters(groups, places, cell)
     body = (element("g", above, class_="grouped") if groups else above) + "".join(
@@ -72,7 +74,9 @@ def matrix(
         )
         for i, name in enumerate(names)
     )
-    body += _legend(room.width, TOP + ROW * len(names) + 20, errored=any(map(any, errored)))
+    body += _legend(
+        room.width, TOP + ROW * len(names) + 20, width, letter, errored=any(map(any, errored))
+    )
     if columns_named:
         # Where the cells are, for keys that walk through them.
         sizes = [group.columns for group in groups] or [len(columns_named)]
@@ -108,7 +112,7 @@ def _by_group(
     room = Names.broken(names)
     tall = _TALL_ROW if room.two_lines else ROW
     cell = (WIDTH - 4 - room.width) / len(groups)
-    notes = _notes(groups, int((WIDTH - 48) / (1.15 * _LETTER)))
+    notes = _notes(groups, int((WIDTH - 48) / LETTER))
     parts = [label("mean pass rate in %, by group of tasks", 8, 14)]
     for i, _ in enumerate(groups):
         parts.append(label(_letter(i), room.width + cell * (i + 0.5), TOP - 4, "strong mid"))
@@ -257,16 +261,19 @@ def _level(share: float) -> int:
     return 1 + (share >= 1 / 3) + (share >= 2 / 3)
 
 
-def _legend(left: float, y: float, *, errored: bool = False) -> str:
+def _legend(x: float, y: float, width: float, letter: float, *, errored: bool = False) -> str:
+    """What the shades mean, from `x` on, or as far before it as the width asks for."""
     names = ["no trial passed", "some", "", "", "all"]
     levels = ["l0", *LEVELS]
     if errored:
         names, levels = [*names, "all errored"], [*levels, "n faded"]
-    parts, x = [], left
-    for level, name in zip(levels, names, strict=True):
+    steps = [(26 if name else 14) + letter * len(name) for name in names]
+    x = min(x, width - sum(steps))
+    parts = []
+    for level, name, step in zip(levels, names, steps, strict=True):
         parts.append(element("path", d=f"M{number(x)} {number(y - 10)}h12v11h-12z", class_=level))
         parts.append(label(name, x + 16, y, "soft"))
-        x += (26 if name else 14) + 6.8 * len(name)
+        x += step
     return "".join(parts)
 
 

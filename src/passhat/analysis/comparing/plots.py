@@ -26,7 +26,7 @@ MOST_ROWS = 60
 _LONGEST_TITLE = 110
 _COLOURS = {"better": "a", "worse": "b"}
 # Room for a day and a commit below every few runs.
-_TREND_WIDTH = 680
+_TREND_WIDTH = 640
 _MARKED = 0.05
 """Changes of pass@k from this size on have a mark; smaller ones would hide those of pass^k."""
 

@@ -1,13 +1,8 @@
 
-const theme = document.getElementById("theme");
-if (theme) {
-  theme.value = document.documentElement.dataset.theme ?? "auto";
-  theme.addEventListener("change", () => {
-    if (theme.value === "auto") delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = theme.value;
-    try { localStorage.setItem("passhat-theme", theme.value); } catch { /* for this page only */ }
-  });
-}
+// The theme is that of every page of the site, from now on.
+document.querySelector("[data-theme-switch]")?.addEventListener("click", () => {
+  try { localStorage.setItem("passhat-theme", document.documentElement.dataset.theme ?? "auto"); } catch { /* for this page only */ }
+});
 
 // The start address holds the token; only a form may spend it.
 const entrance = document.querySelector("form[data-enter]");

@@ -198,22 +198,15 @@ def _place_on_curve(system: SystemReport, k: int) -> dict[str, float]:
 
 def _at_k(system: SystemReport, k: int) -> dict[str, Any]:
     metric = system.pass_hat(k)
-    both = both_intervals(metric)
-    scopes = (("suite", "these tasks"), ("like", "similar tasks"))
     return {
         "k": k,
         "value": _placed(metric.value),
         "shown": percent(metric.value, digits=1),
         **{
-            name: one and [_placed(one.low), _placed(one.high)]
-            for (name, _), one in zip(scopes, both, strict=True)
-        },
-        "intervals": [
-            (name, f"{scope} {percent_range(one, digits=1)}")
-            for (name, scope), one in zip(scopes, both, strict=True)
+            name: [_placed(one.low), _placed(one.high), percent_range(one, digits=1)]
+            for name, one in zip(("suite", "like"), both_intervals(metric), strict=True)
             if one is not None
-        ],
-        "model": False,
+        },
         "answer": headline_parts(headline.verdict(system, k=k)),
         "chip": _shown_chip(headline.chip(system, k=k)),
     }
@@ -230,10 +223,7 @@ def _not_measured(k: int, estimate: Estimate) -> dict[str, Any]:
         "k": k,
         "value": _placed(estimate.value),
         "shown": f"≈ {percent(estimate.value, digits=1)}",
-        "suite": None,
-        "like": None,
-        "intervals": [("", "extrapolated by a model, not measured")],
-        "model": True,
+        "model": "extrapolated by a model, not measured",
         "answer": headline_parts(f"{answer}{percent(estimate.value)}."),
         "chip": _shown_chip(StatusLabel("Not measured", "none")),
     }

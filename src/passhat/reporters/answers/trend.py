@@ -88,11 +88,13 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
         now = last.metrics[name] if graded is None else last.corrected[name]
         whose = f"{safe_text(trend.name)}, " if len(trends) > 1 else ""
         run = "run" if graded is None else "labelled run"
-        which = f"in the newest {run}, {last.started[:10]}, {span(now.interval)}"
+        which = f"in the newest {run}, {short_day(last.started)}, {span(now.interval)}"
         streak = _streak(trend) if graded is None else _as_people_grade(graded)
         facts = [(percent(now.value), f"{whose}{streak} {which}")]
         if last.stopped_early:
-            facts = [("-", f"{whose}the newest run, {last.started[:10]}, stopped early: no rate")]
+            facts = [
+                ("-", f"{whose}the newest run, {short_day(last.started)}, stopped early: no rate")
+            ]
         if (change := trend.change) is not None:
             size = f"{signed_points(change.interval.low)} to {signed_points(change.interval.high)}"
             called = f"change of {metric_label(name)}, {safe_text(trend.name)}"

@@ -39,6 +39,7 @@ from passhat.reporters.answer import (
     Answer,
     Block,
     DisplayOptions,
+    Facts,
     Headline,
     Hints,
     Judged,
@@ -171,7 +172,8 @@ class VerdictsAnswer(Answer[Verdicts]):
             "number": number,
             "subject": "gates",
             "headline": headline(verdicts),
-            "counts": verdicts.sentence if len(verdicts) > 1 else "",
+            "counts": verdicts.sentence if len({verdict.word for verdict in verdicts}) > 1 else "",
+            "facts": _numbers(verdicts),
             "overview": self._overview(),
             "gates": [judged(verdict) for verdict in verdicts],
             # Of one gate the bounds are in its gauge: a picture adds the way there, or its tasks.
@@ -201,6 +203,18 @@ def _gate_number(verdict: Verdict) -> dict[str, Any] | None:
         "words": f"{percent(bounds.low, digits=1)} to {percent(bounds.high, digits=1)}, "
         f"{percent(demand.threshold, digits=1)} demanded",
     }
+
+
+def _numbers(verdicts: Verdicts) -> Facts:
+    """The numbers of a few gates, those of the verdict first, with bounds and what is demanded."""
+    known = [(verdict, _gate_number(verdict)) for verdict in verdicts]
+    known.sort(key=lambda pair: pair[0].word != verdicts.word)
+    several = len({verdict.system for verdict in verdicts}) > 1
+    return [
+        (number["shown"], f"{verdict.system}, " * several + f"{number['name']}: {number['words']}")
+        for verdict, number in known[:FEW_GATES]
+        if number is not None
+    ]
 
 
 MOST_NEAREST, MOST_TASKS = 8, 2_000
@@ -664,8 +678,12 @@ def headline(verdicts: Verdicts) -> str:
         return f"{_ONE[verdict.word]}: {_beside_word(verdict)}"
     words = [verdict.word for verdict in verdicts]
     count = words.count(verdicts.word)
-    which = f"All {count}" if count == len(words) else f"{count} of {len(words)}"
-    return f"{which} gates {'is' if count == 1 else 'are'} {_MANY[verdicts.word]}."
+    if count < len(words):
+        be = "is" if count == 1 else "are"
+        return f"{count} of {len(words)} gates {be} {_MANY[verdicts.word]}."
+    if verdicts.word == "FAIL":
+        return "Neither gate is met." if count == 2 else f"None of {count} gates is met."
+    return f"{'Both' if count == 2 else f'All {count}'} gates are {_MANY[verdicts.word]}."
 
 
 _ONE = {

@@ -280,12 +280,12 @@ def _icon(chip: StatusLabel | None) -> str:
     colours = {"good": "a", "bad": "b", "open": "e", "none": "soft"}
     tone, sign = ("none", "^") if chip is None else (chip.tone, chip.sign)
     drawn = (
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">'
-        f'<rect width="32" height="32" rx="7" fill="{LIGHT[colours[tone]]}"/><text x="16" y="23" '
-        'font-family="sans-serif" font-size="20" font-weight="700" fill="#fff" '
-        f'text-anchor="middle">{sign}</text></svg>'
+        "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'>"
+        f"<rect width='32' height='32' rx='7' fill='{LIGHT[colours[tone]]}'/><text x='16' y='23' "
+        "font-family='sans-serif' font-size='20' font-weight='700' fill='#fff' "
+        f"text-anchor='middle'>{sign}</text></svg>"
     )
-    return f"data:image/svg+xml,{quote(drawn, safe=':/')}"
+    return "data:image/svg+xml," + quote(drawn, safe=":/ ='")
 
 
 def _compact(rows: Sequence[Sequence[object]]) -> Markup:
@@ -320,15 +320,19 @@ def page_style(page: str | None = None, script: str = "") -> str:
     if page is None:
         return _style_sheet()
     written = [*re.findall(r'class="?([^">]*)', page), *re.findall(r"data-hero='([^']*)", page)]
+    # What the script looks for, ".name", it need not make.
     quoted = re.findall(r"\"[^\"]*\"|`[^`]*`", script)
-    words = frozenset(re.findall(r"[\w-]+", " ".join([*written, *quoted])))
+    words = frozenset(re.findall(r"(?<![\w.-])[\w-]+", " ".join([*written, *quoted])))
+    words |= frozenset(re.findall(r"<([a-z]\w*)", page))
     if 'id="transcripts"' in page:  # packed, so that nobody sees what they use
-        words |= _classes(_asset("cards.css"))
-    return _used_rules(_style_sheet(), words)
+        words |= frozenset(re.findall(r"[a-zA-Z][\w-]*", _asset("cards.css")))
+    used = _used_rules(_style_sheet(), words)
+    read = set(re.findall(r"var\((--[\w-]+)", used))
+    return _VARIABLE.sub(lambda found: found[0] if found[1] in read else "", used)
 
 
 def _used_rules(style: str, words: frozenset[str]) -> str:
-    """The rules of which a selector has no class but these."""
+    """The rules with a selector that needs no elements and classes but these."""
     kept = []
     for selectors, body in _rules(style):
         if selectors.startswith(("@media", "@container")):
@@ -336,13 +340,28 @@ def _used_rules(style: str, words: frozenset[str]) -> str:
         elif selectors.startswith("@"):
             kept.append((selectors, body))
         else:
-            used = [one for one in _SELECTORS.split(selectors) if _classes(one) <= words]
+            used = [one for one in _SELECTORS.split(selectors) if _applies(one, words)]
             kept.append((",".join(used), body if used else ""))
     return "".join(f"{selectors}{{{body}}}" for selectors, body in kept if body)
 
 
+_VARIABLE = re.compile(r"(--[\w-]+):(?:[^;(}]|\((?:[^()]|\([^()]*\))*\))*;?")
 _SELECTORS = re.compile(r",(?![^(]*\))")
-_CHOICES = re.compile(r":(?:not|is|has)\((?:[^()]|\([^()]*\))*\)")
+_CHOICES = re.compile(r":(not|is|has)\(((?:[^()]|\([^()]*\))*)\)")
+
+
+def _applies(selector: str, words: frozenset[str]) -> bool:
+    """Whether a page with these elements and classes may have what a selector selects.
+
+    >>> _applies("figure:has(.wide) b", frozenset({"figure", "b"}))
+    False
+    >>> _applies(":is(.strip,.keys) i:not(.x)", frozenset({"keys", "i"}))
+    True
+    """
+    choices = [inner.split(",") for kind, inner in _CHOICES.findall(selector) if kind != "not"]
+    return _named(selector) <= words and all(
+        any(_applies(choice, words) for choice in inner) for inner in choices
+    )
 
 
 @cache
@@ -362,9 +381,10 @@ def _rules(style: str) -> list[tuple[str, str]]:
 
 
 @cache
-def _classes(selector: str) -> frozenset[str]:
-    """The classes that an element must have for a selector: those that it may have are left out."""
-    return frozenset(re.findall(r"\.([a-zA-Z][\w-]*)", _CHOICES.sub("", selector)))
+def _named(selector: str) -> frozenset[str]:
+    """The elements and classes that a selector names outside of its choices."""
+    bare = re.sub(r"\[[^\]]*\]|::?[\w-]+(?:\([^)]*\))?", "", _CHOICES.sub("", selector))
+    return frozenset(re.findall(r"[a-zA-Z][\w-]*", bare))
 
 
 _PART = "// Only for pages with: "
@@ -386,18 +406,20 @@ def _script_parts() -> list[tuple[tuple[str, ...], str]]:
     return [(needs, "\n".join([*lines, ""])) for needs, lines in parts]
 
 
-def _tight(line: str) -> str:
-    """A line of our script without blanks beside signs; one with a pattern or template as it is.
+_LITERALS = re.compile(r'("(?:[^"\\]|\\.)*"|`[^`]*`|/(?:[^/\\\[]|\\.|\[[^\]]*\])+/)')
 
-    >>> _tight('const shown = (row) => said(row, "a = b");')
-    'const shown=(row)=>said(row,"a = b");'
+
+def _tight(line: str) -> str:
+    """A line of our script without blanks beside signs; not in strings, patterns, templates.
+
+    >>> _tight('const shown = (row) => said(row, "a = b").replace(/ = /, "");')
+    'const shown=(row)=>said(row,"a = b").replace(/ = /,"");'
     """
-    if set(line) & set("`/'"):
+    if line.count("`") > 2:  # a template may hold another
         return line
-    pieces = re.split(r'("(?:[^"\\]|\\.)*")', line)
     return "".join(
         piece if i % 2 else re.sub(r" ?([=<>{}()\[\],;:?&|+*!]+) ?", r"\1", piece)
-        for i, piece in enumerate(pieces)
+        for i, piece in enumerate(_LITERALS.split(line))
     )
 
 

@@ -1,10 +1,14 @@
 "use strict";
 document.documentElement.classList.add("js");
+const oneOf = (selector) => document.querySelector(selector);
+const allOf = (selector) => document.querySelectorAll(selector);
 
-document.querySelector("[data-theme-switch]")?.addEventListener("click", () => {
-  const root = document.documentElement;
-  const now = root.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
-  root.dataset.theme = now === "dark" ? "light" : "dark";
+oneOf("[data-theme-switch]")?.addEventListener("click", () => {
+  const root = document.documentElement.dataset;
+  const preferred = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  // Back at what the browser prefers, it decides again.
+  if (root.theme && root.theme !== preferred) delete root.theme;
+  else root.theme = preferred === "dark" ? "light" : "dark";
 });
 
 // The search, the choice, the order and k are in the address, so that a link to them can be sent.
@@ -18,7 +22,7 @@ const remember = (key, value) => {
 
 // Only for pages with: data-tasks
 const order = new Intl.Collator(undefined, { numeric: true });
-for (const [place, section] of document.querySelectorAll("[data-tasks]").entries()) {
+for (const [place, section] of allOf("[data-tasks]").entries()) {
   const named = (key) => key + (place || "");
   const rows = [...section.querySelectorAll("[data-row]")];
   const groups = [...section.querySelectorAll(".group")];
@@ -104,28 +108,29 @@ for (const [place, section] of document.querySelectorAll("[data-tasks]").entries
 
 // Only for pages with: data-k-slider
 // The slider of k moves the answer, the number, its gauge, the table and a line in the curve.
-const hero = document.querySelector("[data-hero]");
-const slider = document.querySelector("[data-k-slider]");
+const hero = oneOf("[data-hero]");
+const slider = oneOf("[data-k-slider]");
 if (slider) {
-  const several = [...document.querySelectorAll("[data-at-k]")];
+  const several = [...allOf("[data-at-k]")];
   const ks = hero ? JSON.parse(hero.dataset.hero) : [...new Set(several.map((one) => +one.dataset.atK))].sort((a, b) => a - b).map((k) => ({ k }));
   const at = (name) => hero.querySelector(`[data-${name}]`);
   const place = (box, ends) => {
     box.setAttribute("x", ends ? `${100 * ends[0]}%` : 0);
     box.setAttribute("width", ends ? `${100 * (ends[1] - ends[0])}%` : 0);
   };
-  const answer = document.querySelector("[data-answer]");
-  const chip = document.querySelector("[data-chip]");
+  const answer = oneOf("[data-answer]");
+  const chip = oneOf("[data-chip]");
   // Pieces of text, each with its class, as the page has them at the k it opens with.
   const spans = (pieces) => pieces.map(([kind, text]) => Object.assign(document.createElement("span"), { className: kind, textContent: text }));
-  const curve = document.querySelector("[data-figure=decay] svg, [data-figure=curves] svg");
+  const curve = oneOf("[data-figure=decay] svg, [data-figure=curves] svg");
   const mark = curve && curve.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "path"));
   if (mark) mark.setAttribute("class", "axis");
   const showOne = (one) => {
-    hero.classList.toggle("model", one.model);
+    hero.classList.toggle("model", !!one.model);
     at("name").textContent = one.name;
     at("value").textContent = one.shown;
-    at("intervals").replaceChildren(...spans(one.intervals));
+    const measured = [["suite", "these tasks "], ["like", "similar tasks "]].filter(([scope]) => one[scope]);
+    at("intervals").replaceChildren(...spans(one.model ? [["", one.model]] : measured.map(([scope, words]) => [scope, words + one[scope][2]])));
     place(hero.querySelector(".suite"), one.suite);
     place(hero.querySelector(".like"), one.like);
     hero.querySelector(".value").setAttribute("cx", `${100 * one.value}%`);
@@ -135,13 +140,13 @@ if (slider) {
   };
   const show = () => {
     const one = ks[+slider.value];
-    document.querySelector("[data-k-shown]").value = one.k;
-    document.querySelector("[data-k-note]").textContent = one.model ? "a model, not measured" : "measured";
+    oneOf("[data-k-shown]").value = one.k;
+    oneOf("[data-k-note]").textContent = one.model ? "a model, not measured" : "measured";
     slider.setAttribute("aria-valuetext", one.k === 1 ? "once" : `${one.k} times in a row`);
     if (hero) showOne(one);
     for (const part of several) part.hidden = +part.dataset.atK !== one.k;
     if (mark) mark.setAttribute("d", placeOf(one.k) === null ? "" : `M${placeOf(one.k)} 32V${curve.viewBox.baseVal.height - 44}`);
-    for (const row of document.querySelectorAll("tr[data-k]")) row.classList.toggle("at", +row.dataset.k === one.k);
+    for (const row of allOf("tr[data-k]")) row.classList.toggle("at", +row.dataset.k === one.k);
   };
   // Where the curve has a dot at k, as the drawing says.
   const placeOf = (k) => {
@@ -156,10 +161,10 @@ if (slider) {
 
 // Only for pages with: data-follow
 // One agent is followed through the tables and pictures of several; its name is in the address.
-const followed = document.querySelector("[data-follow]");
+const followed = oneOf("[data-follow]");
 if (followed) {
-  const drawn = [...document.querySelectorAll("[data-of]")].map((part) => [part, part.dataset.of]);
-  const rows = [...document.querySelectorAll(".agents tbody tr")].map((row) => [row, row.cells[0].textContent]);
+  const drawn = [...allOf("[data-of]")].map((part) => [part, part.dataset.of]);
+  const rows = [...allOf(".agents tbody tr")].map((row) => [row, row.cells[0].textContent]);
   const follow = () => {
     document.body.classList.toggle("following", !!followed.value);
     for (const [part, name] of [...drawn, ...rows]) part.classList.toggle("on", name === followed.value);
@@ -181,7 +186,7 @@ if (followed) {
 
 // Only for pages with: data-columns=
 // Arrow keys walk through the cells of a matrix, which are read out; so is the one pointed at.
-const cells = document.querySelector("[data-figure=matrix] [data-columns]");
+const cells = oneOf("[data-figure=matrix] [data-columns]");
 if (cells) {
   const grid = cells.closest("figure"), svg = cells.closest("svg");
   const [heads, ...tasks] = JSON.parse(grid.dataset.rows);
@@ -263,7 +268,7 @@ const copyText = async (text, button) => {
     button.focus();
   }
 };
-for (const button of document.querySelectorAll("[data-copy-text]")) {
+for (const button of allOf("[data-copy-text]")) {
   button.hidden = false;
   button.addEventListener("click", async () => {
     await copyText(button.dataset.copyText, button);
@@ -287,7 +292,7 @@ const reveal = () => {
 addEventListener("hashchange", reveal);
 reveal();
 
-// Only for pages with: data-save
+// Only for pages with: data-save, <figure
 // Pictures and tables can be saved. A saved picture has light colours on white written into it,
 // also on a dark page, so that it can be read wherever it is shown.
 const save = (name, text, type) => {
@@ -310,13 +315,21 @@ const plainSvg = (figure) => {
   });
   if (theme) document.documentElement.dataset.theme = theme;
   else delete document.documentElement.dataset.theme;
-  const ground = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-  for (const [name, value] of [["width", "100%"], ["height", "100%"], ["fill", "#fff"]]) ground.setAttribute(name, value);
-  copy.prepend(ground);
+  const added = (tag, text) => copy.insertBefore(document.createElementNS("http://www.w3.org/2000/svg", tag), copy.firstChild).append(text);
+  added("rect", "");
+  for (const [name, value] of [["width", "100%"], ["height", "100%"], ["fill", "#fff"]]) copy.firstChild.setAttribute(name, value);
+  added("desc", figure.querySelector("figcaption").textContent);
+  added("title", figure.querySelector(".of-figure").textContent);
+  copy.removeAttribute("aria-labelledby");
   copy.setAttribute("font-family", "Helvetica, Arial, sans-serif");
   copy.setAttribute("font-size", "12");
   return new XMLSerializer().serializeToString(copy);
 };
+for (const figure of allOf("figure[id]")) {
+  const kinds = [["svg", "SVG"], ["png", "PNG"], ...(figure.dataset.rows ? [["rows", "CSV"]] : [])];
+  const buttons = kinds.map(([kind, name]) => `<button type="button" class="plain" data-save="${kind}">${name}</button>`);
+  figure.insertAdjacentHTML("beforeend", `<p class="tools saves">${buttons.join("")}<a href="#${figure.id}">Link</a></p>`);
+}
 const fileName = (figure) => `passhat-${(figure.dataset.figure || "figure").replace(/[^\w-]+/g, "-")}`;
 // A cell that a spreadsheet would compute is quoted as text.
 const quoted = (text) => `"${(/^[=+@-]/.test(text) && isNaN(text) ? "'" : "") + text.replaceAll('"', '""')}"`;
@@ -436,7 +449,7 @@ const watch = () => {
   const inSight = new IntersectionObserver((seen) => {
     for (const one of seen) if (one.isIntersecting) (inSight.unobserve(one.target), linkMarks(one.target));
   }, { rootMargin: "50%" });
-  for (const row of document.querySelectorAll("[data-row]")) inSight.observe(row);
+  for (const row of allOf("[data-row]")) inSight.observe(row);
 };
 if (!facts) watch();
 // The marks of an agent's trials at a task, where its row is; and whose they are.
@@ -480,7 +493,7 @@ const madeTrial = async (hash) => {
 // Keys for those who want them. Single letters can be turned off, as speech input and screen readers
 // may send them; focus moves only to what it could be moved to by Tab, or by reading on.
 const sheet = document.getElementById("keys");
-const keysButton = document.querySelector("[data-keys]");
+const keysButton = oneOf("[data-keys]");
 const keysOn = () => !sheet?.open && (sheet?.querySelector("input").checked ?? true);
 if (sheet && keysButton) {
   const choice = sheet.querySelector("input");
@@ -493,9 +506,9 @@ if (sheet && keysButton) {
   const shown = (one) => one.getClientRects().length > 0;
   // Messages of a trial, or else the first link of each row.
   const stops = () => {
-    const cards = [...document.querySelectorAll("main .run .card")].filter(shown);
+    const cards = [...allOf("main .run .card")].filter(shown);
     if (cards.length) return cards;
-    const rows = [...document.querySelectorAll("main tbody tr, main li[data-row], main .hits li")].filter(shown);
+    const rows = [...allOf("main tbody tr, main li[data-row], main .hits li")].filter(shown);
     return rows.map((row) => row.querySelector("a[href]")).filter(Boolean);
   };
   const walk = (step) => {
@@ -507,9 +520,9 @@ if (sheet && keysButton) {
     next.focus();
     next.scrollIntoView({ block: "nearest" });
   };
-  const way = (rel) => document.querySelector(`main a[rel=${rel}]`)?.click();
+  const way = (rel) => oneOf(`main a[rel=${rel}]`)?.click();
   const keys = {
-    "/": () => [...document.querySelectorAll("input[type=search]")].find(shown)?.focus(),
+    "/": () => [...allOf("input[type=search]")].find(shown)?.focus(),
     "?": () => sheet.showModal(),
     j: () => walk(1),
     k: () => walk(-1),
@@ -521,8 +534,8 @@ if (sheet && keysButton) {
     if (event.key === "Escape" && field) field.blur();
     if (field || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     // In the drawer of a trial they walk through trials and messages.
-    if (!keysOn() || (event.key !== "?" && document.querySelector(".drawer:has(.trial:target), .drawer.on"))) return;
-    const own = document.querySelector(`main [accesskey="${CSS.escape(event.key)}"]`);
+    if (!keysOn() || (event.key !== "?" && oneOf(".drawer:has(.trial:target), .drawer.on"))) return;
+    const own = oneOf(`main [accesskey="${CSS.escape(event.key)}"]`);
     if (!keys[event.key] && !own) return;
     event.preventDefault();
     if (own) own.click();
@@ -533,9 +546,9 @@ if (sheet && keysButton) {
 // Only for pages with: class="drawer", data-drawers, data-row=
 // The address of a trial opens it in the drawer, also without a script. With one, focus moves there
 // and back, the page stays where it was, and keys walk through trials and messages.
-if (document.querySelector(".drawer, [data-drawers], [data-row]")) {
+if (oneOf(".drawer, [data-drawers], [data-row]")) {
   let opener = null, scrolled = 0;
-  const shown = () => document.querySelector(".drawer:has(.trial:target), .drawer.on");
+  const shown = () => oneOf(".drawer:has(.trial:target), .drawer.on");
   // Only for pages with: beside-link
   // Beside another trial: both in two columns, with a mark where their calls part.
   const beside = async (trial, other) => {
@@ -565,13 +578,13 @@ if (document.querySelector(".drawer, [data-drawers], [data-row]")) {
   };
   // Only for pages with: class="drawer", data-drawers, data-row=
   const turn = async () => {
-    for (const one of document.querySelectorAll(".drawer .on, .drawer.on, .pair-view")) one.classList.remove("on", "pair-view");
-    for (const one of document.querySelectorAll(".drawer .sides")) one.remove();
-    for (const one of document.querySelectorAll(".said[hidden]")) one.hidden = false;
-    for (const one of document.querySelectorAll("[data-made]")) one.remove();
-    const pair = location.hash && [...document.querySelectorAll(".beside-link")].find((one) => one.hash === location.hash);
+    for (const one of allOf(".drawer .on, .drawer.on, .pair-view")) one.classList.remove("on", "pair-view");
+    for (const one of allOf(".drawer .sides")) one.remove();
+    for (const one of allOf(".said[hidden]")) one.hidden = false;
+    for (const one of allOf("[data-made]")) one.remove();
+    const pair = location.hash && [...allOf(".beside-link")].find((one) => one.hash === location.hash);
     const trial = pair ? pair.closest(".trial") : named(location.hash) ?? (await madeTrial(location.hash));
-    for (const one of document.querySelectorAll(".drawer [aria-current]")) one.removeAttribute("aria-current");
+    for (const one of allOf(".drawer [aria-current]")) one.removeAttribute("aria-current");
     if (!trial?.matches(".trial")) return;
     const drawer = trial.closest(".drawer");
     // The rail has every trial of the task, also those whose transcript is not here.
