@@ -13,15 +13,7 @@ from passhat.dataclass import dataclass
 from passhat.errors import ReadError
 from passhat.ingest.readers import TrialTable, choose_score, first_line
 from passhat.messages import few, plural, short, short_value
-from passhat.records import Outcome
-from passhat.records.columns import (
-    ColumnMap,
-    error_text,
-    is_missing,
-    outcome_of,
-    parse_pass_if,
-    score_of,
-)
+from passhat.records import Outcome, columns
 from passhat.records.labels import Label
 
 NOT_SCORED = "not scored"
@@ -67,7 +59,7 @@ class ScoredRow:
 def scored_table(
     name: str,
     rows: Iterable[ScoredRow],
-    mapping: ColumnMap,
+    mapping: columns.ColumnMap,
     *,
     entry: str = "entry",
     numbers: Sequence[int] | None = None,
@@ -101,7 +93,7 @@ def scored_table(
             f'{name}: score "{short(chosen)}" {unclear[chosen]}, so a score of 1 does not say that '
             f"a trial passed; say what passes with `pass_if='score>=...'`{choice if others else ''}"
         )
-    if rows and all(is_missing(row.scores.get(chosen)) and not row.error for row in rows):
+    if rows and all(columns.is_missing(row.scores.get(chosen)) and not row.error for row in rows):
         raise ReadError(
             f'{name}: score "{short(chosen)}" is empty everywhere, so nothing says what passed; '
             f"choose another with `scorer` (it has {few(scorers)}), or score the trials first"
@@ -139,7 +131,7 @@ def is_named_human(scorer: str) -> bool:
     return _BY_NAME.search(scorer) is not None
 
 
-def _people_apart(rows: Sequence[ScoredRow], mapping: ColumnMap) -> list[ScoredRow]:
+def _people_apart(rows: Sequence[ScoredRow], mapping: columns.ColumnMap) -> list[ScoredRow]:
     """The rows with the scores of people apart, unless nobody else or the user lets them decide."""
     scorers = dict.fromkeys(scorer for row in rows for scorer in row.scores)
     wanted = mapping.scorer or mapping.score
@@ -155,7 +147,7 @@ def _people_apart(rows: Sequence[ScoredRow], mapping: ColumnMap) -> list[ScoredR
         scores = {name: value for name, value in row.scores.items() if name not in labelled}
         people = {name: list(given) for name, given in row.people.items()}
         for name in filter(labelled.__contains__, row.scores):
-            if not is_missing(row.scores[name]):
+            if not columns.is_missing(row.scores[name]):
                 people.setdefault(name, []).append(PersonScore(value=row.scores[name]))
         for name in list(people) if decide else ():
             if wanted is None or name == wanted:
@@ -165,7 +157,10 @@ def _people_apart(rows: Sequence[ScoredRow], mapping: ColumnMap) -> list[ScoredR
 
 
 def labels_of_people(
-    file: str, rows: Sequence[Mapping[str, Sequence[PersonScore]]], chosen: str, mapping: ColumnMap
+    file: str,
+    rows: Sequence[Mapping[str, Sequence[PersonScore]]],
+    chosen: str,
+    mapping: columns.ColumnMap,
 ) -> tuple[str | None, list[list[Label]], list[str]]:
     """Which of the scores that people gave is a label, the labels of each row, and notes.
 
@@ -203,12 +198,12 @@ def labels_of_people(
     return few(said), found, [f"{way}`pass_if='score>=...'`"]
 
 
-def _passed_by_person(value: Any, mapping: ColumnMap) -> bool | None:
+def _passed_by_person(value: Any, mapping: columns.ColumnMap) -> bool | None:
     """Whether a person's score passes a trial; None where it does not say."""
     number = _value(value)
     if number is None:
         return None
-    tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
+    tests = columns.parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
     if tests and all(test.column == "score" for test in tests):
         return all(test.holds(number) for test in tests)
     return bool(number) if number in (0, 1) else None
@@ -234,7 +229,7 @@ def object_in(cell: Any) -> Mapping[str, Any]:
 
 
 def _trial(name: str, row: ScoredRow, scorer: str, place: int, entry: str) -> dict[str, Any]:
-    ending = _ending(row.scores.get(scorer), error_text(row.error))
+    ending = _ending(row.scores.get(scorer), columns.error_text(row.error))
     if ending is None:
         raise ReadError(
             f'{name}, {entry} {place}: score "{short(scorer)}" is '
@@ -247,7 +242,7 @@ def _trial(name: str, row: ScoredRow, scorer: str, place: int, entry: str) -> di
 
 
 def _ending(score: Any, error: str | None) -> dict[str, Any] | None:
-    if is_missing(score):
+    if columns.is_missing(score):
         return {"outcome": Outcome.ERRORED, "error": first_line(error) or NOT_SCORED}
     value = _value(score)
     if value is None:
@@ -261,7 +256,7 @@ def _ending(score: Any, error: str | None) -> dict[str, Any] | None:
 def _value(score: Any) -> float | None:
     """A number, a letter grade, or a word of success or failure as 1 or 0."""
     try:
-        return score_of(score)
+        return columns.score_of(score)
     except ValueError:
-        outcome = outcome_of(score)
+        outcome = columns.outcome_of(score)
         return None if outcome in (None, Outcome.ERRORED) else float(outcome)

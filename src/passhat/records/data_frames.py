@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from passhat.arguments import instance, several
 from passhat.errors import ArgumentError, MissingExtra
 from passhat.messages import few, listed, short, typo_hint
+from passhat.records import trial
 from passhat.records.columns import (
     ALIASES,
     COUNTED,
@@ -42,15 +43,6 @@ from passhat.records.columns import (
     usual_name,
 )
 from passhat.records.labels import join_labels
-from passhat.records.trial import (
-    POOLED,
-    POOLED_ROUNDS,
-    Facts,
-    Outcome,
-    Source,
-    Trial,
-    conditions_by_name,
-)
 
 if TYPE_CHECKING:
     from passhat.dataclass import FrameLibrary
@@ -64,7 +56,7 @@ WAY_IN = (
 
 _LIBRARIES = ("pandas", "polars", "pyarrow")
 _LISTS = ("tags", "tools", "at")
-_FIELDS = tuple(field.name for field in fields(Trial))
+_FIELDS = tuple(field.name for field in fields(trial.Trial))
 _COLUMNS = (*_FIELDS, "passed")
 _NAMES = frozenset((*_COLUMNS, *(name for names in ALIASES.values() for name in names)))
 
@@ -96,7 +88,7 @@ def refuse_frame(argument: str, rule: str, value: object) -> None:
 
 def columns_of_frame(
     frame: Any, renamed: Mapping[str, str | None]
-) -> tuple[dict[str, Any], Source]:
+) -> tuple[dict[str, Any], trial.Source]:
     """The columns of trials in a data frame, found as in files, and how they were found.
 
     >>> import pandas
@@ -110,11 +102,11 @@ def columns_of_frame(
 
 def columns_of_table(
     argument: str, kind: str, given: FrameColumns, renamed: Mapping[str, str | None]
-) -> tuple[dict[str, Any], Source]:
+) -> tuple[dict[str, Any], trial.Source]:
     """The same for columns by name, whatever they came in."""
     columns, facts, notes = read_columns(argument, given, column_map(renamed))
     read_as = (("format", kind), *facts)
-    return columns, Source(name=kind, format="table", sha256="", notes=notes, read_as=read_as)
+    return columns, trial.Source(name=kind, format="table", sha256="", notes=notes, read_as=read_as)
 
 
 def column_map(renamed: Mapping[str, str | None]) -> ColumnMap:
@@ -130,7 +122,7 @@ def column_map(renamed: Mapping[str, str | None]) -> ColumnMap:
 
 def frame_of_trials(columns: FrameColumns, library: FrameLibrary | None = None) -> Any:
     """The columns of trials as a data frame, outcomes in words, tags and tools as lists."""
-    words = {int(outcome): outcome.name.lower() for outcome in Outcome}
+    words = {int(outcome): outcome.name.lower() for outcome in trial.Outcome}
     worded = {**columns, "outcome": [words[code] for code in columns["outcome"]]}
     for name in _LISTS:
         if name in worded:
@@ -167,16 +159,16 @@ def frame_of_columns(columns: FrameColumns, library: FrameLibrary | None = None)
 
 
 def columns_of_records(
-    records: Iterable[Trial | Mapping[str, Any]], renamed: Mapping[str, str | None]
-) -> tuple[dict[str, Any], Source | None]:
+    records: Iterable[trial.Trial | Mapping[str, Any]], renamed: Mapping[str, str | None]
+) -> tuple[dict[str, Any], trial.Source | None]:
     """The columns of trials in objects or dicts, and how they were found in dicts."""
     refuse_frame("records", "must be Trial objects or dicts", records)
     rows = several(records)
     for row in rows:
-        instance("records", row, Trial | Mapping, "must be Trial objects or dicts")
+        instance("records", row, trial.Trial | Mapping, "must be Trial objects or dicts")
     if not rows:
         return {"task": [], "outcome": []}, None
-    if all(isinstance(row, Trial) for row in rows):
+    if all(isinstance(row, trial.Trial) for row in rows):
         return _of_trials(rows), None
     dicts = [
         row if isinstance(row, Mapping) else {n: getattr(row, n) for n in _FIELDS} for row in rows
@@ -236,7 +228,7 @@ def _plain_columns(frame: Any) -> FrameColumns:
     raise ArgumentError("frame", rule, frame)
 
 
-def _of_trials(rows: list[Trial]) -> dict[str, Any]:
+def _of_trials(rows: list[trial.Trial]) -> dict[str, Any]:
     columns = {name: [getattr(row, name) for row in rows] for name in _FIELDS}
     return {
         name: values
@@ -263,7 +255,7 @@ _NUMBERED = re.compile(r"(|.*\D)(\d{1,18})")
 
 def read_columns(
     argument: str, given: GivenColumns, mapping: ColumnMap
-) -> tuple[dict[str, Any], Facts, tuple[str, ...]]:
+) -> tuple[dict[str, Any], trial.Facts, tuple[str, ...]]:
     """The columns of trials, which of the given ones they are, and notes on that.
 
     >>> table = {"sample_id": ["a", "a"], "status": ["pass", "fail"], "note": ["", ""]}
@@ -281,7 +273,7 @@ def read_columns(
     if "at" in by_meaning and mapping.factor:
         columns["at"] = condition_cells(given, by_meaning["at"], given.__getitem__)
     elif mapping.factor_pattern is not None:
-        named = conditions_by_name(map(str, columns["task"]), mapping.factor_pattern)
+        named = trial.conditions_by_name(map(str, columns["task"]), mapping.factor_pattern)
         columns["base"], columns["at"] = named
     if grades := letter_scores(by_meaning, given.__getitem__):
         columns["score"] = grades
@@ -350,7 +342,7 @@ def pooled_notes(
             rounds = _rounds(group, repeats)
         by_round = np.bincount(rounds * len(values) + level, minlength=sizes.max() * len(values))
         of_one = by_round.reshape(-1, len(values)).max(axis=1).sum()
-        head = POOLED_ROUNDS if of_one >= _CROSSED * len(group) else POOLED
+        head = trial.POOLED_ROUNDS if of_one >= _CROSSED * len(group) else trial.POOLED
         notes[column] = (
             f'{head}: tasks have as many trials with each "{short(column)}" ({few(values, 3)}); '
             f"say `factor={column!r}`, or `system={column!r}` if it names agents"

@@ -25,14 +25,7 @@ from passhat.records.redaction import Redactor, suite_redactor
 from passhat.records.trial import TrialKey
 from passhat.runner.agents.conversation import AttemptRequest
 from passhat.runner.journal import JUDGE_STEP, Cassettes, Kind, ResponseCache
-from passhat.runner.models.exchange import (
-    Reply,
-    ToolRequest,
-    ToolResult,
-    Tools,
-    ToolSpec,
-    unknown_tool,
-)
+from passhat.runner.models import exchange
 
 Mode = Literal["record", "append", "missing", "all", "drifted", "replay", "replay-or-live"]
 """`record`: from the start; `append` or `missing`: add what is missing; `all`: everything again;
@@ -113,14 +106,14 @@ class CassetteSet(Cassettes):
             return _Playing(recorded, strict=self.replaying, redactor=self.redactor)
         return _Recording(self) if self.recording else None
 
-    def tools(self, request: AttemptRequest, /) -> Tools | None:
+    def tools(self, request: AttemptRequest, /) -> exchange.Tools | None:
         cassette = self._cassettes[request.place.system]
         if self._live_servers or not self.holds(request):
             return None
         specs = cassette.tools or []
-        return _RecordedTools(tuple(msgspec.convert(spec, ToolSpec) for spec in specs))
+        return _RecordedTools(tuple(msgspec.convert(spec, exchange.ToolSpec) for spec in specs))
 
-    def note_tools(self, system: str, specs: tuple[ToolSpec, ...], /) -> None:
+    def note_tools(self, system: str, specs: tuple[exchange.ToolSpec, ...], /) -> None:
         cassette = self._cassettes[system]
         now = self._clean([asdict(spec) for spec in specs])
         if cassette.tools is None:
@@ -312,11 +305,11 @@ class _Recording:
 class _RecordedTools:
     """The tools of a recording; calls that it does not hold are calls of unknown tools."""
 
-    def __init__(self, specs: tuple[ToolSpec, ...]) -> None:
+    def __init__(self, specs: tuple[exchange.ToolSpec, ...]) -> None:
         self.specs = specs
 
-    async def call(self, request: ToolRequest, /) -> ToolResult:
-        return unknown_tool(request.name, self.specs)
+    async def call(self, request: exchange.ToolRequest, /) -> exchange.ToolResult:
+        return exchange.unknown_tool(request.name, self.specs)
 
 
 def _drifted(changed: list[str]) -> str:
@@ -521,7 +514,7 @@ class _SetupLine(TypedDict):
 
 
 class _ToolsLine(TypedDict):
-    specs: list[ToolSpec]
+    specs: list[exchange.ToolSpec]
 
 
 class _TrialLine(TypedDict):
@@ -542,11 +535,11 @@ class _ExchangeLine(_TrialLine):
 
 
 class _ModelLine(_ExchangeLine):
-    reply: Reply
+    reply: exchange.Reply
 
 
 class _ToolLine(_ExchangeLine):
-    reply: ToolResult
+    reply: exchange.ToolResult
 
 
 class _AgentLine(_ExchangeLine):

@@ -19,17 +19,8 @@ from pathlib import Path
 from typing import Literal
 from xml.sax.saxutils import quoteattr
 
+from passhat import records
 from passhat.dataclass import dataclass, replace
-from passhat.records import (
-    CassetteSettings,
-    CommandSystem,
-    Finished,
-    Outcome,
-    Pairing,
-    Solution,
-    Suite,
-    Task,
-)
 from passhat.runner.journal import MemoryJournal
 from passhat.runner.processes import exit_sentence
 from passhat.runner.run import run_trials
@@ -76,7 +67,7 @@ class Tried:
         )
 
 
-def try_tasks(suite: Suite, *, live: bool = False) -> tuple[Tried, ...]:
+def try_tasks(suite: records.Suite, *, live: bool = False) -> tuple[Tried, ...]:
     """Try each task with a workspace: nothing, its solution, and every cheat.
 
     Tasks that a judge or a simulated user decides about are left out unless `live`: they cost.
@@ -90,7 +81,9 @@ def try_tasks(suite: Suite, *, live: bool = False) -> tuple[Tried, ...]:
         ]
         if not pairings:
             return ()
-        tried = replace(suite, pairings=tuple(pairings), cassette=CassetteSettings(mode="none"))
+        tried = replace(
+            suite, pairings=tuple(pairings), cassette=records.CassetteSettings(mode="none")
+        )
         journal = MemoryJournal()
         run_trials(tried, journal=journal, keep_going=True)
     done_by_key = {(done.trial.task, done.trial.system): done for done in journal.finished()}
@@ -107,22 +100,22 @@ def try_tasks(suite: Suite, *, live: bool = False) -> tuple[Tried, ...]:
     )
 
 
-def can_be_tried(task: Task, *, live: bool) -> bool:
+def can_be_tried(task: records.Task, *, live: bool) -> bool:
     """Whether a task has a workspace to cheat in, and costs nothing to grade."""
     costs = task.scenario is not None or any(e.matcher == "judge" for e in task.expectations())
     return task.workspace is not None and task.is_reference and (live or not costs)
 
 
-def _outcome(done: Finished) -> TriedOutcome:
-    if done.trial.outcome is Outcome.PASSED:
+def _outcome(done: records.Finished) -> TriedOutcome:
+    if done.trial.outcome is records.Outcome.PASSED:
         return "passed"
-    if done.trial.outcome is Outcome.ERRORED:
+    if done.trial.outcome is records.Outcome.ERRORED:
         return "errored"
     is_cheat = done.trial.system not in (NOTHING, SOLUTION)
     return "untried" if is_cheat and _script_fault(done) else "failed"
 
 
-def _reason(done: Finished) -> str:
+def _reason(done: records.Finished) -> str:
     """Why an attempt errored or failed: its own script, if that did not work, or the grader."""
     if done.trial.error is not None:
         return done.trial.error
@@ -133,16 +126,16 @@ def _reason(done: Finished) -> str:
     return next(map(str, missed), "")
 
 
-def _script_fault(done: Finished) -> str:
+def _script_fault(done: records.Finished) -> str:
     kept = json.loads(done.transcript or "{}")
     code = kept.get("exit_code")
     return exit_sentence(code, kept.get("stderr", "")) if code else ""
 
 
-def _attempts(pairing: Pairing, folder: Path) -> Iterator[Pairing]:
+def _attempts(pairing: records.Pairing, folder: Path) -> Iterator[records.Pairing]:
     """The task once for each attempt, with what its script needs in a folder of ours."""
     task, system = pairing.task, pairing.system
-    assert isinstance(system, CommandSystem), "a suite with another is refused"
+    assert isinstance(system, records.CommandSystem), "a suite with another is refused"
     folder.mkdir()
     cheat_files, solution = folder / "cheat.tar", task.solution
     _pack({name: text.encode() for name, text in _planted(task).items()}, cheat_files)
@@ -161,7 +154,7 @@ def _attempts(pairing: Pairing, folder: Path) -> Iterator[Pairing]:
     # Files that are named in a command are shown to it, and nothing beside them.
     files = sorted(map(str, folder.iterdir()))
     for name, script in scripts.items():
-        attempt = CommandSystem(
+        attempt = records.CommandSystem(
             name=name,
             argv=("sh", "-ec", script, "sh", *files),
             timeout=system.timeout,
@@ -172,7 +165,7 @@ def _attempts(pairing: Pairing, folder: Path) -> Iterator[Pairing]:
         yield replace(pairing, system=attempt, runs=1, label=f"{task.name} [{name}]")
 
 
-def _solve(solution: Solution, folder: Path) -> str:
+def _solve(solution: records.Solution, folder: Path) -> str:
     """The script that solves a task; the files that it needs are put into the folder."""
     if solution.patch is not None:
         patch = folder / "solution.patch"
@@ -210,7 +203,7 @@ def _pack(files: dict[str, bytes], to: Path) -> None:
 # What cheats plant.
 
 
-def _planted(task: Task) -> dict[str, str]:
+def _planted(task: records.Task) -> dict[str, str]:
     """The files that cheats take from: forgers, harmless tests, and a report."""
     names = list(_test_names(task))
     report = "".join(f"<testcase name={quoteattr(name)}/>" for name in names)
@@ -249,7 +242,7 @@ def _planted(task: Task) -> dict[str, str]:
     }
 
 
-def _test_names(task: Task) -> Iterator[str]:
+def _test_names(task: records.Task) -> Iterator[str]:
     """The tests that the task demands, or as many as it demands."""
     for expectation in task.expectations():
         if expectation.matcher == "tests":
@@ -273,7 +266,7 @@ SCRIPT_RUNNER = re.compile(r"\b(jest|vitest|node|npm|npx|pnpm|yarn|bun|deno)\b")
 """Programs whose tests print the JSON of jest, and not the lines of pytest."""
 
 
-def _commands(task: Task) -> Iterator[str]:
+def _commands(task: records.Task) -> Iterator[str]:
     return (str(e.value) for e in task.expectations() if e.matcher == "tests")
 
 

@@ -18,17 +18,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
+from passhat import records
 from passhat.dataclass import dataclass
 from passhat.errors import RunError, SuiteError
-from passhat.records import (
-    CommandSystem,
-    Expectation,
-    PythonSystem,
-    Server,
-    StdioServer,
-    Suite,
-    System,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +36,7 @@ class Obstacle:
         return f"{self.section.removesuffix('s')} {self.name}: {self.reason}"
 
 
-def absent_programs(suite: Suite) -> Iterator[Obstacle]:
+def absent_programs(suite: records.Suite) -> Iterator[Obstacle]:
     """Each program that the suite starts and that is not here.
 
     >>> from passhat.records import Pairing, Task
@@ -62,7 +54,7 @@ def absent_programs(suite: Suite) -> Iterator[Obstacle]:
             yield Obstacle(section="servers", name=server.name, key="command", reason=reason)
 
 
-def absent_graders(suite: Suite) -> Iterator[str]:
+def absent_graders(suite: records.Suite) -> Iterator[str]:
     """Why programs that grade cannot be started: hidden tests and `command:`, each program once.
 
     A path is not looked for: it starts from what the agent leaves behind.
@@ -106,11 +98,11 @@ def _lacks_grader(words: Sequence[str]) -> str | None:
     return f"{program} has no {module}: install it there" if asked.returncode == 1 else None
 
 
-def lacks_sandbox(suite: Suite) -> str | None:
+def lacks_sandbox(suite: records.Suite) -> str | None:
     """Why no workspace of a suite can be isolated here; None if it can, or none has to be."""
     needed = any(
         pairing.task.workspace is not None
-        and isinstance(pairing.system, CommandSystem)
+        and isinstance(pairing.system, records.CommandSystem)
         and pairing.system.sandbox != "none"
         for pairing in suite.pairings
     )
@@ -125,7 +117,7 @@ def lacks_sandbox(suite: Suite) -> str | None:
     return None
 
 
-def answers_in_sight(suite: Suite) -> Iterator[Obstacle]:
+def answers_in_sight(suite: records.Suite) -> Iterator[Obstacle]:
     """Each task whose hidden tests, or suite, an agent finds in the git objects of its workspace.
 
     Tests of which some are new may come with the old ones: they are refused where all are there.
@@ -155,7 +147,7 @@ def answers_in_sight(suite: Suite) -> Iterator[Obstacle]:
             yield Obstacle(section="tasks", name=task.name, key="workspace", reason=reason)
 
 
-def _hidden_files(expectation: Expectation, directory: Path) -> list[Path]:
+def _hidden_files(expectation: records.Expectation, directory: Path) -> list[Path]:
     from passhat.runner.workspaces import files_of
 
     if expectation.matcher != "tests":
@@ -199,13 +191,13 @@ def _readable(source: Path, commit: str | None, blobs: Collection[str]) -> set[s
     return there.intersection(blobs)
 
 
-def absent_functions(suite: Suite) -> Iterator[Obstacle]:
+def absent_functions(suite: records.Suite) -> Iterator[Obstacle]:
     """Each function that the suite calls and that cannot be imported or called.
 
     Functions that run in worker processes are not imported here: they may hang or crash.
     """
     for system in _systems(suite):
-        if not isinstance(system, PythonSystem) or system.workers:
+        if not isinstance(system, records.PythonSystem) or system.workers:
             continue
         if reason := lacks_function(system):
             yield Obstacle(section="systems", name=system.name, key="python", reason=reason)
@@ -214,12 +206,12 @@ def absent_functions(suite: Suite) -> Iterator[Obstacle]:
             yield Obstacle(section="users", name=user.name, key="python", reason=reason)
 
 
-def absent_modules(suite: Suite) -> Iterator[Obstacle]:
+def absent_modules(suite: records.Suite) -> Iterator[Obstacle]:
     """Each module of a function that is not here; nothing is imported, so nothing of it runs."""
     named: list[tuple[Literal["systems", "users"], str, str, Path | None]] = [
         ("systems", system.name, system.function, system.search)
         for system in _systems(suite)
-        if isinstance(system, PythonSystem)
+        if isinstance(system, records.PythonSystem)
     ]
     named += [
         ("users", user.name, user.function, suite.directory)
@@ -247,7 +239,7 @@ def _can_find(module: str, folder: Path | None) -> bool:
     return spec is not None
 
 
-def lacks_function(system: PythonSystem) -> str | None:
+def lacks_function(system: records.PythonSystem) -> str | None:
     """Why the function of a system cannot be called; None if it can."""
     from passhat.runner.agents.python import load_agent, wanted_by
 
@@ -268,9 +260,9 @@ def _lacks(function: str, directory: Path) -> str | None:
     return None
 
 
-def lacks_program(what: System | Server, directory: Path) -> str | None:
+def lacks_program(what: records.System | records.Server, directory: Path) -> str | None:
     """Why a system or a server cannot be started: its program is not here. None if it is."""
-    if not isinstance(what, CommandSystem | StdioServer):
+    if not isinstance(what, records.CommandSystem | records.StdioServer):
         return None
     if "{" in what.argv[0] or "{" in str(what.cwd or ""):
         return None  # it is different for each trial, and not known yet
@@ -282,7 +274,7 @@ def lacks_program(what: System | Server, directory: Path) -> str | None:
         return None
     if "/" in program and Path(place).is_file():
         return f'"{place}" may not be executed: chmod +x, or name its interpreter first'
-    agent = what.agent if isinstance(what, CommandSystem) else None
+    agent = what.agent if isinstance(what, records.CommandSystem) else None
     if agent is not None:
         from passhat.records.providers import CODING_AGENTS
 
@@ -293,7 +285,7 @@ def lacks_program(what: System | Server, directory: Path) -> str | None:
 # What trials depend on, so that those of an earlier run can stand in for new ones.
 
 
-def arm_of(suite: Suite, name: str) -> dict[str, str]:
+def arm_of(suite: records.Suite, name: str) -> dict[str, str]:
     """What the trials of a system depend on: model, agent, tasks, fixtures, graders and limits.
 
     Trials of two runs are alike where all of it is the same. What consists of files is told by a
@@ -319,7 +311,7 @@ def arm_of(suite: Suite, name: str) -> dict[str, str]:
             source = work.commit or (work.source and digest(work.source))
             added = {place: digest(file) for place, file in work.files}
             fixtures[task.name] += [image, source, added]
-    if isinstance(system, CommandSystem):
+    if isinstance(system, records.CommandSystem):
         fixtures[""] = [{place: digest(file) for place, file in system.add_files.items()}]
         limits[""] += [system.sandbox]
     limits[""] += [system.timeout]
@@ -335,7 +327,7 @@ def arm_of(suite: Suite, name: str) -> dict[str, str]:
     }
 
 
-def graders_of(suite: Suite, name: str) -> str:
+def graders_of(suite: records.Suite, name: str) -> str:
     """A hash of the files that decide about the trials of a system."""
     from passhat.runner.guarding import DecidingFiles
 
@@ -348,21 +340,21 @@ def _hash(value: object) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def _program_digest(system: System, directory: Path) -> str:
+def _program_digest(system: records.System, directory: Path) -> str:
     """A hash of the program of a command or a function; empty for all other systems."""
     from passhat.runner.cassettes import file_digest, program_files
 
     files = program_files(system, directory)
-    command = isinstance(system, CommandSystem) and system.agent is None
+    command = isinstance(system, records.CommandSystem) and system.agent is None
     return _hash(list(map(file_digest, files))) if files or command else ""
 
 
-def _version(system: System) -> str:
+def _version(system: records.System) -> str:
     """The version of a coding agent.
 
     No other program is asked for its own: who knows what it does with `--version`.
     """
-    if not isinstance(system, CommandSystem) or system.agent is None:
+    if not isinstance(system, records.CommandSystem) or system.agent is None:
         return ""
     path = system.env["PATH"].reveal() if "PATH" in system.env else None
     if (program := shutil.which(system.argv[0], path=path)) is None:
@@ -383,5 +375,5 @@ def _version(system: System) -> str:
         return ""
 
 
-def _systems(suite: Suite) -> Iterable[System]:
+def _systems(suite: records.Suite) -> Iterable[records.System]:
     return {pairing.system.name: pairing.system for pairing in suite.pairings}.values()

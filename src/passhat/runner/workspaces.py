@@ -30,15 +30,8 @@ from passhat.errors import GraderError, RunError
 from passhat.messages import plural
 from passhat.records import CommandSystem, Expectation, Resources, Task, ToolCall, Workspace
 from passhat.records.redaction import text_of
+from passhat.runner import hidden_tests
 from passhat.runner.guarding import DecidingFiles
-from passhat.runner.hidden_tests import (
-    MOST_REPORT,
-    REPORT_FOLDER,
-    TestResult,
-    TestRun,
-    match_tests,
-    read_reward,
-)
 from passhat.runner.matchers import Match
 from passhat.runner.processes import (
     Tail,
@@ -818,7 +811,7 @@ class TrialWorkspace:
         self._template, self._folder, self._view = template, folder, view
         self.changes = Changes(files={})
         self.stage: Stage = "agent"
-        self.tests: tuple[TestResult, ...] = ()
+        self.tests: tuple[hidden_tests.TestResult, ...] = ()
         self._graders = 0
         self._diff: str | None = None
         self._printed: list[tuple[str, Tail]] = []
@@ -885,7 +878,7 @@ class TrialWorkspace:
         changed, the change is what broke them, and that is a failure of the agent.
         """
 
-        def note(results: Sequence[TestResult]) -> None:
+        def note(results: Sequence[hidden_tests.TestResult]) -> None:
             self.tests = (*self.tests, *results)
 
         try:
@@ -902,12 +895,12 @@ class TrialWorkspace:
         expectation: Expectation,
         directory: Path,
         files: DecidingFiles,
-        note: Callable[[Sequence[TestResult]], None],
+        note: Callable[[Sequence[hidden_tests.TestResult]], None],
     ) -> Match:
-        async def run(argv: list[str], report: str) -> TestRun:
+        async def run(argv: list[str], report: str) -> hidden_tests.TestRun:
             return await self._run_tests(argv, expectation, report, directory, files)
 
-        return await match_tests(expectation, run, note)
+        return await hidden_tests.match_tests(expectation, run, note)
 
     async def _breaks_untouched(
         self, expectation: Expectation, directory: Path, files: DecidingFiles
@@ -940,7 +933,7 @@ class TrialWorkspace:
         report: str,
         directory: Path,
         deciding: DecidingFiles,
-    ) -> TestRun:
+    ) -> hidden_tests.TestRun:
         """Run hidden tests on the changes alone, in a fresh copy and a sandbox of its own."""
         options = expectation.options
         protect = (
@@ -980,7 +973,7 @@ class TrialWorkspace:
         stdout, stderr = Tail(MOST_PRINTED), Tail(MOST_PRINTED)
         env = {"PYTHONDONTWRITEBYTECODE": "1", "CI": "1"}
         shown = {str(path): path for path in self._system.show}
-        writable = {REPORT_FOLDER: reports}
+        writable = {hidden_tests.REPORT_FOLDER: reports}
         if beside is not None:
             shown[at] = beside
             writable[REWARD_FOLDER] = reports
@@ -1004,7 +997,7 @@ class TrialWorkspace:
             raise GraderError(f"the tests took longer than {timeout:g} s") from None
         except OSError as error:
             raise GraderError(f"the tests could not run: {argv[0]}: {error}") from None
-        return TestRun(
+        return hidden_tests.TestRun(
             code=ended.code,
             report=_report(reports / name),
             stdout=stdout.text,
@@ -1285,18 +1278,20 @@ def _unique(name: str, taken: Container[str]) -> str:
 
 def _report(file: Path) -> bytes | None:
     """What tests wrote as their report: a plain file, and not one of any size."""
-    found = _end_of(file, MOST_REPORT)
+    found = _end_of(file, hidden_tests.MOST_REPORT)
     if found is None:
         return None
-    return found[1] if found[0] <= MOST_REPORT else b""  # a part of it would leave tests out
+    return (
+        found[1] if found[0] <= hidden_tests.MOST_REPORT else b""
+    )  # a part of it would leave tests out
 
 
 def _reward(folder: Path) -> float | None:
     """The score of tests as Harbor has them: where both files are there, JSON decides."""
     written = _report(folder / "reward.json")
     if written is not None:
-        return read_reward(written, is_json=True)
-    return read_reward(_report(folder / "reward.txt"), is_json=False)
+        return hidden_tests.read_reward(written, is_json=True)
+    return hidden_tests.read_reward(_report(folder / "reward.txt"), is_json=False)
 
 
 def files_of(source: Path) -> list[Path]:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from passhat.arguments import CONFIDENCE, confidence_level, whole_number
 from passhat.dataclass import dataclass, replace, result_dataclass
 from passhat.errors import ArgumentError
-from passhat.stats import special
+from passhat.stats import passk, special
 from passhat.stats.arguments import Counts, Floats, one_of, trial_counts
 from passhat.stats.beta_binomial import DifficultyModel, fit_cells, fit_with_atoms, prior_weights
 from passhat.stats.estimate import (
@@ -25,13 +25,6 @@ from passhat.stats.estimate import (
     tightened,
 )
 from passhat.stats.mean_intervals import bounds_both_ways
-from passhat.stats.passk import (
-    Prior,
-    cell_moments,
-    expected_totals,
-    run_covariances,
-    share_of_passing_subsets,
-)
 from passhat.stats.population_bounds import population_bounds
 from passhat.stats.proportions import interval_at, share_estimate
 from passhat.stats.sufficient_statistics import Cells, Mask, cached, count_cells, task_counts
@@ -283,19 +276,19 @@ def _joint_confidences(
 
 def _task_covariance(cells: Cells, longest: int) -> tuple[Floats, Floats]:
     """The variances of pass^1 .. pass^K over tasks, and the covariances of neighbours."""
-    values = cell_moments(cells, longest)[1:]
+    values = passk.cell_moments(cells, longest)[1:]
     weight = cells.tasks / cells.task_count
     centred = values - (values @ weight)[:, None]
     return centred**2 @ weight, (centred[1:] * centred[:-1]) @ weight
 
 
-def _run_covariance(cells: Cells, longest: int, prior: Prior) -> tuple[Floats, Floats]:
+def _run_covariance(cells: Cells, longest: int, prior: passk.Prior) -> tuple[Floats, Floats]:
     """The same over runs, summed over tasks, each task's p under its posterior."""
     # The square of pass^K asks for p to the power 2 K.
-    totals = expected_totals(cells, 2 * longest, prior)
+    totals = passk.expected_totals(cells, 2 * longest, prior)
     alone = [(k, k) for k in range(1, longest + 1)]
     neighbours = [(k, k + 1) for k in range(1, longest)]
-    total = run_covariances(cells.lengths, alone + neighbours, totals).sum(axis=-1)
+    total = passk.run_covariances(cells.lengths, alone + neighbours, totals).sum(axis=-1)
     return total[:longest], total[longest:]
 
 
@@ -640,7 +633,7 @@ def _limits(cells: Cells, power: int, confidence: float) -> tuple[Interval, Inte
 @cached
 def _observed_pass_hat(cells: Cells, k: int, confidence: float) -> tuple[float, Interval]:
     """pass^k of the runs there are, with its interval."""
-    values = share_of_passing_subsets(cells.n, cells.c, k)
+    values = passk.share_of_passing_subsets(cells.n, cells.c, k)
     ends = interval_at(population_bounds(values, cells.tasks, confidence))
     return float(cells.mean(values)), ends
 

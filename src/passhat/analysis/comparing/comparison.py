@@ -33,15 +33,7 @@ from passhat.arguments import COMPARED_KS, ReportOptions, ReportTerms, takes
 from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import listed, plural, quoted, rounded, short_repr
-from passhat.records import ErrorPolicy, Tally, Trials
-from passhat.records.trial import (
-    GRADED_BY_JUDGE,
-    STOPPED_EARLY,
-    alike_names,
-    counting_notes,
-    graded_by_judge,
-    stopped_early,
-)
+from passhat.records import ErrorPolicy, Tally, Trials, trial
 from passhat.records.trials import check_trials_argument, one_tally
 from passhat.stats.dependent_runs import (
     BetweenDayVariance,
@@ -202,13 +194,13 @@ def compare(
         margin=margin,
         provenance=make_provenance(tallies, options),
         notes=(
-            *alike_names(tally.system for tally in tallies),
-            *counting_notes(source for tally in tallies for source in tally.sources),
+            *trial.alike_names(tally.system for tally in tallies),
+            *trial.counting_notes(source for tally in tallies for source in tally.sources),
             *dict.fromkeys(
-                f"{source.name}: {STOPPED_EARLY}"
+                f"{source.name}: {trial.STOPPED_EARLY}"
                 for tally in tallies
                 for source in tally.sources
-                if stopped_early(source.notes)
+                if trial.stopped_early(source.notes)
             ),
             *_error_note(tallies, options),
             *_judge_note(tallies, differences),
@@ -243,7 +235,7 @@ def _shared_tasks(tallies: Sequence[Tally], sides: Sequence[Evidence]) -> list[s
     if not shared:
         first_name, other = (tally.system for tally in tallies)
         have = (f"{tally.system} has {listed(tally.tasks, 5)}" for tally in tallies)
-        why = alike_names([first_name, other])
+        why = trial.alike_names([first_name, other])
         message = f"{first_name} and {other} have no task in common ({'; '.join(have)})"
         raise ArgumentError(
             "trials",
@@ -466,7 +458,7 @@ def as_people_compare(comparison: Comparison) -> Comparison:
     judge treats the two alike. Where gates ended a run early there is none either: its rate is one
     that stopped while it was lucky.
     """
-    if ended := [note for note in comparison.notes if stopped_early([note])]:
+    if ended := [note for note in comparison.notes if trial.stopped_early([note])]:
         none = Unavailable(ended[0])
         differences = {
             name: replace(
@@ -546,8 +538,8 @@ def _error_note(tallies: Sequence[Tally], options: ReportOptions) -> tuple[str, 
 def _judge_note(tallies: Sequence[Tally], differences: Mapping[str, Difference]) -> tuple[str, ...]:
     """That a judge graded, where no labels of people say anything of it."""
     labelled = any(difference.corrected is not None for difference in differences.values())
-    judged = graded_by_judge(source for tally in tallies for source in tally.sources)
-    return (GRADED_BY_JUDGE,) if judged and not labelled else ()
+    judged = trial.graded_by_judge(source for tally in tallies for source in tally.sources)
+    return (trial.GRADED_BY_JUDGE,) if judged and not labelled else ()
 
 
 # The difference in one metric, and task by task: which differ, which flipped.

@@ -42,14 +42,7 @@ from passhat.arguments import CONFIDENCE, ReportOptions, confidence_level, proba
 from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural, short_repr
-from passhat.records import Outcome, Trials
-from passhat.records.transcript import (
-    Check,
-    TranscriptKey,
-    Transcripts,
-    answered_calls,
-    unread_of,
-)
+from passhat.records import Outcome, Trials, transcript
 from passhat.records.trial import first_number, natural_key
 from passhat.stats.estimate import Estimate, Number, Unavailable
 from passhat.stats.proportions import share_estimate
@@ -163,7 +156,7 @@ class KeptExplanation(FailureFacts):
     splits: tuple[CostSplit, ...]
     tools: tuple[tuple[str, str, int], ...]
     tools_given: bool
-    pairs: tuple[tuple[TranscriptKey, TranscriptKey], ...]
+    pairs: tuple[tuple[transcript.TranscriptKey, transcript.TranscriptKey], ...]
 
     @classmethod
     def of(cls, made: Explanation) -> KeptExplanation:
@@ -210,7 +203,7 @@ def _facts(explanation: FailureFacts) -> dict[str, Any]:
 
 def explain(
     trials: Trials,
-    transcripts: Transcripts | None = None,
+    transcripts: transcript.Transcripts | None = None,
     *,
     alpha: float = 0.05,
     confidence: float = CONFIDENCE,
@@ -240,7 +233,7 @@ def explain(
     shuffles = whole_number("shuffles", shuffles, least=FEWEST_SHUFFLES)
     rng = np.random.default_rng(whole_number("seed", seed, least=0))
     every = explained_runs(trials, transcripts)
-    unread = unread_of(transcripts)
+    unread = transcript.unread_of(transcripts)
     runs = [run for run in every if run.key not in unread] if unread else every
     if expected is None:
         expected = {run.task: run.expected_tool for run in runs if run.expected_tool} or None
@@ -273,7 +266,7 @@ def explain(
 
 
 def _failing_tasks(
-    runs: Sequence[ExplainedRun], unread: Container[TranscriptKey]
+    runs: Sequence[ExplainedRun], unread: Container[transcript.TranscriptKey]
 ) -> Iterator[FailingTask]:
     """The tasks with failed trials, those that fail most often first; an error is no failure.
 
@@ -398,8 +391,8 @@ class Category:
     arguments: tuple[str, ...]
     share: Estimate
     tasks: tuple[str, ...]
-    example: TranscriptKey
-    runs: tuple[TranscriptKey, ...]
+    example: transcript.TranscriptKey
+    runs: tuple[transcript.TranscriptKey, ...]
     expected: str = ""
     found: str = ""
 
@@ -461,13 +454,13 @@ def _kind_and_what(
     if run.transcript is None:
         return SILENT, "nothing to read"
     if run.calls and run.calls[-1].error is not None:
-        answer = answered_calls(run.transcript)[-1].answer
+        answer = transcript.answered_calls(run.transcript)[-1].answer
         error = shown(answer.text) if answer is not None else ""
         return TOOL_ERROR, f"{run.calls[-1].tool}: {error or 'error'}"
     return UNCOMPARED, "nothing to compare with"
 
 
-def _broken(run: ExplainedRun) -> list[Check]:
+def _broken(run: ExplainedRun) -> list[transcript.Check]:
     return [check for check in run.checks if check.score is not None and check.score < 1]
 
 
@@ -487,7 +480,7 @@ def _first_difference(divergence: Divergence) -> tuple[str, str]:
     return divergence.kind, divergence.tool
 
 
-def _check_words(check: Check, shown: Shown) -> str:
+def _check_words(check: transcript.Check, shown: Shown) -> str:
     """A check by its name and what it found."""
     name = " ".join(part for part in (check.target, check.matcher) if part) or "a check"
     message = shown(check.message)
@@ -496,7 +489,7 @@ def _check_words(check: Check, shown: Shown) -> str:
 
 def _grouped(
     keyed: Sequence[tuple[ExplainedRun, tuple[str, str], str]],
-    by_run: Mapping[TranscriptKey, Divergence],
+    by_run: Mapping[transcript.TranscriptKey, Divergence],
     confidence: float,
 ) -> tuple[Category, ...]:
     groups: dict[tuple[str, str], list[tuple[ExplainedRun, str]]] = {}

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from passhat.analysis.gates import rounds, sequential
 from passhat.analysis.gates.gate import (
     BestOfRequirement,
     EquivalentRequirement,
@@ -18,21 +19,6 @@ from passhat.analysis.gates.gate import (
     ThresholdRequirement,
     parse_gate,
     why_not_sequential,
-)
-from passhat.analysis.gates.rounds import (
-    RoundGate,
-    decides_in_rounds,
-    planned_rounds,
-    simulated_rounds,
-)
-from passhat.analysis.gates.sequential import (
-    BETTER_BY,
-    PAIR,
-    DrawGate,
-    block_of,
-    draw_gate,
-    every_task_gate,
-    least_share,
 )
 from passhat.arguments import probability, whole_number
 from passhat.dataclass import Displayed, result_dataclass
@@ -96,11 +82,11 @@ class GatePlan(Displayed):
         demand = self.gate.demand
         if not isinstance(demand, ThresholdRequirement):
             return ()
-        if decides_in_rounds(self.gate, self.tasks):
-            runs = planned_rounds(self.gate, self.tasks, [1])
-            most = RoundGate(self.gate, runs, runs[0]).most_failures
+        if rounds.decides_in_rounds(self.gate, self.tasks):
+            runs = rounds.planned_rounds(self.gate, self.tasks, [1])
+            most = rounds.RoundGate(self.gate, runs, runs[0]).most_failures
         else:
-            design = draw_gate(self.gate, tasks=self.tasks, seed=self.seed).design
+            design = sequential.draw_gate(self.gate, tasks=self.tasks, seed=self.seed).design
             pass_at = design.boundaries.pass_at if isinstance(design, TaskGate) else ()
             most = tuple(n - passes for n, passes in enumerate(pass_at, start=1))
         return first_runs(most)
@@ -150,19 +136,19 @@ def plan_gate(
         wanted = list(bars or []) if bar is None else [bar] * tasks
         if not wanted:
             raise ArgumentError("bars", 'must be given: the gate says "its bar"', None)
-        every = every_task_gate(parsed, wanted)
+        every = sequential.every_task_gate(parsed, wanted)
         rates = [truth ** (1 / parsed.demand.k) for truth in truths]
         each = [every.operating_characteristics([rate] * len(every.gates)) for rate in rates]
         rows = [_rows([truth], c)[0] for truth, c in zip(truths, each, strict=True)]
         characteristics, fixed = each[0], every.result(every.start()).fixed_runs
-    elif decides_in_rounds(parsed, tasks):
+    elif rounds.decides_in_rounds(parsed, tasks):
         characteristics = _in_rounds(
             parsed, truths, tasks, icc=icc, repetitions=repetitions, seed=seed
         )
         rows = _rows([_as_demanded(parsed.demand, truth) for truth in truths], characteristics)
         fixed = None
     else:
-        design = draw_gate(parsed, tasks=tasks, seed=seed)
+        design = sequential.draw_gate(parsed, tasks=tasks, seed=seed)
         characteristics = _characteristics(
             design, truths, icc=icc, repetitions=repetitions, seed=seed
         )
@@ -189,13 +175,13 @@ def _truths_around(gate: Gate) -> tuple[float, ...]:
         half = demand.margin / 2
         return _possible(i * half for i in range(-3, 4))
     if isinstance(demand, NoWorseRequirement):
-        step = gate.indifference or abs(demand.margin) or BETTER_BY
+        step = gate.indifference or abs(demand.margin) or sequential.BETTER_BY
         return _possible(-demand.margin + i * step for i in range(-2, 4))
     if isinstance(demand, EveryTaskRequirement):
         low = _BASELINE_MEAN if demand.bar is None else demand.bar
     else:
         assert isinstance(demand, ThresholdRequirement)
-        low = least_share(demand)
+        low = sequential.least_share(demand)
     steps = range(-_STEPS_EACH_WAY, _STEPS_EACH_WAY + 1)
     around = {round(low + i * step, 10) for i in steps}
     inside = {truth for truth in around if 0 < truth < 1} | {(low + 1) / 2, 1.0}
@@ -208,7 +194,7 @@ def _possible(differences: Iterable[float]) -> tuple[float, ...]:
 
 
 def _characteristics(
-    gate: DrawGate, truths: Sequence[float], *, icc: float, repetitions: int, seed: int
+    gate: sequential.DrawGate, truths: Sequence[float], *, icc: float, repetitions: int, seed: int
 ) -> OperatingCharacteristics:
     if isinstance(gate.design, TaskGate):
         return gate.design.operating_characteristics([gate.own_rate(truth) for truth in truths])
@@ -228,14 +214,14 @@ def _in_rounds(
 ) -> OperatingCharacteristics:
     """A gate that is looked at after rounds, on passes and failures."""
     rng = np.random.default_rng(seed)
-    runs = planned_rounds(gate, tasks, [1])
-    watch = RoundGate(gate, runs, runs[0])
+    runs = rounds.planned_rounds(gate, tasks, [1])
+    watch = rounds.RoundGate(gate, runs, runs[0])
     demand, shape = gate.demand, (repetitions, tasks)
     ends = []
     for truth in truths:
         if isinstance(demand, ThresholdRequirement):
             shares = suite_rates(truth, icc, shape, rng)
-            metric, k = block_of(demand)
+            metric, k = sequential.block_of(demand)
             root = shares ** (1 / k) if metric == "pass^k" else 1 - (1 - shares) ** (1 / k)
             sides = [root]
         else:
@@ -243,7 +229,7 @@ def _in_rounds(
             old = suite_rates(mean, icc, shape, rng)
             aims, unmoved = np.full(repetitions, mean + truth), np.zeros(repetitions)
             sides = [tilted(old, aims, unmoved)[0], old]
-        ends.append(simulated_rounds(watch, sides, rng))
+        ends.append(rounds.simulated_rounds(watch, sides, rng))
     words, spent = (np.array(part) for part in zip(*ends, strict=True))
     return OperatingCharacteristics(
         p=np.array(truths),
@@ -252,7 +238,9 @@ def _in_rounds(
         undecided_probability=(words == -1).mean(axis=1),
         expected_runs=spent.mean(axis=1),
         runs_95=np.quantile(spent, 0.95, axis=1),
-        max_runs=runs[0] * tasks * (1 if isinstance(demand, ThresholdRequirement) else PAIR),
+        max_runs=runs[0]
+        * tasks
+        * (1 if isinstance(demand, ThresholdRequirement) else sequential.PAIR),
         repetitions=repetitions,
         seed=seed,
     )

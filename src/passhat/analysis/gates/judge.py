@@ -10,14 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from passhat.analysis.comparing.comparison import Days
-from passhat.analysis.gates.fixed_sample import (
-    Planned,
-    bars_of,
-    judge_every_task,
-    judge_no_task_worse,
-    judge_no_worse,
-    judge_number,
-)
+from passhat.analysis.gates import fixed_sample
 from passhat.analysis.gates.gate import (
     AS_JUDGED,
     BY_LABELS,
@@ -74,7 +67,7 @@ class _JudgeContext:
 
     options: ReportOptions
     baselines: Mapping[str, Trials] = field(default_factory=dict)
-    planned: Planned = field(default_factory=dict)
+    planned: fixed_sample.Planned = field(default_factory=dict)
     quarantined: tuple[str, ...] = ()
     days: Mapping[str, Days] = field(default_factory=dict)
 
@@ -90,7 +83,7 @@ def judge(
     *,
     bars: Bars = None,
     baseline: Trials | Mapping[str, Trials] | None = None,
-    planned: Planned | None = None,
+    planned: fixed_sample.Planned | None = None,
     quarantined: Sequence[str] = (),
     days: Mapping[str, Days] | None = None,
     looks: Sequence[int] = (),
@@ -206,15 +199,17 @@ def _judge_one(gate: Gate, trials: Trials, around: _JudgeContext) -> Verdict:
     if gate.evidence == "sequential":
         verdict = _judge_sequentially(gate, trials, around)
     elif isinstance(demand, EveryTaskRequirement):
-        verdict = judge_every_task(gate, subject)
+        verdict = fixed_sample.judge_every_task(gate, subject)
     elif isinstance(demand, NoWorseRequirement):
         days = around.days.get(around.name_of(demand.baseline))
-        verdict = judge_no_worse(gate, subject, _baseline(demand, subject.name, around), days)
+        verdict = fixed_sample.judge_no_worse(
+            gate, subject, _baseline(demand, subject.name, around), days
+        )
     elif isinstance(demand, NoTaskWorseRequirement):
         other = _baseline(demand, subject.name, around)
-        verdict = judge_no_task_worse(gate, subject, other.tally())
+        verdict = fixed_sample.judge_no_task_worse(gate, subject, other.tally())
     else:
-        verdict = judge_number(gate, subject, around.planned)
+        verdict = fixed_sample.judge_number(gate, subject, around.planned)
     bounded = verdict.evidence == "bound"
     sides = _sides(gate, trials, around)
     ended = [note for side in sides for source in side.sources for note in source.notes]
@@ -530,7 +525,7 @@ def _in_order(trials: Trials) -> dict[str, Iterator[Trial]]:
 
 def _every_task(gate: Gate, demand: EveryTaskRequirement, trials: Trials, bars: Bars) -> Verdict:
     queues = _in_order(trials)
-    wanted = bars_of(demand, bars, sorted(queues))
+    wanted = fixed_sample.bars_of(demand, bars, sorted(queues))
     design = every_task_gate(gate, tuple(wanted.values()))
     watch = EveryTaskWatch(gate, design, trials.systems[0], tuple(wanted))
     for turn in zip_longest(*(queues[task] for task in wanted)):

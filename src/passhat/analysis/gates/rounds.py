@@ -17,6 +17,7 @@ from math import ceil
 
 import numpy as np
 
+from passhat.analysis.gates import sequential
 from passhat.analysis.gates.fixed_sample import (
     best_and_worst,
     counts_passes,
@@ -35,19 +36,6 @@ from passhat.analysis.gates.gate import (
     Word,
     opening,
     percentage,
-)
-from passhat.analysis.gates.sequential import (
-    PAIR,
-    Draw,
-    OutageFilter,
-    block_of,
-    default_trials,
-    drift_words,
-    least_share,
-    lists_in_words,
-    may_go_ahead,
-    outage_words,
-    rate_of_one_run,
 )
 from passhat.analysis.reports.metrics import SystemTrials
 from passhat.errors import ArgumentError
@@ -89,11 +77,11 @@ def decides_in_rounds(gate: Gate, tasks: int) -> bool:
 
 def planned_rounds(gate: Gate, tasks: int, stated: Sequence[int]) -> tuple[int, ...]:
     """How often each task is to be run: as the gate's `max_runs` says, the suite, or the demand."""
-    systems = PAIR if isinstance(gate.demand, NoWorseRequirement) else 1
+    systems = sequential.PAIR if isinstance(gate.demand, NoWorseRequirement) else 1
     if gate.max_runs is None and max(stated) > 1:
         return tuple(stated)
     if gate.max_runs is None:
-        return (ceil(default_trials(gate, tasks) / tasks / systems),) * tasks
+        return (ceil(sequential.default_trials(gate, tasks) / tasks / systems),) * tasks
     return (max(1, gate.max_runs // (tasks * systems)),) * tasks
 
 
@@ -127,7 +115,9 @@ class RoundGate:
             rule = f"must be at most the margin {demand.margin:g}: equal agents should PASS"
             raise ArgumentError("indifference", rule, gate.indifference)
         self.metric, self.k = (
-            block_of(demand) if isinstance(demand, ThresholdRequirement) else ("pass^k", 1)
+            sequential.block_of(demand)
+            if isinstance(demand, ThresholdRequirement)
+            else ("pass^k", 1)
         )
         self.looks = self._looks()
         fractions = tuple(look / planned for look in self.looks)
@@ -200,7 +190,7 @@ class RoundGate:
         if sides["beta"] != sides["alpha"]:
             levels += f" for PASS, {', '.join(sides['beta'])}% for FAIL"
         look = f"Looks after round {rounds}, with bounds at {levels}"
-        return *lists_in_words(self._most_failures, self._most_passes, at_end), look
+        return *sequential.lists_in_words(self._most_failures, self._most_passes, at_end), look
 
     def bounds(self, passes: Counts, runs: int, level: float) -> Bounds:
         """The ends for each row of passes of tasks with equally many runs, each at this level."""
@@ -249,7 +239,7 @@ class RoundGate:
         assert isinstance(demand, ThresholdRequirement)
         if self.metric != metric and self.k > 1:
             return ()
-        share, root = least_share(demand), 1 / self.k
+        share, root = sequential.least_share(demand), 1 / self.k
         threshold = share**root if metric == "pass^k" else (1 - share) ** root
         return pass_list(threshold, POOLED * error, self.planned * self.tasks).allowed
 
@@ -279,7 +269,7 @@ class Rounds:
         self._first: int | None = None
         self.trials: dict[int, dict[int, Trial]] = {}
         guard = OutageGuard(tasks=len(self.tasks), rate=min(map(_expected_rate, gates)))
-        self.outages = OutageFilter([guard] * len(systems))
+        self.outages = sequential.OutageFilter([guard] * len(systems))
         self._launched: dict[int, int] = {}
         self._issued = self._made = self._seen = self._taken = 0
         self._passes, self._failures = [0], [0]
@@ -317,14 +307,16 @@ class Rounds:
 
     @property
     def paired(self) -> bool:
-        return len(self.systems) == PAIR
+        return len(self.systems) == sequential.PAIR
 
-    def next_run(self) -> Draw | None:
+    def next_run(self) -> sequential.Draw | None:
         """The next run of the round; None to wait or stop."""
         under_way = self._made - self._seen
-        if not self.is_open or not may_go_ahead(under_way, self._seen, self.outages.waiting):
+        if not self.is_open or not sequential.may_go_ahead(
+            under_way, self._seen, self.outages.waiting
+        ):
             return None
-        if self.paired and self._issued and self._launched[self._issued - 1] < PAIR:
+        if self.paired and self._issued and self._launched[self._issued - 1] < sequential.PAIR:
             return self._launch(self._issued - 1)
         return self._launch(self._issued) if self._issued < len(self._slots) else None
 
@@ -389,11 +381,11 @@ class Rounds:
         ends = np.searchsorted([r for r, _ in self._slots], np.arange(1, last + 1), side="right")
         self._ends = {int(end): r for r, end in enumerate(ends, start=1)}
 
-    def _launch(self, draw: int) -> Draw:
+    def _launch(self, draw: int) -> sequential.Draw:
         run = self._launched.get(draw, 0)
         self.restore(draw, run)
         task = self.tasks[self._slots[draw][1]]
-        return Draw(index=draw, run=run, system=self.systems[run], task=task)
+        return sequential.Draw(index=draw, run=run, system=self.systems[run], task=task)
 
     def _look(self) -> None:
         """Take the runs that are decided one by one, and look where a gate does."""
@@ -510,7 +502,10 @@ class Rounds:
                 bounds = bounds.replace("no higher than", "at most")
                 shown = f"{change[1]} {bounds} points{change[3]}"
         used = [self.trials[d][0] for d in self._kept(taken)]
-        extra = (*outage_words(self.outages, taken, "trial"), *drift_words(used))
+        extra = (
+            *sequential.outage_words(self.outages, taken, "trial"),
+            *sequential.drift_words(used),
+        )
         where = f"{opening(gate, self.systems[0], word)} after {runs:,} of {plural(most, 'trial')}"
         sentence = f"{where}: {shown}"
         if word != "UNDECIDED":
@@ -630,7 +625,7 @@ def _expected_rate(gate: Gate) -> float:
     demand = gate.demand
     if not isinstance(demand, ThresholdRequirement):
         return _ANY_RATE
-    return rate_of_one_run(least_share(demand), block_of(demand))
+    return sequential.rate_of_one_run(sequential.least_share(demand), sequential.block_of(demand))
 
 
 def _order(seed: int, number: int, tasks: int) -> list[int]:

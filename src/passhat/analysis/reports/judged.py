@@ -16,6 +16,7 @@ from passhat.messages import plural, short, short_repr
 from passhat.records import ErrorPolicy, Outcome, Tally, Trials
 from passhat.records.columns import AT_RANDOM, BY_TASK, BY_VERDICT
 from passhat.records.labels import Label, labelled_rows
+from passhat.stats import judged
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
     THIS_SUITE,
@@ -24,18 +25,6 @@ from passhat.stats.estimate import (
     Scope,
     Unavailable,
     at_least_as_wide,
-)
-from passhat.stats.judged import (
-    JudgeErrors,
-    Labels,
-    Verdicts,
-    corrected_difference,
-    corrected_pass_hat,
-    corrected_pass_hat_difference,
-    corrected_pass_rate,
-    judge_errors,
-    leniency,
-    limits_of_pass_hat,
 )
 
 LEAST_AGREEMENT = 0.8
@@ -57,9 +46,9 @@ class LabelEvidence:
     were. `unused` counts labels of trials that somebody picked, and `people` who labelled.
     """
 
-    verdicts: Verdicts
-    single: Labels
-    whole: Labels
+    verdicts: judged.Verdicts
+    single: judged.Labels
+    whole: judged.Labels
     unused: int
     people: tuple[str, ...]
     twice: tuple[tuple[bool, bool], ...]
@@ -69,13 +58,13 @@ class LabelEvidence:
         return len(self.single) + len(self.whole)
 
     @property
-    def of_tasks(self) -> Labels:
+    def of_tasks(self) -> judged.Labels:
         """Labels that show whole tasks: those of tasks drawn at random, or of all trials."""
         every = int(self.verdicts.passed.sum() + self.verdicts.failed.sum())
         return self.by_verdict if self.used == every else self.whole
 
     @property
-    def by_verdict(self) -> Labels:
+    def by_verdict(self) -> judged.Labels:
         """All labels, each with the share of trials of its verdict that were labelled."""
         both = self.single, self.whole
         task, verdict, passed = (
@@ -83,7 +72,9 @@ class LabelEvidence:
             for name in ("task", "verdict", "passed")
         )
         graded = int(self.verdicts.failed.sum()), int(self.verdicts.passed.sum())
-        return Labels(task=task, verdict=verdict, passed=passed, chance=_chances(verdict, graded))
+        return judged.Labels(
+            task=task, verdict=verdict, passed=passed, chance=_chances(verdict, graded)
+        )
 
     @property
     def disagreement(self) -> Unavailable | None:
@@ -114,10 +105,12 @@ class LabelEvidence:
         if (reason := self.refusal) is not None:
             return reason
         if k > 1:
-            return corrected_pass_hat(self.verdicts, self.of_tasks, k, confidence=confidence)
-        number = corrected_pass_rate(self.verdicts, self.single, scope=scope, confidence=confidence)
+            return judged.corrected_pass_hat(self.verdicts, self.of_tasks, k, confidence=confidence)
+        number = judged.corrected_pass_rate(
+            self.verdicts, self.single, scope=scope, confidence=confidence
+        )
         if isinstance(number, Unavailable) and len(self.whole):
-            by_task = corrected_pass_hat(self.verdicts, self.whole, 1, confidence=confidence)
+            by_task = judged.corrected_pass_hat(self.verdicts, self.whole, 1, confidence=confidence)
             return by_task or number
         return number
 
@@ -139,14 +132,14 @@ def label_evidence(
     rows = evidence.rows
     errored = tally.errored[rows]
 
-    def labels(mask: NDArray[np.bool_]) -> Labels:
+    def labels(mask: NDArray[np.bool_]) -> judged.Labels:
         kept = fit & mask
-        return Labels(
+        return judged.Labels(
             task=at[kept], verdict=outcome[kept] == Outcome.PASSED, passed=labelled.passed[kept]
         )
 
     return LabelEvidence(
-        verdicts=Verdicts(
+        verdicts=judged.Verdicts(
             passed=tally.passed[rows],
             failed=tally.failed[rows],
             errored=errored if errors == "fail" else np.zeros_like(errored),
@@ -184,7 +177,7 @@ def with_corrections(
         )
         here = rate[THIS_SUITE]
         if name.startswith("pass^") and not both[0] and isinstance(here, Estimate):
-            corrected = replace(corrected, limits=limits_of_pass_hat(here, int(name[5:])))
+            corrected = replace(corrected, limits=judged.limits_of_pass_hat(here, int(name[5:])))
         with_labels[name] = replace(metric, corrected=corrected)
     return with_labels
 
@@ -272,11 +265,11 @@ def _corrected_difference(
 ) -> Number:
     ours, other = ((side.verdicts, side.of_tasks) for side in (first, second))
     if k > 1:
-        return corrected_pass_hat_difference(ours, other, k, confidence=confidence)
+        return judged.corrected_pass_hat_difference(ours, other, k, confidence=confidence)
     single = [(side.verdicts, side.single) for side in (first, second)]
-    number = corrected_difference(*single, scope=scope, confidence=confidence)
+    number = judged.corrected_difference(*single, scope=scope, confidence=confidence)
     if isinstance(number, Unavailable) and len(first.whole) and len(second.whole):
-        return corrected_pass_hat_difference(ours, other, 1, confidence=confidence) or number
+        return judged.corrected_pass_hat_difference(ours, other, 1, confidence=confidence) or number
     return number
 
 
@@ -286,7 +279,7 @@ def leniency_between(first: LabelEvidence, second: LabelEvidence, *, confidence:
     names = ("task", "verdict", "passed", "chance")
     columns = {name: np.concatenate([getattr(side, name) for side in sides]) for name in names}
     group = np.arange(sum(map(len, sides))) < len(sides[0])
-    return leniency(Labels(**columns), group, confidence=confidence)
+    return judged.leniency(judged.Labels(**columns), group, confidence=confidence)
 
 
 # The judge itself: how often it is wrong, and where.
@@ -305,7 +298,7 @@ class JudgeCheck(Displayed):
     trials: int
     labels: int
     unused: int
-    errors: JudgeErrors
+    errors: judged.JudgeErrors
     passed_by_judge: float
     people: tuple[str, ...]
     people_agreement: Number
@@ -332,7 +325,7 @@ def check_judge(trials: Trials, *, confidence: float = CONFIDENCE) -> JudgeCheck
     verdict, passed = trials.outcome[row] == Outcome.PASSED, labelled.passed[kept]
     passing = trials.outcome[graded] == Outcome.PASSED
     counts = int(np.count_nonzero(~passing)), int(np.count_nonzero(passing))
-    labels = Labels(
+    labels = judged.Labels(
         task=trials.task.codes[row].astype(np.intp),
         verdict=verdict,
         passed=passed,
@@ -346,7 +339,9 @@ def check_judge(trials: Trials, *, confidence: float = CONFIDENCE) -> JudgeCheck
         trials=int(np.count_nonzero(graded)),
         labels=int(np.count_nonzero(kept)),
         unused=unused,
-        errors=judge_errors(labels, passed=counts[1], failed=counts[0], confidence=confidence),
+        errors=judged.judge_errors(
+            labels, passed=counts[1], failed=counts[0], confidence=confidence
+        ),
         passed_by_judge=float(passing.mean()),
         people=tuple(dict.fromkeys(label.by for own in labelled.labels for label in own)),
         people_agreement=_people_agreement(twice, confidence),
@@ -376,7 +371,7 @@ def _people_agreement(pairs: Sequence[tuple[bool, bool]], confidence: float) -> 
     )
 
 
-def _where(trials: Trials, row: NDArray[np.intp], labels: Labels) -> Iterator[str]:
+def _where(trials: Trials, row: NDArray[np.intp], labels: judged.Labels) -> Iterator[str]:
     """Where the judge is more lenient than elsewhere with what people grade alike."""
     for name, words, others in (
         ("tokens_out", "long answers", "shorter ones"),
@@ -395,9 +390,9 @@ def _where(trials: Trials, row: NDArray[np.intp], labels: Labels) -> Iterator[st
 
 
 def _more_lenient(
-    labels: Labels, group: NDArray[np.bool_], words: str, others: str
+    labels: judged.Labels, group: NDArray[np.bool_], words: str, others: str
 ) -> Iterator[str]:
-    lenience = leniency(labels, group)
+    lenience = judged.leniency(labels, group)
     if (
         isinstance(lenience, Estimate)
         and lenience.interval is not None

@@ -8,24 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from passhat.analysis.reports.dependence import (
-    Disturbance,
-    find_disturbances,
-    repeats,
-    round_table,
-    runs_by_level,
-)
+from passhat import arguments
+from passhat.analysis.reports import dependence
 from passhat.analysis.reports.evidence import Evidence, Floats, count_evidence, value_table
 from passhat.analysis.reports.judged import LabelEvidence, label_evidence
 from passhat.analysis.reports.parts import BarCount, ErrorSplit, Metric
-from passhat.arguments import (
-    CONFIDENCE,
-    DEFAULT_OPTIONS,
-    HEADLINE_K,
-    KS,
-    ReportOptions,
-    probability,
-)
 from passhat.dataclass import dataclass, lazy_field, replace
 from passhat.errors import ArgumentError
 from passhat.messages import plural, short, typo_hint
@@ -61,7 +48,7 @@ UNNAMED = "unnamed"
 
 def default_ks(evidence: Evidence) -> tuple[int, ...]:
     """Those of the k that people quote which the runs allow."""
-    return tuple(k for k in KS if k <= max(1, evidence.typical_runs))
+    return tuple(k for k in arguments.KS if k <= max(1, evidence.typical_runs))
 
 
 def compute_intervals_together(
@@ -118,7 +105,7 @@ def measure_metrics(
 
 
 def split_errors(
-    tally: Tally, trials: Trials | None, ks: Sequence[int], options: ReportOptions
+    tally: Tally, trials: Trials | None, ks: Sequence[int], options: arguments.ReportOptions
 ) -> ErrorSplit:
     """How many trials errored, of which kinds, and what the other policy would say."""
     count = int(tally.errored.sum())
@@ -145,7 +132,7 @@ def split_errors(
 
 
 def user_notes(
-    trials: Trials | None, options: ReportOptions, every: Trials | None = None
+    trials: Trials | None, options: arguments.ReportOptions, every: Trials | None = None
 ) -> tuple[str, ...]:
     """Of trials in which the simulated user broke a rule: pass@1 as run, without, and at most.
 
@@ -188,7 +175,7 @@ def _broken_rules(trials: Trials, flagged: np.ndarray) -> str:
     return f"{broken} the user broke a rule ({which})"
 
 
-def _rate(trials: Trials, options: ReportOptions) -> str:
+def _rate(trials: Trials, options: arguments.ReportOptions) -> str:
     evidence = count_evidence(trials.tally(), options)
     metrics = measure_metrics(evidence, (1,), confidence=options.confidence)
     value = metrics["pass@1"].value
@@ -287,7 +274,7 @@ def groupings_of(trials: Trials, errors: ErrorPolicy, *, disturbed: bool) -> tup
     """
     groupings = [] if not disturbed else _rounds(trials, errors)
     repeated = trials.sampled_levels()
-    for name, runs in runs_by_level(trials, errors).items():
+    for name, runs in dependence.runs_by_level(trials, errors).items():
         spread = runs.variance()
         if isinstance(spread, dependent_runs.SeedVariance) and spread.between.value > 0:
             grouping = RunGroups(
@@ -320,10 +307,10 @@ def group_variance(name: str, grouping: RunGroups) -> float | None:
 
 
 def _rounds(trials: Trials, errors: ErrorPolicy) -> list[RunGroups]:
-    tables = [round_table(trials, errors, scores=scores) for scores in (False, True)]
+    tables = [dependence.round_table(trials, errors, scores=scores) for scores in (False, True)]
     if tables[0].shape[1] < 2:
         return []
-    tasks = repeats(trials)[1]
+    tasks = dependence.repeats(trials)[1]
     passes, scores = (dependent_runs.GroupedRuns.of_table(table, tasks) for table in tables)
     return [RunGroups(name="round", passes=passes, scores=scores, note=_ROUNDS, grows=True)]
 
@@ -363,7 +350,7 @@ def _replaced(metric: Metric, before: Estimate, after: Estimate, note: str) -> M
 
 # The trials of one system, with everything about them that an interval depends on.
 
-Together = tuple[tuple[Disturbance, ...], tuple[RunGroups, ...]]
+Together = tuple[tuple[dependence.Disturbance, ...], tuple[RunGroups, ...]]
 """What moved the runs of one system together: disturbances, and the groups of runs."""
 
 
@@ -377,12 +364,14 @@ class SystemTrials:
 
     tally: Tally
     trials: Trials | None
-    options: ReportOptions = DEFAULT_OPTIONS
+    options: arguments.ReportOptions = arguments.DEFAULT_OPTIONS
     every: Trials | None = None
     together: lazy_field[Together] = lazy_field()
 
     @classmethod
-    def of(cls, given: Trials | Tally, options: ReportOptions = DEFAULT_OPTIONS) -> SystemTrials:
+    def of(
+        cls, given: Trials | Tally, options: arguments.ReportOptions = arguments.DEFAULT_OPTIONS
+    ) -> SystemTrials:
         """The trials of one system with what moved them together; counts do not show that.
 
         Where tasks were tried as they are and under conditions, these are the first.
@@ -408,7 +397,7 @@ class SystemTrials:
         return self.options.errors
 
     @property
-    def disturbances(self) -> tuple[Disturbance, ...]:
+    def disturbances(self) -> tuple[dependence.Disturbance, ...]:
         return self.together[0]
 
     @property
@@ -468,7 +457,7 @@ def trials_on(trials: Trials, tasks: Sequence[str]) -> Trials:
 
 
 def _found_together(trials: Trials, errors: ErrorPolicy) -> Together:
-    disturbances = find_disturbances(trials, errors)
+    disturbances = dependence.find_disturbances(trials, errors)
     return disturbances, groupings_of(trials, errors, disturbed=bool(disturbances))
 
 
@@ -489,7 +478,7 @@ def checked_bars(bars: Bars, tasks: Iterable[str]) -> Bars:
     if bars is None:
         return None
     if not isinstance(bars, Mapping):
-        return probability("bars", bars)
+        return arguments.probability("bars", bars)
     known = list(dict.fromkeys(tasks))
     if OTHER_TASKS in bars and OTHER_TASKS not in known:
         others = dict.fromkeys(known, bars[OTHER_TASKS])
@@ -499,7 +488,7 @@ def checked_bars(bars: Bars, tasks: Iterable[str]) -> Bars:
         raise ArgumentError(
             "bars", f"must name tasks that were run{typo_hint(wrong, known)}", wrong
         )
-    return {task: probability(f"bar of {task!r}", bar) for task, bar in bars.items()}
+    return {task: arguments.probability(f"bar of {task!r}", bar) for task, bar in bars.items()}
 
 
 def count_bars(
@@ -564,7 +553,7 @@ def headline_number(
     tally: Tally,
     *,
     k: int | None = None,
-    confidence: float = CONFIDENCE,
+    confidence: float = arguments.CONFIDENCE,
     errors: ErrorPolicy = "fail",
     groupings: Sequence[RunGroups] = (),
 ) -> HeadlineNumber:
@@ -576,8 +565,8 @@ def headline_number(
     >>> headline_number(simulate(tasks=10, runs=8, seed=1).tally()).name
     'pass^5'
     """
-    evidence = count_evidence(tally, ReportOptions.checked(errors=errors))
-    fewest = int(evidence.runs.min(initial=HEADLINE_K))
+    evidence = count_evidence(tally, arguments.ReportOptions.checked(errors=errors))
+    fewest = int(evidence.runs.min(initial=arguments.HEADLINE_K))
     chosen = k or (fewest if evidence.tasks else 1)
     if not evidence.tasks:
         return HeadlineNumber(k=chosen, number=Unavailable("no task has a trial"))
@@ -595,7 +584,7 @@ def mean_pass_hat(tally: Tally, k: int, *, errors: ErrorPolicy = "fail") -> floa
     >>> mean_pass_hat(trials.tally(), 5) == headline_number(trials.tally()).number.value
     True
     """
-    evidence = count_evidence(tally, ReportOptions.checked(errors=errors))
+    evidence = count_evidence(tally, arguments.ReportOptions.checked(errors=errors))
     enough = evidence.runs >= k
     if not enough.any():
         return None

@@ -6,16 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from passhat.analysis.reports import parts
 from passhat.analysis.reports.evidence import Provenance
-from passhat.analysis.reports.parts import (
-    Leaders,
-    Metric,
-    SystemReport,
-    TaskTable,
-    common_k,
-    system_named,
-    without_rates,
-)
 from passhat.dataclass import Displayed, dataclass
 from passhat.messages import plural, short_repr
 from passhat.records.trial import STOPPED_EARLY, natural_key
@@ -32,9 +24,9 @@ _MOST_SHOWN = 6
 class Report(Displayed):
     """Everything measured about the systems of one table of trials."""
 
-    systems: tuple[SystemReport, ...]
+    systems: tuple[parts.SystemReport, ...]
     provenance: Provenance
-    leaders_by_k: Mapping[int, Leaders | Unavailable]
+    leaders_by_k: Mapping[int, parts.Leaders | Unavailable]
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -53,7 +45,9 @@ class Report(Displayed):
         if not self.provenance.stopped_early:
             return self
         none = dict.fromkeys(self.leaders_by_k, Unavailable(STOPPED_EARLY))
-        return replace(self, systems=tuple(map(without_rates, self.systems)), leaders_by_k=none)
+        return replace(
+            self, systems=tuple(map(parts.without_rates, self.systems)), leaders_by_k=none
+        )
 
     def about(self, k: int | None, share: float | None = None) -> Report:
         """The report with its sentences about this k, where it was measured.
@@ -65,20 +59,20 @@ class Report(Displayed):
         asked = (replace(system, asked_k=k, asked_share=share) for system in self.systems)
         return replace(self, systems=tuple(asked))
 
-    def pass_at(self, k: int) -> Metric:
+    def pass_at(self, k: int) -> parts.Metric:
         """pass@k of the only agent."""
-        return system_named(self.systems, then=f".pass_at({k})").pass_at(k)
+        return parts.system_named(self.systems, then=f".pass_at({k})").pass_at(k)
 
-    def pass_hat(self, k: int) -> Metric:
+    def pass_hat(self, k: int) -> parts.Metric:
         """pass^k of the only agent."""
-        return system_named(self.systems, then=f".pass_hat({k})").pass_hat(k)
+        return parts.system_named(self.systems, then=f".pass_hat({k})").pass_hat(k)
 
     @property
-    def leaders(self) -> Leaders | Unavailable:
+    def leaders(self) -> parts.Leaders | Unavailable:
         """Who is ahead at the pass^k of the headline, as `rank` has it."""
-        return self.leaders_at(common_k(self.systems))
+        return self.leaders_at(parts.common_k(self.systems))
 
-    def leaders_at(self, k: int) -> Leaders | Unavailable:
+    def leaders_at(self, k: int) -> parts.Leaders | Unavailable:
         """Who is ahead at this pass^k."""
         return self.leaders_by_k.get(k, Unavailable(f"pass^{k} was not measured"))
 
@@ -93,9 +87,9 @@ class Report(Displayed):
         """Every task against every system."""
         return task_matrix({s.name: s.tasks for s in self.systems}, self.plots.matrix())
 
-    def system(self, name: str | None = None) -> SystemReport:
+    def system(self, name: str | None = None) -> parts.SystemReport:
         """The report of one system (the only one, if none is named)."""
-        return system_named(self.systems, name)
+        return parts.system_named(self.systems, name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +118,7 @@ class TaskMatrix(Displayed):
         return short_repr("TaskMatrix", size, see=".cells, .figure, .to_frame()")
 
 
-def task_matrix(tables: Mapping[str, TaskTable], figure: Figure | Unavailable) -> TaskMatrix:
+def task_matrix(tables: Mapping[str, parts.TaskTable], figure: Figure | Unavailable) -> TaskMatrix:
     """The tasks of some systems side by side, in the natural order of their names."""
     columns = []
     for table in tables.values():

@@ -6,16 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from passhat.analysis.reports import parts
 from passhat.analysis.reports.dependence import Disturbance, disturbance_advice
 from passhat.analysis.reports.evidence import Evidence
-from passhat.analysis.reports.parts import (
-    LABELS,
-    BarCount,
-    Metric,
-    TaskTable,
-    Unsettled,
-    VarianceSplit,
-)
 from passhat.messages import capitalised, plural
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
 from passhat.stats.proportions import lower_bound, upper_bound
@@ -42,15 +35,15 @@ SENSIBLE_RUNS = 1_000
 
 def list_unsettled(
     evidence: Evidence,
-    table: TaskTable,
-    bars: Sequence[BarCount],
-    variance: VarianceSplit | Unavailable,
-    mean: Metric,
+    table: parts.TaskTable,
+    bars: Sequence[parts.BarCount],
+    variance: parts.VarianceSplit | Unavailable,
+    mean: parts.Metric,
     *,
     confidence: float,
     disturbances: Sequence[Disturbance] = (),
     moved_by: Callable[[], Sequence[str]] = tuple,
-) -> tuple[Unsettled, ...]:
+) -> tuple[parts.Unsettled, ...]:
     """Tasks without a label, bars neither cleared nor missed, a mean known too loosely.
 
     If runs were not independent, more of them are not promised to settle anything: where seeds or
@@ -60,7 +53,7 @@ def list_unsettled(
         return ()  # nothing was measured, and more of the same would not help
     if disturbances:
         return tuple(
-            Unsettled(
+            parts.Unsettled(
                 what=f"disturbance, {disturbance.kind}",
                 tasks=(),
                 more_runs=None,
@@ -72,7 +65,7 @@ def list_unsettled(
     questions += [_bar(evidence, bar, confidence) for bar in bars]
     if levels := moved_by():
         questions += [_more_levels(mean, name) for name in levels]
-    elif isinstance(variance, VarianceSplit):
+    elif isinstance(variance, parts.VarianceSplit):
         questions += _width(evidence, variance, mean, confidence)
     if evidence.typical_runs > 1:
         questions.append(_labels(table))
@@ -97,7 +90,7 @@ def runs_until(counts: tuple[int, int], k: int, bar: float, confidence: float) -
     return None
 
 
-def _repeats(evidence: Evidence) -> Unsettled | None:
+def _repeats(evidence: Evidence) -> parts.Unsettled | None:
     if not evidence.tasks or evidence.typical_runs > 1:
         return None
     once = int(np.count_nonzero(evidence.runs == 1))
@@ -105,18 +98,18 @@ def _repeats(evidence: Evidence) -> Unsettled | None:
     if once == len(evidence.tasks):
         why = "one trial cannot tell skill from luck"
     advice = f"Run every task at least 5 times: {why}."
-    return Unsettled(what="luck", tasks=(), more_runs=4, advice=advice)
+    return parts.Unsettled(what="luck", tasks=(), more_runs=4, advice=advice)
 
 
-def _labels(table: TaskTable) -> Unsettled | None:
+def _labels(table: parts.TaskTable) -> parts.Unsettled | None:
     tasks = table.names_labelled("undecided")
     if not tasks:
         return None
-    open_ = table.labels == LABELS.index("undecided")
+    open_ = table.labels == parts.LABELS.index("undecided")
     more = _middle([need or None for need in table.more_runs[open_].tolist()])
     failed = bool((table.passed[open_] < table.runs[open_]).any())
     advice = _label_advice(len(tasks), more, failed)
-    return Unsettled(what="labels", tasks=tasks, more_runs=more, advice=advice)
+    return parts.Unsettled(what="labels", tasks=tasks, more_runs=more, advice=advice)
 
 
 def _label_advice(count: int, more: int | None, failed: bool) -> str:
@@ -159,7 +152,7 @@ def _hopeless(count: int, more: int, border: str, failed: bool) -> str:
     return f"{reason}: look at the failures instead" if failed else reason
 
 
-def _bar(evidence: Evidence, bar: BarCount, confidence: float) -> Unsettled | None:
+def _bar(evidence: Evidence, bar: parts.BarCount, confidence: float) -> parts.Unsettled | None:
     if not bar.undetermined:
         return None
     index = {name: i for i, name in enumerate(evidence.tasks)}
@@ -184,22 +177,22 @@ def _bar(evidence: Evidence, bar: BarCount, confidence: float) -> Unsettled | No
         advice += f"; {_hopeless(count, more, 'its bar', failed)}."
     else:
         advice += f": {more:,} more trials {_enough(count)}."
-    return Unsettled(
+    return parts.Unsettled(
         what=f"bars, pass^{bar.k}", tasks=bar.undetermined, more_runs=more, advice=advice
     )
 
 
-def _more_levels(mean: Metric, name: str) -> Unsettled | None:
+def _more_levels(mean: parts.Metric, name: str) -> parts.Unsettled | None:
     if mean.interval is None or mean.interval.width <= 2 * HALF_WIDTH:
         return None
     now = f"now ±{50 * mean.interval.width:.1f}"
     advice = f"More {name}s narrow the mean of these tasks ({now}), not more trials at these."
-    return Unsettled(what="mean_score, this suite", tasks=(), more_runs=None, advice=advice)
+    return parts.Unsettled(what="mean_score, this suite", tasks=(), more_runs=None, advice=advice)
 
 
 def _width(
-    evidence: Evidence, variance: VarianceSplit, mean: Metric, confidence: float
-) -> list[Unsettled | None]:
+    evidence: Evidence, variance: parts.VarianceSplit, mean: parts.Metric, confidence: float
+) -> list[parts.Unsettled | None]:
     """What the mean's own intervals lack: "now" is half the width that the report prints."""
     icc = variance.icc
     spread = observed_variance(
@@ -216,7 +209,7 @@ def _width(
     return [_suite_width(plan), _population_width(plan)]
 
 
-def _suite_width(plan: SuitePlan) -> Unsettled | None:
+def _suite_width(plan: SuitePlan) -> parts.Unsettled | None:
     needed = plan.runs_this_suite
     if needed is None or needed <= plan.runs:
         return None
@@ -227,10 +220,10 @@ def _suite_width(plan: SuitePlan) -> Unsettled | None:
     advice = f"Run every task {times} to know {goal} ({now}; typically enough)."
     if more > SENSIBLE_RUNS:
         advice = f"No sensible number of trials would bring {goal} ({now})."
-    return Unsettled(what="mean_score, this suite", tasks=(), more_runs=more, advice=advice)
+    return parts.Unsettled(what="mean_score, this suite", tasks=(), more_runs=more, advice=advice)
 
 
-def _population_width(plan: SuitePlan) -> Unsettled | None:
+def _population_width(plan: SuitePlan) -> parts.Unsettled | None:
     needed = plan.runs_tasks_like_these
     if plan.tasks_like_these <= HALF_WIDTH or plan.tasks_needed is None or needed is None:
         return None
@@ -249,10 +242,12 @@ def _population_width(plan: SuitePlan) -> Unsettled | None:
         runs = f"{plural(more, 'more trial')} of every task"
         start = f"It takes {runs} to get to ±5 points for similar tasks"
         advice = f"{start} {now}; {tasks} do as well."
-    return Unsettled(what="mean_score, tasks like these", tasks=(), more_runs=more, advice=advice)
+    return parts.Unsettled(
+        what="mean_score, tasks like these", tasks=(), more_runs=more, advice=advice
+    )
 
 
-def seen_design(evidence: Evidence, spread: Spread, mean: Metric) -> ObservedDesign:
+def seen_design(evidence: Evidence, spread: Spread, mean: parts.Metric) -> ObservedDesign:
     """The design that was run, and half the width of the intervals of its mean."""
     return ObservedDesign(
         tasks=len(evidence.tasks),
@@ -266,7 +261,7 @@ def seen_design(evidence: Evidence, spread: Spread, mean: Metric) -> ObservedDes
     )
 
 
-def half_width(metric: Metric, scope: Scope) -> float | None:
+def half_width(metric: parts.Metric, scope: Scope) -> float | None:
     """Half the width of the interval that a report prints; None if it prints none."""
     number = metric.within(scope)
     if not isinstance(number, Estimate) or number.interval is None:

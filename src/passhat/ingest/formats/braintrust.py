@@ -6,16 +6,10 @@ import itertools
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
+from passhat.ingest import scored_rows
 from passhat.ingest.document import Document
 from passhat.ingest.readers import Reading, TrialTable
 from passhat.ingest.rows import column_names, table_of
-from passhat.ingest.scored_rows import (
-    PersonScore,
-    ScoredRow,
-    object_in,
-    scored_table,
-    scores_in,
-)
 from passhat.records.columns import ColumnMap, is_missing
 from passhat.records.trials import LARGEST
 
@@ -61,18 +55,18 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     spans = list(sheet.rows(task, *_COLUMNS, *scorers))
     roots = [_is_root(span, sheet.columns) for span in spans]
     by_trace: dict[str, dict[str, Any]] = {}
-    people: dict[str, dict[str, list[PersonScore]]] = {}
+    people: dict[str, dict[str, list[scored_rows.PersonScore]]] = {}
     for span, root in zip(spans, roots, strict=True):
         if root or not (scores := _scores(span)):
             continue
         trace = str(span["root_span_id"])
-        if object_in(span["span_attributes"]).get("type") == _REVIEW:
+        if scored_rows.object_in(span["span_attributes"]).get("type") == _REVIEW:
             for name, score in scores.items():
-                given = PersonScore(value=score, at=str(span["created"] or ""))
+                given = scored_rows.PersonScore(value=score, at=str(span["created"] or ""))
                 people.setdefault(trace, {}).setdefault(name, []).append(given)
         else:  # those of scorers within the trace
             by_trace.setdefault(trace, {}).update(scores)
-    return scored_table(
+    return scored_rows.scored_table(
         document.name,
         [_row(span, task, by_trace, people) for span in itertools.compress(spans, roots)],
         mapping,
@@ -96,13 +90,13 @@ def _row(
     span: Span,
     task: str,
     by_trace: Mapping[str, Mapping[str, Any]],
-    people: Mapping[str, Mapping[str, Sequence[PersonScore]]],
-) -> ScoredRow:
-    metrics, trace = object_in(span["metrics"]), str(span["root_span_id"])
+    people: Mapping[str, Mapping[str, Sequence[scored_rows.PersonScore]]],
+) -> scored_rows.ScoredRow:
+    metrics, trace = scored_rows.object_in(span["metrics"]), str(span["root_span_id"])
     reviewed = people.get(trace, {})
     # Braintrust writes the mean of what reviewers say into the span that they reviewed.
     own = {name: score for name, score in _scores(span).items() if name not in reviewed}
-    return ScoredRow(
+    return scored_rows.ScoredRow(
         task=span[task],
         scores={**by_trace.get(trace, {}), **own},
         people=reviewed,
@@ -124,6 +118,6 @@ def _duration(start: Any, end: Any) -> float | None:
 
 
 def _scores(span: Span) -> dict[str, Any]:
-    nested = {str(name): value for name, value in object_in(span["scores"]).items()}
-    scores = nested | scores_in(span, _SCORE)
+    nested = {str(name): value for name, value in scored_rows.object_in(span["scores"]).items()}
+    scores = nested | scored_rows.scores_in(span, _SCORE)
     return {name: value for name, value in scores.items() if not is_missing(value)}

@@ -17,15 +17,9 @@ from xml.parsers import expat
 
 from passhat.dataclass import dataclass
 from passhat.errors import ReadError
+from passhat.ingest import repeated_tests
 from passhat.ingest.document import Document, parse_xml
 from passhat.ingest.readers import Reading, TrialTable, first_line
-from passhat.ingest.repeated_tests import (
-    NUMBERED_NOTE,
-    models_of,
-    repeated_by_flakefinder,
-    skipped_note,
-    tests_of,
-)
 from passhat.messages import few, plural, short
 from passhat.records import FEATURES, Outcome
 from passhat.records.columns import USUAL, ColumnMap, find_columns
@@ -58,11 +52,11 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     reruns = _reruns(report, suites, cases, names)
     notes = [*reruns, *_expected_and_skipped(cases)]
     if mapping.task != "name":  # which asks for the names unchanged
-        names, repeats = tests_of(names, _ran(cases))
+        names, repeats = repeated_tests.tests_of(names, _ran(cases))
         notes += repeats or ([] if reruns else _repeated(cases, names))
     systems, facts = _systems(document, report, suites, cases, mapping)
-    named = None if mapping.task == "name" or mapping.system else models_of(names)
-    if named is not None and NUMBERED_NOTE in " ".join(notes):
+    named = None if mapping.task == "name" or mapping.system else repeated_tests.models_of(names)
+    if named is not None and repeated_tests.NUMBERED_NOTE in " ".join(notes):
         names, systems = named
         facts = {**facts, "system": "model in the test's name, [gpt-5] #3"}
     notes += _several_hosts(suites, mapping)
@@ -149,7 +143,7 @@ def _reruns(
     """Give the earlier attempts of rerun tests the failure that the file leaves out."""
     # Only flakefinder repeats a test under its own name (a method of unittest), beside others that
     # have its marks.
-    by_name = not repeated_by_flakefinder(names, _ran(cases))
+    by_name = not repeated_tests.repeated_by_flakefinder(names, _ran(cases))
     notes = []
     for suite in suites:
         of_pytest = by_name and (report == _PYTEST_REPORT or suite.name == _PYTEST)
@@ -185,7 +179,7 @@ def _expected_and_skipped(cases: Sequence[JUnitCase]) -> list[str]:
     return [
         *([f"{failed}, though it was expected"] if xfailed else []),
         *([f"{passed}, though it was not expected"] if xpassed else []),
-        *skipped_note(skipped),
+        *repeated_tests.skipped_note(skipped),
     ]
 
 

@@ -13,14 +13,8 @@ from passhat.errors import ReadError
 from passhat.ingest.document import Document, decode
 from passhat.ingest.readers import Reading, TrialTable
 from passhat.messages import short, short_value
-from passhat.records import Outcome, Trial
+from passhat.records import Outcome, Trial, trial
 from passhat.records.columns import ColumnMap
-from passhat.records.trial import (
-    STOPPED_BY_GATES,
-    STOPPED_EARLY,
-    stopped_by_gates,
-    stopped_early,
-)
 
 READING = Reading(
     format="passhat report",
@@ -148,7 +142,7 @@ def _read_events(document: Document) -> TrialTable:
         event = decode(where, line, _Event)
         ended = event.event == "answer"
         if event.at_most:
-            notes = [STOPPED_BY_GATES]
+            notes = [trial.STOPPED_BY_GATES]
         if event.event == "trial_finished":
             row = msgspec.structs.asdict(decode(where, line, shape))
             rows.append({**row, "outcome": Outcome[row["outcome"].upper()], "line": number})
@@ -188,8 +182,8 @@ def saved_report(document: Document) -> SavedReport:
 
 def saved_notes(report: SavedReport) -> list[str]:
     """What to know before comparing with the saved numbers."""
-    ended = STOPPED_EARLY if stopped_early(report.notes) else STOPPED_BY_GATES
-    notes = [ended] if stopped_by_gates(report.notes) else []
+    ended = trial.STOPPED_EARLY if trial.stopped_early(report.notes) else trial.STOPPED_BY_GATES
+    notes = [ended] if trial.stopped_by_gates(report.notes) else []
     options = report.provenance.options
     asked = [f"`errors={short(options.errors)!r}`"] if options.errors != "fail" else []
     asked += [f"`confidence={options.confidence:g}`"] if options.confidence != CONFIDENCE else []

@@ -10,18 +10,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from passhat import records
 from passhat.dataclass import dataclass
 from passhat.errors import ServerError
 from passhat.messages import plural
-from passhat.records import (
-    ModelParameters,
-    Observation,
-    ServerPrompt,
-    ServerResource,
-    Task,
-    TokenUsage,
-    ToolCall,
-)
 from passhat.records.ledger import CallKey, both
 from passhat.records.transcript import safe_picture
 from passhat.runner.models import exchange
@@ -52,13 +44,13 @@ class Conversation:
     tools: exchange.Tools
     place: CallKey
     system: str = ""
-    parameters: ModelParameters = field(default_factory=ModelParameters)
+    parameters: records.ModelParameters = field(default_factory=records.ModelParameters)
     charge: Charge = lambda reply: False
     messages: list[exchange.Message] = field(default_factory=list)
-    calls: list[ToolCall] = field(default_factory=list)
+    calls: list[records.ToolCall] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     broken: list[int] = field(default_factory=list)
-    usage: TokenUsage | None = field(default_factory=TokenUsage)
+    usage: records.TokenUsage | None = field(default_factory=records.TokenUsage)
     cost: float | None = 0.0
     seconds: float = 0.0
     turns: int = 0
@@ -67,7 +59,7 @@ class Conversation:
     waiting_for: str = ""
     _steps: int = 0
 
-    async def read(self, resource: ServerResource) -> Said:
+    async def read(self, resource: records.ServerResource) -> Said:
         """What a server's resource holds."""
         arguments = {"uri": resource.uri, "server": resource.server}
         result = await self._own_request(exchange.READ_RESOURCE, arguments)
@@ -75,7 +67,7 @@ class Conversation:
             raise ServerError(f"no server has the resource {resource.uri}: {result.text}")
         return Said(text=result.text, attachments=result.attachments)
 
-    async def open_with(self, prompt: ServerPrompt) -> Said:
+    async def open_with(self, prompt: records.ServerPrompt) -> Said:
         """Begin with the messages of a server's prompt, but for the last, which is returned."""
         arguments = {
             "name": prompt.name,
@@ -113,9 +105,9 @@ class Conversation:
                 await self._perform(call)
         self.stop_reason = "max_turns"
 
-    def observe(self, *, since: int = 0) -> Observation:
+    def observe(self, *, since: int = 0) -> records.Observation:
         """What has been seen so far; with `since`, only the tool calls from that one on."""
-        return Observation(
+        return records.Observation(
             answer=self.answer,
             tool_calls=tuple(self.calls[since:]),
             usage=self.usage,
@@ -172,7 +164,7 @@ class Conversation:
             )
         )
         self.calls.append(
-            ToolCall(
+            records.ToolCall(
                 name=call.name,
                 arguments=call.sent,
                 result=result.text,
@@ -240,7 +232,7 @@ class AttemptRequest:
     `workspace` is what the agent works in, where the task has one.
     """
 
-    task: Task
+    task: records.Task
     place: CallKey
     seed: int
     timeout: float | None
@@ -300,4 +292,4 @@ class Agent(Protocol):
     It raises TimeoutError when its own time is over, and RunError when something around it broke.
     """
 
-    async def attempt(self, request: AttemptRequest, /) -> Observation: ...
+    async def attempt(self, request: AttemptRequest, /) -> records.Observation: ...
