@@ -449,9 +449,12 @@ quiet_option = shared(
 )
 
 
+_KINDS = get_type_hints(ReportTerms)
+
+
 def analysis_option(name: str) -> Decorator:
     """The flag of an option that `passhat.arguments` declares."""
-    option, kind = ANALYSIS_OPTIONS[name], get_type_hints(ReportTerms)[name]
+    option, kind = ANALYSIS_OPTIONS[name], _KINDS[name]
     known = {int: WholeNumber(min=0), float: Share(), bool: click.BOOL}
     words = click.Choice(get_args(kind)) if get_origin(kind) is Literal else K_LIST
     return shared(
