@@ -256,15 +256,11 @@ def unwritable(path: Path, error: OSError, option: str = "") -> click.UsageError
 
 def wants_page(transcripts: bool, output: Output, *, html: str | None = None) -> bool:
     """Whether to show transcripts; a note says if there is no page to show them on."""
-    page = writes_page(output) or html is not None
+    pages = [name for name in output.paths_out if name.lower().endswith((".html", ".htm"))]
+    page = html is not None or bool(pages)
     if transcripts and not page:
         output.say("transcripts are shown on a page: add -o report.html")
     return transcripts and page
-
-
-def writes_page(output: Output) -> bool:
-    """Whether one of the files that were asked for is a page."""
-    return any(name.lower().endswith((".html", ".htm")) for name in output.paths_out)
 
 
 def fitted_transcripts(

@@ -460,7 +460,9 @@ def execute(
         if on_event is not None:
             on_event(_opening(job, opened.run, source, rule))
         if job.executor != "local" and isinstance(opened, run_store.StoredRun):
-            _refuse_cassettes(cassettes, job.executor)
+            if cassettes is not None:  # they are files of one machine
+                only_local = "must be local to record or replay cassettes"
+                raise ArgumentError("executor", only_local, job.executor)
             result, rule = _run_on_workers(job, opened, baselines, on_event, handle_signals)
         else:
             result = _run(job, opened, cassettes, rule, on_event, handle_signals)
@@ -594,12 +596,6 @@ def _table(suite: Suite, result: RunResult, *, at_most: int | None) -> Trials:
     notes = (STOPPED_EARLY if ended else STOPPED_BY_GATES,) if at_most is not None else ()
     source = Source(name=name, format="passhat run", sha256=suite.digest, notes=notes)
     return replace(result.table(), sources=(source,))
-
-
-def _refuse_cassettes(cassettes: CassetteSet | None, executor: Executor) -> None:
-    """Refuse to record or replay with workers: cassettes are files of one machine."""
-    if cassettes is not None:
-        raise ArgumentError("executor", "must be local to record or replay cassettes", executor)
 
 
 def _run_on_workers(

@@ -168,7 +168,8 @@ def likely_columns(names: Iterable[str], mapping: ColumnMap, cells: Cells) -> di
     names_of = [name for name in free if name not in verdicts and not are_rates(cells(name))]
     texts = [name for name in names_of if _grouping(cells(name))]
     texts.sort(key=lambda name: (usual_name(name) not in GUESSED_TASKS, _constant(cells(name))))
-    good = [(name, cell) for name in failures for cell in cells(name) if _says_none(cell)]
+    filled = [(name, cell) for name in failures for cell in cells(name) if not is_missing(cell)]
+    good = [(name, cell) for name, cell in filled if outcome_of(cell) is Outcome.FAILED]
     tests = [f"{name}=={str(cell).lower()}" for name, cell in good[:1]]
     fit = {"passed": [*full, *verdicts], "task": texts, "pass_if": tests}
     return {meaning: columns[0] for meaning, columns in fit.items() if columns}
@@ -181,10 +182,6 @@ FAILURES = frozenset(
     )
 )
 """Columns in which 0 or no is good: taken as the verdict they would say the opposite."""
-
-
-def _says_none(cell: Any) -> bool:
-    return not is_missing(cell) and outcome_of(cell) is Outcome.FAILED
 
 
 def says_outcomes(values: Iterable[Any]) -> bool:

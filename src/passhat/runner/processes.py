@@ -226,7 +226,8 @@ async def _end_group(process: asyncio.subprocess.Process, grace: float) -> None:
         async with asyncio.timeout(TERM_GRACE):
             while process.returncode is None:
                 await asyncio.sleep(POLL)
-    await _end_orphans(process, family)
+    # Those that left the group.
+    await _end_all(lambda: {*filter(is_alive, family), *_descendants(process, freeze=True)})
     _living.pop(process, None)
     await _end_all(_strays)
     # A descendant that left the group may hold a pipe open; the transport must not wait for it.
@@ -242,11 +243,6 @@ def _descendants(process: asyncio.subprocess.Process, *, freeze: bool = False) -
     leads = process.returncode is None
     age = time.monotonic() - since
     return descendants(process.pid, mark, leads=leads, age=age, freeze=freeze)
-
-
-async def _end_orphans(process: asyncio.subprocess.Process, family: list[Descendant]) -> None:
-    """End those that left the group."""
-    await _end_all(lambda: {*filter(is_alive, family), *_descendants(process, freeze=True)})
 
 
 async def _end_all(alive: Callable[[], set[Descendant]]) -> None:

@@ -141,7 +141,8 @@ class WireServer:
             for name, _, value in (line.partition(":") for line in lines if line)
         }
         content = await reader.readexactly(int(headers.get("content-length", 0)))
-        form = form_of(path.partition("?")[0])
+        place = path.partition("?")[0]
+        form = next((form for ending, form in FORMS.items() if place.endswith(ending)), None)
         if path.rpartition("/")[2] in self._background:
             self._send(writer, 200, self._in_background(path.rpartition("/")[2]))
             return True
@@ -332,11 +333,6 @@ class WireForm:
     whole: Callable[[Reply, str], Body]
     events: Callable[[Reply, str], Iterator[tuple[str, Body]]] | None = None
     streams: bool = False
-
-
-def form_of(path: str) -> WireForm | None:
-    """The wire format that is spoken under a path."""
-    return next((form for ending, form in FORMS.items() if path.endswith(ending)), None)
 
 
 def _used(reply: Reply) -> TokenUsage:
