@@ -224,6 +224,31 @@ def test_notes_follow_the_answer(folder, monkeypatch, words):
     check_order(done, words)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", *GATES[:2]],
+        ["run"],
+        ["gate", "one.jsonl", *GATES[:2]],
+        ["repeat", "--trials", "6", *BROKEN],
+    ],
+    ids=" ".join,
+)
+def test_rule_6_a_verdict_is_printed_once_and_on_stdout(folder, monkeypatch, words):
+    monkeypatch.chdir(folder)
+    done = CliRunner().invoke(main, words)
+    verdict = re.compile(r"(?:^|: )(?:PASS|FAIL|UNDECIDED|ERROR)\b", re.MULTILINE)
+    assert len(verdict.findall(done.stdout)) == 1, done.stdout
+    assert not verdict.search(done.stderr), done.stderr
+
+
+def test_fault_3_what_is_said_of_a_stored_run_ends_with_that_run(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    for words in (["report", "base"], ["history", "show", "base"]):
+        last = CliRunner().invoke(main, words).stdout.rstrip().splitlines()[-1]
+        assert "passhat report base -v" in last, last
+
+
 def test_a_column_that_is_not_used_is_named_once(folder, monkeypatch):
     monkeypatch.chdir(folder)
     text = CliRunner().invoke(main, ["report", "odd.csv", *NAMED]).stdout

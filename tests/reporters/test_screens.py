@@ -50,7 +50,6 @@ from passhat.reporters.formats.text import blocks_text, line_count
 from passhat.reporters.formatting import TerminalStyle, display_width
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 
-VERDICTS = ("PASS", "FAIL", "UNDECIDED", "ERROR")
 OUTCOMES = {"P": "passed", "F": "failed", "E": "errored"}
 
 RETIRED = {
@@ -553,12 +552,111 @@ def test_a_trend_has_room_for_what_is_said_of_its_newest_run(answers, name):
     assert len(text.splitlines()) <= MOST_LINES, text
 
 
-@pytest.mark.parametrize("name", [name for name in BOOK if name.startswith(("run", "gate"))])
-def test_the_first_word_of_a_run_and_of_a_gate_is_the_verdict(screens, name):
-    first = screens[name].split(maxsplit=1)[0]
-    assert first in VERDICTS
-    if name in ("gate, PASS", "gate, FAIL", "gate, UNDECIDED"):
-        assert first == name.removeprefix("gate, ")
+ANSWERS = {
+    "run": r"(PASS|FAIL|UNDECIDED|ERROR) ",
+    "gate": r"(PASS|FAIL|UNDECIDED|ERROR) ",
+    "report": r".*(reliable|errored)",
+    "compare": r".* is (better|worse) than|No clear difference: ",
+    "rank": r".*(tied for first|leads alone|has the highest)",
+    "why": r"Cannot say why|.* \d+ (of \d+ )?failing trials ",
+    "plan": r"Run each of the \d+ tasks \d+ times|.* takes [\d,]+ trials",
+    "trend": r".*(fell|rose) on|No change in|One run so far",
+    "flaky": r"\d+ of \d+ tasks are flaky",
+    "dry run": r"Would run \d+ trials",
+}
+"""How line 1 of each command answers the question in its name."""
+
+
+def test_rule_1_line_1_answers_the_question_in_the_commands_name(screens):
+    for name, text in screens.items():
+        if answer := ANSWERS.get(name.partition(",")[0]):
+            first = " ".join(text.partition("\n\n")[0].split())
+            assert re.match(answer, first), (name, text)
+    for word in ("PASS", "FAIL", "UNDECIDED"):
+        assert screens[f"gate, {word}"].startswith(word)
+
+
+def test_rule_2_a_screen_has_at_most_15_lines_and_ends_with_at_most_two_commands(screens):
+    for name, text in screens.items():
+        assert len(text.splitlines()) <= MOST_LINES, (name, text)
+        last = text.rstrip().splitlines()[-1]
+        assert last.count(": passhat ") <= 2, (name, last)
+
+
+def test_rule_3_a_number_has_one_name_and_one_interval_on_a_screen(screens):
+    for name, text in screens.items():
+        assert not re.search(r"pass\^1(?!\d)|reliability@", DEMANDS.sub("", text)), (name, text)
+        for row in re.findall(r"^  (?:.* )?(?:PASS|FAIL|UNDECIDED)  .*$", text, re.MULTILINE):
+            assert "[" not in row, (name, row)
+        if name.startswith("gate"):
+            assert " CI of" not in text, (name, text)
+
+
+def test_rule_4_facts_stand_where_labels_would(screens):
+    for name, text in screens.items():
+        assert not re.search(r"\b(solid|broken)\b", text) or name == "demo", (name, text)
+        for row in re.findall(r"^ +\d+/\d+  .*$", text, re.MULTILINE):
+            assert not re.search(r"\bundecided\b", row), (name, row)
+
+
+def test_rule_5_a_caveat_is_said_once_on_a_screen(screens):
+    for name, text in screens.items():
+        flat = " ".join(text.split())
+        for caveat in (
+            "95% confidence", "95% CI", "similar tasks: others", "One-sided bounds", "Errors: ",
+            "Wrong at most", "counted as failed", "count as failed", "more trials would decide",
+        ):  # fmt: skip
+            assert flat.count(caveat) <= 1 + (caveat == "95% CI" and name == "demo"), (name, caveat)
+
+
+def test_rule_7_percentages_are_closed_up_and_thousands_have_commas(screens):
+    for name, text in screens.items():
+        assert not re.search(r"\d %", text), (name, text)
+        counts = re.findall(r"(?<![\w.,-])(\d{4,})(?= (?:more )?(?:trials|tasks|files)\b)", text)
+        assert counts == [], (name, counts)
+        for cell in re.findall(r"(?<![\w.])(\d+\.\d+)%", text):
+            assert len(cell.partition(".")[2]) == 1 or float(cell) < 0.1, (name, cell)
+
+
+def test_fault_1_the_levels_of_a_trend_are_the_means_of_its_rows(screens):
+    text = screens["trend, 9 runs with a fall"]
+    rows = [float(cell) for cell in re.findall(r" (\d+\.\d)%", text)]
+    before, since = map(int, re.search(r"(\d+)% before, (\d+)% since", text).groups())
+    assert (before, since) == (round(sum(rows[:5]) / 5), round(sum(rows[5:]) / 4))
+
+
+def test_fault_2_where_no_change_is_shown_the_runs_that_one_takes_are_said(screens):
+    told = " ".join(screens["trend, no change"].split())
+    assert re.search(r"A move of \d+ points .* show (after|in) \d+ more runs", told)
+
+
+def test_fault_4_flaky_has_one_meaning_on_a_screen(screens):
+    text = screens["flaky"]
+    flaky, total = map(int, re.match(r"(\d+) of (\d+) tasks are flaky", text).groups())
+    rows = [tuple(map(int, row)) for row in re.findall(r"^ +(\d+)/(\d+)  ", text, re.MULTILINE)]
+    more = re.search(r"^(\d+) more tasks: -v$", text, re.MULTILINE)
+    assert len(rows) + int(more[1]) == total
+    assert sum(0 < passed < runs for passed, runs in rows) + int(more[1]) == flaky
+    assert "undecided" not in text
+
+
+def test_fault_5_where_every_trial_errored_nothing_is_judged(screens):
+    text = screens["run, all errored"]
+    assert text.startswith("ERROR  All 60 trials of v2 errored: there is nothing to judge.")
+    assert not re.search(r"FAIL|at most|pass[@^]", text)
+
+
+def test_fault_6_a_run_without_gates_says_in_line_1_why_it_fails(screens):
+    for name, text in screens.items():
+        if name.startswith("run, without gates"):
+            line = r"FAIL  \d+ of \d+ trials failed; without a gate every trial must pass\.\n"
+            assert re.match(line, text), (name, text)
+
+
+def test_fault_7_the_arrow_of_a_plan_is_on_the_row_of_its_headline(screens):
+    each = re.match(r"Run each of the 50 tasks (\d+) times", screens["plan"])[1]
+    (arrow,) = re.findall(r"^ +(\d+) .*<-", screens["plan"], re.MULTILINE)
+    assert arrow == each
 
 
 @pytest.mark.parametrize("name", [*BOOK, *HISTORY])
