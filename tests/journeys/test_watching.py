@@ -237,6 +237,33 @@ def test_the_spans_of_a_trace_are_one_trial_when_its_first_span_has_come(tmp_pat
     assert not follower.traces
 
 
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ({"task": "b", "passed": True, "trace_id": "7", "parent_id": None}, ""),
+        ({"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "x"}]}]}]}, "1 row is left out"),
+        ({"resourceSpans": None}, "1 row is left out"),
+        ({"resourceSpans": []}, ""),
+        ({"context": 5, "parent_id": None, "attributes": {}}, "1 row is left out"),
+        ({"task": "b", "passed": "maybe"}, "1 row is left out"),
+    ],
+)
+@pytest.mark.parametrize("place", ["file", "folder"])
+def test_a_line_that_comes_alone_never_stops_a_watch_whatever_it_holds(tmp_path, row, says, place):
+    file = tmp_path / "logs" / "agent.jsonl"
+    file.parent.mkdir()
+    follower = Follower(source=str(file if place == "file" else file.parent))
+    good = {"task": "a", "passed": True}
+    file.write_text(lines([good] * 2))
+    assert sum(map(len, follower.poll(ColumnMap()))) == 2
+    for first in ([], [good]):
+        with file.open("a") as more:
+            more.write(lines([*first, row]))
+        counted = sum(map(len, follower.poll(ColumnMap())))
+        assert counted == len(first) + ("task" in row and not says)
+        assert [note[: len(says)] for note in follower.notes()] == [says] * bool(says)
+
+
 def test_a_folder_is_one_agent_and_other_files_in_it_do_no_harm(tmp_path):
     folder = tmp_path / "bot"
     folder.mkdir()

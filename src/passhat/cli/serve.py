@@ -31,6 +31,7 @@ from passhat.cli.options import (
     WholeNumber,
     store_option,
 )
+from passhat.cli.output import write_whole
 from passhat.cli.reading import ReadingOptions, reading_options
 from passhat.errors import ExitCode, MissingExtra
 
@@ -352,11 +353,9 @@ def watch(
             for line in watching.watch_summary(watched) or ["no trials yet"]:
                 click.echo(safe_text(line), err=True)
         alarmed = alarmed or watched.alarmed
-        if metrics is None:
-            return
-        new = metrics.with_name(f".{metrics.name}.new")
-        new.write_text(gauges(watching.watch_samples(watched), watching.GAUGES), encoding="utf-8")
-        new.replace(metrics)
+        if metrics is not None:
+            samples = gauges(watching.watch_samples(watched), watching.GAUGES)
+            write_whole(metrics, samples.encode())
 
     trials, days = reference or (None, None)
     for event in watching.watch(

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -135,8 +135,6 @@ class Stream(CyclicDetector):
                 counts[1] += 1
             self.open = []
             return False
-        for trial in self.open:
-            trial.unit = self.detector.seen
         self.recent += self.open
         fired = self.judge(value, math.fsum(self.edges) / len(self.edges))
         self.open, self.edges = [], []
@@ -361,6 +359,7 @@ class FileMark:
     head: str = ""
     header: str = ""
     changed: float = 0.0
+    holds_trials: bool = False
 
 
 MOST_BAD_ROWS = 20
@@ -406,10 +405,14 @@ class Follower:
             yield from self._poll_store()
             return
         for path in self._paths():
-            for trials in self._poll_file(path, mapping):
-                fresh = self._without_repeats(trials, str(path))
-                if len(fresh):
-                    yield fresh
+            try:
+                for trials in self._poll_file(path, mapping):
+                    fresh = self._without_repeats(trials, str(path))
+                    if len(fresh):
+                        yield fresh
+            except ReadError:
+                if self.format is not None or not Path(self.source).is_dir():
+                    raise  # a folder may hold other files
 
     def notes(self) -> Iterator[str]:
         """What is to be told of what was read since the last time."""
@@ -439,24 +442,20 @@ class Follower:
             if stat.st_mtime == mark.changed or stat.st_size == 0:
                 return
             mark.changed = stat.st_mtime
-            yield from self._read(path, mapping)
+            yield self._read(path, mapping)
             return
-        if _was_replaced(path, mark):
-            self.files[str(path)] = mark = FileMark()
         while text := _new_lines(path, mark):
-            head = ""
             if path.suffix.lower() in (".csv", ".tsv"):
                 if not mark.header:
                     mark.header, _, text = text.partition("\n")
-                head = f"{mark.header}\n"
+                lines = text.rstrip("\r\n").split("\n")
             else:
-                text = self._sound_lines(text)
-                text = self._whole_traces(text) if _is_spans(text) else text
-            if text.strip():
-                yield from self._read_lines(path, head, text.splitlines(keepends=True), mapping)
+                lines = list(self._sound_lines(text))
+            if any(lines):
+                yield from self._read_lines(path, mark, lines, mapping)
 
     def _read_lines(
-        self, path: Path, head: str, lines: list[str], mapping: ColumnMap
+        self, path: Path, mark: FileMark, lines: list[str], mapping: ColumnMap
     ) -> list[Trials]:
         """The trials of some lines; a row that is none must not stop the watch, if others are."""
         read: list[Trials] = []
@@ -466,9 +465,10 @@ class Follower:
             # Under its own name: it may be the agent's.
             with tempfile.TemporaryDirectory(prefix="passhat-watch-") as folder:
                 copy = Path(folder) / path.name
-                copy.write_text("".join((head, *some)), encoding="utf-8")
+                rows = [mark.header, *some] if mark.header else some
+                copy.write_text("\n".join((*rows, "")), encoding="utf-8")
                 try:
-                    read += self._read(copy, mapping)
+                    read.append(self._read(copy, mapping))
                     continue
                 except ReadError as error:
                     fault = str(error).replace(str(copy), str(path))
@@ -476,57 +476,56 @@ class Follower:
                 left += [some[len(some) // 2 :], some[: len(some) // 2]]
                 continue
             faults.append(re.sub(r", line \d+", "", fault, count=1))
-            if not read and len(faults) == MOST_BAD_ROWS:
+            if not (read or mark.holds_trials) and len(faults) == MOST_BAD_ROWS:
                 break
-        if faults and not read:  # a wrong call, or no results
+        mark.holds_trials = mark.holds_trials or bool(read)
+        if faults and not mark.holds_trials:  # a wrong call, or no results
             raise ReadError(faults[0])
         self.unread += faults
         return read
 
-    def _read(self, path: Path, mapping: ColumnMap) -> Iterator[Trials]:
+    def _read(self, path: Path, mapping: ColumnMap) -> Trials:
         from passhat.ingest import read_trials, read_with_transcripts
         from passhat.records.tally import Categorical
 
         # Repeats must not be renumbered: the numbers tell what is known.
         how: dict[str, Any] = {"format": self.format, "mapping": mapping, "duplicates": "last"}
-        try:
-            if self.grader is None:
-                trials = read_trials(path, **how)
-            else:
-                read = read_with_transcripts(path, **how)
-                trials, broken = run_coroutine(graded(*read, self.grader))
-                self.ungraded += broken
-        except ReadError:
-            if Path(self.source).is_dir() and self.format is None:
-                return  # a folder may hold other files
-            raise
+        if self.grader is None:
+            trials = read_trials(path, **how)
+        else:
+            read = read_with_transcripts(path, **how)
+            trials, broken = run_coroutine(graded(*read, self.grader))
+            self.ungraded += broken
         facts = dict(trials.sources[0].read_as) if trials.sources else {}
         if facts.get("system") == "file name":
             name = Path(self.source).stem or self.source
             trials = replace(trials, system=Categorical.of([name] * len(trials)))
-        yield trials
+        return trials
 
-    def _sound_lines(self, text: str) -> str:
-        """The lines that are objects: a writer that died in a line must not stop the watch."""
-        sound = ""
+    def _sound_lines(self, text: str) -> Iterator[str]:
+        """The lines that are objects: a writer that died in a line must not stop the watch.
+
+        Spans wait for the first one of their trace, which has no parent.
+        """
+        now, whole = time.time(), list[str]()
         for line in filter(str.strip, text.split("\n")):
             try:
-                whole = isinstance(msgspec.json.decode(line), dict)
+                value = msgspec.json.decode(line, type=dict)
             except (msgspec.DecodeError, RecursionError):
-                whole = False
-            sound += f"{line}\n" if whole else ""
-            self.unreadable += not whole
-        return sound
-
-    def _whole_traces(self, text: str) -> str:
-        """The lines of traces that are whole: their first span, which has no parent, is here."""
-        now, whole = time.time(), []
-        for key, root, line in _spans(text):
-            self.traces.setdefault(key, Trace(began=now)).lines.append(line)
-            if root:
-                whole.append(key)
+                self.unreadable += 1
+                continue
+            try:
+                spans = list(_spans(value, line))
+            except (AttributeError, KeyError, TypeError):
+                spans = [("", True, line)]  # the reader says what is wrong with it
+            for trace, first, alone in spans:
+                if not trace:
+                    yield alone
+                    continue
+                self.traces.setdefault(trace, Trace(began=now)).lines.append(alone)
+                whole += [trace] if first else []
         whole += [t for t, trace in self.traces.items() if now - trace.began > TRACE_PATIENCE]
-        return "\n".join(line for t in dict.fromkeys(whole) for line in self.traces.pop(t).lines)
+        yield from (line for t in dict.fromkeys(whole) for line in self.traces.pop(t).lines)
 
     def _poll_store(self) -> Iterator[Trials]:
         from passhat.history import History
@@ -600,27 +599,18 @@ async def graded(trials: Trials, said: Transcripts, grader: str) -> tuple[Trials
 def _observation(transcript: Transcript) -> Observation:
     """What a grader may look at of a conversation that took place elsewhere."""
     from passhat.records import Observation, ToolCall
+    from passhat.records.transcript import answered_calls
 
-    turns = transcript.messages
-    results = {turn.call_id: turn for turn in turns if turn.call_id}
-    spoken = [turn.text for turn in turns if turn.role == "assistant" and turn.text]
-    calls = []
-    for call in (call for turn in turns for call in turn.calls):
-        answered = results.get(call.id)
-        result = None if answered is None else answered.text
-        broke = answered is not None and answered.is_error
+    turns, calls = transcript.messages, []
+    for call in answered_calls(transcript):
         try:
             arguments: Any = msgspec.json.decode(call.arguments or "{}")
         except msgspec.DecodeError:
             arguments = call.arguments
-        calls.append(
-            ToolCall(
-                name=call.name,
-                arguments=arguments,
-                result=result,
-                error=result if broke else None,
-            )
-        )
+        result = None if call.answer is None else call.answer.text
+        error = result if call.answer is not None and call.answer.is_error else None
+        calls.append(ToolCall(name=call.name, arguments=arguments, result=result, error=error))
+    spoken = [turn.text for turn in turns if turn.role == "assistant" and turn.text]
     return Observation(
         answer=transcript.answer or (spoken[-1] if spoken else ""),
         tool_calls=tuple(calls),
@@ -633,8 +623,10 @@ def _observation(transcript: Transcript) -> Observation:
 def _new_lines(path: Path, mark: FileMark) -> str:
     """The whole lines after the mark, which moves behind them; a line without an end waits."""
     with path.open("rb") as file:
-        if not mark.offset:
-            mark.head = _head(file)
+        head = hashlib.blake2b(file.read(256).split(b"\n")[0], digest_size=8).hexdigest()
+        if mark.offset and (head != mark.head or file.seek(0, os.SEEK_END) < mark.offset):
+            mark.offset, mark.header = 0, ""  # it is another file than that which was read
+        mark.head = head
         file.seek(mark.offset)
         data = file.read(MOST_BYTES)
     end = data.rfind(b"\n") + 1
@@ -642,38 +634,22 @@ def _new_lines(path: Path, mark: FileMark) -> str:
     return data[:end].decode("utf-8-sig", "replace")
 
 
-def _was_replaced(path: Path, mark: FileMark) -> bool:
-    """Whether a file is another one than that which was read."""
-    if path.stat().st_size < mark.offset:
-        return True
-    with path.open("rb") as file:
-        return bool(mark.offset) and _head(file) != mark.head
+def _spans(value: Mapping[str, Any], line: str) -> Iterator[tuple[str, bool, str]]:
+    """Each span of a line: its trace, whether it is the first one, and a line with it alone.
 
-
-def _head(file: IO[bytes]) -> str:
-    return hashlib.blake2b(file.read(256).split(b"\n")[0], digest_size=8).hexdigest()
-
-
-def _is_spans(text: str) -> bool:
-    first = text.lstrip()[:4096]
-    return '"resourceSpans"' in first or ('"trace_id"' in first and '"parent_id"' in first)
-
-
-def _spans(text: str) -> Iterator[tuple[str, bool, str]]:
-    """Each span of an export: its trace, whether it is the first one, and a line with it alone."""
-    for line in text.split("\n"):
-        if not line.strip():
-            continue
-        value = msgspec.json.decode(line)
-        if "resourceSpans" not in value:
-            yield value["context"]["trace_id"], not value.get("parent_id"), line
-            continue
-        for resource in value["resourceSpans"]:
-            for scope in resource.get("scopeSpans", ()):
-                for span in scope.get("spans", ()):
-                    alone = {**resource, "scopeSpans": [{**scope, "spans": [span]}]}
-                    encoded = msgspec.json.encode({"resourceSpans": [alone]}).decode()
-                    yield span["traceId"], not span.get("parentSpanId"), encoded
+    A line that is no span is of no trace.
+    """
+    if "resourceSpans" not in value:
+        is_span = {"context", "parent_id"} <= value.keys()
+        trace = str(value["context"]["trace_id"]) if is_span else ""
+        yield trace, not value.get("parent_id"), line
+        return
+    for resource in value["resourceSpans"]:
+        for scope in resource.get("scopeSpans", ()):
+            for span in scope.get("spans", ()):
+                alone = {**resource, "scopeSpans": [{**scope, "spans": [span]}]}
+                encoded = msgspec.json.encode({"resourceSpans": [alone]}).decode()
+                yield str(span["traceId"]), not span.get("parentSpanId"), encoded
 
 
 # From one start to the next: what is known is kept in a file, whole or not at all.

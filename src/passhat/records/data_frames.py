@@ -43,6 +43,7 @@ from passhat.records.columns import (
     usual_name,
 )
 from passhat.records.labels import join_labels
+from passhat.records.tally import Categorical, place_in_group
 
 if TYPE_CHECKING:
     from passhat.dataclass import FrameLibrary
@@ -325,7 +326,8 @@ def pooled_notes(
     named = [by_meaning[meaning] for meaning in SEVERAL if meaning in by_meaning]
     if "at" in by_meaning and "base" in by_meaning:  # passhat's own column of conditions
         named.remove(by_meaning["at"])
-    group = _codes(*(map(str, name_cells(columns, name, columns.__getitem__)) for name in named))
+    names = [map(str, name_cells(columns, name, columns.__getitem__)) for name in named]
+    group = Categorical.of(map("\0".join, zip(*names, strict=True))).codes
     sizes = np.bincount(group)
     if len(sizes) < _FEWEST_CROSSED or len(sizes) == len(group):
         return {}
@@ -339,7 +341,10 @@ def pooled_notes(
         if not _is_crossed(values, cells.reshape(-1, len(values))):
             continue
         if rounds is None:  # they are the same for every column, and seldom asked for
-            rounds = _rounds(group, repeats)
+            rounds = place_in_group(group, np.arange(len(group)))
+            with contextlib.suppress(TypeError, ValueError):
+                numbers = np.array([as_number(number) for number in repeats])
+                rounds = place_in_group(group, numbers) if repeats else rounds
         by_round = np.bincount(rounds * len(values) + level, minlength=sizes.max() * len(values))
         of_one = by_round.reshape(-1, len(values)).max(axis=1).sum()
         head = trial.POOLED_ROUNDS if of_one >= _CROSSED * len(group) else trial.POOLED
@@ -348,12 +353,6 @@ def pooled_notes(
             f"say `factor={column!r}`, or `system={column!r}` if it names agents"
         )
     return notes
-
-
-def _codes(*names: Iterable[str]) -> NDArray[np.int64]:
-    """For each row the place of its names among all that occur."""
-    index: dict[tuple[str, ...], int] = {}
-    return np.array([index.setdefault(key, len(index)) for key in zip(*names, strict=True)])
 
 
 def _few_values(cells: Sequence[Any]) -> dict[Any, str]:
@@ -380,18 +379,6 @@ def _is_crossed(values: Iterable[str], cells: NDArray[np.int64]) -> bool:
     if not all(usual) or alike.min() < _CROSSED:
         return False
     return max(usual) > 1 or not all(value[-1:].isdecimal() for value in values)
-
-
-def _rounds(group: NDArray[np.int64], numbers: Sequence[Any]) -> NDArray[np.int64]:
-    """The place of each row among those of its group, by number where there are numbers."""
-    order = np.arange(len(group))
-    with contextlib.suppress(TypeError, ValueError):
-        order = np.argsort([as_number(n) for n in numbers], kind="stable") if numbers else order
-    order = order[np.argsort(group[order], kind="stable")]
-    sizes = np.bincount(group)
-    rounds = np.empty(len(group), dtype=np.int64)
-    rounds[order] = np.arange(len(group)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return rounds
 
 
 def score_passes_note(column: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -80,24 +80,20 @@ class Tally:
         def labels(names: tuple[str | None, ...] | None) -> tuple[str | None, ...] | None:
             return None if names is None else tuple(names[i] for i in rows)
 
-        return Tally(
-            system=self.system,
+        counts = ("passed", "failed", "errored", "score_total", "score_squares")
+        return replace(
+            self,
             tasks=tuple(self.tasks[i] for i in rows),
-            passed=self.passed[rows],
-            failed=self.failed[rows],
-            errored=self.errored[rows],
-            score_total=self.score_total[rows],
-            score_squares=self.score_squares[rows],
             features={
                 name: FeatureSums(
                     count=s.count[:, rows], total=s.total[:, rows], squares=s.squares[:, rows]
                 )
                 for name, s in self.features.items()
             },
-            sources=self.sources,
             family=labels(self.family),
             weight=None if self.weight is None else self.weight[rows],
             base=labels(self.base),
+            **{name: getattr(self, name)[rows] for name in counts},
         )
 
 
@@ -343,6 +339,19 @@ class Categorical:
             return self.names.index(name)
         except ValueError:
             return NO_CODE
+
+
+def place_in_group(group: NDArray[np.integer], number: NDArray[Any]) -> NDArray[np.int64]:
+    """The place of each row among those of its group, in the order of their numbers.
+
+    >>> place_in_group(np.array([0, 1, 0]), np.array([5, 0, 2])).tolist()
+    [1, 0, 0]
+    """
+    order = np.lexsort((number, group))
+    before = np.cumsum(np.bincount(group)) - np.bincount(group)
+    place = np.empty(len(group), dtype=np.int64)
+    place[order] = np.arange(len(group)) - before[group[order]]
+    return place
 
 
 def joined_numbers(

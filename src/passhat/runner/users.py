@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from dataclasses import asdict, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -38,17 +38,6 @@ REPEATS = 3
 """Times that the same message shows that a user no longer listens."""
 
 LONGEST_QUOTE = 200
-
-RULES = {
-    "made-up": "states what it does not know",
-    "leaked": "says unasked what it should say when asked",
-    "gave-in": "accepts what it should never accept",
-    "left": "ends while the agent asks",
-    "agent": "speaks as the agent, or repeats itself",
-    "silent": "says nothing",
-    "max-turns": "the conversation had no end",
-}
-"""What a flag `user:NAME` on a trial means. Only `silent` is an error."""
 
 INSTRUCTIONS = """\
 You play a person who talks to an assistant. You are the person, never the assistant.
@@ -124,7 +113,7 @@ class SimulatedUser:
         """The user as plain data, beside the messages of a transcript."""
         spent = sum(self.bill, Amount(cost=0.0))
         bill = {"calls": len(self.bill), "cost": spent.cost, "tokens": spent.tokens}
-        flags = [{"rule": flag.rule, "turn": flag.turn, "text": flag.text} for flag in self.flags]
+        flags = list(map(asdict, self.flags))
         parts = {"name": self.user.name, "ended": self.ended, "flags": flags}
         return {key: part for key, part in parts.items() if part} | (bill if self.bill else {})
 
@@ -193,24 +182,19 @@ MESSAGE_RULES = frozenset({"made-up", "leaked", "gave-in", "agent", "silent"})
 
 def instructions(user: User, scenario: Scenario) -> str:
     """What a model that plays a user is told."""
-    facts = {k: v for k, v in scenario.facts.items() if k not in scenario.if_asked}
-    held = {k: scenario.facts[k] for k in scenario.if_asked}
-    parts = [
-        _listed("What you know:", facts),
-        _listed("What you know and say only when the assistant asks for it:", held),
-        f"What you never accept: {'; '.join(scenario.never)}." if scenario.never else "",
-    ]
+    known: list[str] = []
+    free = [name for name in scenario.facts if name not in scenario.if_asked]
+    asked = "What you know and say only when the assistant asks for it:"
+    for title, names in (("What you know:", free), (asked, scenario.if_asked)):
+        known += [title, *(f"- {name}: {scenario.facts[name]}" for name in names)] if names else []
+    if scenario.never:
+        known.append(f"What you never accept: {'; '.join(scenario.never)}.")
     return INSTRUCTIONS.format(
         persona=user.persona or "Speak as such a person would.",
         goal=scenario.goal,
-        known="\n".join(filter(None, parts)) or "You know nothing else.",
+        known="\n".join(known) or "You know nothing else.",
         finished=FINISHED,
     )
-
-
-def _listed(title: str, facts: Mapping[str, str]) -> str:
-    lines = [f"- {name}: {value}" for name, value in facts.items()]
-    return "\n".join([title, *lines]) if lines else ""
 
 
 def _seen_by_user(spoken: Sequence[tuple[str, str]]) -> Iterator[Message]:
@@ -283,14 +267,8 @@ ENDS = ".,:/-%$+"
 
 LIST_NUMBER = re.compile(r"(?m)^\s*\d{1,2}[.)]\s")
 
-SPELLED = dict(
-    zip(
-        ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
-         "twelve"),
-        map(str, range(1, 13)),
-        strict=True,
-    )
-)  # fmt: skip
+_SPELLED = "one two three four five six seven eight nine ten eleven twelve"
+SPELLED = {word: str(number) for number, word in enumerate(_SPELLED.split(), 1)}
 
 YES = re.compile(
     r"\b(yes|yeah|yep|ok|okay|sure|fine|accept|agreed?|deal|go ahead|sounds good|that works|"

@@ -237,8 +237,7 @@ def outcome_consistency(
     kept = n[:, 0] >= 2
     if kept.sum() < 2:
         return Unavailable("consistency needs two tasks with two trials each")
-    n, c = n[kept, 0], c[kept, 0]
-    differ = 2 * c * (n - c) / (n * (n - 1))
+    n, differ = n[kept], disagreements(n, c)[0][kept]
     least = int(n.min())
     # The most that trials of one task can differ, so many there are.
     most = 2 * (least // 2) * ((least + 1) // 2) / (least * (least - 1))
@@ -275,20 +274,16 @@ def level_test(
     weight = (n * spread[:, None]).sum(axis=0)
     inverse = np.divide(1.0, n, out=np.zeros(n.shape), where=n > 0)
 
-    def statistics(counts: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    def statistics(counts: NDArray[np.int64]) -> Floats:
         excess = counts - expected
         by_level = excess.sum(axis=-2) ** 2 / np.where(weight > 0, weight, 1.0)
-        return by_level.sum(axis=-1), (excess**2 * inverse).sum(axis=(-2, -1))
+        return np.array([by_level.sum(axis=-1), (excess**2 * inverse).sum(axis=(-2, -1))])
 
-    own_level, own_any = statistics(c)
-    source, beyond = random_generator(rng)[0], np.ones(2)
+    own, beyond, source = statistics(c[None]), np.ones(2), random_generator(rng)[0]
     held = max(1, _MOST_HELD // n.size)
     for first in range(0, draws, held):
         drawn = _allotments(n, passed, min(held, draws - first), source)
-        for place, (other, own) in enumerate(
-            zip(statistics(drawn), (own_level, own_any), strict=True)
-        ):
-            beyond[place] += np.count_nonzero(other >= own - _ROUNDING)
+        beyond += (statistics(drawn) >= own - _ROUNDING).sum(axis=1)
     level_p, any_p = (beyond / (draws + 1)).tolist()
     return LevelTest(
         p_value=min(1.0, 2 * min(level_p, any_p)),

@@ -564,6 +564,10 @@ class GroupSpread:
         return round_up(self.levels * (now / half_width) ** 2)
 
 
+NO_SPREAD = GroupSpread(name="", levels=1, grows=True, this_suite=0.0, tasks_like_these=0.0)
+"""Where nothing moved runs together."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Widths:
     """Half-widths at any number of runs (or tasks), equal to the one seen at `count` of them.

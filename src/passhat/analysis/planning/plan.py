@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache, lru_cache, partial
 from itertools import count, takewhile
 from math import floor, hypot, sqrt
+from operator import attrgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -45,21 +46,12 @@ from passhat.stats.assurance import (
     with_families,
     with_tasks,
 )
-from passhat.stats.estimate import (
-    TASKS_LIKE_THESE,
-    THIS_SUITE,
-    Estimate,
-    Interval,
-    Unavailable,
-)
-from passhat.stats.factors import (
-    SIGNIFICANT,
-    LevelComponents,
-    level_components,
-)
+from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Interval, Unavailable
+from passhat.stats.factors import SIGNIFICANT, LevelComponents, level_components
 from passhat.stats.population_bounds import grouping
 from passhat.stats.sample_size import (
     GUESSED_ICC,
+    NO_SPREAD,
     UNKNOWN,
     WIDEST,
     DetectableDifference,
@@ -123,15 +115,9 @@ class Plan(Displayed):
     assured: lazy_field[Assured | Unavailable] = lazy_field()
     assured_comparison: lazy_field[AssuredComparison | Unavailable] = lazy_field()
 
-    @property
-    def promise(self) -> Assured | Unavailable:
-        """The old name of `assured`."""
-        return self.assured
-
-    @property
-    def comparison(self) -> AssuredComparison | Unavailable:
-        """The old name of `assured_comparison`."""
-        return self.assured_comparison
+    # Old names, for one release.
+    promise = property(attrgetter("assured"))
+    comparison = property(attrgetter("assured_comparison"))
 
     def __repr__(self) -> str:
         chosen = self.chosen
@@ -432,29 +418,15 @@ class _Target:
         return expected_half_widths(expected, tasks=tasks, runs=runs, confidence=self.confidence)
 
     def _of_a_mean(self, tasks: int, runs: int) -> SuitePlan:
+        base = self.base
+        terms: dict[str, Any] = {
+            "tasks": tasks, "runs": runs, "half_width": self.half_width,
+            "cost_ratio": self.cost_ratio, "confidence": self.confidence,
+        }  # fmt: skip
         if self.seen is not None:
-            return plan_from(
-                self.seen,
-                Spread(
-                    variance=self.base.variance,
-                    icc=self.base.icc,
-                    icc_interval=self.base.icc_interval,
-                ),
-                tasks=tasks,
-                runs=runs,
-                half_width=self.half_width,
-                cost_ratio=self.cost_ratio,
-                confidence=self.confidence,
-            )
-        plan = plan_suite(
-            tasks=tasks,
-            runs=runs,
-            variance=self.base.variance,
-            icc=self.base.icc,
-            half_width=self.half_width,
-            cost_ratio=self.cost_ratio,
-            confidence=self.confidence,
-        )
+            spread = Spread(variance=base.variance, icc=base.icc, icc_interval=base.icc_interval)
+            return plan_from(self.seen, spread, **terms)
+        plan = plan_suite(variance=base.variance, icc=base.icc, **terms)
         return replace(
             plan,
             this_suite=min(WIDEST, plan.this_suite),
@@ -488,11 +460,7 @@ def _apart(
         "confidence": confidence,
     }
 
-    def left(size: float, runs: int) -> float:
-        if base.groups is None:
-            return size
-        return base.groups.left_of(size, runs, power=power, confidence=confidence)
-
+    left = partial((base.groups or NO_SPREAD).left_of, power=power, confidence=confidence)
     detectable: DetectableDifference | Unavailable = ONE_TASK
     if tasks > 1:
         detectable = alone = detectable_difference(tasks=tasks, runs=runs, **terms)
@@ -766,9 +734,8 @@ def assure_comparison(
         )
 
     def shows(found: PossibleComparisons, size: float) -> bool:
-        if groups is not None:
-            size = groups.left_of(size, found.runs, power=power, confidence=confidence)
-        return size > 0 and found.show(size, power)
+        left = (groups or NO_SPREAD).left_of(size, found.runs, power=power, confidence=confidence)
+        return left > 0 and found.show(left, power)
 
     here = compared(suites, runs)
     assured = AssuredComparison(
@@ -854,7 +821,7 @@ def assure(
         here, there = widths(suites, times)
         return AssuredDesign(runs=times, this_suite=here, tasks_like_these=there)
 
-    least = (0.0, 0.0) if groups is None else groups.least
+    least = (groups or NO_SPREAD).least
     weight = None if evidence is None else evidence.weight
     now = at(often)
     needed = None
@@ -866,7 +833,7 @@ def assure(
     doublings = takewhile(lambda n: n < beyond, (k << i for i in count()))
     each = often if runs_asked or needed is None else needed
     # For similar tasks: what the levels there are leave of the half-width.
-    added = 0.0 if groups is None else groups.added_to((0.0, 0.0), each)[1]
+    added = (groups or NO_SPREAD).added_to((0.0, 0.0), each)[1]
     left = sqrt(max(0.0, half_width**2 - added**2)) / scale[1]
     several, families = None, None
     if left:

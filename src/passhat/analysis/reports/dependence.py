@@ -17,6 +17,7 @@ from passhat.dataclass import dataclass, lazy_field, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import capitalised, listed, numbers_in_words, plural
 from passhat.records import ErrorPolicy, Outcome, Trials
+from passhat.records.tally import place_in_group
 from passhat.records.trial import POOLED_ROUNDS
 from passhat.records.trials import check_trials_argument
 from passhat.stats.arguments import Floats
@@ -219,19 +220,6 @@ def repeats(trials: Trials) -> tuple[NDArray[np.integer], NDArray[np.int64] | No
     task = np.empty(group.max() + 1, dtype=np.int64)
     task[group] = trials.task.codes
     return group, task
-
-
-def place_in_group(group: NDArray[np.integer], number: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The place of each row among those of its group, in the order of their numbers.
-
-    >>> place_in_group(np.array([0, 1, 0]), np.array([5, 0, 2])).tolist()
-    [1, 0, 0]
-    """
-    order = np.lexsort((number, group))
-    before = np.cumsum(np.bincount(group)) - np.bincount(group)
-    place = np.empty(len(group), dtype=np.int64)
-    place[order] = np.arange(len(group)) - before[group[order]]
-    return place
 
 
 def _rounds_of(trials: Trials) -> NDArray[np.int64]:
