@@ -128,12 +128,10 @@ def grade(folder: Path, name: str, observation: Mapping[str, Any]) -> tuple[bool
             **({"strict_replay": False} if lenient else {}),
         )
         rewards |= {str(getattr(k, "value", k)): v for k, v in verdict.reward_breakdown.items()}
-    if "ACTION" in basis:
-        judge = tau2.evaluator("evaluator_action", "ActionEvaluator").calculate_reward
-        rewards["ACTION"] = judge(task=task, full_trajectory=messages).reward
-    if "COMMUNICATE" in basis:
-        judge = tau2.evaluator("evaluator_communicate", "CommunicateEvaluator").calculate_reward
-        rewards["COMMUNICATE"] = judge(task=task, full_trajectory=messages).reward
+    by_calls = {"ACTION": "ActionEvaluator", "COMMUNICATE": "CommunicateEvaluator"}
+    for kind in (kind for kind in by_calls if kind in basis):
+        judge = tau2.evaluator(f"evaluator_{kind.lower()}", by_calls[kind]).calculate_reward
+        rewards[kind] = judge(task=task, full_trajectory=messages).reward
     if missing := basis - rewards.keys():
         unknown = ", ".join(sorted(missing))
         raise SystemError(f"task {name} is judged by {unknown}, which is not known here")

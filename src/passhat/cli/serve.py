@@ -12,7 +12,7 @@ import textwrap
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -328,6 +328,7 @@ def watch(
       passhat watch logs/ --reference 2000 --once
       passhat watch .passhat/history.db --metrics /var/lib/node_exporter/agent.prom
     """
+    from passhat.cli.error_messages import in_options_of
     from passhat.forges import Webhook
     from passhat.journeys import watching
     from passhat.records.columns import ColumnMap
@@ -358,6 +359,7 @@ def watch(
             write_whole(metrics, samples.encode())
 
     trials, days = reference or (None, None)
+    command = click.get_current_context().command
     for event in watching.watch(
         reading.paths[0],
         mapping=ColumnMap(**reading.columns),
@@ -373,6 +375,7 @@ def watch(
         on_status=on_status,
     ):
         tells_state = False  # the event says it
+        event = replace(event, sentence=in_options_of(event.sentence, command))
         fields = {key: value for key, value in asdict(event).items() if value not in (None, "", ())}
         if as_json:
             click.echo(json.dumps(fields))

@@ -689,13 +689,13 @@ def build_answer(
     reasons = _trial_reasons(suite, result, opened)
     unread = _not_passed(result)[MOST_TRIALS:]
     judged = _judged(suite, result, opened)
-    bill = _bill(judged, "judge")
+    bill, users = (_bill(judged, who) for who in ("judge", "user"))
     warnings = (*run_store.changed_agents(opened.run), *_workspace_notes(suite, result, opened))
     doubts = (
         *_perhaps_paid(result),
         *_passed_limits(suite, result),
         *_judge_notes(suite, judged, bill),
-        *_user_notes(_bill(judged, "user")),
+        *([_beside_agents(users, "the simulated users")] if users else ()),
         *warnings,
     )
     # Where nothing could be judged there is neither a PASS nor a FAIL of anything.
@@ -931,12 +931,6 @@ def _readings(rubric: Expectation) -> int:
     options = rubric.options
     judges, orders = 1 + len(options.get("panel", ())), 2 if "against" in options else 1
     return judges * orders * int(options.get("repeats") or 1)
-
-
-def _user_notes(bill: JudgeBill | None) -> Iterator[str]:
-    """What the simulated users took."""
-    if bill is not None:
-        yield _beside_agents(bill, "the simulated users")
 
 
 OFTEN = 0.2

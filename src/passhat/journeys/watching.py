@@ -390,7 +390,6 @@ class Follower:
     keys: dict[str, None] = field(default_factory=dict)
     traces: dict[str, Trace] = field(default_factory=dict)
     finished: set[str] = field(default_factory=set)
-    repeated: int = 0
     unreadable: int = 0
     unread: list[str] = field(default_factory=list)
     ungraded: list[str] = field(default_factory=list)
@@ -556,7 +555,6 @@ class Follower:
             self.keys[key] = None
         while len(self.keys) > MOST_KEYS:
             del self.keys[next(iter(self.keys))]
-        self.repeated += len(kept) - sum(kept)
         import numpy as np
 
         return trials if all(kept) else trials.take(np.array(kept, dtype=bool))
@@ -781,7 +779,7 @@ def watch_summary(watched: Watch) -> list[str]:
             sentences.append(f"{name}: {seen} seen; what is usual takes {wanted}")
         else:
             worse = any(stream.alarmed for _, stream in agent.streams)
-            now = "still worse than usual" if worse else "no change shown"
+            now = "not shown to be as usual again" if worse else "no change shown"
             usual = f"usually {100 * agent.whole.usual:.0f}% pass"
             sentences.append(f"{name}: {now} in {seen}; {usual}")
     return sentences

@@ -196,14 +196,19 @@ def absent_functions(suite: records.Suite) -> Iterator[Obstacle]:
 
     Functions that run in worker processes are not imported here: they may hang or crash.
     """
+    from passhat.runner.agents.python import load_function
+
     for system in _systems(suite):
         if not isinstance(system, records.PythonSystem) or system.workers:
             continue
         if reason := lacks_function(system):
             yield Obstacle(section="systems", name=system.name, key="python", reason=reason)
     for user in suite.users:
-        if user.function is not None and (reason := _lacks(user.function, suite.directory)):
-            yield Obstacle(section="users", name=user.name, key="python", reason=reason)
+        if user.function is not None:
+            try:
+                load_function(user.function, search=suite.directory)
+            except SuiteError as error:
+                yield Obstacle(section="users", name=user.name, key="python", reason=str(error))
 
 
 def absent_modules(suite: records.Suite) -> Iterator[Obstacle]:
@@ -245,16 +250,6 @@ def lacks_function(system: records.PythonSystem) -> str | None:
 
     try:
         wanted_by(load_agent(system.function, search=system.search), about=system.function)
-    except SuiteError as error:
-        return str(error)
-    return None
-
-
-def _lacks(function: str, directory: Path) -> str | None:
-    from passhat.runner.agents.python import load_function
-
-    try:
-        load_function(function, search=directory)
     except SuiteError as error:
         return str(error)
     return None

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -155,15 +155,14 @@ def _pairings(
 ) -> Iterator[Pairing]:
     systems: list[System]
     users = _users(suite, around)
+    cells = partial(_under_conditions, users=users, factors=suite.factors, around=around)
     for index, agent in enumerate(suite.agents):
         models = agent.models or [str(agent.model or around.defaults.model)]
         systems = [_model_system(agent, model, model, around) for model in models]
         if agent.workspace is not None:
             message = "is for commands: an agent that is a model has no program to run in it"
             raise BuildError(("agents", index, "workspace"), message)
-        for task in _under_conditions(
-            _tasks(("agents", index), agent, around, judge), users, suite.factors, around
-        ):
+        for task in cells(_tasks(("agents", index), agent, around, judge)):
             for system in systems:
                 yield _pairing(system, task, agent, suite, several=len(systems) > 1)
     systems = [_build_system(entry, around) for entry in suite.systems]
@@ -175,9 +174,7 @@ def _pairings(
     unhurried = [around.choose(entry, "timeout") is None for entry in suite.systems]
     for index, entry in enumerate(suite.tasks):
         world = _tau2_server(entry, around)
-        for task in _under_conditions(
-            _tasks(("tasks", index), entry, around, judge), users, suite.factors, around
-        ):
+        for task in cells(_tasks(("tasks", index), entry, around, judge)):
             for place, system in enumerate(systems):
                 if entry.systems is None or system.name in entry.systems:
                     if task.workspace is not None:
@@ -301,8 +298,18 @@ def _worded(
 
 
 def _users(suite: schema.SuitePart, around: _Surroundings) -> list[User]:
-    """The users that talk to the agent, the reference first."""
-    built = {name: _build_user(name, entry, around) for name, entry in suite.users.items()}
+    """The users that talk to the agent, the reference first, each as the file describes it."""
+    alone = replace(around, defaults=schema.DefaultsPart())  # defaults are for agents
+    built = {
+        name: User(
+            name=name,
+            model=None if entry.model is None else _build_model(entry.model, entry, alone),
+            persona=entry.persona,
+            say=tuple(entry.say or ()),
+            function=entry.python,
+        )
+        for name, entry in suite.users.items()
+    }
     for index, name in enumerate(suite.factors.user):
         if name not in built:
             message = f'"{name}" is none of `users:`. {did_you_mean(name, built)}'
@@ -830,18 +837,6 @@ def _build_system(entry: schema.SystemPart, around: _Surroundings) -> System:
             timeout=timeout,
         )
     return _model_system(entry, entry.name, str(entry.model), around)
-
-
-def _build_user(name: str, entry: schema.UserPart, around: _Surroundings) -> User:
-    """A user; the defaults are for agents, so it is as the file describes it."""
-    alone = replace(around, defaults=schema.DefaultsPart())
-    return User(
-        name=name,
-        model=None if entry.model is None else _build_model(entry.model, entry, alone),
-        persona=entry.persona,
-        say=tuple(entry.say or ()),
-        function=entry.python,
-    )
 
 
 def _program(entry: schema.SystemPart, around: _Surroundings) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from datetime import date
 from itertools import chain
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypedDict, Union, Unpack, get_args, get_origin
 
 from msgspec import Meta
 
@@ -54,12 +54,15 @@ Fault = tuple[str, str, str, str]
 """The section (systems, servers), the name in it, the key, and what is wrong."""
 
 
+class LoadTerms(TypedDict, total=False):
+    """How much of a suite is looked at, as `load_suite` says."""
+
+    models_asked: bool
+    wordings: bool
+
+
 def load_suite(
-    path: str | Path,
-    *,
-    env: Mapping[str, str] | None = None,
-    models_asked: bool = True,
-    wordings: bool = True,
+    path: str | Path, *, env: Mapping[str, str] | None = None, **terms: Unpack[LoadTerms]
 ) -> Suite:
     """The suite in a file; one error lists every fault of the file.
 
@@ -67,25 +70,20 @@ def load_suite(
     are not asked (a replay, a list) may name models that are unknown here; one without `wordings`
     has its prompts as they are written alone.
     """
-    suite, problems = check_suite(path, env=env, models_asked=models_asked, wordings=wordings)
+    suite, problems = check_suite(path, env=env, **terms)
     if suite is None:
         raise SuiteError("\n".join(problem.at(str(path)) for problem in problems))
     return suite
 
 
 def check_suite(
-    path: str | Path,
-    *,
-    env: Mapping[str, str] | None = None,
-    models_asked: bool = True,
-    wordings: bool = True,
+    path: str | Path, *, env: Mapping[str, str] | None = None, **terms: Unpack[LoadTerms]
 ) -> tuple[Suite | None, tuple[Problem, ...]]:
     """The suite in a file, or all its problems in the order of the file."""
     path = arguments.path("path", path, "the path of a suite file")
     text, digest = _read(Path(path))
     env = os.environ if env is None else env
-    how = {"models_asked": models_asked, "wordings": wordings}
-    return check_text(text, path=Path(path), env=env, digest=digest, **how)
+    return check_text(text, path=Path(path), env=env, digest=digest, **terms)
 
 
 def check_text(
@@ -94,15 +92,13 @@ def check_text(
     path: Path,
     env: Mapping[str, str],
     digest: str = "",
-    models_asked: bool = True,
-    wordings: bool = True,
+    **terms: Unpack[LoadTerms],
 ) -> tuple[Suite | None, tuple[Problem, ...]]:
     """As `check_suite`, for a text that belongs at `path`."""
     tree = read_tree(text, env=env, keeps_references=holds_secrets)
     if tree.problems and tree.value is None:
         return None, tree.problems
-    how = {"models_asked": models_asked, "wordings": wordings}
-    suite, problems = _build(tree, path, env, digest, **how)
+    suite, problems = _build(tree, path, env, digest, **terms)
     # A value that could not be read is not reported a second time for its type.
     unread = {problem.path for problem in tree.problems if problem.path}
     wrong = [*tree.problems, *(p for p in problems if p.path not in unread)]
@@ -186,8 +182,8 @@ def _build(
     env: Mapping[str, str],
     digest: str,
     *,
-    models_asked: bool,
-    wordings: bool,
+    models_asked: bool = True,
+    wordings: bool = True,
 ) -> tuple[Suite | None, list[Problem]]:
     # Loaded here: what only looks for a suite, or reads its tree, needs none of it.
     from passhat.suite.build import BuildError, build_suite

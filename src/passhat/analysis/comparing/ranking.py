@@ -638,27 +638,20 @@ def find_frontier(
         return Unavailable(f"a frontier takes two agents whose trials say their {by}")
     fewest = min(int(side.evidence.runs.min()) for side in priced)
     k = min(arguments.HEADLINE_K, fewest) if k is None else arguments.whole_number("k", k)
-    shared = [
-        name
-        for name in priced[0].evidence.tasks
-        if all(name in _tasks_of(side, by, k) for side in priced)
-    ]
+    ran = set.intersection(*(_tasks_of(side, by, k) for side in priced))
+    shared = [name for name in priced[0].evidence.tasks if name in ran]
     if len(shared) < _FEWEST_SHARED:
-        few = plural(len(shared), "task")
-        return Unavailable(
-            f"a frontier takes {_FEWEST_SHARED} tasks that all agents ran {k} times, not {few}"
-        )
+        needed = f"{_FEWEST_SHARED} tasks that all agents ran {k} times"
+        return Unavailable(f"a frontier takes {needed}, not {plural(len(shared), 'task')}")
     values = [side.evidence.only(shared).values("pass^k", k) for side in priced]
     amounts = [_amounts(side, by, shared) for side in priced]
     places = [(i, j) for i in range(len(priced)) for j in range(len(priced)) if i != j]
-    corrected = holm(
-        [
-            max(_higher_p(values[j], values[i], options), smaller_ratio_p(*amounts[j], *amounts[i]))
-            for i, j in places
-        ]
-    )
+    tests = [
+        max(_higher_p(values[j], values[i], options), smaller_ratio_p(*amounts[j], *amounts[i]))
+        for i, j in places
+    ]
     beaten: dict[int, tuple[float, int]] = {}
-    for (i, j), p in zip(places, corrected.tolist(), strict=True):
+    for (i, j), p in zip(places, holm(tests).tolist(), strict=True):
         beaten[i] = min(beaten.get(i, (2.0, j)), (p, j))
     limit = 1 - options.confidence
     systems = [

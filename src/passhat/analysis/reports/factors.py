@@ -474,17 +474,14 @@ def _suspect_wordings(trials: Trials, options: ReportOptions) -> list[str]:
     """The tasks in a wording that every agent fails while it passes the task as it is."""
     counted: dict[tuple[str, str], list[tuple[int, int, int, int]]] = {}
     for system in trials.systems:
-        for name, table in level_tables(trials.where(system=system), options):
-            if name != _WORDING:
-                continue
-            for row, task in enumerate(table.names):
-                for place in range(1, len(table.levels)):
-                    cells = (
-                        *(table.runs[row, place], table.passes[row, place]),
-                        *(table.runs[row, 0], table.passes[row, 0]),
-                    )
-                    if cells[0] and cells[2]:
-                        counted.setdefault((task, table.levels[place]), []).append(cells)
+        tables = dict(level_tables(trials.where(system=system), options))
+        if (table := tables.get(_WORDING)) is None:
+            continue
+        for (row, place), runs in np.ndenumerate(table.runs):
+            first, passed = table.runs[row, 0], table.passes[row, 0]
+            if place and runs and first:
+                cells = (runs, table.passes[row, place], first, passed)
+                counted.setdefault((table.names[row], table.levels[place]), []).append(cells)
     several = {key: np.array(rows) for key, rows in counted.items() if len(rows) > 1}
     flags = failed_by_all(list(several.values()))
     return [
@@ -526,13 +523,11 @@ class HalMetric:
     hal_value: float | None
 
 
-def measure_hal(
-    trials: Trials | None, factors: Sequence[Factor], options: ReportOptions
-) -> dict[str, HalMetric]:
+def measure_hal(trials: Trials | None, options: ReportOptions) -> dict[str, HalMetric]:
     """HAL's metrics, where trials state their confidence or took place under conditions."""
     if trials is None:
         return {}
-    own = trials.at_reference()
+    own, factors = trials.at_reference(), measure_factors(trials, options)
     safety = _safety(own, options)
     if trials.stated_confidence is None and all(f.sampled for f in factors) and not safety:
         return {}

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from passhat.analysis.reports.dependence import LETTERS, SeedSpread, runs_by_level
 from passhat.analysis.reports.evidence import Evidence, make_provenance, sources_of
 from passhat.analysis.reports.factors import (
-    HalMetric,
     measure_factors,
     measure_hal,
     moving_samples,
@@ -209,7 +208,7 @@ def _measure_system(
         ),
         excluded=_exclusions(evidence, ks),
         factors=partial(measure_factors, subject.every, options) if parts else (),
-        hal=partial(_hal, subject.every, options) if parts else {},
+        hal=partial(measure_hal, subject.every, options) if parts else {},
         levels=_parts(subject, options, "level") if parts else {},
         tags=_parts(subject, options, "tag") if parts else {},
         width_at_2k=_widths_at_2k(evidence, ks, level) if alone and not groupings else {},
@@ -223,10 +222,6 @@ def _measure_system(
         ),
         steps=None if trials is None else _steps(trials, level),
     )
-
-
-def _hal(trials: Trials | None, options: ReportOptions) -> Mapping[str, HalMetric]:
-    return measure_hal(trials, measure_factors(trials, options), options)
 
 
 def _conditions(evidence: Evidence) -> int:

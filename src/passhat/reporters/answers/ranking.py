@@ -498,11 +498,11 @@ class FrontierAnswer(Answer[Frontier]):
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """Who may be on the frontier, a row an agent, and how that was tested."""
         found = self.result
-        k = f"pass^{found.k}"
+        k, price = metric_label(f"pass^{found.k}"), PRICES[found.feature]
         blocks: list[Block] = [
             Headline(frontier_verdict(found)),
             Table(
-                header=("", metric_label(k), "these tasks", PRICES[found.feature], "", "beaten by"),
+                header=("", k, "these tasks", price, "", "beaten by"),
                 rows=tuple(_frontier_row(system) for system in found.systems),
                 left=(0, 2, 4, 5),
                 spare=(4, 2),
@@ -566,23 +566,18 @@ class FrontierAnswer(Answer[Frontier]):
 
 def frontier_verdict(found: Frontier) -> str:
     """Who may be on the frontier, in one sentence."""
+    every, some = plural(len(found.systems), "agent"), len(found.candidates)
+    may_be = f"may be on the frontier of {found.feature} and {metric_label(f'pass^{found.k}')}"
+    if some == len(found.systems):
+        return f"Any of the {every} {may_be}: none is shown to be beaten on both."
     names = _listed([short(candidate.name) for candidate in found.candidates])
-    k = metric_label(f"pass^{found.k}")
-    of_all = f"{len(found.candidates)} of {plural(len(found.systems), 'agent')}"
-    if len(found.candidates) == len(found.systems):
-        return (
-            f"Any of the {plural(len(found.systems), 'agent')} may be on the frontier of "
-            f"{found.feature} and {k}: none is shown to be beaten on both."
-        )
-    return f"{of_all} may be on the frontier of {found.feature} and {k}: {names}."
+    return f"{some} of {every} {may_be}: {names}."
 
 
 def _frontier_row(one: FrontierSystem) -> tuple[str, ...]:
     price = interval_of(one.price)
     ends = f"[{amount(price.low)}, {amount(price.high)}]" if price else ""
-    beaten = (
-        "" if one.beaten_by is None else f"{short(one.beaten_by)} ({p_value(one.p_value or 0)})"
-    )
+    beaten = f"{short(one.beaten_by)} ({p_value(one.p_value or 0)})" if one.beaten_by else ""
     rate = percent(one.reliability.value, digits=1)
     here = span(interval_of(one.reliability.this_suite))
     return short(one.name), rate, here, amount(value_of(one.price)), ends, beaten

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -659,12 +660,13 @@ def factor_blocks(system: SystemReport) -> list[Block]:
     if not system.factors:
         return []
     luck = next((factor.effect.luck for factor in system.factors if factor.effect), None)
-    known = [("luck alone", "", _differing(luck, ""), "")] if luck else []
+    differ = partial(points, digits=1)
+    known = [("luck alone", "", _rounded(luck, differ), "")] if luck else []
     rows = [
         (
             f"another {short(factor.name)}",
             str(len(factor.levels)),
-            _differing(factor.effect.moved, "+") if factor.effect else "-",
+            _rounded(factor.effect.moved, lambda p: f"+{differ(p)}") if factor.effect else "-",
             "-" if factor.p_value is None else wording.p_value(factor.p_value),
         )
         for factor in system.factors
@@ -685,17 +687,11 @@ def factor_blocks(system: SystemReport) -> list[Block]:
     return blocks
 
 
-def _differing(number: Number, sign: str) -> str:
-    if isinstance(number, Unavailable):
-        return "-"
-    return f"{sign}{points(number.value, digits=1)} {span(number.interval, digits=0)}"
-
-
-def _rounded(number: Number) -> str:
+def _rounded(number: Number, show: Callable[[float], str] = percent) -> str:
     """A share with its interval, in whole percent."""
     if isinstance(number, Unavailable):
         return "-"
-    return f"{percent(number.value)} {span(number.interval, digits=0)}"
+    return f"{show(number.value)} {span(number.interval, digits=0)}"
 
 
 def _worst_level(factor: Factor) -> str:
@@ -781,14 +777,11 @@ def _hal_blocks(system: SystemReport) -> list[Block]:
     """The metrics of HAL, with what its own formulas give."""
     rows = []
     for name, metric in system.hal.items():
-        number, by_hal = metric.number, "-"
-        if metric.hal_value is not None:
-            by_hal = f"{metric.hal_value:.3f}"
-        if isinstance(number, Unavailable):
-            rows.append((name, "-", by_hal, number.reason))
-        else:
-            shown = f"{number.value:.3f}{decimals(number.interval)}"
-            rows.append((name, shown, by_hal, ""))
+        by_hal = "-" if metric.hal_value is None else f"{metric.hal_value:.3f}"
+        shown, why = "-", getattr(metric.number, "reason", "")
+        if isinstance(metric.number, Estimate):
+            shown = f"{metric.number.value:.3f}{decimals(metric.number.interval)}"
+        rows.append((name, shown, by_hal, why))
     header = ("under HAL's names", "similar tasks", "by HAL's formula", "")
     table = Table(header=header, rows=tuple(rows), left=(0, 1, 2, 3), spare=(3,))
     return [table] if rows else []
