@@ -477,11 +477,10 @@ def _suspect_wordings(trials: Trials, options: ReportOptions) -> list[str]:
         tables = dict(level_tables(trials.where(system=system), options))
         if (table := tables.get(_WORDING)) is None:
             continue
-        for (row, place), runs in np.ndenumerate(table.runs):
-            first, passed = table.runs[row, 0], table.passes[row, 0]
-            if place and runs and first:
-                cells = (runs, table.passes[row, place], first, passed)
-                counted.setdefault((table.names[row], table.levels[place]), []).append(cells)
+        for task, n, c in zip(table.names, table.runs.tolist(), table.passes.tolist(), strict=True):
+            for place, level in enumerate(table.levels[1:], 1):
+                if n[place] and n[0]:
+                    counted.setdefault((task, level), []).append((n[place], c[place], n[0], c[0]))
     several = {key: np.array(rows) for key, rows in counted.items() if len(rows) > 1}
     flags = failed_by_all(list(several.values()))
     return [
