@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import shutil
 import sys
@@ -237,17 +238,13 @@ class ReferenceType(click.ParamType[tuple[int | None, float | None]]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         text = str(value).strip()
-        if text.isdecimal() and int(text) > 0:
-            return int(text), None
-        unit = {"h": 1 / 24, "d": 1.0, "w": 7.0}.get(text[-1:])
-        try:
-            number = float(text[:-1])
-        except ValueError:
-            number = 0.0
-        if unit is None or not 0.0 < number < 10_000.0:
+        match = re.fullmatch(r"(\d{1,9})|(\d{1,4}(?:\.\d+)?)([hdw])", text)
+        if match is None or not float(match[1] or match[2]):
             rule = "must be a number of trials, or a time such as 7d or 12h"
             self.fail(f"{rule}, got {text!r}", param, ctx)
-        return None, number * unit
+        if match[1]:
+            return int(match[1]), None
+        return None, float(match[2]) * {"h": 1 / 24, "d": 1.0, "w": 7.0}[match[3]]
 
 
 @click.command(

@@ -450,11 +450,8 @@ def _tau2_tasks(task: Task, folder: Path, judge: Judge | None) -> list[Task]:
                 f"task {case.name} is also judged by a model: "
                 "add judge: {model: ...} to the suite"
             )
-        rubrics = [
-            Expectation(matcher="judge", value=rubric, options=_judged_whole(judge))
-            for rubric in case.rubrics
-            if judge is not None
-        ]
+        options = {} if judge is None else _judged_whole(judge)
+        rubrics = [Expectation(matcher="judge", value=r, options=options) for r in case.rubrics]
         checks = Expectation(matcher="command", value=list(case.argv), options={"timeout": 120.0})
         tasks.append(
             replace(

@@ -47,7 +47,7 @@ from passhat.stats.assurance import (
     with_tasks,
 )
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Interval, Unavailable
-from passhat.stats.factors import SIGNIFICANT, LevelComponents, level_components
+from passhat.stats.factors import SIGNIFICANT, level_components
 from passhat.stats.population_bounds import grouping
 from passhat.stats.sample_size import (
     GUESSED_ICC,
@@ -267,62 +267,48 @@ def _levels_or_trials(
     difference: float | None,
     price: float | None,
 ) -> Iterator[str]:
-    """For each factor of the trials: do more levels tell more, or more trials?"""
+    """For each factor of the trials: do more levels tell more, or more trials?
+
+    More levels do for the mean over levels like these; one level that is worse is found by trials,
+    at as many levels as must be looked at.
+    """
     if not isinstance(trials, Trials):
         return
-    options = ReportOptions.checked(errors=errors)
-    tables = dict(level_tables(trials, options))
+    tables = dict(level_tables(trials, ReportOptions.checked(errors=errors)))
     p_values = level_p_values(tables)
     for name, table in tables.items():
         found = level_components(table.runs, table.passes)
         if isinstance(found, Unavailable):
             continue
-        tasks, total = len(table.runs), int(table.runs.sum(axis=1).max())
+        factor, tasks, total = short(name), len(table.runs), int(table.runs.sum(axis=1).max())
         if name not in _GIVEN and p_values.get(name, 1.0) > SIGNIFICANT:
-            yield f"levels of {short(name)} are not shown to matter: trials tell as much as levels"
+            yield f"levels of {factor} are not shown to matter: trials tell as much as levels"
         elif name not in _GIVEN:
-            yield _more_levels(name, found, tasks, total, price)
+            many, take = max(2, total // 2), ""
+            one, most = (
+                f"{100 * found.error(tasks=tasks, levels=n, runs=total // n):.1f}"
+                for n in (1, many)
+            )
+            if price is not None:
+                best = max(1, round(min(found.best_runs(tasks=tasks, price=price), total)))
+                costs = f"; where a task at one more level costs as much as {price:g} trials, take "
+                take = f"{costs}{plural(best, 'trial')} at each"
+            yield (
+                f"more levels of {factor} tell more than more trials: at {plural(total, 'trial')} "
+                f"of each task the error for levels like these is {one} points with 1 x {total:,} "
+                f"and {most} with {many:,} x {total // many:,}{take}"
+            )
         if difference is not None:
-            yield _power_of_levels(name, found, tasks, total, difference)
-
-
-def _more_levels(
-    name: str, components: LevelComponents, tasks: int, total: int, price: float | None
-) -> str:
-    """What more levels do for the mean over levels like these, at so many trials of each task."""
-    many = max(2, total // 2)
-    one, most = (
-        f"{100 * components.error(tasks=tasks, levels=n, runs=total // n):.1f}" for n in (1, many)
-    )
-    said = (
-        f"more levels of {short(name)} tell more than more trials: at {plural(total, 'trial')} "
-        f"of each task the error for levels like these is {one} points with 1 x {total:,} and "
-        f"{most} with {many:,} x {total // many:,}"
-    )
-    if price is None:
-        return said
-    best = max(1, round(min(components.best_runs(tasks=tasks, price=price), total)))
-    return (
-        f"{said}; where a task at one more level costs as much as {price:g} trials, take "
-        f"{plural(best, 'trial')} at each"
-    )
-
-
-def _power_of_levels(
-    name: str, found: LevelComponents, tasks: int, total: int, difference: float
-) -> str:
-    """What finds one level that is worse: trials, at as many levels as must be looked at."""
-    sizes = sorted({n for n in (2, 4, total // 2) if 2 <= n <= total})
-    shown = [
-        f"{found.power(difference, tasks=tasks, levels=n, runs=total // n):.2f} with {n:,} levels "
-        f"x {plural(total // n, 'trial')}"
-        for n in sizes
-    ]
-    points = f"{100 * difference:g} points"
-    return (
-        f"one level of {short(name)} that is {points} worse than the others is found with a chance "
-        f"of {', '.join(shown)}: to find a bad level buy trials, not levels"
-    )
+            chances = ", ".join(
+                f"{found.power(difference, tasks=tasks, levels=n, runs=total // n):.2f} with {n:,} "
+                f"levels x {plural(total // n, 'trial')}"
+                for n in sorted({2, 4, total // 2})
+                if 2 <= n <= total
+            )
+            yield (
+                f"one level of {factor} that is {100 * difference:g} points worse than the others "
+                f"is found with a chance of {chances}: to find a bad level buy trials, not levels"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -135,11 +135,31 @@ def measure_factors(trials: Trials | None, options: ReportOptions) -> tuple[Fact
         name: level_test(table.runs, table.passes, rng=options.seed)
         for name, table in tables.items()
     }
-    p_values = _corrected(tests)
-    factors = [
-        _measured(name, table, tests[name], p_values.get(name), options, judged.get(name))
-        for name, table in tables.items()
-    ]
+    p_values, level, factors = _corrected(tests), options.confidence, []
+    for name, table in tables.items():
+        runs, passes, sampled = table.runs, table.passes, is_sampled(name)
+        lowest, worst = worst_level(table, level)
+        k = max(1, min(HEADLINE_K, int(runs[runs > 0].min()), len(table.levels)))
+        reference = tuple(judged.get(name) or table.levels[:1])
+        factors.append(
+            Factor(
+                name=name,
+                effect=factor_effect(runs, passes, unit=table.unit, confidence=level),
+                test=tests[name],
+                p_value=p_values.get(name),
+                levels=_levels(table, options),
+                worst_levels=lowest,
+                worst=worst,
+                kept=kept_by_others(table, level),
+                k=k,
+                with_one=pass_hat_of_levels(runs, passes, k, other=False, confidence=level),
+                with_others=pass_hat_of_levels(runs, passes, k, other=True, confidence=level),
+                like_these=levels_like_these(table, k, level),
+                sampled=sampled,
+                judged=table.levels if sampled else reference,
+                apart=_apart(table),
+            )
+        )
     return tuple(sorted(factors, key=_by_weight))
 
 
@@ -267,37 +287,6 @@ def _table(
         unit=unit[several],
         runs=runs[several][:, tried].astype(np.int64),
         passes=passes[several][:, tried].astype(np.int64),
-    )
-
-
-def _measured(
-    name: str,
-    table: LevelTable,
-    test: LevelTest | Unavailable,
-    p_value: float | None,
-    options: ReportOptions,
-    judged: Sequence[str] | None,
-) -> Factor:
-    level = options.confidence
-    runs, passes = table.runs, table.passes
-    lowest, worst = worst_level(table, level)
-    k = max(1, min(HEADLINE_K, int(runs[runs > 0].min()), len(table.levels)))
-    return Factor(
-        name=name,
-        effect=factor_effect(runs, passes, unit=table.unit, confidence=level),
-        test=test,
-        p_value=p_value,
-        levels=_levels(table, options),
-        worst_levels=lowest,
-        worst=worst,
-        kept=kept_by_others(table, level),
-        k=k,
-        with_one=pass_hat_of_levels(runs, passes, k, other=False, confidence=level),
-        with_others=pass_hat_of_levels(runs, passes, k, other=True, confidence=level),
-        like_these=levels_like_these(table, k, level),
-        sampled=is_sampled(name),
-        judged=table.levels if is_sampled(name) else tuple(judged or table.levels[:1]),
-        apart=_apart(table),
     )
 
 

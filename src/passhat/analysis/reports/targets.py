@@ -333,11 +333,7 @@ def _decay(system: SystemReport, _: Scope) -> Named:
 
 
 def _hal(name: str) -> Find:
-    def find(system: SystemReport, _: Scope) -> Named:
-        if name in system.hal:
-            yield name, system.hal[name].number
-
-    return find
+    return lambda system, _: iter([(name, system.hal[name].number)] if name in system.hal else [])
 
 
 def _labelled(label: str) -> Find:

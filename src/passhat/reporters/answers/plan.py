@@ -76,16 +76,13 @@ class PlanAnswer(Answer[Plan]):
         if self.result.budgets:
             return _facts_of_budget(self.result, self.result.budgets[0])
         chosen, promise = self.result.chosen, self.result.assured
-        runs, (tasks, each) = chosen.runs_this_suite, _tasks_by_formula(self.result)
-        if isinstance(promise, Assured):
-            runs = promise.runs if isinstance(promise.runs, int) else None
-            tasks = promise.tasks if isinstance(promise.tasks, int) else None
-            each = promise.runs_of_each
+        runs = promise.runs if isinstance(promise, Assured) else chosen.runs_this_suite
+        tasks, each = _similar_tasks(self.result)
         facts = []
-        if runs:
+        if isinstance(runs, int):
             meaning = f"{runs:,} of each task, for these tasks"
             facts.append((f"{runs * chosen.tasks:,} trials", meaning))
-        if tasks:
+        if isinstance(tasks, int):
             meaning = f"at {plural(each, 'trial')} each, for similar tasks"
             facts.append((f"{tasks:,} tasks", meaning))
         return facts
@@ -295,12 +292,8 @@ def _whose_widths(plan: Plan) -> str:
 
 def _for_similar(plan: Plan) -> str:
     """What it takes for other tasks of the kind: tasks, where trials no longer help."""
-    promise, chosen = plan.assured, plan.chosen
-    goal = _points(chosen.target or 0.0)
-    tasks: int | Unavailable | None
-    tasks, each = _tasks_by_formula(plan)
-    if isinstance(promise, Assured):
-        tasks, each = promise.tasks, promise.runs_of_each
+    goal = _points(plan.chosen.target or 0.0)
+    tasks, each = _similar_tasks(plan)
     if isinstance(tasks, Unavailable):
         return f"For similar tasks: {tasks.reason}."
     if tasks is None:
@@ -309,8 +302,10 @@ def _for_similar(plan: Plan) -> str:
     return f"For similar tasks more trials hardly help: {reach}."
 
 
-def _tasks_by_formula(plan: Plan) -> tuple[int | None, int]:
+def _similar_tasks(plan: Plan) -> tuple[int | Unavailable | None, int]:
     """The tasks that similar tasks take, and the trials of each at which they do."""
+    if isinstance(plan.assured, Assured):
+        return plan.assured.tasks, plan.assured.runs_of_each
     found = plan.detectable
     each = plan.chosen.runs if isinstance(found, Unavailable) else found.runs
     return next(design.tasks_needed for design in plan.designs if design.runs == each), each
