@@ -617,15 +617,6 @@ class _ExactWidths:
         return log(self.tail) / log1p(-2 * target)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expected:
-    """Mean pass rate, variance of a single run, and the share of it between tasks."""
-
-    rate: float
-    variance: float
-    icc: float
-
-
 def observed_variance(
     *, variance: float, icc: float, icc_interval: Interval | None, tasks: int, runs: int
 ) -> Spread:
@@ -696,25 +687,25 @@ def plan_from(
 
 
 def expected_half_widths(
-    expected: Expected, *, tasks: int, runs: int, confidence: float
+    rate: float, spread: Spread, *, tasks: int, runs: int, confidence: float
 ) -> tuple[float, float]:
     """About half the width that a report will print for these tasks and for similar tasks.
 
     Near 0 and 1 that is more than the normal approximation says: few failures are expected, and
     an interval must allow for those that were not seen.
 
-    >>> often = Expected(rate=0.99, variance=0.0099, icc=0.4)
-    >>> widths = expected_half_widths(often, tasks=20, runs=3, confidence=0.95)
+    >>> spread = Spread(variance=0.0099, icc=0.4, icc_interval=None)
+    >>> widths = expected_half_widths(0.99, spread, tasks=20, runs=3, confidence=0.95)
     >>> [round(width, 3) for width in widths]
     [0.037, 0.079]
     """
-    mean, luck = np.array(expected.rate), expected.variance * (1 - expected.icc) / runs
-    between = np.array(expected.variance * expected.icc + luck)
+    mean, luck = np.array(rate), spread.variance * (1 - spread.icc) / runs
+    between = np.array(spread.variance * spread.icc + luck)
     suite = wilson_suite_bounds(
         mean, np.array(luck / tasks), tasks=tasks, runs=tasks * runs, confidence=confidence
     )
     likes = population_bounds(
-        _typical_values(expected.rate, float(between)),
+        _typical_values(rate, float(between)),
         np.full(_LEVELS.size, tasks / _LEVELS.size),
         confidence,
     )

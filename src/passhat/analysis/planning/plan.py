@@ -55,7 +55,6 @@ from passhat.stats.sample_size import (
     UNKNOWN,
     WIDEST,
     DetectableDifference,
-    Expected,
     GroupSpread,
     ObservedDesign,
     Spread,
@@ -399,9 +398,8 @@ class _Target:
         return (f"{note}; {target} takes {' and '.join(ways)}" if ways else note,)
 
     def _expected(self, tasks: int, runs: int) -> tuple[float, float]:
-        base = self.base
-        expected = Expected(rate=base.rate, variance=base.variance, icc=base.icc)
-        return expected_half_widths(expected, tasks=tasks, runs=runs, confidence=self.confidence)
+        widths = partial(expected_half_widths, self.base.rate, self.base.spread)
+        return widths(tasks=tasks, runs=runs, confidence=self.confidence)
 
     def _of_a_mean(self, tasks: int, runs: int) -> SuitePlan:
         base = self.base
@@ -410,8 +408,7 @@ class _Target:
             "cost_ratio": self.cost_ratio, "confidence": self.confidence,
         }  # fmt: skip
         if self.seen is not None:
-            spread = Spread(variance=base.variance, icc=base.icc, icc_interval=base.icc_interval)
-            return plan_from(self.seen, spread, **terms)
+            return plan_from(self.seen, base.spread, **terms)
         plan = plan_suite(variance=base.variance, icc=base.icc, **terms)
         return replace(
             plan,
@@ -511,6 +508,11 @@ class Assumptions:
     measured: bool
     rate_given: bool = False
     groups: GroupSpread | None = None
+
+    @property
+    def spread(self) -> Spread:
+        """The variance of a single run, and how much of it is between tasks."""
+        return Spread(variance=self.variance, icc=self.icc, icc_interval=self.icc_interval)
 
 
 def assume(
