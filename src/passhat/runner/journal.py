@@ -293,7 +293,7 @@ class MemoryJournal:
     """A journal in memory, which is gone when the process ends.
 
     >>> journal = MemoryJournal()
-    >>> journal.write([Ticket(number=0, system="a", task="t", trial=0)])
+    >>> journal.write([ledger.Ticket(number=0, system="a", task="t", trial=0)])
     >>> len(journal.launched()), len(journal.finished())
     (1, 0)
     """

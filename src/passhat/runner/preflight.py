@@ -39,7 +39,7 @@ class Obstacle:
 def absent_programs(suite: records.Suite) -> Iterator[Obstacle]:
     """Each program that the suite starts and that is not here.
 
-    >>> from passhat.records import Pairing, Task
+    >>> from passhat.records import CommandSystem, Pairing, Suite, Task
     >>> agent = CommandSystem(name="mine", argv=("no-such-agent", "{prompt}"))
     >>> suite = Suite(name="s", pairings=(
     ...     Pairing(system=agent, task=Task(name="t"), runs=1, label="t"),))
@@ -59,7 +59,7 @@ def absent_graders(suite: records.Suite) -> Iterator[str]:
 
     A path is not looked for: it starts from what the agent leaves behind.
 
-    >>> from passhat.records import Expectation, Pairing, Task
+    >>> from passhat.records import CommandSystem, Expectation, Pairing, Suite, Task
     >>> task = Task(name="t", expect=(Expectation(matcher="command", value=["no-such-grader"]),))
     >>> suite = Suite(name="s", pairings=(
     ...     Pairing(system=CommandSystem(name="a", argv=("a",)), task=task, runs=1, label="t"),))

@@ -630,8 +630,8 @@ class FaultyTools:
 def reaction(calls: Sequence[records.ToolCall], broken: int, answer: str) -> Reaction:
     """What an agent did after call number `broken` failed.
 
-    >>> failed = ToolCall(name="search", error="down")
-    >>> reaction([failed, ToolCall(name="search", result="42")], 0, "42")
+    >>> failed = records.ToolCall(name="search", error="down")
+    >>> reaction([failed, records.ToolCall(name="search", result="42")], 0, "42")
     'retried'
     >>> reaction([failed], 0, "The answer is 42.")
     'made up a result'
