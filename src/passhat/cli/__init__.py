@@ -299,7 +299,10 @@ def _need_memory() -> None:
         os.putenv("OPENBLAS_NUM_THREADS", "1")
     from importlib import import_module
 
-    import_module("passhat.stats.special")  # while results have not filled the memory yet
+    # While results have not filled the memory yet: the library, and what its first product takes.
+    import_module("passhat.stats.special")
+    square = import_module("numpy").ones((64, 64))
+    square @ square
 
 
 def _defaults(*, asks_help: bool) -> dict[str, Any] | None:
