@@ -198,8 +198,8 @@ def test_trials_are_said_to_be_too_few_just_where_an_agent_that_never_fails_cann
 def test_a_run_until_settled_that_is_extended_goes_on_beyond_its_own_plan(suite):
     demand = {"require": "pass^1 >= 0.86", "until_settled": True}
     assert passhat.run(suite, **demand, store="h.db", runs=4).outcome == "undecided"
-    (verdict,) = passhat.resume_run(store="h.db", runs=6).verdicts
-    assert verdict.alpha == 0.063
+    (verdict,) = passhat.resume_run(store="h.db", runs=8).verdicts
+    assert verdict.alpha == 0.075
     (replayed,) = passhat.gate("h.db", "pass^1 >= 0.86", suite=suite)
     assert (replayed.word, replayed.runs) == (verdict.word, verdict.runs)
 

@@ -138,7 +138,7 @@ def test_runs_with_partial_credit_that_never_passed_are_not_called_a_plain_failu
 
 
 def test_a_streak_that_never_came_is_not_called_only_0_percent():
-    said = headline.verdict(_system({"a": "PF", "b": "FP"}))
+    said = headline.verdict(_system({"a": "PF", "b": "FP", "c": "PF"}))
     assert said.endswith("it passes 50% of the time, but never 2 times in a row.")
 
 

@@ -57,25 +57,56 @@ def test_every_single_flip_of_a_small_design_moves_both_bounds_its_way(
             assert (every[passes] <= every[more] + ROUNDING).all(), (passes, more)
 
 
+def further(n, c, place, *, ks, metric, confidence=0.95):
+    """The ends as they are, with a failure more of one task, and with a pass more."""
+    runs = tuple(count + (at == place) for at, count in enumerate(n))
+    passed = tuple(count + (at == place) for at, count in enumerate(c))
+    tables = ((n, c), (runs, c), (runs, passed))
+    return (ends(*table, ks=ks, confidence=confidence, metric=metric) for table in tables)
+
+
+def moves_its_way(before, failed, passed, *, always, never):
+    """A failure raises no lower end and a pass lowers no upper one.
+
+    Nor does a pass of a task that always passed lower a lower end, and the mirror of it.
+    """
+    assert (failed[..., 0] <= before[..., 0] + ROUNDING).all()
+    assert (before[..., 1] <= passed[..., 1] + ROUNDING).all()
+    if always:
+        assert (before[..., 0] <= passed[..., 0] + ROUNDING).all()
+    if never:
+        assert (failed[..., 1] <= before[..., 1] + ROUNDING).all()
+
+
 @pytest.mark.slow("every small table, where a property looks at some")
 @pytest.mark.parametrize("metric", ["pass^k", "pass@k"])
-def test_every_further_run_of_a_small_design_moves_the_bounds_for_similar_tasks_its_way(metric):
-    """Not yet a law for this suite: a further failure may show that a task varies less."""
-    counts = [(n, c) for n in range(2, 5) for c in range(n + 1)]
-
-    def similar(tasks):
-        n, c = zip(*sorted(tasks), strict=True)
-        key = n, c
-        if key not in found:
-            found[key] = ends(n, c, ks=(1, 2), confidence=0.95, metric=metric)[1::2]
-        return found[key]
-
-    found = {}
+def test_every_further_run_of_a_small_design_moves_both_intervals_its_way(metric):
+    counts = [(n, c) for n in range(2, 6) for c in range(n + 1)]
     for (n, c), *others in product(counts, repeat=2):
-        before = similar([(n, c), *others])
-        failed, passed = (similar([(n + 1, c + more), *others]) for more in (0, 1))
-        assert (failed <= before + ROUNDING).all(), (n, c, others)
-        assert (before <= passed + ROUNDING).all(), (n, c, others)
+        runs, passes = zip((n, c), *others, strict=True)
+        tables = further(runs, passes, 0, ks=(1, 2), metric=metric)
+        moves_its_way(*tables, always=c == n, never=c == 0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(1, 5),
+    st.lists(st.tuples(st.integers(0, 8), st.floats(0, 1)), min_size=2, max_size=8),
+    st.sampled_from(["pass^k", "pass@k"]),
+    st.sampled_from([0.8, 0.9, 0.95]),
+    st.data(),
+)
+def test_a_further_run_moves_the_interval_for_these_tasks_its_way(
+    k, tasks, metric, confidence, data
+):
+    """Whatever the runs: equal or not, below 2k, above, and from one to the other."""
+    n = tuple(k + more for more, _ in tasks)
+    c = tuple(round(share * runs) for runs, (_, share) in zip(n, tasks, strict=True))
+    place = data.draw(st.integers(0, len(n) - 1))
+    these = [
+        table[::2] for table in further(n, c, place, ks=(k,), metric=metric, confidence=confidence)
+    ]
+    moves_its_way(*these, always=c[place] == n[place], never=c[place] == 0)
 
 
 @settings(max_examples=40, deadline=None)

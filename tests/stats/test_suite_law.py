@@ -7,6 +7,7 @@ from scipy import special
 from passhat.stats import suite_bounds
 from passhat.stats.sufficient_statistics import Cells, cached, count_cells
 from passhat.stats.suite_bounds import (
+    End,
     ShrunkDistribution,
     lattice_steps,
     scaled_betas,
@@ -24,7 +25,7 @@ def suite(tasks, runs, seed=1):
 def only_law(laws):
     """The positions and chances of the one law there is."""
     (found,) = laws
-    assert (found.suite.tolist(), found.k.tolist()) == ([0], [0])
+    assert (found.suite.tolist(), found.end.tolist()) == ([0], [0])
     return found.positions[0], found.chances[0]
 
 
@@ -34,18 +35,19 @@ def moments(positions, chances):
     return mean, *(float(centred**power @ chances) for power in (2, 3))
 
 
+@pytest.mark.parametrize("upper", [False, True])
 @pytest.mark.parametrize(("tasks", "runs", "k"), [(300, 150, 1), (300, 150, 5), (45, 1000, 3)])
-def test_cumulants_give_the_law_that_drawing_every_task_gives(tasks, runs, k):
+def test_cumulants_give_the_law_that_drawing_every_task_gives(tasks, runs, k, upper):
     cells = suite(tasks, runs)
-    positions, chances = only_law(sums_of_long_tasks(cells, (k,))[0])
-    betas = scaled_betas(cells.n, cells.c, (k,))
+    positions, chances = only_law(sums_of_long_tasks(cells, (End(k, upper),))[0])
+    betas = scaled_betas(cells.n, cells.c, (End(k, upper),))
     varies = betas.varies[0]
     rng = np.random.default_rng(7)
     sums = np.full(20_000, float(cells.tasks[~varies] @ betas.value[0, ~varies]))
     held = cells.tasks[varies].astype(int)
     shapes = (part[0, varies] for part in (betas.a, betas.b, betas.scale))
     for a, b, scale, times in zip(*shapes, held, strict=True):
-        sums += scale * rng.beta(a, b, (20_000, times)).sum(axis=1)
+        sums += upper * times + scale * rng.beta(a, b, (20_000, times)).sum(axis=1)
     for chance in (0.025, 0.5, 0.975):
         place = np.quantile(sums, chance)
         reached = chances[positions <= place].sum()
@@ -54,8 +56,9 @@ def test_cumulants_give_the_law_that_drawing_every_task_gives(tasks, runs, k):
 
 def test_cumulants_and_tables_have_the_same_moments():
     cells = suite(300, 150)
-    ours = moments(*only_law(sums_of_long_tasks(cells, (1,))[0]))
-    tables = moments(*only_law(sums_of_tasks(cells, (1,), lattice_steps(cells.n, 1))))
+    ends = (End(1, upper=False),)
+    ours = moments(*only_law(sums_of_long_tasks(cells, ends)[0]))
+    tables = moments(*only_law(sums_of_tasks(cells, ends, lattice_steps(cells.n, 1))))
     # The lattice adds up to a sixth of a squared step to the variance of a task.
     assert ours[0] == pytest.approx(tables[0], abs=1e-9)
     assert 0 < tables[1] - ours[1] <= 300 / 6 / 512**2 * 1.01
@@ -64,7 +67,12 @@ def test_cumulants_and_tables_have_the_same_moments():
 
 def test_a_sum_far_from_normal_is_left_to_the_tables():
     cells = count_cells([200] * 3, [199, 199, 200])
-    assert sums_of_long_tasks(cells, (1,)) == ([], [0])
+    assert sums_of_long_tasks(cells, (End(1, upper=False),)) == ([], [0])
+
+
+def quantile(places, chances, tail, groups):
+    law = ShrunkDistribution(places[None], chances[None])
+    return float(law.quantile(np.array([tail]), lambda x, _: np.full(x.shape, groups))[0])
 
 
 @pytest.mark.parametrize("groups", [0.5, 3.0, 400.0])
@@ -73,15 +81,15 @@ def test_a_shrunk_quantile_has_the_chance_it_was_asked_for(groups, tail):
     rng = np.random.default_rng(3)
     places = np.sort(rng.uniform(0.2, 1, 50))
     chances = rng.dirichlet(np.ones(50))
-    x = float(ShrunkDistribution(places, chances, np.array(groups)).quantile(tail))
-    assert chances @ np.minimum(1, x / places) ** groups == pytest.approx(tail, rel=1e-9)
+    x = quantile(places, chances, tail, groups)
+    assert chances @ np.minimum(1, x / places) ** groups == pytest.approx(tail, rel=1e-6)
 
 
 def test_without_groups_or_above_the_chance_of_zero_nothing_holds_a_quantile_up():
     places, chances = np.array([0.0, 1.0]), np.array([0.1, 0.9])
-    assert ShrunkDistribution(places, chances, np.array(0.0)).quantile(0.2) == 0
-    assert ShrunkDistribution(places, chances, np.array(5.0)).quantile(0.05) == 0
-    assert ShrunkDistribution(places, chances, np.array(5.0)).quantile(0.2) > 0
+    assert quantile(places, chances, 0.2, 0.0) == 0
+    assert quantile(places, chances, 0.05, 5.0) == 0
+    assert quantile(places, chances, 0.2, 5.0) > 0
 
 
 def test_what_is_remembered_of_a_suite_depends_on_the_further_arguments():
@@ -99,30 +107,33 @@ def test_what_is_remembered_of_a_suite_depends_on_the_further_arguments():
 
 def test_the_law_of_a_suite_depends_on_no_other_suite_or_k():
     rng = np.random.default_rng(4)
-    n, c, ks = np.full(11, 10.0), np.arange(11.0), (1, 2, 5)
+    n, c = np.full(11, 10.0), np.arange(11.0)
+    ends = tuple(End(k, upper) for k in (1, 2, 5) for upper in (False, True))
     # A wide law, a tight one, and one of a few tasks: each asks for another window.
     tasks = np.stack((rng.integers(0, 40, 11), np.eye(11)[9] * 60, np.eye(11)[5] * 2)).astype(float)
-    together = sums_of_tasks(Cells(n=n, c=c, tasks=tasks), ks, 64)
+    together = sums_of_tasks(Cells(n=n, c=c, tasks=tasks), ends, 64)
     seen = []
     for laws in together:
-        rows = zip(laws.suite, laws.k, laws.positions, laws.chances, strict=True)
-        for suite_place, k_place, positions, chances in rows:
+        rows = zip(laws.suite, laws.end, laws.positions, laws.chances, strict=True)
+        for suite_place, end_place, positions, chances in rows:
             one = Cells(n=n, c=c, tasks=tasks[suite_place])
-            alone = only_law(sums_of_tasks(one, (ks[k_place],), 64))
+            alone = only_law(sums_of_tasks(one, (ends[end_place],), 64))
             assert chances == pytest.approx(alone[1], abs=1e-12)
             assert positions == pytest.approx(alone[0])
-            seen.append((int(suite_place), int(k_place)))
-    assert sorted(seen) == [(one, k) for one in range(3) for k in range(3)]
+            seen.append((int(suite_place), int(end_place)))
+    assert sorted(seen) == [(one, end) for one in range(3) for end in range(6)]
 
 
 @pytest.mark.parametrize("groups", [3.0, 400.0, 1e5])
 def test_a_shrunk_quantile_has_the_chance_it_was_asked_for_however_many_runs(groups):
     places = np.linspace(0.3, 0.9, 200)
     chances = np.full(200, 1 / 200)
-    law = ShrunkDistribution(places, chances, np.array(groups))
     for tail in (0.0033, 0.0277, 0.4012):  # between the steps of 1/200, where it rises
-        x = float(law.quantile(tail))
-        assert np.minimum(1.0, x / places) ** groups @ chances == pytest.approx(tail, rel=1e-6)
+        x = quantile(places, chances, tail, groups)
+        below, above = (
+            np.minimum(1.0, (x + e) / places) ** groups @ chances for e in (-1e-7, 1e-7)
+        )
+        assert below < tail < above
 
 
 def ragged(tasks, fewest, most, law, seed=5):
@@ -143,7 +154,7 @@ def test_of_tasks_that_ran_differently_often_only_the_counts_that_occur_are_comp
         return task_pmfs(runs, *rest)
 
     monkeypatch.setattr(suite_bounds, "task_pmfs", counted)
-    sums_of_tasks(cells, (3,), lattice_steps(cells.n, 3))
+    sums_of_tasks(cells, (End(3, upper=False),), lattice_steps(cells.n, 3))
     assert sum(rows) <= cells.n.size
 
 
@@ -153,14 +164,15 @@ def test_cumulants_of_most_tasks_give_the_law_that_the_product_of_all_gives(
     monkeypatch, law, tasks, fewest, most
 ):
     cells = ragged(tasks, fewest, most, law).both_ways()
-    steps, ks = lattice_steps(cells.n, 1), (1, 2, 3)
+    steps = lattice_steps(cells.n, 1)
+    ends = tuple(End(k, upper) for k in (1, 2, 3) for upper in (False, True))
     with monkeypatch.context() as patched:
         patched.setattr(suite_bounds, "_MANY_CELLS", 10**6)
-        plain = sums_of_tasks(cells, ks, steps)
-    for ours, expected in zip(sums_of_tasks(cells, ks, steps), plain, strict=True):
-        assert (ours.suite.tolist(), ours.k.tolist()) == (
+        plain = sums_of_tasks(cells, ends, steps)
+    for ours, expected in zip(sums_of_tasks(cells, ends, steps), plain, strict=True):
+        assert (ours.suite.tolist(), ours.end.tolist()) == (
             expected.suite.tolist(),
-            expected.k.tolist(),
+            expected.end.tolist(),
         )
         assert ours.positions == pytest.approx(expected.positions, rel=1e-12)
         assert ours.chances == pytest.approx(expected.chances, abs=1e-10)
@@ -175,27 +187,30 @@ def test_of_many_tasks_that_ran_differently_often_few_distributions_are_transfor
         return plain(pmfs, *rest)
 
     monkeypatch.setattr(suite_bounds, "_log_spectrum", counted)
-    sums_of_tasks(cells, (1, 5), lattice_steps(cells.n, 1))
+    ends = [End(k, upper) for k in (1, 5) for upper in (False, True)]
+    sums_of_tasks(cells, ends, lattice_steps(cells.n, 1))
     assert sum(rows) < cells.n.size / 10
 
 
+@pytest.mark.parametrize("upper", [False, True])
 @pytest.mark.parametrize(("runs", "k"), [(50, 1), (128, 7)])
-def test_integrals_of_a_density_are_the_differences_of_incomplete_beta_functions(runs, k):
+def test_integrals_of_a_density_are_the_differences_of_incomplete_beta_functions(runs, k, upper):
     c = np.arange(float(runs))
     n = np.full(runs, float(runs))
     steps = lattice_steps(n, k)
-    betas = scaled_betas(n, c, (k,))
+    end = End(k, upper)
+    betas = scaled_betas(n, c, (end,))
     varies = betas.varies[0]
     points = np.arange(-1, steps + 2) / steps
     for row in np.flatnonzero(varies):
-        a, b, scale = (part[0, row] for part in (betas.a, betas.b, betas.scale))
+        a, b, scale = (abs(part[0, row]) for part in (betas.a, betas.b, betas.scale))
         x = np.clip(points / scale, 0, 1)
         mean = a / (a + b)
         short = scale * (x * special.betainc(a, b, x) - mean * special.betainc(a + 1, b, x))
         short += np.maximum(points - scale, 0)
         expected = steps * np.diff(short, 2)
-        found = task_pmfs(n[[row]], c[[row]], k, steps)[0]
-        assert found == pytest.approx(expected, abs=2e-11)
+        found = task_pmfs(n[[row]], c[[row]], end, steps)[0]
+        assert found[:: -1 if upper else 1] == pytest.approx(expected, abs=2e-11)
 
 
 @pytest.mark.parametrize(("n", "c", "k"), [(50, 9, 7), (20, 3, 3), (30, 30, 4), (8, 8, 1)])
@@ -225,3 +240,35 @@ def test_no_power_of_a_rate_that_underflows_leaves_a_suite_without_bounds(passes
     low, high = suite_bounds.suite_bounds(cells, (1, 2500, 5000), 0.95)
     assert (low <= high).all()
     assert (high == 1 if passes else low == 0).all()
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5, 8])
+def test_a_failure_that_is_added_moves_a_task_to_the_left_and_a_pass_to_the_right(k):
+    """Whatever the number of runs: of the laws for lower ends, and of those for upper ends."""
+    most, steps = 30, 128
+    chances = {
+        (n, upper): np.cumsum(
+            task_pmfs(np.full(n + 1, float(n)), np.arange(n + 1.0), End(k, upper), steps), axis=1
+        )
+        for upper in (False, True)
+        for n in range(k, most + 1)
+    }
+    for n in range(k, most):
+        assert (chances[n + 1, False][:-1] >= chances[n, False] - 1e-11).all()
+        assert (chances[n + 1, True][1:] <= chances[n, True] + 1e-11).all()
+
+
+def test_the_law_of_a_task_has_the_mean_and_variance_that_its_counts_say_without_bias():
+    """Of all tables of 2k runs or more: f = C(c, k) / C(n, k), and f^2 - C(c, 2k) / C(n, 2k)."""
+    for k in (1, 2, 4):
+        for n in (2 * k, 2 * k + 3, 40, 200):
+            c = np.arange(n + 1.0)
+            mean = special.comb(c, k) / special.comb(n, k)
+            variance = mean**2 - special.comb(c, 2 * k) / special.comb(n, 2 * k)
+            for upper in (False, True):
+                betas = scaled_betas(np.full(n + 1, float(n)), c, (End(k, upper),))
+                a, b, scale = betas.a[0], betas.b[0], betas.scale[0]
+                ours = np.where(betas.varies[0], upper + scale * a / (a + b), betas.value[0])
+                assert ours == pytest.approx(mean, abs=1e-9)
+                spread = scale**2 * a * b / (a + b) ** 2 / (a + b + 1)
+                assert np.where(betas.varies[0], spread, 0.0) == pytest.approx(variance, abs=1e-6)

@@ -1,17 +1,20 @@
 """Coherent bounds for the mean pass^k of the tasks that were run: only runs are random.
 
-Each task's pass^k gets a distribution that moves to the right with every pass (task_pmfs), the
-distributions are added up, and a low quantile of the mean bounds it from below. No count shows a
-failure that did not happen yet, so the mean is multiplied by the distribution of runs without a
-failure. All parts move in the same direction with a pass, so a failure never improves a bound.
+Each task's pass^k gets a distribution, the distributions are added up, and a low quantile of the
+mean bounds it from below; what is missing to 1 is bounded likewise, for the upper end. A task's
+distribution for the lower end moves to the left with every failure, flipped or added, that for the
+upper end to the right with every pass (`scaled_betas`). No count shows a failure that did not
+happen yet, so the mean is multiplied by the distribution of runs without a failure, which failures
+never shorten. So one more failure never raises a lower end, whatever the number of runs.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from math import factorial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,93 +31,76 @@ from passhat.stats.sufficient_statistics import Cells, cached
 # One pass more than was seen, and half of one to be safe: how high the rate of a task that did not
 # always pass may lie, which says how much a further pass of it would add to pass^k.
 _UNSEEN_PASSES = 1.5
-# Where good tasks ran 4 times and poor ones 40 times, intervals covered .83 as long as every run
-# counted, and .95 with this limit; suites of 3 to 10 runs a task hardly feel it.
-_MORE_THAN_TYPICAL = 1.5
+# A secant that moves an end by less than the first figure, where the normal quantile of its chance
+# is right to the second, leaves it where it is to nine digits; halving goes on to the third.
+_CLOSE, _NEAR, _TIGHT, _MOST_SECANTS = 1e-6, 1e-4, 1e-10, 80
 # Keeps logarithms and roots finite; no chance or variance that matters is as small.
 _TINY = 1e-300
-# Terms within so many powers of e of one another are summed as they are: a float reaches from
-# e^-708 to e^709, and chances below e^-46 are the rounding of the others.
-_ONE_SCALE = 1300.0
-_TOP_OF_SCALE = 690.0
-# The place of a quantile is looked for among every so many places, then among those between two:
-# of a thousand chances 64 are computed.
-_STRIDE = 32
 # Brackets of the root in ln(rho - 1): the usual one is tried first, the wide one always holds it.
 _USUAL_RHO = (-4.0, 5.0)
 _RHO_RANGE = (-12.0, 40.0)
 
 
 class ShrunkDistribution:
-    """The distribution of X U^(1/groups): X at `places`, ascending on the last axis, U uniform.
+    """The distributions of X U^(1/groups), a row each: X at `places`, U uniform.
 
     U^(1/groups) is how low a rate may lie after so many groups of runs without a failure. The
-    chance of at most x is the mean of min(1, x / X)^groups. Between two places that is a constant
-    plus a multiple of x^groups, so every quantile has a closed form.
+    chance of at most x is the mean of min(1, x / X)^groups.
     """
 
-    def __init__(self, places: Floats, chances: Floats, groups: Floats) -> None:
-        at_zero = places <= 0
-        self._chance_of_zero = (chances * at_zero).sum(axis=-1)
-        self._groups = groups
-        self._size = np.where(groups > 0, groups, 1.0)[..., None]
-        # In place: a plan has hundreds of distributions, and new arrays would take longer than the
-        # numbers.
-        scaled, terms = np.where(at_zero, 1.0, places), np.where(at_zero, 0.0, chances)
-        scaled = np.log(scaled, out=scaled)
-        scaled *= self._size
-        with np.errstate(divide="ignore"):
-            terms = np.log(terms, out=terms)
-        terms -= scaled
-        self._shift, self._sums = _sums_from_end(terms, reach=float(np.ptp(scaled, axis=-1).max()))
-        scaled[at_zero] = -np.inf
-        self._scaled, self._before = scaled, np.cumsum(chances, axis=-1) - chances
-        self._last = places.shape[-1] - 1
-        self._rows = np.arange(0, places.size, places.shape[-1]).reshape(self._size.shape)
+    def __init__(self, places: Floats, chances: Floats) -> None:
+        positive = places > 0
+        self._log_places = np.log(np.where(positive, places, 1.0))
+        self._chances = np.where(positive, chances, 0.0)
+        self._chance_of_zero = (chances - self._chances).sum(axis=-1)
+        self._mean = np.vecdot(places, chances)
+        square = np.vecdot(places**2, chances) - self._mean**2
+        self._deviation = np.sqrt(np.maximum(square, 0.0))
 
-    def quantile(self, tail: Floats | float) -> Floats:
-        """The `tail` quantile; 0 if 0 has at least that chance."""
-        tail = np.broadcast_to(tail, self._groups.shape)[..., None]
-        # The chance rises along the places: first among some of them, then between two of those.
-        some = np.arange(0, self._last + 1, _STRIDE)
-        start = _STRIDE * np.maximum(self._below(some, tail) - 1, 0)
-        near = np.minimum(start + np.arange(_STRIDE), self._last)
-        place = np.minimum(start + self._below(near, tail), self._last)
-        before = self._before.reshape(-1)[self._rows + place]
-        with np.errstate(over="ignore"):
-            power = (np.log(np.maximum(tail - before, _TINY)) - self._from(place)) / self._size
-            quantile = np.minimum(np.exp(power[..., 0]), 1.0)
-        nothing = (self._groups <= 0) | (self._chance_of_zero >= tail[..., 0])
-        return np.where(nothing, 0.0, quantile)
+    def chance(self, x: Floats, groups: Floats, rows: Places) -> Floats:
+        """The chance of at most x in each of these rows."""
+        short = np.log(x)[:, None] - self._log_places[rows]
+        short = np.minimum(short, 0.0, out=short)
+        short *= groups[:, None]
+        shrunk = np.vecdot(self._chances[rows], np.exp(short, out=short))
+        return np.asarray(self._chance_of_zero[rows] + shrunk)
 
-    def _below(self, places: Places, tail: Floats) -> Places:
-        """At how many of these places the chance of at most X is below the tail."""
-        at = self._rows + places
-        scaled, before = self._scaled.reshape(-1)[at], self._before.reshape(-1)[at]
-        reached = before + np.exp(scaled + self._from(places))
-        return np.asarray((reached < tail).sum(axis=-1, keepdims=True))
+    def quantile(self, tail: Floats, groups: Callable[[Floats, Places], Floats]) -> Floats:
+        """The `tail` quantiles, where the groups depend on the quantile itself and fall with it.
 
-    def _from(self, places: Places) -> Floats:
-        """From each place on: ln of the sum of chance / X^groups."""
-        sums = self._sums.reshape(-1)[self._rows + (self._last - places)]
-        if self._shift is None:
-            return np.asarray(sums)
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(sums) + self._shift)
-
-
-def _sums_from_end(terms: Floats, *, reach: float) -> tuple[Floats | None, Floats]:
-    """Sums of exp(term) from the last place on, of terms that `reach` so far; they are replaced.
-
-    With a shift the sums are those of exp(term - shift); without one they are logarithms.
-    """
-    if reach > _ONE_SCALE:
-        return None, np.logaddexp.accumulate(terms[..., ::-1], axis=-1)
-    # If there is no chance at all every term is -inf, and so must the sums be.
-    largest = np.maximum(terms.max(axis=-1, keepdims=True), -_ONE_SCALE)
-    shift = largest - _TOP_OF_SCALE
-    terms -= shift
-    return shift, np.cumsum(np.exp(terms, out=terms)[..., ::-1], axis=-1)
+        It is 0 if 0 has at least that chance. By secants, as x lies almost on a line against the
+        normal quantile of its chance. Every row ends where it would end alone.
+        """
+        result, most = np.zeros(tail.size), groups(self._mean, np.arange(tail.size))
+        rows = np.flatnonzero((most > 0) & (self._chance_of_zero < tail))
+        tail, mean, deviation = tail[rows], self._mean[rows], self._deviation[rows]
+        goal = special.ndtri(tail)
+        x = mean * np.minimum(tail ** (1 / most[rows]), 1.0)
+        x = np.where(mean + goal * deviation > 0, np.minimum(x, mean + goal * deviation), x)
+        low, high = np.zeros(rows.size), mean
+        x_before = miss_before = np.full(rows.size, np.nan)
+        for _ in range(_MOST_SECANTS):
+            size = groups(x, rows)
+            chance = np.clip(self.chance(x, size, rows), _TINY, 1 - 1e-16)
+            miss = goal - special.ndtri(chance)
+            low, high = np.where(miss > 0, x, low), np.where(miss < 0, x, high)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                slope = (x - x_before) / (miss_before - miss)
+            # The first step: as if normal, or as if runs without a failure were all there is.
+            start = np.where(deviation > 0, x + miss * deviation, x * (tail / chance) ** (1 / size))
+            closer = np.where(np.isfinite(slope), x + miss * slope, start)
+            # Of a few points the chance rises in steps, and a secant may lead nowhere.
+            good = (closer > low) & (closer < high) & ~(np.abs(miss) > np.abs(miss_before) / 2)
+            closer = np.where(good, closer, (low + high) / 2)
+            result[rows] = closer
+            open_ = (np.abs(closer - x) > np.where(good, _CLOSE, _TIGHT)) | (np.abs(miss) > _NEAR)
+            open_ &= high - low > _TIGHT
+            if not open_.any():
+                break
+            x_before, miss_before, x, low, high, rows, tail, goal, deviation = (
+                part[open_] for part in (x, miss, closer, low, high, rows, tail, goal, deviation)
+            )
+        return result
 
 
 def suite_bounds(cells: Cells, ks: Sequence[int], confidence: Floats | float) -> Bounds:
@@ -124,30 +110,56 @@ def suite_bounds(cells: Cells, ks: Sequence[int], confidence: Floats | float) ->
     is broadcast against the result.
     """
     tail = (1 - confidence) / 2
-    helpers = sorted({*ks, *(_helper(cells, k) for k in ks)} - {0})
-    low, high = (np.empty((*cells.tasks.shape[:-1], len(helpers))) for _ in range(2))
-    fewest, most = cells.n.min(), cells.n.max()
-    kinds = [0 if fewest >= 2 * k else 1 if most < 2 * k else 2 for k in helpers]
-    for kind, bounds in enumerate(
-        (_bounds_of_long_tasks, _bounds_of_short_tasks, _bounds_of_mixed_tasks)
-    ):
-        places = [place for place, each in enumerate(kinds) if each == kind]
-        if places:
-            own = bounds(cells, [helpers[place] for place in places], tail)
-            low[..., places], high[..., places] = own
-    for place, k in enumerate(helpers):
-        j = _helper(cells, k)
-        if j:
-            # Tasks with too few runs to show the spread of p^k show that of p^j, and by Jensen
-            # (mean p^j)^(k/j) <= mean p^k <= mean p^j.
-            lower, upper = (ends[..., helpers.index(j)] for ends in (low, high))
-            low[..., place] = np.maximum(low[..., place], lower ** (k / j))
-            high[..., place] = np.minimum(high[..., place], upper)
+    low, high = _bounds_of_lower_powers(cells, ks, _bounds_of_powers(cells, ks, tail), tail)
     values = shares_of_cells(cells, tuple(ks))
     means = cells.tasks @ values.T / cells.task_count[..., None]
-    asked = [helpers.index(k) for k in ks]
-    low, high = np.minimum(low[..., asked], means), np.maximum(high[..., asked], means)
-    return _opened_to_one_task(cells, ks, values, (low, high), tail)
+    bounds = np.minimum(low, means), np.maximum(high, means)
+    return _opened_to_one_task(cells, ks, values, bounds, tail)
+
+
+def _bounds_of_powers(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
+    low, high = _bounds_of_sums(cells, ks, tail)
+    few = [place for place, k in enumerate(ks) if cells.n.min() <= 2 * k]
+    if few:
+        tails = np.broadcast_to(tail, low.shape)[..., few]
+        lower, upper = _bounds_of_shares(cells, [ks[place] for place in few], tails)
+        fewest = np.where(cells.tasks > 0, cells.n, np.inf).min(axis=-1)
+        may = fewest[..., None] <= 2 * np.array(ks)[few]
+        low[..., few] = np.where(may, np.maximum(low[..., few], lower), low[..., few])
+        high[..., few] = np.where(may, np.minimum(high[..., few], upper), high[..., few])
+    return low, high
+
+
+def _bounds_of_lower_powers(
+    cells: Cells, ks: Sequence[int], bounds: Bounds, tail: Floats | float
+) -> Bounds:
+    """The bounds, or those by Jensen: (mean p^j)^(k/j) <= mean p^k <= mean p^j with j = k // 2.
+
+    Tasks with too few runs to show the spread of p^k show that of p^j.
+    """
+    low, high = (ends.copy() for ends in bounds)
+    for place, k in enumerate(ks):
+        j = k // 2
+        if not j:
+            continue
+        own_low, own_high = (ends[..., place] for ends in bounds)
+        mean = cells.tasks @ shares_of_cells(cells, (j,))[0] / cells.task_count
+        # No bound for p^j lies inside its mean.
+        may = np.asarray((mean ** (k / j) > own_low) | (mean < own_high))
+        if not may.any():
+            continue
+        if j in ks:
+            lower, upper = (ends[..., ks.index(j)][may] for ends in bounds)
+        else:
+            rows = np.atleast_2d(cells.tasks)[np.atleast_1d(may)]
+            some = Cells(n=cells.n, c=cells.c, tasks=rows)
+            tails = np.broadcast_to(tail, low.shape)[..., place][may]
+            lower, upper = (
+                ends[:, 0] for ends in _bounds_of_powers(some, (j,), np.atleast_1d(tails)[:, None])
+            )
+        low[may, place] = np.maximum(own_low[may], lower ** (k / j))
+        high[may, place] = np.minimum(own_high[may], upper)
+    return low, high
 
 
 def _opened_to_one_task(
@@ -212,7 +224,8 @@ def _few_runs_quantile(
         theta = ones / (ones + rest * rho)
         s = (rho - 1) / (1 - theta + rho * theta)
         up, down = 1 + s * (1 - theta), 1 - s * theta
-        mixed = values * (up**-weight)[..., None] + missing * (down**-weight)[..., None]
+        passed, failed = up**-weight, np.exp(np.minimum(-weight * np.log(down), 700.0))
+        mixed = values * passed[..., None] + missing * failed[..., None]
         cumulant = np.vecdot(tasks, np.log(np.maximum(mixed, _TINY))) - UNSEEN * np.log(down)
         root = np.sqrt(np.maximum(-2 * cumulant, _TINY))
         one, zero = (1 - theta) / up, theta / down
@@ -228,140 +241,153 @@ def _few_runs_quantile(
     return np.where(some, theta, 0.0)
 
 
-def _helper(cells: Cells, k: int) -> int:
-    """The largest j for which every task has 2j runs, if it has not 2k; 0 for none."""
-    fewest = int(cells.n.min())
-    return fewest // 2 if fewest < 2 * k else 0
-
-
-def _bounds_of_mixed_tasks(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
-    """Bounds where some tasks have fewer than 2k runs: those share one distribution.
-
-    Tasks with more runs may join them, or be bounded by their own distributions at the same level;
-    or every task gets its own, as if the runs that are missing to 2k had failed (for the upper end:
-    passed), which is never better than what they would show. The best of the bounds is taken.
-    """
-    low, high = _bounds_of_short_tasks(cells, ks, tail)
-    for place, k in enumerate(ks):
-        if k > 1:  # a single run, padded, would say more here than it does in a comparison
-            enough = np.maximum(cells.n, 2.0 * k)
-            failed, passed = (
-                _bounds_of_long_tasks(Cells(n=enough, c=passes, tasks=cells.tasks), (k,), tail)
-                for passes in (cells.c, cells.c + enough - cells.n)
-            )
-            low[..., place] = np.maximum(low[..., place], failed[0][..., 0])
-            high[..., place] = np.minimum(high[..., place], passed[1][..., 0])
-        short = cells.n < 2 * k
-        rest, these = cells.taken(~short), cells.taken(short)
-        ends = _bounds_of_long_tasks(rest, (k,), tail), _bounds_of_short_tasks(these, (k,), tail)
-        share = these.task_count / cells.task_count
-        lower, upper = (
-            (1 - share) * first[..., 0] + share * other[..., 0]
-            for first, other in zip(*ends, strict=True)
-        )
-        low[..., place] = np.maximum(low[..., place], lower)
-        high[..., place] = np.minimum(high[..., place], upper)
-    return low, high
-
-
-def _bounds_of_short_tasks(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
-    """Bounds of tasks with fewer than 2k runs, each k along the last axis.
+def _bounds_of_shares(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
+    """Bounds where some tasks have fewer than 2k runs, each k along the last axis.
 
     pass^k is known for each task, its spread only for all together. With n = k runs a task's
     pass^k is seen as 0 or 1, once. Of T such tasks the share that passed is bounded as a proportion
     is, by Beta(S, T - S): a Dirichlet weight for each task. With more runs a task shows more, so
-    the weights vary less: Gamma(n / (2k - n)) in place of Gamma(1).
+    the weights vary less: Gamma(n / (2k - n)) in place of Gamma(1). Tasks that ran differently
+    often share the harmonic mean of these, in which each counts as it does in the number.
     """
     values = shares_of_passing_subsets(cells.n, cells.c, ks)
     tasks = cells.tasks[..., None, :]
     mean = (tasks * values).sum(axis=-1) / cells.task_count[..., None]
-    runs = np.minimum(cells.n, 2 * np.array(ks)[:, None] - 1)
-    weight = (runs / (2 * np.array(ks)[:, None] - runs)).min(axis=-1)
-    # Both ends at once: the upper end is 1 minus the lower end of what is missing to 1.
-    sides = np.stack((values, 1 - values)).reshape(2, *(1,) * (cells.tasks.ndim - 1), *values.shape)
+    twice = 2 * np.array(ks)[:, None]
+    # Both ends at once: the upper end is 1 minus the lower end of what is missing to 1. There a
+    # pass counts as far as it shows in pass^k: one that shows nothing must not narrow the weights.
+    failures = np.broadcast_to(cells.n - cells.c, values.shape)
+    shape = 2, *(1,) * (cells.tasks.ndim - 1), *values.shape
+    sides = np.stack((values, 1 - values)).reshape(shape)
+    runs = np.stack((failures + cells.c, failures + cells.c * values)).reshape(shape)
+    spread = twice / np.clip(runs, twice / 2, twice - 1) - 1
+    held, spreads = np.vecdot(tasks, sides), np.vecdot(tasks, sides * spread)
+    weight = np.where(held > 0, held, 1.0) / np.where(held > 0, spreads, 1.0)
     quantiles = _few_runs_quantile(sides, tasks, weight, tail)
-    fewer, more = _unseen_groups(cells, ks)
-    with np.errstate(divide="ignore"):
-        low = np.minimum(quantiles[0], mean * tail ** (1 / fewer))
-        high = np.maximum(1 - quantiles[1], 1 - (1 - mean) * tail ** (1 / more))
-    return low, high
+    unseen = _Unseen.of(cells, ks)
+    ends, means = quantiles.ravel(), np.stack((mean, 1 - mean)).ravel()
+    tails = np.broadcast_to(tail, quantiles.shape).ravel()
+    unseen_end = ShrunkDistribution(means[:, None], np.ones((means.size, 1))).quantile(
+        tails, lambda x, rows: unseen.groups(x, tails[rows], rows)
+    )
+    low, missing = np.minimum(ends, unseen_end).reshape(quantiles.shape)
+    return low, 1 - missing
 
 
-def _bounds_of_long_tasks(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
-    """Every task has 2k runs or more: the sum of their distributions, and an unseen failure."""
-    shape = *cells.tasks.shape[:-1], len(ks)
-    tails = np.broadcast_to(tail, shape).reshape(-1, len(ks))
-    low, high = np.empty((2, *tails.shape))
-    for at, both_sides in _mean_distributions(cells, tuple(ks)):
-        lower, missing = both_sides.quantile(tails[at])
-        low[at], high[at] = lower, 1 - missing
-    return low.reshape(shape), high.reshape(shape)
+def _bounds_of_sums(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
+    """The sums of the tasks' distributions, and an unseen failure, each k along the last axis."""
+    shape = 2, *cells.tasks.shape[:-1], len(ks)
+    tails = np.broadcast_to(tail, shape).ravel()
+    unseen = _Unseen.of(cells, ks)
+    result = np.empty(tails.size)
+    for rows, means in _mean_distributions(cells, tuple(ks)):
+
+        def groups(x: Floats, some: Places, rows: Places = rows) -> Floats:
+            return unseen.groups(x, tails[rows[some]], rows[some])
+
+        result[rows] = means.quantile(tails[rows], groups)
+    low, missing = result.reshape(shape)
+    return low, 1 - missing
 
 
 @cached
 def _mean_distributions(
     cells: Cells, ks: tuple[int, ...]
-) -> list[tuple[tuple[Places, Places], ShrunkDistribution]]:
-    """The distributions of the mean pass^k and of 1 minus it, with the suite and k of each."""
-    unseen = [part.reshape(-1, len(ks)) for part in _unseen_groups(cells, ks)]
+) -> list[tuple[Places, ShrunkDistribution]]:
+    """The distributions of the mean, with the place of each by end, suite and k."""
     tasks = cells.task_count.reshape(-1)
-    means = []
-    for sums in _sums(cells, ks):
-        at = sums.suite, sums.k
+    ends = [End(k, upper) for upper in (False, True) for k in ks]
+    distributions = []
+    for sums in _sums(cells, ends):
+        upper, k = np.divmod(sums.end, len(ks))
         shares = np.clip(sums.positions / tasks[sums.suite][:, None], 0.0, 1.0)
-        sides = np.stack((shares, 1 - shares[:, ::-1]))
-        chances = np.stack((sums.chances, sums.chances[:, ::-1]))
-        groups = np.stack([part[at] for part in unseen])
-        means.append((at, ShrunkDistribution(sides, chances, groups)))
-    return means
+        mirrored = upper[:, None] > 0
+        shares = np.where(mirrored, 1 - shares[:, ::-1], shares)
+        chances = np.where(mirrored, sums.chances[:, ::-1], sums.chances)
+        places = (upper * tasks.size + sums.suite) * len(ks) + k
+        distributions.append((places, ShrunkDistribution(shares, chances)))
+    return distributions
 
 
-def _sums(cells: Cells, ks: Sequence[int]) -> list[SumDistribution]:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Unseen:
+    """How many groups of k runs are evidence against an outcome that was not seen.
+
+    The first axis: against failures, for the lower end; against passes, for the upper one. If no
+    run failed, the groups are the runs over k. A failure must not add to the evidence against
+    failures, so the runs are not counted: the passes are, and divided by the rate of passes that
+    the mean in question leaves to their tasks. Passes are mirrored.
+    """
+
+    k: Floats
+    outcomes: Floats
+    share: Floats
+    """Of the tasks: those with pass^k above 0; mirrored, below 1."""
+    size: Floats
+    """Of a group, in runs."""
+    mirrored: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, cells: Cells, ks: Sequence[int]) -> _Unseen:
+        tasks, powers = cells.tasks, np.array(ks, dtype=np.float64)
+        total, failures = cells.task_count[..., None], cells.n - cells.c
+        above = (cells.c >= powers[:, None]).astype(np.float64)
+        below = np.ones(powers.shape) * (tasks @ (failures > 0))[..., None]
+        # A pass of a task that mostly fails adds little to pass^k, about k p^(k-1) / n, so groups
+        # are larger there: p^(k-1) is taken halfway between its mean and its largest.
+        reach = np.minimum(1.0, (cells.c + _UNSEEN_PASSES) / cells.n) ** (powers[:, None] - 1)
+        largest = np.where(tasks[..., None, :] > 0, reach, 0.0).max(axis=-1)
+        halfway = (tasks @ reach.T / total + largest) / 2
+        k = np.broadcast_to(powers, (2, *halfway.shape))
+        passes = tasks @ (above * cells.c).T
+        return cls(
+            k=k,
+            outcomes=np.stack(
+                (passes, np.broadcast_to((tasks @ failures)[..., None], below.shape))
+            ),
+            share=np.stack((tasks @ above.T, below)) / total,
+            size=k * np.stack((np.ones(halfway.shape), halfway)),
+            mirrored=np.arange(2).reshape(2, *(1,) * halfway.ndim) > np.zeros(k.shape),
+        )
+
+    def groups(self, x: Floats, tail: Floats, rows: Places) -> Floats:
+        """The groups if the mean (mirrored: what is missing to 1) is x, in some of all rows."""
+        k, outcomes, share, size, mirrored = (
+            getattr(self, name).reshape(-1)[rows] for name in _Unseen.__slots__
+        )
+        some = outcomes > 0
+        part = np.minimum(x / np.where(some, share, 1.0), 1.0)
+        # Without an outcome of the other kind the rate is 1 at the end itself.
+        end = np.maximum(tail ** (size / np.where(some, outcomes, 1.0)), _TINY)
+        passing = np.minimum(part / end, 1.0) ** (1 / k)
+        failing = np.minimum((1 - (1 - part) ** (1 / k)) / end, 1.0)
+        rate = np.maximum(np.where(mirrored, failing, passing), _TINY)
+        return np.where(some, outcomes / np.maximum(size * rate, _TINY), 0.0)
+
+
+def _sums(cells: Cells, ends: Sequence[End]) -> list[SumDistribution]:
     """The distributions of the summed pass^k, those on as many points together."""
-    sums, places = list[SumDistribution](), list(range(len(ks)))
+    sums, places = list[SumDistribution](), list(range(len(ends)))
     if cells.n.max() > TABLED_RUNS:
-        sums, places = sums_of_long_tasks(cells, ks)
+        sums, places = sums_of_long_tasks(cells, ends)
     by_steps = defaultdict[int, list[int]](list)
     for place in places:
-        by_steps[lattice_steps(cells.n, ks[place])].append(place)
+        by_steps[lattice_steps(cells.n, ends[place].k)].append(place)
     for steps, some in by_steps.items():
-        tabled = sums_of_tasks(cells, [ks[place] for place in some], steps)
-        sums += (replace(total, k=np.array(some)[total.k]) for total in tabled)
+        tabled = sums_of_tasks(cells, [ends[place] for place in some], steps)
+        sums += (replace(total, end=np.array(some)[total.end]) for total in tabled)
     by_points = defaultdict[int, list[SumDistribution]](list)
     for total in sums:
         by_points[total.chances.shape[-1]].append(total)
     return [
         SumDistribution(
             suite=np.concatenate([part.suite for part in alike]),
-            k=np.concatenate([part.k for part in alike]),
+            end=np.concatenate([part.end for part in alike]),
             positions=np.concatenate([part.positions for part in alike]),
             chances=np.concatenate([part.chances for part in alike]),
         )
         for alike in by_points.values()
     ]
-
-
-def _unseen_groups(cells: Cells, ks: Sequence[int]) -> Bounds:
-    """How many groups of k runs are evidence against an unseen failure, and an unseen pass.
-
-    Runs count for the first if pass^k is above 0, and for the second if it is below 1. A
-    pass of a task that mostly fails adds little to pass^k, about k p^(k-1) / n, so groups are
-    larger there: p^(k-1) is taken halfway between its mean and its largest.
-
-    The runs of a task say little of a task with fewer: no task counts for much more than is typical
-    (the harmonic mean, which the short ones decide).
-    """
-    n, c = cells.n, cells.c
-    typical = cells.task_count / (cells.tasks @ (1 / n))
-    runs = cells.tasks * np.minimum(n, _MORE_THAN_TYPICAL * typical[..., None])
-    fewer, more = [], []
-    for k in ks:
-        fewer.append(runs @ (c >= k).astype(np.float64) / k)
-        reach = np.minimum(1.0, (c + _UNSEEN_PASSES) / n) ** (k - 1)
-        largest = np.where(cells.tasks > 0, reach, 0.0).max(axis=-1)
-        halfway = np.maximum((cells.mean(reach) + largest) / 2, _TINY)
-        more.append(runs @ (c < n).astype(np.float64) / (k * halfway))
-    return np.stack(fewer, axis=-1), np.stack(more, axis=-1)
 
 
 # The distribution of the summed pass^k of tasks, at the same cost for any number of tasks.
@@ -414,35 +440,42 @@ _OF_SPLITTING[2::2] = 1 / 6, -1 / 60, 1 / 126, -1 / 120, 1 / 66, -691 / 16380
 _PEAK = (_ORDER / np.e) ** (_ORDER / 2)
 
 
+class End(NamedTuple):
+    """An end of the interval for the mean pass^k."""
+
+    k: int
+    upper: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SumDistribution:
     """Distributions of sums, a row each: `chances` of `positions`, which rise along the last axis.
 
-    Row i is about the suite at the place `suite[i]` and the k at the place `k[i]`.
+    Row i is about the suite at the place `suite[i]` and the end at the place `end[i]`.
     """
 
     suite: Places
-    k: Places
+    end: Places
     positions: Floats
     chances: Floats
 
 
-def sums_of_tasks(cells: Cells, ks: Sequence[int], steps: int) -> list[SumDistribution]:
-    """The distributions of the summed pass^k of tasks with 2k runs or more, on so many steps.
+def sums_of_tasks(cells: Cells, ends: Sequence[End], steps: int) -> list[SumDistribution]:
+    """The distributions of the summed pass^k of tasks, on so many steps.
 
-    Each suite gets the distribution that it would get alone. All k are computed together, because
-    most of the time of a single one is the overhead of numpy calls.
+    Each suite gets the distribution that it would get alone. All ends are computed together,
+    because most of the time of a single one is the overhead of numpy calls.
     """
     rows = cells.tasks.reshape(-1, cells.n.size)
     longest = rows.sum(axis=-1) * steps + 1
     if cells.n.max() > TABLED_RUNS:
-        cells = _with_value(cells, min(ks))
+        cells = _with_value(cells, ends)
         rows = cells.tasks.reshape(-1, cells.n.size)
     bulk = None
     if cells.lengths.size > 1 and cells.n.size > _MANY_CELLS * len(rows):
-        bulk, rows, kept = _near_normal_part(cells, ks, steps)
+        bulk, rows, kept = _near_normal_part(cells, ends, steps)
         cells = cells.taken(kept)
-    means, variances = _per_cell(cells, ks, steps, _moments)
+    means, variances = _per_cell(cells, ends, steps, _moments)
     centre, variance = (np.matmul(rows, part[..., None])[..., 0] for part in (means, variances))
     if bulk is not None:
         centre, variance = centre + bulk[1], variance + bulk[2]
@@ -451,21 +484,26 @@ def sums_of_tasks(cells: Cells, ks: Sequence[int], steps: int) -> list[SumDistri
     periods = (2 ** np.ceil(np.log2(window))).astype(np.int64)
     sums = list[SumDistribution]()
     for period in set(periods.ravel().tolist()):
-        k, suite = np.nonzero(periods == period)
-        asked = _Sums(cells=cells, rows=rows, bulk=bulk, ks=ks, steps=steps, k=k, suite=suite)
-        sums += _sums_over(asked, period, centre[k, suite], longest[suite])
+        end, suite = np.nonzero(periods == period)
+        asked = _Sums(
+            cells=cells, rows=rows, bulk=bulk, ends=ends, steps=steps, end=end, suite=suite
+        )
+        sums += _sums_over(asked, period, centre[end, suite], longest[suite])
     return sums
 
 
-def sums_of_long_tasks(cells: Cells, ks: Sequence[int]) -> tuple[list[SumDistribution], list[int]]:
-    """The distributions of the summed pass^k by cumulants, and the k too far from normal, by place.
+def sums_of_long_tasks(
+    cells: Cells, ends: Sequence[End]
+) -> tuple[list[SumDistribution], list[int]]:
+    """The distributions of the summed pass^k by cumulants, and the ends too far from normal.
 
-    All k are computed together: with hundreds of different counts that takes a fifth of the time.
+    All ends are computed together: with hundreds of different counts that takes a fifth of the
+    time.
     """
-    places = [place for place, k in enumerate(ks) if betas_in_order(cells.n, k).all()]
+    places = [place for place, end in enumerate(ends) if _are_long(cells.n, end.k).all()]
     if not places:
-        return [], list(range(len(ks)))
-    means, cumulants = _cumulants(cells, [ks[place] for place in places])
+        return [], list(range(len(ends)))
+    means, cumulants = _cumulants(cells, [ends[place] for place in places])
     rows = cells.tasks.reshape(-1, cells.n.size)
     centre = rows @ means.T
     totals = rows @ cumulants.reshape(-1, cells.n.size).T
@@ -476,13 +514,13 @@ def sums_of_long_tasks(cells: Cells, ks: Sequence[int]) -> tuple[list[SumDistrib
     normal = (deviation > 0) & (np.abs(terms[-2:]) * _PEAK <= _NEGLIGIBLE).all(axis=0)
     near = np.flatnonzero(normal.all(axis=0))
     taken = [places[place] for place in near.tolist()]
-    rest = [place for place in range(len(ks)) if place not in taken]
+    rest = [place for place in range(len(ends)) if place not in taken]
     if not taken:
         return [], rest
     positions, chances = _from_spectrum(terms[..., near], centre[:, near], deviation[:, near])
     sums = SumDistribution(
         suite=np.repeat(np.arange(len(rows)), len(taken)),
-        k=np.tile(taken, len(rows)),
+        end=np.tile(taken, len(rows)),
         positions=positions.reshape(-1, _POINTS),
         chances=chances.reshape(-1, _POINTS),
     )
@@ -493,47 +531,47 @@ def sums_of_long_tasks(cells: Cells, ks: Sequence[int]) -> tuple[list[SumDistrib
 class _Sums:
     """Which sums are asked for: of the suite and of the k at each of these places.
 
-    `rows` are the tasks in each of the cells, by suite, and by k where they differ; the cumulants
-    of all others together are in `bulk`, by order, k and suite.
+    `rows` are the tasks in each of the cells, by suite, and by end where they differ; the cumulants
+    of all others together are in `bulk`, by order, end and suite.
     """
 
     cells: Cells
     rows: Floats
     bulk: Floats | None
-    ks: Sequence[int]
+    ends: Sequence[End]
     steps: int
-    k: Places
+    end: Places
     suite: Places
 
     def taken(self, kept: Places) -> _Sums:
-        return replace(self, k=self.k[kept], suite=self.suite[kept])
+        return replace(self, end=self.end[kept], suite=self.suite[kept])
 
     def spectrum(self, period: int, points: int = _POINTS) -> Complex:
         """The characteristic function of each sum at the lowest frequencies of the period."""
-        places, row = np.unique(self.k, return_inverse=True)
+        places, row = np.unique(self.end, return_inverse=True)
         rows = self.rows if self.rows.ndim == 2 else self.rows[places]
-        ks = [self.ks[place] for place in places.tolist()]
-        tables = _per_cell(self.cells, ks, self.steps, _log_spectrum, period, points)
+        ends = [self.ends[place] for place in places.tolist()]
+        tables = _per_cell(self.cells, ends, self.steps, _log_spectrum, period, points)
         size, angle = (np.matmul(rows, table)[row, self.suite] for table in tables)
         log = size + 1j * angle
         if self.bulk is not None:
             frequencies = np.arange(points // 2 + 1.0) * (2 * np.pi / period)
-            log += _log_characteristic(self.bulk[:, self.k, self.suite], frequencies).conj()
+            log += _log_characteristic(self.bulk[:, self.end, self.suite], frequencies).conj()
         return np.asarray(np.exp(log))
 
 
 def _near_normal_part(
-    cells: Cells, ks: Sequence[int], steps: int
+    cells: Cells, ends: Sequence[End], steps: int
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """The cumulants of what is close to normal in each sum, and the tasks that are not part of it.
 
     Those that lean most are left out until the sum of the others is normal to eight digits. The
-    tasks left are those of the cells in the last array, by k and suite.
+    tasks left are those of the cells in the last array, by end and suite.
     """
-    cumulants = np.stack([_cell_cumulants(cells, k, steps) for k in ks], axis=1)
+    cumulants = np.stack([_cell_cumulants(cells, end, steps) for end in ends], axis=1)
     rows = cells.tasks.reshape(-1, cells.n.size)
     # Close to 2k runs a task has chances of 0 and 1, and sums of those need not be smooth.
-    smooth = np.stack([betas_in_order(cells.n, k) for k in ks])[:, None]
+    smooth = np.stack([_are_long(cells.n, end.k) for end in ends])[:, None]
     order = np.argsort(np.abs(cumulants[-1]), axis=-1)[:, None]
     tasks = np.take_along_axis(np.where(smooth, rows, 0.0), order, axis=-1)
     variance, *last = (
@@ -555,26 +593,25 @@ def _near_normal_part(
     return bulk, left[..., kept], kept
 
 
-def _cell_cumulants(cells: Cells, k: int, steps: int) -> Floats:
+def _cell_cumulants(cells: Cells, end: End, steps: int) -> Floats:
     """The cumulants of each cell's distribution in steps of the lattice, by order from 0 on.
 
     Most betas are smooth, and theirs have a closed form: a table of chances takes twenty times as
     long. To split a smooth density between neighbours adds two uniform variables to it.
     """
-    betas = scaled_betas(cells.n, cells.c, (k,))
-    a, b, varies = betas.a[0], betas.b[0], betas.varies[0]
-    smooth = varies & (betas.scale[0] == 1) & betas_in_order(cells.n, k)
-    smooth &= np.minimum(a, b) >= _SMOOTH_SHAPE
-    smooth[smooth] = _is_smooth(a[smooth], b[smooth], steps)
+    betas = scaled_betas(cells.n, cells.c, (end,))
+    a, b, scale, varies = betas.a[0], betas.b[0], betas.scale[0], betas.varies[0]
+    smooth = varies & _are_long(cells.n, end.k) & (np.minimum(a, b) >= _SMOOTH_SHAPE)
+    smooth[smooth] = _is_smooth(a[smooth], b[smooth], scale[smooth], steps)
     smooth |= ~varies
     cumulants = np.empty((_ORDER + 1, cells.n.size))
     if smooth.any():
-        means, others = _cumulants(cells.taken(smooth), (k,))
+        means, others = _cumulants(cells.taken(smooth), (end,))
         result = others[:, 0] * (float(steps) ** np.arange(_ORDER + 1))[:, None]
         result[1] = means[0] * steps
         cumulants[:, smooth] = result + np.multiply.outer(_OF_SPLITTING, varies[smooth])
     if not smooth.all():
-        rest = _of_one_k(cells.taken(~smooth), k, steps, _lattice_cumulants)
+        rest = _of_one_end(cells.taken(~smooth), end, steps, _lattice_cumulants)
         cumulants[:, ~smooth] = np.stack(rest)
     return cumulants
 
@@ -610,7 +647,7 @@ def _sums_over(
         chances = np.maximum(np.fft.irfft(spectrum_of_kept, points, axis=-1), 0.0)
         start = np.where(longest[kept] <= whole, 0.0, centre[kept] - whole / 2)
         positions, laid = _unrolled(chances, start=start, period=whole, unit=asked.steps)
-        yield SumDistribution(suite=some.suite, k=some.k, positions=positions, chances=laid)
+        yield SumDistribution(suite=some.suite, end=some.end, positions=positions, chances=laid)
 
 
 def _unrolled(
@@ -630,57 +667,59 @@ def _unrolled(
 
 
 def _per_cell(  # type: ignore[no-untyped-def]
-    cells: Cells, ks: Sequence[int], steps: int, read, *more: int
+    cells: Cells, ends: Sequence[End], steps: int, read, *more: int
 ):
-    """The columns that `read` finds in the distributions of every cell; k first."""
-    tables = zip(*(_of_one_k(cells, k, steps, read, *more) for k in ks), strict=True)
-    return tuple(columns[0][None] if len(ks) == 1 else np.stack(columns) for columns in tables)
+    """The columns that `read` finds in the distributions of every cell; the end first."""
+    tables = zip(*(_of_one_end(cells, end, steps, read, *more) for end in ends), strict=True)
+    return tuple(columns[0][None] if len(ends) == 1 else np.stack(columns) for columns in tables)
 
 
-def _of_one_k(  # type: ignore[no-untyped-def]
-    cells: Cells, k: int, steps: int, read, *more: int
+def _of_one_end(  # type: ignore[no-untyped-def]
+    cells: Cells, end: End, steps: int, read, *more: int
 ):
     lengths = np.minimum(cells.lengths, TABLED_RUNS) + 1
     if lengths.size > 1 and (cells.n.size > _MANY_CELLS or 2 * cells.n.size < lengths.sum()):
         # A table for each length takes a call for each, and leaves most rows unused.
-        return read(_pmfs_of_cells(cells.n.tobytes(), cells.c.tobytes(), k, steps), *more)
+        return read(_pmfs_of_cells(cells.n.tobytes(), cells.c.tobytes(), end, steps), *more)
     parts = []
     for runs in cells.lengths.tolist():
         rows = cells.n == runs
         if runs <= TABLED_RUNS:
             passes = cells.c[rows].astype(np.intp)
-            table = _table(read, int(runs), None, k, steps, *more)
+            table = _table(read, int(runs), None, end, steps, *more)
             parts.append(tuple(column[passes] for column in table))
         else:
-            parts.append(_table(read, int(runs), tuple(cells.c[rows].tolist()), k, steps, *more))
+            parts.append(_table(read, int(runs), tuple(cells.c[rows].tolist()), end, steps, *more))
     if len(parts) == 1:
         return parts[0]
     return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
 
 
-def _with_value(cells: Cells, k: int) -> Cells:
+def _with_value(cells: Cells, ends: Sequence[End]) -> Cells:
     """The cells whose pass^k is not 0 (the others add nothing); one cell where all are 0."""
-    kept = share_of_passing_subsets(cells.n, cells.c, k) > NO_VALUE
+    value = share_of_passing_subsets(cells.n, cells.c, min(end.k for end in ends))
+    # Of a task with few runs the missing ones may count as passes.
+    kept = (value > NO_VALUE) | (cells.n < 2 * max(end.k for end in ends))
     kept[0] |= not kept.any()
     return cells.taken(kept)
 
 
 @lru_cache(maxsize=16)
-def _pmfs_of_cells(n: bytes, c: bytes, k: int, steps: int) -> Floats:
-    return task_pmfs(np.frombuffer(n), np.frombuffer(c), k, steps)
+def _pmfs_of_cells(n: bytes, c: bytes, end: End, steps: int) -> Floats:
+    return task_pmfs(np.frombuffer(n), np.frombuffer(c), end, steps)
 
 
 @lru_cache(maxsize=256)
-def _pmf_table(n: int, passes: tuple[float, ...] | None, k: int, steps: int) -> Floats:
+def _pmf_table(n: int, passes: tuple[float, ...] | None, end: End, steps: int) -> Floats:
     c = np.arange(n + 1.0) if passes is None else np.array(passes)
-    return task_pmfs(np.full(c.size, float(n)), c, k, steps)
+    return task_pmfs(np.full(c.size, float(n)), c, end, steps)
 
 
 @lru_cache(maxsize=384)
 def _table(  # type: ignore[no-untyped-def]
-    read, n: int, passes: tuple[float, ...] | None, k: int, steps: int, *more: int
+    read, n: int, passes: tuple[float, ...] | None, end: End, steps: int, *more: int
 ):
-    return read(_pmf_table(n, passes, k, steps), *more)
+    return read(_pmf_table(n, passes, end, steps), *more)
 
 
 def _moments(pmfs: Floats) -> tuple[Floats, Floats]:
@@ -766,9 +805,9 @@ def _from_spectrum(terms: Floats, centre: Floats, deviation: Floats) -> tuple[Fl
     return _unrolled(chances, start=centre - period / 2, period=period, unit=1.0)
 
 
-def _cumulants(cells: Cells, ks: Sequence[int]) -> tuple[Floats, Floats]:
-    """The mean of each cell's distribution for each k, and its cumulants from the second on."""
-    betas = scaled_betas(cells.n, cells.c, ks)
+def _cumulants(cells: Cells, ends: Sequence[End]) -> tuple[Floats, Floats]:
+    """The mean of each cell's distribution for each end, and its cumulants from the second on."""
+    betas = scaled_betas(cells.n, cells.c, ends)
     shapes = betas.a.ravel(), betas.b.ravel(), betas.scale.ravel()
     cumulants = np.zeros((_ORDER + 1, betas.value.size))
     for start in range(0, betas.value.size, _AT_ONCE):
@@ -792,7 +831,7 @@ def _cumulants_of_betas(cumulants: Floats, a: Floats, b: Floats, scale: Floats) 
     cumulants[:] = _cumulants_of_moments(moments)
 
 
-# The distribution of each task's pass^k given its runs; it moves to the right with every pass.
+# The distribution of each task's pass^k given its runs.
 
 # Splitting a value between two points of the lattice adds up to a sixth of a squared step to
 # its variance; four steps to the standard deviation of the tightest distribution, one failure in n
@@ -805,23 +844,30 @@ NO_VALUE = 1e-12
 
 # Beyond this exponent a tail is below e^-40, less than the rounding of a float.
 _REACH = 40.0
-# From so many times k runs on, betas of these means and variances are in order.
-_BETAS_IN_ORDER = 3
+# With so many times k runs a task has little chance of a pass^k of 0 or 1.
+_LONG_RUNS = 3
+# A beta with this first shape is 0 or 1, to every digit.
+_NO_SHAPE = 1e-10
+# Later than after so many times k passes no distribution has to wait for those after it.
+_UNORDERED_RUNS = 4
 # Gauss and Legendre's integral over one step of the lattice, by four nodes. A density with this
-# standard deviation, in steps, is integrated to 1e-11 so many steps from 0 and 1, where a beta may
-# have infinite derivatives. The values of so many densities fit into the cache of a core.
+# standard deviation, in steps, is integrated to 1e-11 so many steps from 0 and its end, where a
+# beta may have infinite derivatives. The values of so many densities fit into the cache of a core.
 _SMOOTH_DEVIATION, _EDGE_STEPS = 3.0, 12
-# From these shapes on a beta leaves 0 and 1 so smoothly that its sums over the lattice are
+# From these shapes on a beta leaves its ends so smoothly that its sums over the lattice are
 # integrals, to the digits that are kept.
 _SMOOTH_SHAPE = 3.0
-_ROWS_AT_ONCE = 256
+_ROWS_AT_ONCE = 64
 _GAUSS_NODES = (-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526)
 _GAUSS_WEIGHTS = (0.3478548451374538, 0.6521451548625461, 0.6521451548625461, 0.3478548451374538)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ScaledBetas:
-    """pass^k as scale * Beta(a, b) where it `varies`, else as `value`; a row for each k."""
+    """pass^k as scale * Beta(a, b) where it `varies`, else as `value`; a row for each end.
+
+    Of an upper end the scale is negative, and pass^k is 1 + scale * Beta(a, b).
+    """
 
     value: Floats
     varies: NDArray[np.bool_]
@@ -836,151 +882,233 @@ def lattice_steps(n: Floats, k: int) -> int:
     return int(2 ** np.ceil(np.log2(wanted)))
 
 
-def task_pmfs(n: Floats, c: Floats, k: int, steps: int) -> Floats:
-    """Chances of pass^k being 0, 1/steps, ... 1 after c passes in n >= 2k runs; a row for each.
+def _are_long(n: Floats, k: int) -> NDArray[np.bool_]:
+    return np.asarray(n >= _LONG_RUNS * k)
 
-    Mean and variance are those that the counts say without bias: f = C(c, k) / C(n, k) and
-    f^2 - C(c, 2k) / C(n, 2k). A row with more passes lies to the right of one with fewer, at
-    every chance, and so does whatever only adds and mixes rows.
+
+def scaled_betas(n: Floats, c: Floats, ends: Sequence[End]) -> ScaledBetas:
+    """The distributions of pass^k after c passes in n runs.
+
+    With 2k runs, mean and variance are those that the counts say without bias:
+    f = C(c, k) / C(n, k) and f^2 - C(c, 2k) / C(n, 2k). Runs that are missing to 2k count as
+    failures for the lower end and as passes for the upper one, which is never better than what
+    they would show.
+
+    Beta(a, b) moves to the left where a falls or b rises, and so it does times a smaller scale.
+    Mean and variance leave one of the three free. It is chosen such that with every failure (upper
+    end: with every pass) that is added all of them move in that direction, or stay. Where a pass
+    becomes a failure the distributions are in order where it counts: near the end in question.
     """
-    pmfs = np.empty((n.size, steps + 1))
-    close = ~betas_in_order(n, k)
-    pmfs[~close] = _beta_pmfs(n[~close], c[~close], k, steps)
-    for runs in set(n[close].tolist()):
-        rows = n == runs
-        pmfs[rows] = _chained_pmfs(int(runs), k, steps)[c[rows].astype(np.intp)]
-    return pmfs
+    parts = [(_upper_shapes if end.upper else _lower_shapes)(c, n - c, end.k) for end in ends]
+    value, varies, a, b, scale = (np.stack(part) for part in zip(*parts, strict=True))
+    return ScaledBetas(value=value, varies=varies, a=a, b=b, scale=scale)
 
 
-def scaled_betas(n: Floats, c: Floats, ks: Sequence[int]) -> ScaledBetas:
-    """Betas; with fewer than 2k - 1 passes, where the variance is f^2, that of 2k - 1 scaled."""
-    value = shares_of_passing_subsets(n, c, ks)
-    twice = shares_of_passing_subsets(n, c, [2 * k for k in ks])
-    top = value.copy()
-    for row, k in enumerate(ks):
-        few = (c >= k) & (c < 2 * k - 1)
-        if few.any():
-            top[row, few] = share_of_passing_subsets(n[few], np.full(few.sum(), 2.0 * k - 1), k)
-    varies = (c < n) & (c >= np.array(ks)[:, None]) & (top > NO_VALUE)
-    # What does not vary is a beta of some shape times 0.
-    most = np.where(varies, top, 0.5)
-    relative = np.where(varies, 1 - twice / most / most, 0.5)
-    first = (1 - most) / relative - most
-    second = first * (1 - most) / most
-    scale = np.where(varies, value / most, 0.0)
-    return ScaledBetas(value=value, varies=varies, a=first, b=second, scale=scale)
+Shapes = tuple[Floats, NDArray[np.bool_], Floats, Floats, Floats]
+"""Mean pass^k, whether it varies, a, b, and the scale."""
 
 
-def betas_in_order(n: Floats, k: int) -> NDArray[np.bool_]:
-    """Where so many runs make `scaled_betas` move to the right with every pass."""
-    return np.asarray(n >= _BETAS_IN_ORDER * k)
+def _lower_shapes(c: Floats, f: Floats, k: int) -> Shapes:
+    """For the lower end: a never rises along the failures after so many passes."""
+    f = np.maximum(f, 2.0 * k - c)
+    value, relative = _power(c, f, k)
+    varies = (f > 0) & (value > NO_VALUE)
+    a = _first_shape(value, relative)
+    # From the first failure on it may fall, and not so slowly that the scale would rise.
+    first = np.maximum(1.0, 2 * k - c)
+    later = varies & (f > first)
+    if later.any():
+        passes, failures = c[later], f[later]
+        start = _first_shape(*_power(passes, first[later], k))
+        limit = _limit(*_power(passes, failures - 1, k), value[later], relative[later])
+        a[later] = np.minimum(a[later], np.minimum(start, limit))
+    # With fewer than 2k passes pass^k is 0 or twice its mean.
+    return value, varies, *_shapes(value, relative, np.where(c < 2 * k, 0.0, a), varies)
 
 
-def _beta_pmfs(n: Floats, c: Floats, k: int, steps: int) -> Floats:
-    betas = scaled_betas(n, c, (k,))
-    a, b, scale, varies = betas.a[0], betas.b[0], betas.scale[0], betas.varies[0]
-    smooth = varies & (scale == 1) & _is_smooth(a, b, steps)
+def _upper_shapes(c: Floats, f: Floats, k: int) -> Shapes:
+    """For the upper end: a of what is missing to 1 never rises along the passes."""
+    c = np.maximum(c, 2.0 * k - f)
+    missing, relative = _missing_power(c, f, k)
+    varies = (missing > 0) & (1 - missing > NO_VALUE)
+    a = np.zeros(c.shape)
+    tabled = varies & (c + f <= TABLED_RUNS)
+    if tabled.any():
+        places = f[tabled].astype(np.intp), c[tabled].astype(np.intp)
+        most = max(int(places[0].max()), int(places[1].max()), _UNORDERED_RUNS * k)
+        a[tabled] = _upper_first_shapes(k, 1 << most.bit_length())[places]
+    long = varies & ~tabled
+    if long.any():
+        a[long] = _least_first_shape(c[long], f[long], k)
+    a, b, scale = _shapes(missing, relative, a, varies)
+    return 1 - missing, varies, a, b, -scale
+
+
+@lru_cache(maxsize=64)
+def _upper_first_shapes(k: int, size: int) -> Floats:
+    """The first shape of the missing part for so many failures (rows) and passes (columns)."""
+    f, c = np.meshgrid(np.arange(float(size)), np.arange(float(size)), indexing="ij")
+    missing, relative = _missing_power(np.maximum(c, 2 * k - f), f, k)
+    varies = (missing > 0) & (1 - missing > NO_VALUE) & (c + f >= 2 * k)
+    missing, relative = np.where(varies, missing, 0.5), np.where(varies, relative, 1.0)
+    a = np.where(varies, _first_shape(missing, relative), np.inf)
+    limit = _limit(missing[:, :-1], relative[:, :-1], missing[:, 1:], relative[:, 1:])
+    a[:, 1:] = np.where(varies[:, :-1], np.minimum(a[:, 1:], limit), a[:, 1:])
+    a = np.minimum.accumulate(a, axis=1)
+    # While passes are few the second shape that belongs to a would fall with them: a stays below
+    # what the second shape of one pass more allows.
+    second = np.full(size, np.inf)
+    for passes in range(_UNORDERED_RUNS * k - 1, k - 1, -1):
+        here, known = varies[:, passes], np.isfinite(second)
+        e, b = relative[:, passes], np.where(known, second, 0.0)
+        root = (np.sqrt((e * (1 + b)) ** 2 + 4 * e * b) - e * (1 + b)) / (2 * e)
+        a[:, passes] = np.where(known, np.minimum(a[:, passes], root), a[:, passes])
+        second[here] = _second_shape(a[here, passes], e[here])
+    return a
+
+
+def _least_first_shape(c: Floats, f: Floats, k: int) -> Floats:
+    """As in the table, in whose rows it falls first and then rises: by halving where it turns."""
+    first = np.maximum(float(k), 2 * k - f)
+
+    def at(passes: Floats) -> Floats:
+        here = _missing_power(passes, f, k)
+        before = _missing_power(np.maximum(passes - 1, first), f, k)
+        limit = np.where(passes > first, _limit(*before, *here), np.inf)
+        return np.minimum(_first_shape(*here), limit)
+
+    low, high = first, c
+    while (low < high).any():
+        middle = np.floor((low + high) / 2)
+        rises = at(middle) <= at(np.minimum(middle + 1, c))
+        low, high = (
+            np.where(rises, low, np.minimum(middle + 1, high)),
+            np.where(rises, middle, high),
+        )
+    return at(low)
+
+
+def _power(c: Floats, f: Floats, k: int) -> tuple[Floats, Floats]:
+    """The mean of pass^k, and its variance in squares of that (1 if the mean is 0)."""
+    value, twice = (share_of_passing_subsets(c + f, c, power) for power in (k, 2 * k))
+    return value, 1 - twice / np.where(value > NO_VALUE, value, 1.0) ** 2
+
+
+def _missing_power(c: Floats, f: Floats, k: int) -> tuple[Floats, Floats]:
+    """The mean of 1 - pass^k, and its variance in squares of that."""
+    value, relative = _power(c, f, k)
+    missing = 1 - value
+    return missing, relative * (value / np.where(missing > 0, missing, 1.0)) ** 2
+
+
+def _first_shape(mean: Floats, relative: Floats) -> Floats:
+    """The first shape of the beta with this mean and variance, and the scale 1."""
+    return np.maximum((1 - mean) / np.where(relative > 0, relative, 1.0) - mean, 0.0)
+
+
+def _second_shape(a: Floats, relative: Floats) -> Floats:
+    return a * relative * (1 + a) / (1 - a * relative)
+
+
+def _limit(mean: Floats, relative: Floats, next_mean: Floats, next_relative: Floats) -> Floats:
+    """The largest first shape with which the scale does not rise from one to the next."""
+    square, next_square = mean * (1 + relative), next_mean * (1 + next_relative)
+    slope = square * next_relative - next_square * relative
+    return np.where(slope > 0, (square - next_square) / np.where(slope > 0, slope, 1.0), np.inf)
+
+
+def _shapes(
+    mean: Floats, relative: Floats, a: Floats, varies: NDArray[np.bool_]
+) -> tuple[Floats, Floats, Floats]:
+    """Both shapes and the scale; what does not vary is a beta of some shape times 0."""
+    a = np.where(varies, np.maximum(a, _NO_SHAPE), 0.5)
+    relative = np.where(varies, relative, 1.0)
+    scale = np.minimum(mean * (1 + relative) / (1 - a * relative), 1.0)
+    return a, np.where(varies, _second_shape(a, relative), 0.5), np.where(varies, scale, 0.0)
+
+
+def task_pmfs(n: Floats, c: Floats, end: End, steps: int) -> Floats:
+    """Chances of pass^k being 0, 1/steps, ... 1 after c passes in n runs; a row for each."""
+    betas = scaled_betas(n, c, (end,))
+    a, b, scale, varies = betas.a[0], betas.b[0], np.abs(betas.scale[0]), betas.varies[0]
     pmfs = np.empty((n.size, steps + 1))
     points = np.arange(steps + 2) / steps
-    below = np.maximum(points - betas.value[0, ~smooth, None], 0.0)
-    rest = varies & ~smooth
-    below[rest[~smooth]] = _expected_shortfall((a[rest], b[rest]), scale[rest], points)
-    pmfs[~smooth] = _split(below, steps)
-    for rows in np.array_split(np.flatnonzero(smooth), smooth.sum() // _ROWS_AT_ONCE + 1):
-        pmfs[rows] = _smooth_pmfs(a[rows], b[rows], steps)
+    pmfs[~varies] = _split(np.maximum(points - betas.value[0, ~varies, None], 0.0), steps)
+    # By scale, so that few rows are computed further than they reach.
+    order = np.argsort(np.where(varies, scale, np.inf), kind="stable")[: varies.sum()]
+    for rows in np.array_split(order, order.size // _ROWS_AT_ONCE + 1):
+        laid = _beta_pmfs(a[rows], b[rows], scale[rows], steps)
+        pmfs[rows] = laid[:, ::-1] if end.upper else laid
     return pmfs
 
 
-def _is_smooth(a: Floats, b: Floats, steps: int) -> NDArray[np.bool_]:
-    """Whether the density of Beta(a, b) varies little over a step of the lattice."""
-    variance = a * b / (a + b) ** 2 / (a + b + 1)
+def _is_smooth(a: Floats, b: Floats, scale: Floats, steps: int) -> NDArray[np.bool_]:
+    """Whether the density of scale * Beta(a, b) varies little over a step of the lattice."""
+    variance = a * b / (a + b) ** 2 / (a + b + 1) * scale**2
     return np.asarray(variance * steps**2 >= _SMOOTH_DEVIATION**2)
 
 
-def _smooth_pmfs(a: Floats, b: Floats, steps: int) -> Floats:
-    """Beta(a, b) on the lattice, by integrals of its density but for the steps next to 0 and 1.
+def _beta_pmfs(a: Floats, b: Floats, scale: Floats, steps: int) -> Floats:
+    """The chances of scale * Beta(a, b) on the lattice: integrals of its density if that is smooth.
 
     An incomplete beta function takes as long as fifty values of the density.
     """
-    pmfs = np.empty((a.size, steps + 1))
-    points, ones = np.arange(steps + 2) / steps, np.ones(a.size)
-    first, last = points[: _EDGE_STEPS + 1], points[-_EDGE_STEPS - 3 :]
-    pmfs[:, :_EDGE_STEPS] = _split(_expected_shortfall((a, b), ones, first), steps)
-    pmfs[:, -_EDGE_STEPS - 1 :] = _split(_expected_shortfall((a, b), ones, last), steps)[:, 1:]
-    logs, log_rest, weights = _inner_nodes(steps)
-    log_density = np.multiply.outer(a - 1, logs)
-    log_density += np.multiply.outer(b - 1, log_rest)
-    log_density -= special.betaln(a, b)[:, None]
+    columns = np.arange(steps + 2)
+    last = np.floor(scale * steps)[:, None]
+    smooth = _is_smooth(a, b, scale, steps)
+    inner = smooth[:, None] & (columns >= _EDGE_STEPS) & (columns <= last - _EDGE_STEPS)
+    edge = ~inner
+    # A chance of one point takes the shortfalls of three.
+    edge[:, 1:] |= ~inner[:, :-1]
+    edge[:, :-1] |= ~inner[:, 1:]
+    pmfs = _split(_expected_shortfall((a, b), scale, columns / steps, edge), steps)
+    if inner.any():
+        rows = np.flatnonzero(inner.any(axis=1))
+        reach = int(last[rows].max())
+        smooth_pmfs = _smooth_pmfs(a[rows], b[rows], scale[rows], steps, reach)
+        here = rows, slice(reach + 1)
+        pmfs[here] = np.where(inner[here], smooth_pmfs, pmfs[here])
+    return pmfs
+
+
+def _smooth_pmfs(a: Floats, b: Floats, scale: Floats, steps: int, reach: int) -> Floats:
+    """Integrals of the density over each of the steps it reaches, between the points next to it."""
+    x, weights = _nodes(steps)
+    places = np.minimum(np.multiply.outer(1 / scale, x[: reach * len(weights)]), 1 - 1e-16)
+    log_density = np.log1p(-places)
+    log_density *= (b - 1)[:, None]
+    places = np.log(places, out=places)
+    places *= (a - 1)[:, None]
+    log_density += places
+    log_density -= (special.betaln(a, b) + np.log(scale))[:, None]
     density = np.exp(log_density, out=log_density).reshape(-1, len(weights))
-    ends = (density @ weights).reshape(a.size, steps - 2 * _EDGE_STEPS + 1, 2)
-    pmfs[:, _EDGE_STEPS : -_EDGE_STEPS - 1] = ends[:, :-1, 1] + ends[:, 1:, 0]
+    ends = (density @ weights).reshape(a.size, reach, 2)
+    pmfs = np.zeros((a.size, reach + 1))
+    pmfs[:, :-1] += ends[..., 0]
+    pmfs[:, 1:] += ends[..., 1]
     return pmfs
 
 
 @lru_cache(maxsize=4)
-def _inner_nodes(steps: int) -> tuple[Floats, Floats, Floats]:
-    """Ln x and ln(1 - x) at the nodes of every step inside, and what each adds to both its ends."""
-    starts = np.arange(_EDGE_STEPS - 1, steps - _EDGE_STEPS)
+def _nodes(steps: int) -> tuple[Floats, Floats]:
+    """The nodes of every step, and what each adds to both its ends."""
     places = (1 + np.array(_GAUSS_NODES)) / 2
-    x = ((starts[:, None] + places) / steps).ravel()
+    x = ((np.arange(steps)[:, None] + places) / steps).ravel()
     weights = np.array(_GAUSS_WEIGHTS) / 2 / steps
-    return np.log(x), np.log1p(-x), np.stack((weights * (1 - places), weights * places), axis=-1)
+    return x, np.stack((weights * (1 - places), weights * places), axis=-1)
 
 
-@lru_cache(maxsize=64)
-def _chained_pmfs(n: int, k: int, steps: int) -> Floats:
-    """Distributions for every count of passes where n is close to 2k, and betas would cross.
-
-    From one failure downward, the distribution with one pass fewer is that with one pass more,
-    times a share: the mean share, or else 1 or 0 with that mean, mixed so that the second moment is
-    right.
-    """
-    passes = np.arange(n + 1.0)
-    runs = np.full(n + 1, float(n))
-    value = share_of_passing_subsets(runs, passes, k)
-    square = 2 * value**2 - share_of_passing_subsets(runs, passes, 2 * k)
-    pmfs = np.zeros((n + 1, steps + 1))
-    pmfs[n, steps], pmfs[:k, 0] = 1.0, 1.0
-    spread = square[n - 1] - value[n - 1] ** 2
-    size = value[n - 1] * (1 - value[n - 1]) / spread - 1
-    if size > 1e-9:
-        shapes = (np.array([value[n - 1] * size]), np.array([(1 - value[n - 1]) * size]))
-        points = np.arange(steps + 2) / steps
-        pmfs[n - 1] = _split(_expected_shortfall(shapes, np.ones(1), points), steps)[0]
-    else:
-        pmfs[n - 1, [0, steps]] = 1 - value[n - 1], value[n - 1]
-    for length in range(n - 2, k - 1, -1):
-        if value[length] < NO_VALUE:
-            pmfs[length, 0] = 1.0
-            continue
-        share = value[length] / value[length + 1]
-        moment = square[length] / square[length + 1]
-        thinned = float(np.clip((moment - share**2) / (share - share**2), 0.0, 1.0))
-        pmfs[length] = (1 - thinned) * _scaled(pmfs[length + 1], share)
-        pmfs[length] += thinned * share * pmfs[length + 1]
-        pmfs[length, 0] += thinned * (1 - share)
-    return pmfs
-
-
-def _scaled(pmf: Floats, share: float) -> Floats:
-    """The distribution of a share of the variable, each value split between its neighbours."""
-    places = np.arange(pmf.size) * share
-    left = np.minimum(places.astype(np.intp), pmf.size - 2)
-    right = (places - left) * pmf
-    scaled = np.bincount(left, pmf - right, pmf.size)
-    scaled[1:] += np.bincount(left, right, pmf.size)[:-1]
-    return np.asarray(scaled)
-
-
-def _expected_shortfall(shapes: tuple[Floats, Floats], scale: Floats, points: Floats) -> Floats:
-    """E max(x - s X, 0) for X from Beta(a, b)."""
+def _expected_shortfall(
+    shapes: tuple[Floats, Floats], scale: Floats, points: Floats, asked: NDArray[np.bool_]
+) -> Floats:
+    """E max(x - s X, 0) for X from Beta(a, b), where it is asked for."""
     a, b = (shape[:, None] for shape in shapes)
     mean, factor = a / (a + b), scale[:, None]
     x = points / factor
     short = np.maximum(x - mean, 0.0)
     # Beyond its reach X lies on one side of x, to every digit.
     below, above = mean - _reach(b, a), mean + _reach(a, b)
-    rows, columns = np.nonzero((x < 1) & (x > below) & (x < above))
+    rows, columns = np.nonzero(asked & (x < 1) & (x > below) & (x < above))
     inside, first, second = x[rows, columns], shapes[0][rows], shapes[1][rows]
     # By parts; the term in place of a second incomplete beta function is I(a) - I(a + 1).
     log_term = special.xlogy(first, inside) + special.xlog1py(second, -inside)
