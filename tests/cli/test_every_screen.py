@@ -246,7 +246,7 @@ def test_fault_3_what_is_said_of_a_stored_run_ends_with_that_run(folder, monkeyp
     monkeypatch.chdir(folder)
     for words in (["report", "base"], ["history", "show", "base"]):
         last = CliRunner().invoke(main, words).stdout.rstrip().splitlines()[-1]
-        assert "passhat report base -v" in last, last
+        assert re.search(r"passhat (report|plan) base\b", last), last
 
 
 def test_a_column_that_is_not_used_is_named_once(folder, monkeypatch):

@@ -30,7 +30,7 @@ class Shell:
             env=_environment(**environment),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,  # a model on a busy machine takes its time
             check=False,
         )
 
