@@ -312,8 +312,8 @@ def _lopsided(repetitions: int) -> Table:
         rows.append((design, str(k), f"{truth:.3f}", *(f"{share:.3f}" for share in shares)))
     header = ("tasks", "k", "truth", "coverage", "interval above", "interval below")
     finding = (
-        f"Nominal {NOMINAL}, pass^k of these tasks. Runs of a task count at most one and a half "
-        "times the typical number against a failure that nobody saw."
+        f"Nominal {NOMINAL}, pass^k of these tasks. Against a failure that nobody saw all passes "
+        "count alike, and those of poor tasks that ran often say little of the good ones."
     )
     return Table(
         "Good tasks that ran less often than poor ones", header, rows, finding, repetitions, SEED

@@ -220,12 +220,12 @@ class RoundGate:
         value = share_of_passing_subsets(np.full(share.shape, runs), counted, self.k).mean(axis=1)
         spread = (self.k * share ** (self.k - 1)) ** 2 * share * (1 - share)
         reach = -float(ndtri(level)) * np.sqrt(spread.sum(axis=1) / runs) / share.shape[1]
-        if runs < 2 * self.k:  # few runs say more together, by a smaller k, than this interval
-            reach = np.zeros(reach.shape)
         below, above = (
             reach * _SURE_SHARE[np.searchsorted(_ROOM, room / np.maximum(reach, _TINY), "right")]
             for room in (value, 1 - value)
         )
+        if runs < 2 * self.k:  # by a smaller k few runs may show more than this interval does
+            below = np.zeros(below.shape)
         low, high = value - below, value + above
         return (low, high) if self.metric == "pass^k" else (1 - high, 1 - low)
 
