@@ -117,16 +117,32 @@ def suite_bounds(cells: Cells, ks: Sequence[int], confidence: Floats | float) ->
     return _opened_to_one_task(cells, ks, values, bounds, tail)
 
 
-def _bounds_of_powers(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
-    low, high = _bounds_of_sums(cells, ks, tail)
+def _bounds_of_powers(
+    cells: Cells, ks: Sequence[int], tail: Floats | float, *, lower: bool = True, upper: bool = True
+) -> Bounds:
+    """Bounds by shares where runs are few, and by sums; an end that is not wanted is 0 or 1."""
+    shape = *cells.tasks.shape[:-1], len(ks)
+    low, high = np.zeros(shape), np.ones(shape)
     few = [place for place, k in enumerate(ks) if cells.n.min() <= 2 * k]
     if few:
-        tails = np.broadcast_to(tail, low.shape)[..., few]
-        lower, upper = _bounds_of_shares(cells, [ks[place] for place in few], tails)
+        tails = np.broadcast_to(tail, shape)[..., few]
+        ends = _bounds_of_shares(cells, [ks[place] for place in few], tails)
         fewest = np.where(cells.tasks > 0, cells.n, np.inf).min(axis=-1)
         may = fewest[..., None] <= 2 * np.array(ks)[few]
-        low[..., few] = np.where(may, np.maximum(low[..., few], lower), low[..., few])
-        high[..., few] = np.where(may, np.minimum(high[..., few], upper), high[..., few])
+        low[..., few], high[..., few] = np.where(may, ends[0], 0.0), np.where(may, ends[1], 1.0)
+    wanted = list[End]()
+    for place, k in enumerate(ks):
+        # The mean of a padded sum, outside which its end lies, may be no better than the shares.
+        runs = np.maximum(cells.n, 2.0 * k)
+        failed, passed = (
+            cells.mean(share_of_passing_subsets(runs, passes, k))
+            for passes in (cells.c, cells.c + runs - cells.n)
+        )
+        wanted += [End(k, upper=False)] * bool(lower and (failed > low[..., place]).any())
+        wanted += [End(k, upper=True)] * bool(upper and (passed < high[..., place]).any())
+    if wanted:
+        by_sums = _bounds_of_sums(cells, ks, tail, tuple(wanted))
+        low, high = np.maximum(low, by_sums[0]), np.minimum(high, by_sums[1])
     return low, high
 
 
@@ -145,7 +161,8 @@ def _bounds_of_lower_powers(
         own_low, own_high = (ends[..., place] for ends in bounds)
         mean = cells.tasks @ shares_of_cells(cells, (j,))[0] / cells.task_count
         # No bound for p^j lies inside its mean.
-        may = np.asarray((mean ** (k / j) > own_low) | (mean < own_high))
+        raises, lowers = mean ** (k / j) > own_low, mean < own_high
+        may = np.asarray(raises | lowers)
         if not may.any():
             continue
         if j in ks:
@@ -153,10 +170,9 @@ def _bounds_of_lower_powers(
         else:
             rows = np.atleast_2d(cells.tasks)[np.atleast_1d(may)]
             some = Cells(n=cells.n, c=cells.c, tasks=rows)
-            tails = np.broadcast_to(tail, low.shape)[..., place][may]
-            lower, upper = (
-                ends[:, 0] for ends in _bounds_of_powers(some, (j,), np.atleast_1d(tails)[:, None])
-            )
+            tails = np.atleast_1d(np.broadcast_to(tail, low.shape)[..., place][may])[:, None]
+            wanted = {"lower": bool(np.any(raises)), "upper": bool(np.any(lowers))}
+            lower, upper = (ends[:, 0] for ends in _bounds_of_powers(some, (j,), tails, **wanted))
         low[may, place] = np.maximum(own_low[may], lower ** (k / j))
         high[may, place] = np.minimum(own_high[may], upper)
     return low, high
@@ -274,13 +290,18 @@ def _bounds_of_shares(cells: Cells, ks: Sequence[int], tail: Floats | float) -> 
     return low, 1 - missing
 
 
-def _bounds_of_sums(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
-    """The sums of the tasks' distributions, and an unseen failure, each k along the last axis."""
+def _bounds_of_sums(
+    cells: Cells, ks: Sequence[int], tail: Floats | float, wanted: tuple[End, ...]
+) -> Bounds:
+    """The sums of the tasks' distributions, and an unseen failure, each k along the last axis.
+
+    An end that is not wanted is 0 or 1.
+    """
     shape = 2, *cells.tasks.shape[:-1], len(ks)
     tails = np.broadcast_to(tail, shape).ravel()
     unseen = _Unseen.of(cells, ks)
-    result = np.empty(tails.size)
-    for rows, means in _mean_distributions(cells, tuple(ks)):
+    result = np.zeros(tails.size)
+    for rows, means in _mean_distributions(cells, tuple(ks), wanted):
 
         def groups(x: Floats, some: Places, rows: Places = rows) -> Floats:
             return unseen.groups(x, tails[rows[some]], rows[some])
@@ -292,14 +313,15 @@ def _bounds_of_sums(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bo
 
 @cached
 def _mean_distributions(
-    cells: Cells, ks: tuple[int, ...]
+    cells: Cells, ks: tuple[int, ...], ends: tuple[End, ...]
 ) -> list[tuple[Places, ShrunkDistribution]]:
-    """The distributions of the mean, with the place of each by end, suite and k."""
+    """The distributions of the mean, with the place of each by side, suite and k."""
     tasks = cells.task_count.reshape(-1)
-    ends = [End(k, upper) for upper in (False, True) for k in ks]
+    sides = np.array([end.upper for end in ends], np.intp)
+    powers = np.array([ks.index(end.k) for end in ends])
     distributions = []
     for sums in _sums(cells, ends):
-        upper, k = np.divmod(sums.end, len(ks))
+        upper, k = sides[sums.end], powers[sums.end]
         shares = np.clip(sums.positions / tasks[sums.suite][:, None], 0.0, 1.0)
         mirrored = upper[:, None] > 0
         shares = np.where(mirrored, 1 - shares[:, ::-1], shares)
