@@ -2,10 +2,11 @@
 
 Each task's pass^k gets a distribution, the distributions are added up, and a low quantile of the
 mean bounds it from below; what is missing to 1 is bounded likewise, for the upper end. A task's
-distribution for the lower end moves to the left with every failure, flipped or added, that for the
+distribution for the lower end moves to the left with every failure that is added, that for the
 upper end to the right with every pass (`scaled_betas`). No count shows a failure that did not
 happen yet, so the mean is multiplied by the distribution of runs without a failure, which failures
-never shorten. So one more failure never raises a lower end, whatever the number of runs.
+never shorten. So one more failure raises no lower end; only where it makes the lattice finer, on
+which the distributions are added up (`lattice_steps`), an end may move by what that rounds off.
 """
 
 from __future__ import annotations
