@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from passhat.errors import ArgumentError
+from passhat.stats.dependent_runs import larger_p, wider_margins
 from passhat.stats.estimate import Unavailable
 from passhat.stats.multiple_testing import tukey
 from passhat.stats.paired import paired_difference
 from passhat.stats.ranking import _DirichletMeans, distinct_rows, rank_systems
+from passhat.stats.special import ndtri
 
 
 def tables(systems=(2, 5), tasks=(2, 20)):
@@ -304,3 +306,23 @@ def test_distinct_rows_are_those_of_numpy_in_their_order(table):
     found = distinct_rows(table)
     assert found[0].tolist() == first.tolist()
     assert found[1].tolist() == kind.ravel().tolist()
+
+
+def test_margins_of_a_system_widen_its_pairs_as_a_single_difference_is_widened():
+    rng = np.random.default_rng(2)
+    table = rng.binomial(5, [0.3, 0.6, 0.65, 0.95], size=(30, 4)) / 5
+    plain = rank_systems(table, rng=1)
+    more = [(0.0, 0.0), (0.4, 0.05), (0.0, 0.0), (0.02, 0.3)]
+    ranking = rank_systems(table, more=more, rng=1)
+    stricter = ndtri(plain.pair_level / 2) / ndtri(0.025)
+    for before, after in zip(plain.pairs, ranking.pairs, strict=True):
+        (a_low, a_high), (b_low, b_high) = more[before.first], more[before.second]
+        grown = stricter * np.hypot(a_low, b_high), stricter * np.hypot(a_high, b_low)
+        interval = wider_margins(before.interval, before.value, grown)
+        assert after.interval.low == pytest.approx(interval.low)
+        assert after.interval.high == pytest.approx(interval.high)
+        level = plain.pair_level
+        p = larger_p(before.p_value, before.value, before.interval, interval, level=level)
+        assert after.p_value == pytest.approx(p)
+        assert (after.p_value > level) == (0 in after.interval)
+    assert plain.rank_sets[1] != ranking.rank_sets[1]

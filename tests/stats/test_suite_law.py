@@ -58,7 +58,7 @@ def test_cumulants_and_tables_have_the_same_moments():
     cells = suite(300, 150)
     ends = (End(1, upper=False),)
     ours = moments(*only_law(sums_of_long_tasks(cells, ends)[0]))
-    tables = moments(*only_law(sums_of_tasks(cells, ends, lattice_steps(cells.n, 1))))
+    tables = moments(*only_law(sums_of_tasks(cells, ends, 512)))
     # The lattice adds up to a sixth of a squared step to the variance of a task.
     assert ours[0] == pytest.approx(tables[0], abs=1e-9)
     assert 0 < tables[1] - ours[1] <= 300 / 6 / 512**2 * 1.01
@@ -154,7 +154,7 @@ def test_of_tasks_that_ran_differently_often_only_the_counts_that_occur_are_comp
         return task_pmfs(runs, *rest)
 
     monkeypatch.setattr(suite_bounds, "task_pmfs", counted)
-    sums_of_tasks(cells, (End(3, upper=False),), lattice_steps(cells.n, 3))
+    sums_of_tasks(cells, (End(3, upper=False),), 512)
     assert sum(rows) <= cells.n.size
 
 
@@ -164,7 +164,7 @@ def test_cumulants_of_most_tasks_give_the_law_that_the_product_of_all_gives(
     monkeypatch, law, tasks, fewest, most
 ):
     cells = ragged(tasks, fewest, most, law).both_ways()
-    steps = lattice_steps(cells.n, 1)
+    steps = 512
     ends = tuple(End(k, upper) for k in (1, 2, 3) for upper in (False, True))
     with monkeypatch.context() as patched:
         patched.setattr(suite_bounds, "_MANY_CELLS", 10**6)
@@ -188,7 +188,7 @@ def test_of_many_tasks_that_ran_differently_often_few_distributions_are_transfor
 
     monkeypatch.setattr(suite_bounds, "_log_spectrum", counted)
     ends = [End(k, upper) for k in (1, 5) for upper in (False, True)]
-    sums_of_tasks(cells, ends, lattice_steps(cells.n, 1))
+    sums_of_tasks(cells, ends, 512)
     assert sum(rows) < cells.n.size / 10
 
 
@@ -197,7 +197,7 @@ def test_of_many_tasks_that_ran_differently_often_few_distributions_are_transfor
 def test_integrals_of_a_density_are_the_differences_of_incomplete_beta_functions(runs, k, upper):
     c = np.arange(float(runs))
     n = np.full(runs, float(runs))
-    steps = lattice_steps(n, k)
+    steps = 256
     end = End(k, upper)
     betas = scaled_betas(n, c, (end,))
     varies = betas.varies[0]
@@ -272,3 +272,32 @@ def test_the_law_of_a_task_has_the_mean_and_variance_that_its_counts_say_without
                 assert ours == pytest.approx(mean, abs=1e-9)
                 spread = scale**2 * a * b / (a + b) ** 2 / (a + b + 1)
                 assert np.where(betas.varies[0], spread, 0.0) == pytest.approx(variance, abs=1e-6)
+
+
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("tasks", [1, 7, 8, 30])
+def test_an_outcome_that_is_bad_news_for_an_end_makes_its_lattice_no_finer(tasks, upper):
+    """But for the task with the fewest runs of eight or more."""
+    rng = np.random.default_rng(tasks)
+    for k in (1, 3):
+        n = np.full(tasks, 16 * k)
+        c = rng.integers(0, n + 1)
+        more = n + (np.arange(tasks) == 0)
+        before, after = (
+            lattice_steps(count_cells(runs, c + upper * (runs - n)), End(k, upper))
+            for runs in (n, more)
+        )
+        assert (after <= before).all()
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("runs", [3, 8])
+def test_an_end_asked_for_beside_a_threshold_lies_on_the_side_of_the_whole_one(runs, k):
+    rng = np.random.default_rng(10 * runs + k)
+    tasks = rng.multinomial(6, np.ones(runs + 1) / (runs + 1), 40).astype(float)
+    cells = Cells(n=np.full(runs + 1, float(runs)), c=np.arange(runs + 1.0), tasks=tasks)
+    whole = suite_bounds.suite_bounds(cells, (k,), 0.9)
+    for threshold in (0.1, 0.3, 0.6):
+        for upper in suite_bounds.BOTH:
+            ends = suite_bounds.suite_bounds(cells, (k,), 0.9, (upper,), threshold)
+            assert ((ends[upper] >= threshold) == (whole[upper] >= threshold)).all()

@@ -530,6 +530,9 @@ def _bounded_interval(mean: float, variance: float, quantile: float) -> Interval
 Margins = tuple[float, float]
 """Two lengths or two factors: of the margin below a value, and of the margin above it."""
 
+Ends = tuple[Floats | float, Floats | float]
+"""Those of one interval, or of many."""
+
 # Day-to-day standard deviations of 0 to 0.6 logit, with a half-normal prior. Over 100 calm points
 # whose days move by 0.3 logit a scale of 0.25 raises a false alarm in 6.6 % of histories, one of
 # 0.5 in 5.0 % (bench/calibrate/dependence.py); from 0.5 on the scale hardly matters.
@@ -745,10 +748,14 @@ def wider_margins(interval: Interval, value: float, more: Margins) -> Interval:
     >>> wider_margins(Interval(-0.95, -0.65), -0.8, (0.4, 0.0)).low
     -1.0
     """
-    return Interval(
-        max(-1.0, value - float(np.hypot(max(0.0, value - interval.low), more[0]))),
-        min(1.0, value + float(np.hypot(max(0.0, interval.high - value), more[1]))),
-    )
+    return Interval(*map(float, wider_bounds((interval.low, interval.high), value, more)))
+
+
+def wider_bounds(bounds: Ends, value: Floats | float, more: Ends) -> tuple[Floats, Floats]:
+    """The same for many intervals."""
+    below, above = np.maximum(0.0, value - bounds[0]), np.maximum(0.0, bounds[1] - value)
+    low, high = value - np.hypot(below, more[0]), value + np.hypot(above, more[1])
+    return np.maximum(-1.0, low), np.minimum(1.0, high)
 
 
 # How far a p-value stays from the level that it is held against.
@@ -760,10 +767,27 @@ def larger_p(p: float, value: float, before: Interval, after: Interval, *, level
 
     It agrees with the interval: above the level where that holds 0, and below where not.
     """
-    old, new = ((value - i.low) if value > 0 else (i.high - value) for i in (before, after))
-    if 0 < p < 1 and 0 < old < new:
-        p = float(2 * special.ndtr(special.ndtri(p / 2) * old / new))
-    return max(p, level * (1 + _APART)) if 0 in after else min(p, level * (1 - _APART))
+    ends = ((interval.low, interval.high) for interval in (before, after))
+    return float(larger_ps(p, value, *ends, level=level))
+
+
+def larger_ps(
+    p: Floats | float,
+    value: Floats | float,
+    before: Ends,
+    after: Ends,
+    *,
+    level: float,
+) -> Floats:
+    """The same for many p-values."""
+    old, new = (np.where(np.greater(value, 0), value - low, high - value)
+                for low, high in (before, after))  # fmt: skip
+    longer = np.greater(p, 0) & np.less(p, 1) & (old > 0) & (new > old)
+    share = np.where(longer, old, 1.0) / np.where(longer, new, 1.0)
+    p = np.where(longer, 2 * special.ndtr(special.ndtri(np.divide(p, 2)) * share), p)
+    holds_zero = np.less_equal(after[0], 0) & np.greater_equal(after[1], 0)
+    inside, outside = np.maximum(p, level * (1 + _APART)), np.minimum(p, level * (1 - _APART))
+    return np.where(holds_zero, inside, outside)
 
 
 def stretched(estimate: Estimate, by: Margins, note: str) -> Estimate:

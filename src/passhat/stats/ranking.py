@@ -14,7 +14,7 @@ from passhat.dataclass import dataclass, lazy_field, replace, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural
 from passhat.stats.arguments import Floats, RandomSource, float_array, random_generator, score_array
-from passhat.stats.dependent_runs import Margins, larger_p, wider_margins
+from passhat.stats.dependent_runs import Margins, larger_ps, wider_bounds
 from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.exact_tests import MONTE_CARLO_FLIPS, sign_flip_tests
 from passhat.stats.multiple_testing import tukey, tukey_level
@@ -89,6 +89,7 @@ def rank_systems(
     confidence: float = CONFIDENCE,
     family: Families | None = None,
     weight: ArrayLike | None = None,
+    more: Sequence[Margins] = (),
     rng: RandomSource = None,
 ) -> Ranking | Unavailable:
     """Rank systems from a table of values in [0, 1]: a row per task, a column per system.
@@ -99,7 +100,9 @@ def rank_systems(
     rank sets, hold at once (Tukey); with few tasks a little more strictly, as ties in the sign-flip
     test count whole. The answer for two systems depends on their own values and on how many systems
     there are, so one more failure never improves a system's rank set.
-    With eight `family` labels or more, one per task, families are what was sampled.
+    With eight `family` labels or more, one per task, families are what was sampled. `more` are
+    errors of each system that the tasks do not show, such as what an outage adds: margins at this
+    confidence.
 
     >>> table = np.random.default_rng(1).binomial(5, [0.3, 0.9, 0.9], size=(40, 3)) / 5
     >>> found = rank_systems(table)
@@ -118,6 +121,7 @@ def rank_systems(
     kept = None if group is None else group.taken(shared)
     means = np.average(table, axis=0, weights=None if kept is None else kept.weight)
     every = all_pairs(table, kept, 1 - confidence, generator)
+    every = _with_margins(every, more, confidence)
     ranks = rank_sets(means, _better(every, table.shape[1]))
     return Ranking(
         means=tuple(means.tolist()),
@@ -155,34 +159,18 @@ def rank_sets(means: ArrayLike, better: Mask) -> RankSets:
     )
 
 
-def with_margins(ranking: Ranking, more: Sequence[Margins]) -> Ranking:
-    """The ranking, with errors that the tasks do not show added to all pairs of a system.
-
-    `more` are margins of each system at the confidence of the ranking, such as what an outage adds;
-    a pair is judged at its own, stricter level.
-    """
-    if not any(map(any, more)):
-        return ranking
-    stricter = float(ndtri(ranking.pair_level / 2) / ndtri((1 - ranking.confidence) / 2))
-    better = np.zeros((len(more), len(more)), dtype=bool)
-    pairs = []
-    for pair in ranking.pairs:
-        (a_low, a_high), (b_low, b_high) = more[pair.first], more[pair.second]
-        # The far margin of the second side is its low one.
-        grown = stricter * np.hypot(a_low, b_high), stricter * np.hypot(a_high, b_low)
-        interval = wider_margins(pair.interval, pair.value, grown)
-        p = larger_p(pair.p_value, pair.value, pair.interval, interval, level=ranking.pair_level)
-        pairs.append(replace(pair, interval=interval, p_value=p))
-        better[pair.first, pair.second] = interval.low > 0
-        better[pair.second, pair.first] = interval.high < 0
-    ranks = rank_sets(ranking.means, better)
-    return replace(
-        ranking,
-        order=ranks.order,
-        rank_sets=ranks.sets,
-        tie_bands=ranks.tie_bands,
-        pairs=tuple(pairs),
-    )
+def _with_margins(every: AllPairs, more: Sequence[Margins], confidence: float) -> AllPairs:
+    """The pairs, each with the margins of both systems at its own, stricter level."""
+    margins = np.array(more)
+    if not margins.any():
+        return every
+    margins *= float(ndtri(every.level / 2) / ndtri((1 - confidence) / 2))
+    # The far margin of the second side is its low one.
+    (a_low, a_high), (b_low, b_high) = margins[every.first].T, margins[every.second].T
+    before, grown = (every.low, every.high), (np.hypot(a_low, b_high), np.hypot(a_high, b_low))
+    after = wider_bounds(before, every.value, grown)
+    p = larger_ps(every.p_value, every.value, before, after, level=every.level)
+    return replace(every, low=after[0], high=after[1], p_value=p)
 
 
 def _table(values: ArrayLike) -> Floats:

@@ -5,8 +5,8 @@ mean bounds it from below; what is missing to 1 is bounded likewise, for the upp
 distribution for the lower end moves to the left with every failure that is added, that for the
 upper end to the right with every pass (`scaled_betas`). No count shows a failure that did not
 happen yet, so the mean is multiplied by the distribution of runs without a failure, which failures
-never shorten. So one more failure raises no lower end; only where it makes the lattice finer, on
-which the distributions are added up (`lattice_steps`), an end may move by what that rounds off.
+never shorten. So one more failure raises no lower end, as long as it does not make the lattice
+finer on which the distributions are added up (`lattice_steps`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from passhat.stats.sufficient_statistics import Cells, cached
 _UNSEEN_PASSES = 1.5
 # A secant that moves an end by less than the first figure, where the normal quantile of its chance
 # is right to the second, leaves it where it is to nine digits; halving goes on to the third.
-_CLOSE, _NEAR, _TIGHT, _MOST_SECANTS = 1e-6, 1e-4, 1e-10, 80
+_CLOSE, _NEAR, _TIGHT, _MOST_SECANTS = 1e-7, 1e-4, 1e-10, 80
 # Keeps logarithms and roots finite; no chance or variance that matters is as small.
 _TINY = 1e-300
 # Brackets of the root in ln(rho - 1): the usual one is tried first, the wide one always holds it.
@@ -66,11 +66,14 @@ class ShrunkDistribution:
         shrunk = np.vecdot(self._chances[rows], np.exp(short, out=short))
         return np.asarray(self._chance_of_zero[rows] + shrunk)
 
-    def quantile(self, tail: Floats, groups: Callable[[Floats, Places], Floats]) -> Floats:
+    def quantile(
+        self, tail: Floats, groups: Callable[[Floats, Places], Floats], beside: Floats | None = None
+    ) -> Floats:
         """The `tail` quantiles, where the groups depend on the quantile itself and fall with it.
 
         It is 0 if 0 has at least that chance. By secants, as x lies almost on a line against the
-        normal quantile of its chance. Every row ends where it would end alone.
+        normal quantile of its chance. Every row ends where it would end alone. With `beside` it is
+        only right on which side of that a quantile lies, which takes one step.
         """
         result, most = np.zeros(tail.size), groups(self._mean, np.arange(tail.size))
         rows = np.flatnonzero((most > 0) & (self._chance_of_zero < tail))
@@ -78,6 +81,7 @@ class ShrunkDistribution:
         goal = special.ndtri(tail)
         x = mean * np.minimum(tail ** (1 / most[rows]), 1.0)
         x = np.where(mean + goal * deviation > 0, np.minimum(x, mean + goal * deviation), x)
+        x = x if beside is None else np.clip(beside[rows], _TINY, mean)
         low, high = np.zeros(rows.size), mean
         x_before = miss_before = np.full(rows.size, np.nan)
         for _ in range(_MOST_SECANTS):
@@ -96,7 +100,7 @@ class ShrunkDistribution:
             result[rows] = closer
             open_ = (np.abs(closer - x) > np.where(good, _CLOSE, _TIGHT)) | (np.abs(miss) > _NEAR)
             open_ &= high - low > _TIGHT
-            if not open_.any():
+            if beside is not None or not open_.any():
                 break
             x_before, miss_before, x, low, high, rows, tail, goal, deviation = (
                 part[open_] for part in (x, miss, closer, low, high, rows, tail, goal, deviation)
@@ -104,33 +108,52 @@ class ShrunkDistribution:
         return result
 
 
-def suite_bounds(cells: Cells, ks: Sequence[int], confidence: Floats | float) -> Bounds:
+BOTH = (False, True)
+"""The ends of an interval: whether it is the upper one."""
+
+
+def suite_bounds(
+    cells: Cells,
+    ks: Sequence[int],
+    confidence: Floats | float,
+    ends: Sequence[bool] = BOTH,
+    beside: float | None = None,
+) -> Bounds:
     """The intervals for the mean pass^k of these tasks, k along the last axis.
 
     Every task has at least k runs, for every k. `confidence` may differ from suite to suite: it
-    is broadcast against the result.
+    is broadcast against the result. An end that is not asked for takes no time, and lies outside.
+    With `beside`, ends are only right on which side of that they lie.
     """
     tail = (1 - confidence) / 2
-    low, high = _bounds_of_lower_powers(cells, ks, _bounds_of_powers(cells, ks, tail), tail)
+    asked = _Asked(tail, ends, beside)
+    own = _bounds_of_powers(cells, ks, asked)
+    low, high = _bounds_of_lower_powers(cells, ks, own, asked)
     values = shares_of_cells(cells, tuple(ks))
     means = cells.tasks @ values.T / cells.task_count[..., None]
     bounds = np.minimum(low, means), np.maximum(high, means)
     return _opened_to_one_task(cells, ks, values, bounds, tail)
 
 
-def _bounds_of_powers(
-    cells: Cells, ks: Sequence[int], tail: Floats | float, *, lower: bool = True, upper: bool = True
-) -> Bounds:
-    """Bounds by shares where runs are few, and by sums; an end that is not wanted is 0 or 1."""
+class _Asked(NamedTuple):
+    """Which ends are asked for, at which tail, and on which side of what they lie."""
+
+    tail: Floats | float
+    ends: Sequence[bool]
+    beside: float | None
+
+
+def _bounds_of_powers(cells: Cells, ks: Sequence[int], asked: _Asked) -> Bounds:
+    """Bounds by shares where runs are few, and by sums."""
     shape = *cells.tasks.shape[:-1], len(ks)
     low, high = np.zeros(shape), np.ones(shape)
     few = [place for place, k in enumerate(ks) if cells.n.min() <= 2 * k]
     if few:
-        tails = np.broadcast_to(tail, shape)[..., few]
-        ends = _bounds_of_shares(cells, [ks[place] for place in few], tails)
+        tails = np.broadcast_to(asked.tail, shape)[..., few]
+        shares = _bounds_of_shares(cells, [ks[place] for place in few], tails)
         fewest = np.where(cells.tasks > 0, cells.n, np.inf).min(axis=-1)
         may = fewest[..., None] <= 2 * np.array(ks)[few]
-        low[..., few], high[..., few] = np.where(may, ends[0], 0.0), np.where(may, ends[1], 1.0)
+        low[..., few], high[..., few] = np.where(may, shares[0], 0.0), np.where(may, shares[1], 1.0)
     wanted = list[End]()
     for place, k in enumerate(ks):
         # The mean of a padded sum, outside which its end lies, may be no better than the shares.
@@ -139,43 +162,47 @@ def _bounds_of_powers(
             cells.mean(share_of_passing_subsets(runs, passes, k))
             for passes in (cells.c, cells.c + runs - cells.n)
         )
-        wanted += [End(k, upper=False)] * bool(lower and (failed > low[..., place]).any())
-        wanted += [End(k, upper=True)] * bool(upper and (passed < high[..., place]).any())
+        useful = (failed > low[..., place]).any(), (passed < high[..., place]).any()
+        wanted += [End(k, upper) for upper in asked.ends if useful[upper]]
     if wanted:
-        by_sums = _bounds_of_sums(cells, ks, tail, tuple(wanted))
+        by_sums = _bounds_of_sums(cells, ks, asked, tuple(wanted))
         low, high = np.maximum(low, by_sums[0]), np.minimum(high, by_sums[1])
     return low, high
 
 
 def _bounds_of_lower_powers(
-    cells: Cells, ks: Sequence[int], bounds: Bounds, tail: Floats | float
+    cells: Cells, ks: Sequence[int], bounds: Bounds, asked: _Asked
 ) -> Bounds:
     """The bounds, or those by Jensen: (mean p^j)^(k/j) <= mean p^k <= mean p^j with j = k // 2.
 
     Tasks with too few runs to show the spread of p^k show that of p^j.
     """
-    low, high = (ends.copy() for ends in bounds)
+    low, high = (bound.copy() for bound in bounds)
     for place, k in enumerate(ks):
         j = k // 2
         if not j:
             continue
-        own_low, own_high = (ends[..., place] for ends in bounds)
+        own_low, own_high = (bound[..., place] for bound in bounds)
         mean = cells.tasks @ shares_of_cells(cells, (j,))[0] / cells.task_count
         # No bound for p^j lies inside its mean.
-        raises, lowers = mean ** (k / j) > own_low, mean < own_high
-        may = np.asarray(raises | lowers)
-        if not may.any():
-            continue
-        if j in ks:
-            lower, upper = (ends[..., ks.index(j)][may] for ends in bounds)
-        else:
-            rows = np.atleast_2d(cells.tasks)[np.atleast_1d(may)]
-            some = Cells(n=cells.n, c=cells.c, tasks=rows)
-            tails = np.atleast_1d(np.broadcast_to(tail, low.shape)[..., place][may])[:, None]
-            wanted = {"lower": bool(np.any(raises)), "upper": bool(np.any(lowers))}
-            lower, upper = (ends[:, 0] for ends in _bounds_of_powers(some, (j,), tails, **wanted))
-        low[may, place] = np.maximum(own_low[may], lower ** (k / j))
-        high[may, place] = np.minimum(own_high[may], upper)
+        better = mean ** (k / j) > own_low, mean < own_high
+        places = None if asked.beside is None else (asked.beside ** (j / k), asked.beside)
+        for upper in asked.ends:
+            may = np.asarray(better[upper])
+            if not may.any():
+                continue
+            if j in ks and places is None:
+                end = bounds[upper][..., ks.index(j)][may]
+            else:
+                rows = np.atleast_2d(cells.tasks)[np.atleast_1d(may)]
+                some = Cells(n=cells.n, c=cells.c, tasks=rows)
+                tails = np.atleast_1d(np.broadcast_to(asked.tail, low.shape)[..., place][may])
+                lower = _Asked(tails[:, None], (upper,), places and places[upper])
+                end = _bounds_of_powers(some, (j,), lower)[upper][:, 0]
+            if upper:
+                high[may, place] = np.minimum(own_high[may], end)
+            else:
+                low[may, place] = np.maximum(own_low[may], end ** (k / j))
     return low, high
 
 
@@ -292,14 +319,16 @@ def _bounds_of_shares(cells: Cells, ks: Sequence[int], tail: Floats | float) -> 
 
 
 def _bounds_of_sums(
-    cells: Cells, ks: Sequence[int], tail: Floats | float, wanted: tuple[End, ...]
+    cells: Cells, ks: Sequence[int], asked: _Asked, wanted: tuple[End, ...]
 ) -> Bounds:
     """The sums of the tasks' distributions, and an unseen failure, each k along the last axis.
 
     An end that is not wanted is 0 or 1.
     """
     shape = 2, *cells.tasks.shape[:-1], len(ks)
-    tails = np.broadcast_to(tail, shape).ravel()
+    tails, beside = np.broadcast_to(asked.tail, shape).ravel(), None
+    if asked.beside is not None:
+        beside = np.repeat((asked.beside, 1 - asked.beside), tails.size // 2)
     unseen = _Unseen.of(cells, ks)
     result = np.zeros(tails.size)
     for rows, means in _mean_distributions(cells, tuple(ks), wanted):
@@ -307,7 +336,7 @@ def _bounds_of_sums(
         def groups(x: Floats, some: Places, rows: Places = rows) -> Floats:
             return unseen.groups(x, tails[rows[some]], rows[some])
 
-        result[rows] = means.quantile(tails[rows], groups)
+        result[rows] = means.quantile(tails[rows], groups, None if beside is None else beside[rows])
     low, missing = result.reshape(shape)
     return low, 1 - missing
 
@@ -393,12 +422,7 @@ def _sums(cells: Cells, ends: Sequence[End]) -> list[SumDistribution]:
     sums, places = list[SumDistribution](), list(range(len(ends)))
     if cells.n.max() > TABLED_RUNS:
         sums, places = sums_of_long_tasks(cells, ends)
-    by_steps = defaultdict[int, list[int]](list)
-    for place in places:
-        by_steps[lattice_steps(cells.n, ends[place].k)].append(place)
-    for steps, some in by_steps.items():
-        tabled = sums_of_tasks(cells, [ends[place] for place in some], steps)
-        sums += (replace(total, end=np.array(some)[total.end]) for total in tabled)
+    sums += _lattice_sums(cells, ends, places)
     by_points = defaultdict[int, list[SumDistribution]](list)
     for total in sums:
         by_points[total.chances.shape[-1]].append(total)
@@ -411,6 +435,23 @@ def _sums(cells: Cells, ends: Sequence[End]) -> list[SumDistribution]:
         )
         for alike in by_points.values()
     ]
+
+
+def _lattice_sums(
+    cells: Cells, ends: Sequence[End], places: Sequence[int]
+) -> Iterator[SumDistribution]:
+    """The sums for the ends at these places, suites and ends with the same lattice together."""
+    if not places:
+        return
+    rows = cells.tasks.reshape(-1, cells.n.size)
+    steps = np.stack([lattice_steps(cells, ends[place]) for place in places], axis=1)
+    for lattices in np.unique(steps, axis=0):
+        suites = np.flatnonzero((steps == lattices).all(axis=1))
+        alike = Cells(n=cells.n, c=cells.c, tasks=rows[suites])
+        for lattice in set(lattices.tolist()):
+            some = np.array(places)[lattices == lattice]
+            for total in sums_of_tasks(alike, [ends[place] for place in some], lattice):
+                yield replace(total, suite=suites[total.suite], end=some[total.end])
 
 
 # The distribution of the summed pass^k of tasks, at the same cost for any number of tasks.
@@ -861,7 +902,7 @@ def _cumulants_of_betas(cumulants: Floats, a: Floats, b: Floats, scale: Floats) 
 # runs, keep that at 1 %.
 _STEPS_PER_DEVIATION = 4
 
-_FEWEST_STEPS, _MOST_STEPS = 64, 512
+_FEWEST_STEPS, _MOST_STEPS, _FEW_TASKS = 64, 512, 7
 NO_VALUE = 1e-12
 """A pass^k below this is 0 to every digit that is ever shown."""
 
@@ -899,10 +940,22 @@ class ScaledBetas:
     scale: Floats
 
 
-def lattice_steps(n: Floats, k: int) -> int:
-    """Into how many steps [0, 1] is divided for tasks of so many runs: a power of two."""
-    wanted = np.clip(_STEPS_PER_DEVIATION * n.max() / k, _FEWEST_STEPS, _MOST_STEPS)
-    return int(2 ** np.ceil(np.log2(wanted)))
+def lattice_steps(cells: Cells, end: End) -> NDArray[np.intp]:
+    """Into how many steps [0, 1] is divided for the tasks of each suite: a power of two.
+
+    A failure must not make the lattice of a lower end finer, nor a pass that of an upper one. So it
+    is not the runs that count but those that passed (upper end: that failed) of one task; or the
+    runs that every task has, where they are more. The sums of few tasks are short on any lattice.
+    """
+    counted = cells.n - cells.c if end.upper else cells.c
+    held = cells.tasks.reshape(-1, cells.n.size) > 0
+    most = np.where(held, counted, 0.0).max(axis=-1)
+    # Tasks whose distribution is a single point need no lattice.
+    fewest = np.where(held & (counted >= end.k), cells.n, np.inf).min(axis=-1)
+    wanted = _STEPS_PER_DEVIATION * np.maximum(most, np.where(most < end.k, 0.0, fewest)) / end.k
+    wanted = np.where(cells.task_count.ravel() <= _FEW_TASKS, _MOST_STEPS, wanted)
+    power = np.ceil(np.log2(np.clip(wanted, _FEWEST_STEPS, _MOST_STEPS)))
+    return np.asarray(2**power, dtype=np.intp)
 
 
 def _are_long(n: Floats, k: int) -> NDArray[np.bool_]:

@@ -55,7 +55,7 @@ from passhat.stats.sequential.designs import (
 )
 from passhat.stats.special import ndtri
 from passhat.stats.sufficient_statistics import Cells
-from passhat.stats.suite_bounds import suite_bounds
+from passhat.stats.suite_bounds import BOTH, suite_bounds
 
 _ANY_RATE = 0.5
 
@@ -192,8 +192,13 @@ class RoundGate:
         look = f"Looks after round {rounds}, with bounds at {levels}"
         return *sequential.lists_in_words(self._most_failures, self._most_passes, at_end), look
 
-    def bounds(self, passes: Counts, runs: int, level: float) -> Bounds:
-        """The ends for each row of passes of tasks with equally many runs, each at this level."""
+    def bounds(
+        self, passes: Counts, runs: int, level: float, ends: Sequence[bool] = BOTH
+    ) -> Bounds:
+        """The ends for each row of passes of tasks with equally many runs, each at this level.
+
+        A single end is only right on which side of the threshold it lies.
+        """
         # Which task has which passes makes no difference, and near 0 or 1 many suites are alike.
         alike, place = np.unique(np.sort(passes, axis=1), axis=0, return_inverse=True)
         suites = alike.shape[0]
@@ -206,9 +211,13 @@ class RoundGate:
             c=np.flatnonzero(seen).astype(float),
             tasks=tasks[:, seen].astype(float),
         )
-        ends = suite_bounds(cells, (self.k,), 1 - 2 * level)
-        low, high = (end[place.ravel(), 0] for end in ends)
-        return (low, high) if self.metric == "pass^k" else (1 - high, 1 - low)
+        straight, threshold, demand = self.metric == "pass^k", None, self.gate.demand
+        if len(ends) == 1 and isinstance(demand, ThresholdRequirement):
+            threshold = demand.threshold if straight else 1 - demand.threshold
+        asked = [upper == straight for upper in ends]
+        exact = suite_bounds(cells, (self.k,), 1 - 2 * level, asked, threshold)
+        low, high = (end[place.ravel(), 0] for end in exact)
+        return (low, high) if straight else (1 - high, 1 - low)
 
     def narrow_bounds(self, passes: Counts, runs: int, level: float) -> Bounds:
         """Ends that lie within those of `bounds`, at once: of a normal interval made narrower.
@@ -575,7 +584,8 @@ def simulated_rounds(
 def _looked_at(watch: RoundGate, passes: Sequence[Counts], number: int) -> Counts:
     """The words of a look. Bounds take long: none where much narrower ones are undecided.
 
-    Those of the second system are found where the first one's leave it open.
+    One system that may pass shows it by its lower end alone, one that may fail by its upper end.
+    Of two systems the second one's bounds are found where the first one's leave it open.
     """
     levels = watch.level(number)
     ends = {
@@ -587,17 +597,21 @@ def _looked_at(watch: RoundGate, passes: Sequence[Counts], number: int) -> Count
         limits = [_limits(ends[level], passes, number)[side] for side, level in enumerate(levels)]
         return _words(watch.gate, *limits)
 
-    found = words()
-    for side, counts in enumerate(passes):
-        unsure = np.flatnonzero(found >= 0)
-        if unsure.size:
-            for level, both in ends.items():
-                for end, exact in zip(
-                    both[side], watch.bounds(counts[unsure], number, level), strict=True
-                ):
-                    end[unsure] = exact
-            found = words()
-    return found
+    def make_exact(side: int, suites: Counts, uppers: Sequence[bool]) -> None:
+        for level, narrow in ends.items() if suites.size else ():
+            exact = watch.bounds(passes[side][suites], number, level, uppers)
+            for upper in uppers:
+                narrow[side][upper][suites] = exact[upper]
+
+    verdicts, demand = words(), watch.gate.demand
+    if isinstance(demand, ThresholdRequirement):
+        make_exact(0, np.flatnonzero(verdicts == 1), (not demand.upward,))
+        make_exact(0, np.flatnonzero(verdicts == 0), (demand.upward,))
+        return words()
+    for side in range(len(passes)):
+        make_exact(side, np.flatnonzero(verdicts >= 0), BOTH)
+        verdicts = words()
+    return verdicts
 
 
 def _words(gate: Gate, low: Floats, high: Floats) -> Counts:

@@ -663,21 +663,19 @@ def rank_subjects(
     # Families and weights are those of the first system that names any.
     families = (side.families_of(tasks) for side in sides)
     weights = (side.weights_of(tasks) for side in sides)
-    from passhat.stats.ranking import rank_systems, with_margins
+    from passhat.stats.ranking import rank_systems
 
     ranking = rank_systems(
         values,
         confidence=confidence,
         family=next((family for family in families if family is not None), None),
         weight=next((weight for weight in weights if weight is not None), None),
-        rng=seed,
-    )
-    if not isinstance(ranking, Unavailable):
-        more = [
+        more=[
             added_margins(side, (metric,), confidence=confidence).get(metric, (0.0, 0.0))
             for side in subjects
-        ]
-        ranking = with_margins(ranking, more)
+        ],
+        rng=seed,
+    )
     return RankedSubjects(
         subjects=subjects, metric=metric, k=k, tasks=tasks, values=values, ranking=ranking
     )
