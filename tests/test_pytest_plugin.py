@@ -158,6 +158,7 @@ UNJUDGED = {
     'reliable("pass^1 >= 0.9", colour=1)': "(the terms are runs, require, name, ",
     'reliable("pass^1 >= 0.9", runs=0)': "runs must be a whole number, at least 1",
     'reliable("pass^1 >= 0.9", certainty=0.9)': "certainty",
+    'reliable("pass^1 >= 0.9", trials=20)': "calls the number of trials `runs`",
     'reliable("no_worse_than main by 0.05")': "main",
 }
 
@@ -215,8 +216,39 @@ def test_a_test_that_is_undecided_says_what_to_raise(every_end, session):
     told = verdict(every_end, "test_few")
     assert "the log" not in told
     assert "Raise runs= in its marker, now 3, to 70." in told
+    with pytest.raises(AssertionError, match="Raise `runs`, now 99, to 198"):
+        assert_reliable(lambda seed: seed % 20 != 9, "pass^3 >= 0.8")
     told = verdict(session(FEW, "--reliable-runs", "5").stdout, "test_few")
     assert "Raise --reliable-runs, now 5, to 70." in told
+
+
+def test_what_a_test_returns_is_read_and_false_never_passes(session):
+    told = session(
+        """
+import unittest
+
+@pytest.mark.reliable("pass@1 >= 0.5")
+class TestPlain:
+    def test_false(self): return False
+    def test_true(self): return True
+    def test_text(self): return "wrong"
+    @pytest.mark.anyio
+    async def test_async(self): return False
+
+class TestCase(unittest.TestCase):
+    @pytest.mark.reliable("pass@1 >= 0.5")
+    def test_false(self): return False
+
+@pytest.fixture
+def anyio_backend(): return "asyncio"
+""",
+        "-p",
+        "anyio",
+    ).stdout
+    assert "4 failed, 1 passed" in told, told
+    assert "test_true: pass@1 >= 0.5: PASS" in told
+    assert told.count("\nreturned False") == 9, "of each test three trials are shown"
+    assert "must return True or False, or nothing" in told
 
 
 @pytest.mark.slow("starts pytest once more")
@@ -261,12 +293,16 @@ def test_a_function_is_asserted_reliable_without_pytest():
 
 
 def test_a_function_that_always_fails_is_a_fail_and_not_taken_for_an_outage_forever():
+    calls = []
+
     def broken():
+        calls.append(1)
         time.sleep(0.05)  # a stretch of failures that took time asks for a pause
         return False
 
-    with pytest.raises(AssertionError, match=r"broken: pass\^3 >= 0.5: FAIL after"):
+    with pytest.raises(AssertionError, match=r"broken: pass\^3 >= 0.5: FAIL after") as raised:
         assert_reliable(broken, "pass^3 >= 0.5")
+    assert f" {len(calls)} trials were run." in str(raised.value), "every call is said"
 
 
 def test_a_function_may_take_the_seed_and_nothing_that_nobody_gives_it():

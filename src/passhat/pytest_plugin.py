@@ -11,10 +11,12 @@ cases of a parametrized test, are also summed up together.
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -162,6 +164,19 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(f"the budget of {limit} is spent")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Read what a reliable test returns: pytest drops it, and False would pass."""
+    if _TRIAL not in item.stash or not isinstance(item, pytest.Function):
+        return (yield)
+    own = item.obj
+    item.obj = _reading_its_answer(own)
+    try:
+        return (yield)
+    finally:
+        item.obj = own
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """Run a reliable test until its verdict is settled; leave all others alone."""
@@ -269,6 +284,8 @@ def _demand(item: pytest.Item) -> _Demand | None:
 
     terms = dict(marker.kwargs)
     own = terms.pop("runs", None)
+    if "trials" in terms:
+        raise ArgumentError("reliable", "calls the number of trials `runs`", terms["trials"])
     given = item.config.getoption("--reliable-runs")
     runs = own if given is None else given
     if len(marker.args) != 1 or not isinstance(marker.args[0], str):
@@ -310,6 +327,32 @@ def _judged_reports(
     sentence = _sentence(item, check.verdicts()[0], len(check.trials))
     judged = JudgedTest(sentence=sentence, require=demand.gate["require"], runs=check.plain_runs())
     yield from _with_verdict(reports, check.verdicts(), judged, failures)
+
+
+def _reading_its_answer(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The test, which fails where it returns False, as `assert_reliable` has it, or no bool."""
+
+    def read(answer: object) -> None:
+        from passhat.journeys.reliability_check import failure_returned
+
+        try:
+            failure = failure_returned(answer)
+        except ArgumentError as error:
+            failure = str(error)
+        if failure is not None:
+            pytest.fail(failure, pytrace=False)
+
+    @wraps(function)
+    def call(*args: Any, **given: Any) -> None:
+        __tracebackhide__ = True
+        read(function(*args, **given))
+
+    @wraps(function)
+    async def call_async(*args: Any, **given: Any) -> None:
+        __tracebackhide__ = True
+        read(await function(*args, **given))
+
+    return call_async if inspect.iscoroutinefunction(function) else call
 
 
 def _sibling(item: pytest.Function) -> pytest.Function:

@@ -114,6 +114,44 @@ def test_a_class_that_nobody_can_call_is_refused_with_the_way_out_and_never_run(
     assert (tmp_path / "passhat.yml").exists() is not bool(refused)
 
 
+NEEDY = (
+    "class A:\n    def __init__(self, policy, *, k, j=1): pass\n    def ask(self, p): return p\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "refused"),
+    [
+        ("suport:A.ask", "there is no suport.py for suport:A.ask (did you mean support:A.ask?)"),
+        ("suport:A", "(did you mean support:A?)"),
+        ("support.py:A", "must name the module, not its file: support:A"),
+        ("./support.py:A", "must name the module, not its file: support:A"),
+        ("support:Agent", "support.py has no Agent"),
+        ("support:asc", "support.py has no asc (did you mean ask?)"),
+        ("app.support:A", "there is no app/support.py for app.support:A"),
+        ("support:A", "A() needs policy, k: write a function of the prompt that makes one"),
+        ("support:A.ask", "agent = A(...), and name support:agent.ask, if trials may share it"),
+        ("support:ask", ""),
+        ("support:agent.ask", ""),
+        ("json.decoder:JSONDecoder.decode", ""),
+    ],
+)
+def test_a_name_that_leads_nowhere_is_refused_and_no_other_agent_is_written(
+    tmp_path, call, name, refused
+):
+    (tmp_path / "support.py").write_text(f"{NEEDY}def ask(p): return p\nagent = A(1, k=2)\n")
+    done = call("init", "--python", name)
+    assert done.exit_code == (2 if refused else 0), done.stderr
+    assert refused in " ".join(done.stderr.split())
+    assert [file.name for file in tmp_path.glob("*.py")] == ["support.py"]
+    assert (tmp_path / "passhat.yml").exists() is not bool(refused)
+
+
+def test_an_example_that_is_written_is_said_to_be_no_agent_of_the_user(tmp_path, call):
+    done = call("init", "--python", "my_agent:answer")
+    assert "my_agent.py is an example, not your agent: call yours in it" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -490,6 +490,7 @@ class Counter:
     __call__ = run
 
 shared = Counter()
+INSTANCE = Agent()
 
 async def late_factory():
     return Agent().later
@@ -521,7 +522,14 @@ def test_a_class_of_the_user_works_or_is_refused_before_anything_runs(tmp_path):
     for name, why in (
         ("Agent", "is a class, whose instances cannot be called: name its method .* such as agent"),
         ("parts", r"yields its answer in parts: return it whole"),
-        ("Needy.run", r"Needy\(\) raised TypeError: .*missing 1 required.*name a function"),
+        (
+            "Needy.run",
+            r"Needy\(\) raised TypeError: .*missing 1 required.*or an instance: agent = Needy",
+        ),
+        (
+            "INSTANCE",
+            r"is not a function but a Agent.*name agent_classes:INSTANCE\.run, or a fun",
+        ),
     ):
         system = PythonSystem(name="a", function=f"agent_classes:{name}", search=tmp_path)
         assert re.search(why, lacks_function(system) or ""), name

@@ -262,3 +262,26 @@ def test_a_value_of_the_wrong_kind_is_reported_with_what_it_should_be(problems, 
 def test_a_function_name_ends_where_it_ends(problems) -> None:
     (line,) = problems('systems: [{name: s, python: "m:f\\n"}]\ntasks: [{name: t, prompt: hi}]')
     assert line.endswith("must be module:function, got 'm:f\\n'")
+
+
+def test_a_target_that_can_never_be_there_is_refused_and_the_keys_of_an_agent_are_named(problems):
+    suite = """
+systems: [{name: a, command: [echo, hi]}]
+tasks:
+  - name: a
+    prompt: x
+    expect:
+      - {target: TARGET, exact: refund}
+"""
+
+    def of(target):
+        return "\n".join(problems(suite.replace("TARGET", target)))
+
+    for target in ("answer.action", "conversation.final_answer.action", "cost.action"):
+        assert "can never be there" in of(target)
+        assert "A key that your agent returns is reported.action" in of(target)
+    assert "can never be there" in of('"output[0]"')
+    assert "; a key that your agent returns is reported.action, got 'action'" in of("action")
+    for target in ("answer", "reported.action", "tokens.total", "files.a.txt", '"tool_calls[0]"'):
+        (only,) = problems(suite.replace("TARGET", target).replace("prompt: x", "prompt: 5"))
+        assert "prompt" in only

@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, InputError, RunError
-from passhat.messages import capitalised, likely_method, listed, plural, short_value
+from passhat.messages import (
+    capitalised,
+    closest,
+    likely_method,
+    listed,
+    plural,
+    short_value,
+    typo_hint,
+)
 from passhat.runner.run import run_coroutine
 
 if TYPE_CHECKING:
@@ -117,7 +125,10 @@ def new_suite(
             "--until-decided the run ends as soon as the verdict is clear.",
         ),
     )
-    return StartingFiles(files={**files, SUITE_FILE: suite_text(suite)}, next_steps=_FIRST_RUN)
+    notes = tuple(f"{name} is an example, not your agent: call yours in it" for name in files)
+    return StartingFiles(
+        files={**files, SUITE_FILE: suite_text(suite)}, next_steps=_FIRST_RUN, notes=notes
+    )
 
 
 _SKILL_SUITE = """\
@@ -177,19 +188,27 @@ def _skill_suite(skill: Path, directory: Path) -> StartingFiles:
 def _python_agent(function: str, directory: Path) -> tuple[dict[str, Any], dict[str, str]]:
     """The agent, and if its module is not there yet, an example of it that runs at once."""
     module, colon, name = function.partition(":")
+    if colon and module.endswith(".py"):
+        dotted = module.removesuffix(".py").replace("/", ".").lstrip(".")
+        rule = f"must name the module, not its file: {dotted}:{name}"
+        raise ArgumentError("python", rule, function)
     if not (colon and all(p.isidentifier() for p in (*module.split("."), *name.split(".")))):
         raise ArgumentError("python", "must be module:function, such as my_agent:answer", function)
     agent = {"name": name, "python": function}
-    there = (directory / Path(*module.split("."))).with_suffix(".py")
-    _refuse_uncallable_class(function, there)
+    place = directory / Path(*module.split("."))
+    there = place.with_suffix(".py")
+    _refuse_what_cannot_run(function, there)
+    package = module.partition(".")[0]
     if (
-        "." in module
-        or "." in name
-        or there.exists()
-        or there.with_suffix("").is_dir()
-        or find_spec(module)
+        there.exists()
+        or place.is_dir()
+        or (find_spec(package) and not (directory / package).exists())
     ):
         return agent, {}
+    near = closest(module, [file.stem for file in directory.glob("*.py")])
+    if near is not None or "." in function:
+        meant = f" (did you mean {near}:{name}?)" if near else ""
+        raise InputError(f"there is no {there} for {function}{meant}")
     if (here := Path(f"{module}.py")).exists():  # the example would be measured in its place
         raise InputError(
             f"{here} is in this folder, and a suite looks for its agent beside itself: leave out "
@@ -198,29 +217,57 @@ def _python_agent(function: str, directory: Path) -> tuple[dict[str, Any], dict[
     return agent, {f"{module}.py": EXAMPLE_AGENT.format(function=name)}
 
 
-def _refuse_uncallable_class(function: str, file: Path) -> None:
-    """Refuse a class in a file whose instances cannot be called; nothing of the file is run.
+def _refuse_what_cannot_run(function: str, file: Path) -> None:
+    """Refuse a name that a file does not have, and a class that cannot be asked; nothing is run.
 
     What a class inherits, or is given by an assignment, only `passhat check` can say.
     """
     try:
-        module = ast.parse(file.read_bytes())
+        text = file.read_bytes()
+        body = ast.parse(text).body
     except (OSError, SyntaxError, ValueError, RecursionError):
         return
-    name = function.partition(":")[2]
-    classes = [node for node in module.body if isinstance(node, ast.ClassDef) and node.name == name]
+    module, _, name = function.partition(":")
+    owner, _, method = name.partition(".")
+    kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    defined = {node.name: node for node in body if isinstance(node, kinds)}
+    if not re.search(
+        rf"\b{owner}\b|import \*|__getattr__|globals\(|exec\(", text.decode(errors="replace")
+    ):
+        raise InputError(f"{file} has no {owner}{typo_hint(owner, defined)}")
+    kind = defined.get(owner)
+    if not isinstance(kind, ast.ClassDef) or kind.decorator_list:
+        return
+    methods = {node.name: node for node in kind.body if isinstance(node, kinds[1:])}
+    called = method or ("__call__" if "__call__" in methods else likely_method([*methods]) or "")
+    if called in methods and (needed := _needed_to_make(methods.get("__init__"), methods[called])):
+        path = f"{module}:agent" + ("" if called == "__call__" else f".{called}")
+        raise InputError(
+            f"{owner}() needs {', '.join(needed)}: write a function of the prompt that makes one "
+            f"and asks it; or agent = {owner}(...), and name {path}, if trials may share it"
+        )
     plain = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Expr, ast.Pass)
-    for kind in classes:
-        if kind.bases or kind.decorator_list or not all(isinstance(o, plain) for o in kind.body):
-            continue
-        methods = [getattr(node, "name", "_") for node in kind.body]
-        if "__call__" not in methods:
-            likely = likely_method(methods)
-            example = f", such as {function}.{likely}" if likely else ""
-            raise InputError(
-                f'"{function}" is a class, whose instances cannot be called: name its method that '
-                f"takes the prompt{example}"
-            )
+    own = not kind.bases and all(isinstance(node, plain) for node in kind.body)
+    if own and not method and called != "__call__":
+        example = f", such as {function}.{called}" if called else ""
+        raise InputError(
+            f'"{function}" is a class, whose instances cannot be called: name its method that '
+            f"takes the prompt{example}"
+        )
+
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def _needed_to_make(making: _Function | None, asked: _Function) -> list[str]:
+    """The arguments without which no instance is made, on which a method is called."""
+    if making is None or making.decorator_list or asked.decorator_list:
+        return []
+    taken = making.args
+    required = [*taken.posonlyargs, *taken.args]
+    required = required[1 : len(required) - len(taken.defaults)]
+    named = zip(taken.kwonlyargs, taken.kw_defaults, strict=True)
+    return [argument.arg for argument in (*required, *(a for a, d in named if d is None))]
 
 
 def _words(argument: str, command: str) -> list[str]:

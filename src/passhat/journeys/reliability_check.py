@@ -250,15 +250,17 @@ def verdict_sentence(verdict: Verdict, runs: int, where: str, *, spent: str | No
     sentence = verdict.sentence.partition(": ")[2] or verdict.sentence
     for note in verdict.notes:
         sentence = sentence.replace(f" ({note})", "")
+    if runs > verdict.runs:  # the last of them, to see whether it is an outage or still open
+        sentence += f" {runs:,} trials were run."
     if verdict.word != "UNDECIDED":
         return sentence
     if spent is not None:
         return f"{sentence} The budget of {spent} ended it after {runs:,} trials."
     from passhat.analysis.gates.sequential import default_trials
 
-    planned, enough = verdict.max_runs or runs, default_trials(verdict.gate)
-    raised = f", to {enough:,}" if enough > planned else ""
-    return f"{sentence} Raise {where}, now {planned:,}{raised}."
+    planned = verdict.max_runs or runs
+    enough = max(default_trials(verdict.gate), 2 * planned)
+    return f"{sentence} Raise {where}, now {planned:,}, to {enough:,}."
 
 
 def _wanted(function: Callable[..., Any]) -> list[str]:
@@ -285,6 +287,11 @@ def _failure(function: Callable[..., Any], given: Mapping[str, Any]) -> str | No
             answer = run_coroutine(_awaited(answer))
     except Exception as error:
         return f"{type(error).__name__}: {error}"
+    return failure_returned(answer)
+
+
+def failure_returned(answer: object) -> str | None:
+    """How a call failed by what it returned: by False; None if it did not, an error if unclear."""
     if type(answer).__name__ in ("bool", "bool_"):  # NumPy's too
         answer = bool(answer)
     if answer is None or answer is True:

@@ -290,6 +290,9 @@ _NAMES_OF_ANSWERS = ("final_answer", "final_text", "output", "response", "text")
 TARGETS = {name: name for name in _OWN_TARGETS} | dict.fromkeys(_NAMES_OF_ANSWERS, "answer")
 """The first words of the paths an expectation may check, and what each means."""
 
+TARGETS_WITH_PARTS = ("tool_calls", "tool_names", "tokens", "files", "reported")
+"""Those that a path may go on into; the others are a text or a number."""
+
 
 def target_root(path: str) -> str:
     """The first word of a path; suites written for other tools put `conversation.` before it.

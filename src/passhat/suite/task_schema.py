@@ -20,7 +20,7 @@ from msgspec import Meta
 
 from passhat.errors import MissingExtra
 from passhat.records import Level
-from passhat.records.suite import DEFAULT_USER_TURNS, TARGETS, target_root
+from passhat.records.suite import DEFAULT_USER_TURNS, TARGETS, TARGETS_WITH_PARTS, target_root
 from passhat.suite.yaml_tree import did_you_mean
 
 
@@ -126,7 +126,15 @@ Url = Annotated[
 def _target(value: str) -> str:
     root = target_root(value)
     if root not in TARGETS:
-        raise ValueError(f"is not a target. {did_you_mean(root, TARGETS)}")
+        hint = did_you_mean(root, TARGETS)
+        own = "" if hint.endswith("?") else f"; a key that your agent returns is reported.{root}"
+        raise ValueError(f"is not a target. {hint}{own}")
+    part = value.removeprefix("conversation.").removeprefix(root)
+    if part and TARGETS[root] not in TARGETS_WITH_PARTS:
+        raise ValueError(
+            f"can never be there: {root} is a text or a number, without parts. A key that your "
+            f"agent returns is reported{part if part.startswith('.') else '.key'}"
+        )
     return value
 
 
@@ -420,7 +428,7 @@ class ExpectPart(MatcherPart):
     """One expectation: `target` and a matcher, beside it or under `matcher:`."""
 
     target: Target = "answer"
-    """A dotted path: answer, tool_calls[0].arguments.city, tokens.total, cost, files."""
+    """A dotted path: answer, tool_calls[0].arguments.city, tokens.total, files, reported.key."""
     matcher: MatcherPart | None = None
     """The matcher, in the long form."""
     weight: Weight = 1.0

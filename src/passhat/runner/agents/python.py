@@ -311,7 +311,8 @@ def _instance(kind: type, reference: str) -> Any:
     except Exception as error:
         raise SuiteError(
             f'"{reference}": {kind.__name__}() raised {type(error).__name__}: {error}; name a '
-            "function that makes its agent and asks it"
+            "function that makes its agent and asks it, or an instance: "
+            f"agent = {kind.__name__}(...)"
         ) from error
 
 
@@ -348,10 +349,13 @@ def _callable(value: Any, reference: str) -> Callable[..., Any]:
         raise SuiteError(f'"{reference}" yields its answer in parts: return it whole')
     if callable(value):
         return value  # type: ignore[no-any-return]  # just checked to be callable
+    methods = [name for name, _ in inspect.getmembers(type(value), inspect.isfunction)]
+    likely = likely_method(methods)
+    example = f"{reference}.{likely}, or " if likely else ""
     raise SuiteError(
         f'"{reference}" is not a function but a {type(value).__name__}, and no agent of a '
-        "framework that passhat knows; name a function that takes the prompt, calls it and "
-        "returns its answer"
+        f"framework that passhat knows; name {example}a function that takes the prompt, calls it "
+        "and returns its answer"
     )
 
 
