@@ -143,7 +143,7 @@ def test_of_some_agents_of_a_file_the_ranking_advised_is_over_the_same(here, cal
     chosen = ["a b", "-c"]
     those = [word for one in chosen for word in ("--only", one)]
     (pair,) = advised(call("report", "several agents.csv", *those).stdout)
-    assert pair == ["compare", "several agents.csv", *those]
+    assert pair == ["compare", "several agents.csv", *those, "--k", "5"]
     one, all_, *_ = advised(call("report", "several agents.csv", *those, "-v").stdout)
     assert one == ["report", "several agents.csv", "--only", "a b", "-v"]
     assert [all_[i + 1] for i, word in enumerate(all_) if word == "--only"] == chosen
@@ -154,6 +154,37 @@ def test_of_some_agents_of_a_file_the_ranking_advised_is_over_the_same(here, cal
     _, all_, *_ = advised(call("report", "several agents.csv", *those, "-v").stdout)
     ranked = json.loads(call(*all_, "--json").stdout)
     assert {system["name"] for system in ranked["systems"]} == set(chosen)
+
+
+def test_every_command_advised_is_about_the_agents_that_were_chosen(here, call, results):
+    chosen = ["a b", "-c", "d'e"]
+    those = [word for one in chosen for word in ("--only", one)]
+    more = simulate(tasks=8, runs=8, rate=dict.fromkeys([*chosen, "fourth"], 0.6), seed=1)
+    write_trials(more, here / "four.jsonl")
+    (by,) = advised(call("compare", "four.jsonl", *those).stdout)
+    assert sorted(by) == sorted(["compare", "four.jsonl", *those, "--by", "pass^5"])
+    demand = "--require", "pass^3 >= 0.99"
+    (why,) = advised(call("gate", "four.jsonl", "--only", "-c", *demand).stdout)
+    assert why == ["why", "four.jsonl", "--only", "-c"]
+
+
+def test_two_agents_that_a_report_tells_apart_are_told_apart_by_the_command_it_advises(here, call):
+    """At pass@1 they are not: the command asks about the streak of the report."""
+    rows = [("q", 1, [8, 8, 4, 4, 8, 5, 8, 8]), ("r", 0, [6, 6, 6, 6, 6, 6, 6, 6])]
+    lines = [
+        f"{agent},t{task},{int(i < passes)}"
+        for agent, _, counts in rows
+        for task, passes in enumerate(counts)
+        for i in range(8)
+    ]
+    (here / "pair.csv").write_text("\n".join(["agent,task,passed", *lines, ""]))
+    said = call("report", "pair.csv").stdout
+    assert said.startswith("Neither agent is reliable. On these tasks q (63%) is ahead of r")
+    (pair,) = advised(said)
+    assert call(*pair).stdout.startswith("q is better than r: pass^5 is")
+    asked = " ".join(call("compare", "pair.csv").stdout.split())
+    assert asked.startswith("No clear difference")
+    assert "At pass^5 q is ahead for these tasks: to ask about pass^5 instead, say --k 5." in asked
 
 
 def test_markdown_and_pages_advise_the_same_commands(here, call, results):

@@ -35,7 +35,7 @@ _by_option = click.option(
     brief=[
         "--only AGENT         these agents, or the one that both results hold",
         "--k K,K              the k of pass^k; the verdict is about the largest",
-        "--by METRIC          rank three or more by pass@1, pass^5 or mean_score",
+        "--by METRIC          compare or rank by pass@1, pass^5 or mean_score",
         options.FOR,
         options.WHICH_COLUMNS,
         options.CRITERION,
@@ -116,15 +116,13 @@ def compare(
     if isinstance(answer, RankReport):
         held = len(answer.systems) + len(answer.unranked)
         output.say(f"{held} agents: ranking them (--only names two to compare)")
-    again = reading.again(errors=analysis["errors"])
+    again = reading.repeated(errors=analysis["errors"], only=only)
     verdict, page = None, {}
     if isinstance(answer, Comparison):
         verdict = verdict_of_results(results)
         if wants_page(transcripts or reading.names_transcripts, output):
             page = _fitted(results, answer, output)
-    output.write(
-        answer, results=again, command=typed_command(), scope=scope, verdict=verdict, **page
-    )
+    output.write(answer, **again, command=typed_command(), scope=scope, verdict=verdict, **page)
 
 
 def _fitted(results: Results, answer: Comparison, output: Output) -> dict[str, Any]:
@@ -258,7 +256,7 @@ def rank(
     from passhat.journeys import rank_results
 
     answer = rank_results(reading.results(), only=only, by=by, **analysis)
-    output.write(answer, results=reading.again(errors=analysis["errors"]))
+    output.write(answer, **reading.repeated(errors=analysis["errors"], only=only))
 
 
 @click.command(
@@ -317,7 +315,7 @@ def why(
     answer = journeys.why(
         reading.results(), task=task, only=only, alpha=alpha, confidence=confidence, seed=seed
     )
-    output.write(answer, results=reading.again())
+    output.write(answer, **reading.repeated(only=only))
 
 
 def _task_and_trials(reading: ReadingOptions) -> Sequence[str]:

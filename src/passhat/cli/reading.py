@@ -157,6 +157,13 @@ class ReadingOptions:
         paths = [f"./{path}" if path.startswith("-") else _shown(path) for path in self.paths]
         return shlex.join([*paths, *options]) + self._store_words
 
+    def repeated(self, *, errors: str = "fail", only: Sequence[str] = ()) -> dict[str, Any]:
+        """How the commands that an answer prints read the same results, as options of `render`.
+
+        Of several agents that were chosen, a command names those that it is about.
+        """
+        return {"results": self.again(errors=errors, only=only), "narrowed": len(only) > 1}
+
     @property
     def _store_words(self) -> str:
         """Empty where the store is the one that commands read anyway; never with a password."""

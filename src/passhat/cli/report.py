@@ -150,16 +150,15 @@ def report(
     verdict = verdict_of_results(results)
     if verdict is not None:
         verdict = verdict.about(only)
-    again = reading.again(errors=analysis["errors"], only=only)
+    again = reading.repeated(errors=analysis["errors"], only=only)
     output.write(
         answer,
-        results=again,
+        **again,
         command=typed_command(),
-        more_runs=None if again is None else results.more_runs(),
+        more_runs=None if again["results"] is None else results.more_runs(),
         all_tasks=all_tasks,
         wider_than=wider_than,
         scope=scope,
-        narrowed=len(only) > 1,
         verdict=verdict,
         **page,
     )
@@ -288,9 +287,9 @@ def gate(
             confidence=confidence, **terms,
         )  # fmt: skip
     assert verdicts is not None, "a review with a demand has verdicts"
-    again = reading.again(errors=terms["errors"])
+    again = reading.repeated(errors=terms["errors"], only=only)
     beside = None if against is None else shlex.quote(against)
-    output.write(verdicts, explain=output.verbose, results=again, against=beside)
+    output.write(verdicts, explain=output.verbose, **again, against=beside)
     if output.paths_out:  # what is in a file is not in the log of a CI job
         for verdict in verdicts:
             output.say(verdict.sentence, always=output.prints_nothing and verdicts.exit_code != 0)

@@ -30,6 +30,7 @@ from passhat.records.columns import (
     leave_out,
     missing_at,
     parse_pass_if,
+    scale_notes,
 )
 from passhat.records.data_frames import trial_numbers
 from passhat.records.labels import join_labels
@@ -172,9 +173,15 @@ def assemble(piece: InputPart, mapping: ColumnMap) -> Trials:
     for name in ("score", *FEATURES, "weight", "stated_confidence"):
         if name in columns:
             columns[name] = _numbers(name, columns[name], fault)
+    notes = [*table.notes]
     if mapping.pass_if is not None and not table.judged:
         columns["outcome"] = _apply_pass_if(mapping.pass_if, columns, fault)
-    notes = [*table.notes, *_fit_scores(columns, mapping, table.graded, fault)]
+        notes += scale_notes(
+            parse_pass_if(mapping.pass_if),
+            columns.__getitem__,
+            lambda what: ReadError(f"{piece.name}, {what}"),
+        )
+    notes += [*_fit_scores(columns, mapping, table.graded, fault)]
     if not mapping.pass_if and not table.judged:
         notes += _only_one_passes(table.graded, columns.get("score"))
     if "seed" in columns:
@@ -397,7 +404,7 @@ def _trial_numbers(columns: dict[str, Any], fault: Fault) -> list[int]:
     """Trial numbers, none missing and none beyond 64 bits."""
     values = columns["trial"]
     if (row := missing_at(values)) is not None:
-        raise fault(row, "trial", "the trial is missing")
+        raise fault(row, "trial", f"the trial is missing; number it, or {leave_out('trial')}")
     if not all(type(value) is not int or -BEYOND < value < BEYOND for value in values):
         values = [str(value) for value in values]
     return trial_numbers(values, columns["system"], columns["task"])

@@ -89,7 +89,12 @@ from passhat.records.transcript import (
     Transcripts,
     trials_to_compare,
 )
-from passhat.records.trial import Outcome, alike_names, read_by_different_scores
+from passhat.records.trial import (
+    COPIED_ROWS,
+    Outcome,
+    alike_names,
+    read_by_different_scores,
+)
 from passhat.records.trials import check_duplicates
 
 _TABULAR = ("text", "lines", "array", "json", "parquet")
@@ -238,6 +243,13 @@ def _without_duplicates(
     said = [text for part in parts for text in part.file.said]
     twice = trials.duplicates()
     if not twice:
+        tables = all(part.file.reader.name == "table" and not part.numbered for part in parts)
+        looked = any(part.file.table.fine for part in parts)
+        if duplicates == "last" and tables and not looked:
+            first, *others = trials.sources
+            note = "no column numbers the trials, so no row is known to be a copy; name it with "
+            noted = (*first.notes, f"{note}`trial=COLUMN` (`duplicates`)")
+            trials = replace(trials, sources=(replace(first, notes=noted), *others))
         return trials, said
     if duplicates == "error":
         if len(parts) == 1 and (apart := trials.numbered_on()) is not trials:
@@ -375,11 +387,41 @@ def _run_of(piece: InputPart) -> tuple[str, str | None, str]:
 
 def _without_repeats(pieces: list[InputPart], duplicates: Duplicates) -> list[InputPart]:
     """Refuse or leave out what was given twice: saved reports on runs, copies, repeated rows."""
-    if duplicates == "keep" or len(pieces) == 1:
+    if duplicates == "keep":
+        return pieces
+    pieces = [_without_copied_rows(piece, duplicates) for piece in pieces]
+    if len(pieces) == 1:
         return pieces
     if duplicates == "error":
         _check_derived(pieces)
     return _without_repeated_rows(_without_copies(pieces, duplicates))
+
+
+def _without_copied_rows(piece: InputPart, duplicates: Duplicates) -> InputPart:
+    """A table without numbers of trials, with a note on rows that are copies of earlier ones.
+
+    Two rounded times may be the same, so copies are left out only if the user says so; a table
+    that is there several times, row for row, is refused.
+    """
+    marks = list(piece.table.measured)
+    if piece.numbered or not piece.table.fine:
+        return piece
+    first = {mark: row for row, mark in reversed([*enumerate(marks)])}
+    rows = [row for row, mark in enumerate(marks) if mark is None or first[mark] == row]
+    if not (copies := len(marks) - len(rows)):
+        return piece
+    equal = plural(copies, "row is", "rows are")
+    if duplicates == "last":
+        said = [piece.said[row] for row in rows] if piece.said else piece.said
+        kept = replace(piece, table=piece.table.take(rows), said=said)
+        return kept.noted(f"{equal} {COPIED_ROWS}, and left out (`duplicates`)")
+    ways = "`duplicates='last'` leaves copies out, `duplicates='keep'` counts them as trials"
+    several = (times for times in range(2, 6) if marks == marks[: len(marks) // times] * times)
+    if marks[::2] == marks[1::2] or any(several):
+        raise ReadError(f"{piece.name}: {equal} {COPIED_ROWS}: was it pasted twice? {ways}")
+    if copies > len(rows):  # times that are rounded, of few tasks
+        return piece
+    return piece.noted(f"{equal} {COPIED_ROWS}, and counted: {ways} (`duplicates`)")
 
 
 def _without_copies(pieces: list[InputPart], duplicates: Duplicates) -> list[InputPart]:

@@ -252,7 +252,8 @@ class TrialTable:
     file is one of many that make up its run, so that a report on the whole run replaces it.
     `scores` are those among which the first was taken because the user chose none: files must
     agree in it. `measured` identifies each row by all that the file says of it, where that
-    includes a time or an id that no other run has; None for other rows. `words` are those of each
+    includes a time or an id that no other run has; None for other rows. `fine` says that these are
+    fine enough to tell rows of this file apart. `words` are those of each
     column that the user compares with a word, `ranges` the least and greatest numbers of those that
     are compared with numbers, if no trial passed. `apart` says which column keeps trials of the
     same number apart.
@@ -271,6 +272,7 @@ class TrialTable:
     part: bool = False
     scores: Sequence[str] = ()
     measured: Sequence[int | None] = ()
+    fine: bool = False
     words: Mapping[str, frozenset[str]] = field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     apart: str = ""

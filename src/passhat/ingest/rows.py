@@ -258,9 +258,11 @@ def csv_lines(document: Document) -> Iterator[tuple[int, list[str]]]:
     width = 0
     try:
         for cells in reader:
-            if cells and len(cells) == width:
+            if not any(cells):  # an empty row, which separates others
+                continue
+            if len(cells) == width:
                 yield above + reader.line_num, cells
-            elif cells:
+            else:
                 if not width and len(cells) > 1 and not any(map(str.strip, cells[1:])):
                     continue
                 width = width or len(cells)
@@ -362,6 +364,19 @@ def measured_rows(sheet: Table) -> list[int | None]:
             said = [one is not None for one in row]
             marks.append(hash((tuple(compress(names, said)), tuple(compress(row, said)))))
     return marks
+
+
+FEWEST_DISTINCT = 8
+"""Fewer different rows may well be equal: of one task, with a day for a time."""
+
+
+def tells_rows_apart(sheet: Table, marks: Sequence[int | None]) -> bool:
+    """Whether different rows mostly differ in one time or id: not in a day, nor in a session."""
+    distinct = len(set(marks))
+    telling = (name for name in sheet.columns if _MEASURED.search(usual_name(name)))
+    return distinct >= FEWEST_DISTINCT and any(
+        2 * len(set(_cell_hashes(sheet.cells(name)))) >= distinct for name in telling
+    )
 
 
 def _cell_hashes(cells: Iterable[Any]) -> list[int | None]:
@@ -873,10 +888,12 @@ def without_marks(
             plain[column] = numbers
             percents.append(column)
             which = f'percentages of "{short(column)}" were'
-            if column in compared:
-                notes.append(f"{which} compared as they are: 66% is 66")
+            example = next(plain for plain in numbers if not is_missing(plain))
+            share = with_points([example]) or [example]
+            read = [f"compared as they are: {example}% is {example}"] if column in compared else []
             if column == found.get("score"):
-                notes.append(f"{which} read as shares: 66% is a score of 0.66")
+                read.append(f"read as shares: {example}% is a score of {as_number(*share) / 100:g}")
+            notes.append(f"{which} {', and '.join(read)}")
     if plain:
         sheet = replace(sheet, columns={**sheet.columns, **plain})
     return sheet, frozenset(percents), notes

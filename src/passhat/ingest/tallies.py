@@ -68,6 +68,7 @@ from passhat.records.columns import (
     name_parts,
     outcomes_of,
     parse_pass_if,
+    scale_notes,
     seen,
     unmatched_word,
     usual_name,
@@ -483,7 +484,13 @@ def _plan_query(path: Path, engine: Engine, mapping: ColumnMap) -> _GroupQuery |
                 f'{path}, column "{found[name]}": must hold numbers for {name}, and in a table of '
                 f"this size without marks such as $ or %; or {leave_out(name)}"
             )
-    if not mapping.pass_if and not mapping.passed:
+    if mapping.pass_if:
+        notes += scale_notes(
+            parse_pass_if(mapping.pass_if),
+            lambda column: _telling_cells(engine, found.get(column, column)),
+            lambda what: ReadError(f"{path}, {what}"),
+        )
+    elif not mapping.passed:
         _check_conflicts(path, engine, found)
     # If nothing else is summed by outcome, adding up 0 and 1 is faster than grouping by them;
     # as doubles, which is exact far beyond any number of rows, it is faster still.

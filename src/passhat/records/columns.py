@@ -14,7 +14,7 @@ from typing import Any, SupportsFloat
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, UnknownFile
 from passhat.messages import closest, few, short, short_value
-from passhat.records.trial import FEATURES, Outcome
+from passhat.records.trial import FEATURES, OTHER_SCALE, Outcome
 
 Cells = Callable[[str], Sequence[Any]]
 """The cells of a column, by its name."""
@@ -156,6 +156,9 @@ def likely_columns(names: Iterable[str], mapping: ColumnMap, cells: Cells) -> di
     >>> table = {"task": ["x", "x"], "exit_code": [0, 127]}
     >>> likely_columns(table, ColumnMap(), table.__getitem__)
     {'pass_if': 'exit_code==0'}
+    >>> table = {"task": ["x", "x"], "Score (0-100)": [70, 93]}
+    >>> likely_columns(table, ColumnMap(), table.__getitem__)["pass_if"]
+    'Score (0-100)>=80'
     """
     names = list(names)
     taken = {*find_columns(names, mapping).values()}
@@ -171,6 +174,11 @@ def likely_columns(names: Iterable[str], mapping: ColumnMap, cells: Cells) -> di
     filled = [(name, cell) for name in failures for cell in cells(name) if not is_missing(cell)]
     good = [(name, cell) for name, cell in filled if outcome_of(cell) is Outcome.FAILED]
     tests = [f"{name}=={str(cell).lower()}" for name, cell in good[:1]]
+    tests += [
+        f"{name}>={0.8 * scale_of(max(map(_number, cells(name)), default=1)):g}"
+        for name in free
+        if "score" in usual_name(name)
+    ]
     fit = {"passed": [*full, *verdicts], "task": texts, "pass_if": tests}
     return {meaning: columns[0] for meaning, columns in fit.items() if columns}
 
@@ -554,6 +562,52 @@ def row_outcomes(
     ]
 
 
+def scale_notes(
+    tests: Iterable[ColumnCondition], cells: Cells, fault: Callable[[str], Exception]
+) -> list[str]:
+    """Notes on bars of at most 1 for columns that go beyond 1: nearly any score of 100 passes 0.8.
+
+    Raised as a fault if the bar surely is of another scale: beyond 10, with nothing between 0 and
+    1, `>=0.8` would mean no more than `>=1`.
+
+    >>> table = {"points": [2.5, 4, 0.5]}
+    >>> scale_notes(parse_pass_if("points>=0.8"), table.__getitem__, ValueError)
+    ["points reaches 4: is 0.8 on its scale? 'points>=4' is 80% of 5 (`pass_if`)"]
+    """
+    notes = []
+    for test in tests:
+        bar = test.value
+        if not isinstance(bar, float) or not 0 < bar <= 1 or test.symbol not in (">", ">="):
+            continue
+        if bar == 1 and "score" not in usual_name(test.column):  # a count, such as turns>=1
+            continue
+        numbers = [_number(cell) for cell in cells(test.column)]
+        high = max(numbers, default=0.0)
+        if high <= 1:
+            continue
+        column = short(test.column)
+        top = scale_of(high)
+        meant = f"{column}{test.symbol}{bar * top:g}"
+        if high > 10 and bar < 1 and not any(0 < number < 1 for number in numbers):
+            raise fault(
+                f'column "{column}" reaches {high:g}, so nearly every trial passes a bar of '
+                f"{bar:g}: write `pass_if={meant!r}` for {100 * bar:g}% of {top:g}, or "
+                f"`pass_if='{column}>=1'` if you mean it"
+            )
+        share = f"{meant!r} is {100 * bar:g}% of {top:g}"
+        notes.append(f"{column} reaches {high:g}: is {bar:g} {OTHER_SCALE} {share} (`pass_if`)")
+    return notes
+
+
+def scale_of(high: float) -> float:
+    """The end of the usual scale that a greatest number belongs to.
+
+    >>> scale_of(0.7), scale_of(4), scale_of(93)
+    (1.0, 5.0, 100.0)
+    """
+    return next((end for end in (1.0, 5.0, 10.0, 100.0, 1000.0) if high <= end), high)
+
+
 def unmatched_word(
     tests: Iterable[ColumnCondition], seen_words: Mapping[str, Collection[str]]
 ) -> ColumnCondition | None:
@@ -634,10 +688,13 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
         *("test_case", "test_id", "test_name", "test", "example_id", "sample_id"),
         *("problem", "problem_id", "question_id", "item_id", "scenario", "scenario_id"),
     ),
-    "trial": (
-        *("trial", "trial_id", "trial_index", "trial_number", "run", "run_id", "run_index"),
-        *("run_number", "epoch", "repeat", "repetition", "rep", "attempt", "attempt_id"),
-        *("iteration", "trial_num", "run_num"),
+    "trial": tuple(
+        f"{word}{end}"
+        for word in (
+            *("trial", "run", "epoch", "repeat", "repetition", "rep", "attempt", "try"),
+            *("iteration", "replicate", "rollout"),
+        )
+        for end in ("", "_id", "_index", "_idx", "_number", "_num", "_no", "_nr")
     ),
     "passed": (
         *("outcome", "passed", "pass", "success", "successful", "succeeded", "resolved"),
@@ -994,8 +1051,8 @@ def missing_column(name: str, meaning: str, column: str, names: Iterable[str]) -
 def usual_name(name: str) -> str:
     """A column's name in lower case with underscores, as the usual names are written.
 
-    >>> usual_name("taskId"), usual_name("Total Cost"), usual_name("Passed?")
-    ('task_id', 'total_cost', 'passed')
+    >>> usual_name("taskId"), usual_name("Passed?"), usual_name("Try #"), usual_name("Run No.")
+    ('task_id', 'passed', 'try', 'run_no')
     """
     known = _usual_name if len(name) <= _LONGEST_KEPT else _usual_name.__wrapped__
     return known(name)
@@ -1003,7 +1060,7 @@ def usual_name(name: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _usual_name(name: str) -> str:
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip().rstrip("?"))
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip().rstrip("?#:. "))
     return re.sub(r"[\s\-.]+", "_", words).lower()
 
 

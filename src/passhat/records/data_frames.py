@@ -40,6 +40,7 @@ from passhat.records.columns import (
     name_parts,
     parse_pass_if,
     row_outcomes,
+    scale_notes,
     usual_name,
 )
 from passhat.records.labels import join_labels
@@ -279,6 +280,12 @@ def read_columns(
     if grades := letter_scores(by_meaning, given.__getitem__):
         columns["score"] = grades
     columns["outcome"] = _outcomes(argument, given, by_meaning, mapping, columns.get("score", ()))
+    if mapping.pass_if:
+        notes += scale_notes(
+            parse_pass_if(mapping.pass_if),
+            lambda column: given[by_meaning.get(column, column)],
+            lambda what: ArgumentError("pass_if", f"must fit its column: {what}", mapping.pass_if),
+        )
     if "score" in columns:
         notes += _without_wide_scores(argument, columns, by_meaning, mapping)
     if "trial" in columns:
@@ -381,12 +388,13 @@ def _is_crossed(values: Iterable[str], cells: NDArray[np.int64]) -> bool:
     return max(usual) > 1 or not all(value[-1:].isdecimal() for value in values)
 
 
-def score_passes_note(column: str) -> str:
+def score_passes_note(column: str, *, percent: bool = False) -> str:
     """What to know about a table that has scores and no column that says pass or fail."""
     name = short(column)
+    best, bar = ("100%", "80") if percent else ("1", "0.8")
     return (
-        f'no column says pass or fail: only a "{name}" of 1 passes. Say what passes with '
-        f"`pass_if`, such as '{name}>=0.8'"
+        f'no column says pass or fail: only a "{name}" of {best} passes. Say what passes with '
+        f"`pass_if`, such as '{name}>={bar}'"
     )
 
 

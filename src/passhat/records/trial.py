@@ -274,6 +274,8 @@ LONGEST_LEFT_OUT = 32
 
 ALIKE_NAMES = "names differ only in case or spaces"
 NEVER_MET = "no trial meets "
+OTHER_SCALE = "on its scale?"
+COPIED_ROWS = "equal to an earlier one in every column"
 """What a note says of agents or tasks that are probably the same."""
 
 
@@ -291,7 +293,7 @@ def alike_names(names: Iterable[str], what: str = "agents") -> list[str]:
     return [note] if alike else []
 
 
-_COUNTED = ("missing", "duplicates")
+_COUNTED = ("missing", "duplicates", "pass_if")
 """What notes on the trials that count name at their end, in brackets: the argument or option."""
 
 

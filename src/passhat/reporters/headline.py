@@ -272,7 +272,7 @@ def ties_hold_for(found: Leaders | Unavailable) -> str | None:
     """For which tasks the first place and its ties are shown."""
     if isinstance(found, Unavailable) or found.here is not None:
         return None
-    what = "The lead is" if len(found.names) == 1 else "Ties are"
+    what = "The lead holds" if len(found.names) == 1 else "Ties are"
     count = len(found.compared)
     at_once = "" if count == 2 else f", all {count} compared at once"
     return f"{what} for {scope_words(found.scope)}{at_once}."

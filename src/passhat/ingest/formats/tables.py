@@ -43,6 +43,7 @@ from passhat.ingest.rows import (
     table_facts,
     table_of,
     table_of_rows,
+    tells_rows_apart,
     verdicts_of,
     without_commas,
     without_marks,
@@ -81,6 +82,7 @@ from passhat.records.columns import (
     rate_column,
     row_outcomes,
     says_outcomes,
+    scale_notes,
     share_cells,
     transcript_column,
     usual_name,
@@ -189,8 +191,13 @@ def read_table(
         if fault := refused(document.name, sheet.columns, found, mapping, sheet.cells):
             raise fault
     tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
-    sheet, percents, marks = without_marks(document.name, sheet, found, tests)
+    sheet, percents, unmarked = without_marks(document.name, sheet, found, tests)
     sheet, commas = without_commas(sheet, found, tests)
+    scales = scale_notes(
+        tests,
+        lambda name: sheet.cells(found.get(name, name)),
+        lambda what: ReadError(f"{document.name}, {what}"),
+    )
     entry = {"text": "line", "lines": "line", "parquet": "row"}.get(document.kind, "entry")
     table = TrialTable(columns={}, entry=entry, numbers=sheet.numbers)
     columns = {
@@ -218,10 +225,13 @@ def read_table(
         repeats=lambda: repeated(columns),
         cells=sheet.columns,
         numbers=columns.get("trial", ()),
+        percent=found.get("score") in percents,
     )
     if own:
         kept = bytes(document.first.get("notes", b""))
         notes = (*notes, *(n for n in (STOPPED_BY_GATES, STOPPED_EARLY) if n.encode() in kept))
+    # Alone, rows that have numbers are compared by these.
+    marks = [] if own or (document.alone and "trial" in found) else measured_rows(sheet)
     table = replace(
         table,
         columns=columns,
@@ -229,9 +239,10 @@ def read_table(
         ranges={}
         if Outcome.PASSED in columns["outcome"]
         else compared_ranges(tests, lambda name: sheet.cells(found.get(name, name))),
-        notes=(*prompts, *notes, *folded, *marks, *commas, *counted),
+        notes=(*prompts, *notes, *folded, *unmarked, *commas, *counted, *scales),
         judged=True,
-        measured=() if own or document.alone else measured_rows(sheet),
+        measured=marks,
+        fine=tells_rows_apart(sheet, marks) if len(set(marks)) < len(marks) else bool(marks),
         apart="" if own else _kept_apart(columns, found, mapping, sheet),
         graded=None if tests or "passed" in found else found["score"],
         read_as={"format": _format(document, mapping), **table_facts(found, mapping)},
@@ -553,12 +564,14 @@ def notes_on(
     repeats: Callable[[], bool],
     cells: Mapping[str, Iterable[Any]] | None = None,
     numbers: Sequence[Any] = (),
+    percent: bool = False,
 ) -> tuple[str, ...]:
     """What to know about a table: the columns that were not used, and what passes.
 
     `repeats` says whether nothing but their order distinguishes the trials of a task. A column of
     `cells` that says for some rows how they ended may hold the labels of a person; one that was
-    crossed with tasks, conditions. `numbers` are those of trials, where the table has them.
+    crossed with tasks, conditions. `numbers` are those of trials, where the table has them;
+    `percent` says that scores are written as percentages.
     """
     notes: list[str] = []
     unused = [] if own else _unused(columns, found, mapping)
@@ -579,7 +592,7 @@ def notes_on(
         hint = f" (name {', '.join(open_ones)})" if open_ones else ""
         notes.append(f"{UNUSED_COLUMNS}{few(unused)}{hint}")
     if not mapping.pass_if and "passed" not in found:
-        notes.append(score_passes_note(found["score"]))
+        notes.append(score_passes_note(found["score"], percent=percent))
     return tuple(notes)
 
 

@@ -220,8 +220,9 @@ class ComparisonAnswer(Answer[Comparison]):
             Remark(f"Note: {note}.", note=ALIKE_NAMES not in note and not counts_trials(note))
             for note in comparison.notes
         ]
-        open_ = _needed(comparison, options.scope or THIS_SUITE)
-        below: list[Block] = [] if open_ is None else [Remark(open_)]
+        scope = options.scope or THIS_SUITE
+        settling = _decided_at(comparison, scope), _needed(comparison, scope)
+        below: list[Block] = [Remark(text) for text in settling if text is not None]
         if options.results is not None:
             command = options.command or f"passhat compare {options.results}"
             below.append(Hints((advise("All tasks", f"{command} -v"),)))
@@ -465,6 +466,20 @@ def _steps(comparison: Comparison, every_task_follows: bool) -> list[str]:
         more = plural(hidden, "more task flipped or differs", "more tasks flipped or differ")
         steps.append(f"{more}: `render_json` lists every task.")
     return steps
+
+
+def _decided_at(comparison: Comparison, scope: Scope) -> str | None:
+    """That the longest streak decides what the number that was asked for leaves open."""
+    asked, longest = comparison.headline, [*comparison.differences.values()][-1]
+    decided = longest.answer(scope, comparison.margin) in ("better", "worse")
+    if not decided or longest.value is None or asked.answer(scope) != "undecided":
+        return None
+    ahead = called(comparison)[longest.value < 0]
+    name = metric_word(comparison, longest)
+    return (
+        f"At {name} {ahead} is ahead for {scope_words(scope)}: to ask about {name} instead, say "
+        f"`ks={name.removeprefix('pass^')}`."
+    )
 
 
 def _needed(comparison: Comparison, scope: Scope) -> str | None:

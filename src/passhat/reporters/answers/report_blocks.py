@@ -26,7 +26,15 @@ from passhat.analysis.reports.parts import (
 )
 from passhat.analysis.reports.report import Report
 from passhat.messages import few, plural
-from passhat.records.trial import ALIKE_NAMES, NEVER_MET, NaturalKey, natural_key, stopped_early
+from passhat.records.trial import (
+    ALIKE_NAMES,
+    COPIED_ROWS,
+    NEVER_MET,
+    OTHER_SCALE,
+    NaturalKey,
+    natural_key,
+    stopped_early,
+)
 from passhat.reporters import headline, wording
 from passhat.reporters.answer import (
     RESULTS,
@@ -164,11 +172,12 @@ def counts_table(systems: Sequence[SystemReport]) -> Table:
 def _note_remarks(report: Report) -> list[Remark]:
     """What is to be known beside the numbers.
 
-    That one agent may be two, or that no trial could pass, is never left to -v.
+    That one agent may be two, that rows may be copies, or that no trial or nearly every one could
+    pass, is never left to -v.
     """
     one, *others = report.systems
     notes = report.notes if others else (*one.notes, *report.notes)
-    firm = ALIKE_NAMES, NEVER_MET
+    firm = ALIKE_NAMES, COPIED_ROWS, NEVER_MET, OTHER_SCALE
     return [Remark(f"Note: {n}.", note=not any(words in n for words in firm)) for n in notes]
 
 
@@ -380,15 +389,17 @@ def most_rows(
 def _pair_hint(
     report: Report, systems: Sequence[SystemReport], options: DisplayOptions
 ) -> list[Block]:
-    """How to compare the first two alone, or two of those that are tied."""
+    """How to compare the first two alone, or two of those that are tied, at the same k."""
     if options.results is None or not _can_be_ranked(systems):
         return []
     leaders = report.leaders
-    first = systems[:2]
-    if not isinstance(leaders, Unavailable) and len(leaders.names) > 1:
-        first = [system for system in systems if system.name in leaders.names[:2]]
+    first, at = systems[:2], at_confidence(report.provenance.options.confidence)
+    if not isinstance(leaders, Unavailable):
+        at = f" --k {leaders.k}{at}" if leaders.k > 1 else at
+        if len(leaders.names) > 1:
+            first = [system for system in systems if system.name in leaders.names[:2]]
     pair = only(*(one.name for one in first))
-    step = advise("Two at a time", f"passhat compare {options.results} {pair}")
+    step = advise("Two at a time", f"passhat compare {options.results} {pair}{at}")
     return [Hints((step,))]
 
 
