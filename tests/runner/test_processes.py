@@ -308,6 +308,20 @@ def test_ending_a_group_twice_touches_nobody():
     asyncio.run(main())
 
 
+def test_a_killed_process_is_seen_gone_however_long_that_takes(monkeypatch):
+    # As on a busy machine: with its memory to give back, it is not gone at once.
+    monkeypatch.setattr(processes, "TERM_GRACE", 0.0)
+    code = "held = b'.' * 2**27; print(flush=True); input()"
+
+    async def end():
+        process = await start_group([sys.executable, "-c", code], env={}, cwd=None)
+        await process.stdout.readline()
+        await end_group(process, grace=0.0)
+        return process.returncode
+
+    assert asyncio.run(end()) < 0
+
+
 def test_a_run_within_a_run_keeps_both_marks(suite_of, monkeypatch):
     monkeypatch.setenv("PASSHAT_GROUPS", "outer")
     task = Task(name="t", expect=(Expectation(matcher="regex", value=r"^outer:\w{16}$"),))

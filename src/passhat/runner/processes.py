@@ -97,7 +97,7 @@ TERM_GRACE = 0.3
 POLL = 0.005
 
 ORPHAN_PATIENCE = 10.0
-"""Seconds after which descendants that cannot be killed are given up: no trial may hang on them."""
+"""Seconds after which processes that cannot be killed are given up: no trial may hang on them."""
 
 _living: dict[asyncio.subprocess.Process, tuple[str, float]] = {}
 """Leaders of groups that were started and not yet ended: the mark of the group, and its start."""
@@ -222,8 +222,10 @@ async def _end_group(process: asyncio.subprocess.Process, grace: float) -> None:
         if not signal_group(process.pid, sign):
             break
         await _gone(process.pid, patience)
+    # On a busy machine a killed process takes its time to be gone; a loop that closes before would
+    # never learn that it is.
     with suppress(TimeoutError):
-        async with asyncio.timeout(TERM_GRACE):
+        async with asyncio.timeout(ORPHAN_PATIENCE):
             while process.returncode is None:
                 await asyncio.sleep(POLL)
     # Those that left the group.
