@@ -14,6 +14,7 @@ from functools import cache
 import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
+from numpy import asarray
 
 # The same examples every time: what turns red was changed. `make search` looks for new ones.
 settings.register_profile("passhat", deadline=None, derandomize=True)
@@ -68,7 +69,11 @@ LONG = ("tools", "calibration", "browser", "journeys", "faults", "cli", "runner"
 def _kind(item):
     if item.path.stem.endswith("calibration"):
         return "calibration"
-    return item.nodeid.partition("/")[2].partition("/")[0]
+    return _folder(item.nodeid)
+
+
+def _folder(nodeid):
+    return nodeid.partition("/")[2].partition("/")[0]
 
 
 # Modules and thousands of tests are made, and stay to the end: nothing of them is garbage.
@@ -101,14 +106,48 @@ def stores_outlive_no_power_cut():
         yield
 
 
+@pytest.fixture(scope="session")
+def known_bounds():
+    """Bounds of suites, by what they were computed from."""
+    return {}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def bounds_are_computed_once(request, known_bounds):
+    """Commands, screens and pages show the same few suites: a third of their time is bounds.
+
+    tests/stats computes them every time, and says that the same come out every time.
+    """
+    from passhat.analysis.gates import rounds
+    from passhat.stats import assurance, mean_intervals, paired, suite_mean
+    from passhat.stats.suite_bounds import suite_bounds
+
+    def bounds(cells, *more, **options):
+        arrays = map(asarray, (cells.n, cells.c, cells.tasks, *more))
+        key = tuple((part.shape, part.tobytes()) for part in arrays), *options.items()
+        if key not in known_bounds:
+            if len(known_bounds) == 5000:
+                known_bounds.clear()  # a simulation came by
+            known_bounds[key] = suite_bounds(cells, *more, **options)
+        return tuple(end.copy() for end in known_bounds[key])
+
+    with pytest.MonkeyPatch.context() as patch:
+        if _folder(request.node.nodeid) not in ("corpus", "stats"):
+            for module in (assurance, mean_intervals, paired, rounds, suite_mean):
+                patch.setattr(module, "suite_bounds", bounds)
+        yield
+
+
 @pytest.fixture(scope="module")
 def few_suites_drawn():
     """A plan that is looked at for its words or its shape draws a sixth of its suites."""
+    from passhat.analysis.gates.gate_plan import plan_gate
     from passhat.analysis.planning import plan
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plan, "WIDTH_SUITES", 16)
         patch.setattr(plan, "POWER_SUITES", 100)
+        patch.setitem(plan_gate.__kwdefaults__, "repetitions", 33)
         yield
 
 
