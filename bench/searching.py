@@ -21,8 +21,10 @@ from passhat.history.sqlite import SqliteDatabase
 from passhat.testing.postgres import postgres_server
 
 RUNS, TASKS, TRIALS = 10, 100, 100
-WORDS, VOCABULARY = 120, 20_000
+WORDS, VOCABULARY = 100, 20_000
 """Words of a transcript, and words they are drawn from: the n-th as often as 1/n, as in speech."""
+NUMBERS = 20
+"""Order numbers of a transcript, each said nowhere else, which all begin with a 1."""
 
 _RNG = np.random.default_rng(1)
 _SYLLABLES = np.array([a + b for a in "bcdfghklmnprstvw" for b in ("a", "e", "i", "o", "u", "an")])
@@ -40,6 +42,8 @@ QUESTIONS = {
     "two rare words": f"{VOCABULARY_WORDS[1_500]} {VOCABULARY_WORDS[2_500]}",
     "a short word that begins others": "san",
     "the first letter of many words": "s",
+    "the first digit of all order numbers": "1",
+    "a frequent word and that digit": f"{VOCABULARY_WORDS[3]} 1",
 }
 MOST_CPU = 0.3
 VISITS = 11
@@ -64,9 +68,9 @@ def main() -> None:
             cells = " | ".join(f"{first:.3f} (again {again:.3f})" for first, again in spent)
             print(f"| {title} | {cells} | {MOST_CPU:g} |", flush=True)
     print(
-        f"\n{RUNS} runs of {TASKS} tasks x {TRIALS} trials, {WORDS} words in each. The first "
-        f"search, and the mean of {VISITS - 1} after it; the process of the server that "
-        "answers is counted, in hundredths of a second."
+        f"\n{RUNS} runs of {TASKS} tasks x {TRIALS} trials, {WORDS} words and "
+        f"{NUMBERS} numbers in each. The first search, and the mean of {VISITS - 1} after it; "
+        "the process of the server that answers is counted, in hundredths of a second."
     )
 
 
@@ -78,9 +82,11 @@ def fill(history: History) -> None:
         trials = simulate(tasks=TASKS, runs=TRIALS, seed=seed)
         history.add_trials(run, trials)
         drawn = rng.choice(VOCABULARY_WORDS, size=(len(trials), WORDS), p=chance / chance.sum())
+        first = 10_000_000 + seed * len(trials) * NUMBERS
+        numbers = np.arange(first, first + len(trials) * NUMBERS).reshape(-1, NUMBERS)
         said = {
-            (trial.system, trial.task, trial.trial): " ".join(own)
-            for trial, own in zip(trials, drawn, strict=True)
+            (trial.system, trial.task, trial.trial): " ".join([*own, *map(str, its)])
+            for trial, own, its in zip(trials, drawn, numbers, strict=True)
         }
         history.add_transcripts(run, said)
         history.finish_run(run)

@@ -6,7 +6,7 @@ from html import unescape
 
 import pytest
 
-from passhat.history import History, queries
+from passhat.history import History, queries, sqlite
 from passhat.history.queries import search_said
 from passhat.history.sqlite import SqliteDatabase
 from passhat.records import Outcome, Trial
@@ -58,9 +58,29 @@ def test_beginnings_are_looked_up_where_too_few_trials_have_the_whole_word(tmp_p
     monkeypatch.setattr(queries, "CANDIDATES", 2)
     with History.open(tmp_path / "history.db") as history:
         fill(history, [said("go"), said("gone"), said("go"), said("going"), said("stay")])
-        assert tasks_of(search_said(history, "go")) == ["t000", "t002"]
-        assert tasks_of(search_said(history, "gon")) == ["t001"]
-        assert tasks_of(search_said(history, "g")) == ["t002", "t003"]
+        assert tasks_of(search_said(history, "go", limit=2)) == ["t000", "t002"]
+        assert tasks_of(search_said(history, "gon", limit=2)) == ["t001"]
+        assert tasks_of(search_said(history, "g", limit=2)) == ["t002", "t003"]
+
+
+def test_a_beginning_that_many_words_have_is_looked_for_in_the_newest_trials_first(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(queries, "CANDIDATES", 2)
+    monkeypatch.setattr(sqlite, "MANY_PAGES", 2)
+    many = [said(" ".join(f"g{i}x{word}" for word in range(60))) for i in range(100)]
+    with History.open(tmp_path / "history.db") as history:
+        fill(history, [said("gone stays"), *many])
+        asked = []
+        history.database._connection.set_trace_callback(asked.append)
+        assert tasks_of(search_said(history, "g", limit=2)) == ["t099", "t100"]
+        assert not any('"g"*' in statement for statement in asked)
+        assert tasks_of(search_said(history, "stays g", limit=2)) == ["t000"]
+        assert not any('"g"*' in statement for statement in asked)
+        # None of the newest has it: the index is merged after all, and nothing is missed.
+        fill(history, [said("other words")] * 30)
+        assert tasks_of(search_said(history, "g", limit=2)) == ["t099", "t100"]
+        assert any('"g"*' in statement for statement in asked)
 
 
 @pytest.mark.parametrize("text", ["", " ", "'\"", "* OR", "a) OR (b", "-- ;", "NEAR(", "\\", "%"])

@@ -76,10 +76,11 @@ class Database(Protocol):
         """Empty the index if it has words of deleted runs; whether it has to be filled again."""
         ...
 
-    def find_words(self, words: Sequence[str], limit: int, /) -> list[Row]:
+    def find_words(self, words: Sequence[str], limit: int, /) -> Iterator[list[Row]]:
         """Run, system, task, trial, outcome and transcript of the newest trials with all words.
 
-        The last word may be the beginning of one.
+        The last word may be the beginning of one. Each list has more such trials than the one
+        before it, and costs more; trials in it may lack the last word.
         """
         ...
 

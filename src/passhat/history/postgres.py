@@ -125,14 +125,14 @@ class PostgresDatabase:
     def forget_words(self) -> bool:
         return False  # they went with their rows
 
-    def find_words(self, words: Sequence[str], limit: int, /) -> list[Row]:
+    def find_words(self, words: Sequence[str], limit: int, /) -> Iterator[list[Row]]:
         each = [list(word_forms(word)) for word in words]
         each[-1] = [f"{form}:*" for form in each[-1]]
         wanted = " & ".join(f"({' | '.join(forms)})" for forms in each)
         matching = (
             "SELECT * FROM spoken WHERE words @@ to_tsquery('simple', ?) ORDER BY id DESC LIMIT ?"
         )
-        return self.execute(FOUND.format(matching), (wanted, limit)).fetchall()
+        yield self.execute(FOUND.format(matching), (wanted, limit)).fetchall()
 
     def change_mark(self) -> int:
         row = self.execute(

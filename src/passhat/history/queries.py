@@ -656,8 +656,12 @@ def search_said(history: History, text: str, *, limit: int = HITS) -> SaidHits:
     if not history.database.full_text:
         return _read_newest(history, text, words, limit)
     left = _index_older(history)
-    rows = history.database.find_words(words, CANDIDATES)
-    return SaidHits(hits=tuple(_verified(history, rows, text, words, limit)), left=left)
+    hits: tuple[SaidHit, ...] = ()
+    for rows in history.database.find_words(words, CANDIDATES):
+        hits = tuple(_verified(history, rows, text, words, limit))
+        if len(hits) == limit:
+            break
+    return SaidHits(hits=hits, left=left)
 
 
 def _verified(
