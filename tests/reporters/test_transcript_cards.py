@@ -1,13 +1,19 @@
 """Cards: each message, call and result on its own, results folded, nothing lost, nothing unsafe."""
 
 import json
+from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from passhat.records.transcript import Call, Check, Transcript, Turn
-from passhat.reporters.page_parts import check_cards, transcript_cards
+from passhat.reporters.page_parts import (
+    check_cards,
+    read_markdown,
+    transcript_cards,
+    transcript_page,
+)
 
 words = st.text(max_size=30)
 turns = st.builds(
@@ -90,3 +96,56 @@ def test_failed_checks_come_first():
 def test_odd_results_are_shown_as_they_are(text):
     (card,) = cards(Turn(role="tool", text=text))
     assert card.text or card.body
+
+
+class Elements(HTMLParser):
+    """The elements and the text of a piece of HTML."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.text = [], ""
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, *attrs))
+
+    def handle_data(self, data):
+        self.text += data
+
+
+MARKS = ["**", "*", "`", "```", "```py\n", "\n", "# ", " ", "<b>", "<!--", "&lt;", "&", '"', "'"]
+MARKS += ["</pre>", "<script>", "[x](javascript:alert(1))", "![x](http://evil)", "word", "é", "_"]
+
+
+@given(st.lists(st.sampled_from(MARKS) | st.text(max_size=3), max_size=30).map("".join))
+def test_markdown_in_a_message_makes_three_elements_and_loses_no_word(text):
+    text = text.replace("\r", "")  # a parser of HTML reads it as a line break
+    shown = Elements(read_markdown(text))
+    assert set(shown.tags) <= {("b",), ("code",), ("pre", ("tabindex", "0"))}
+    left = [character for character in text if character not in "`*#\n "]
+    if "```" not in text:  # what a fence says of its language is not shown
+        assert [character for character in shown.text if character not in "`*#\n "] == left
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("1. **Reservation ID**: `Z7`", "1. <b>Reservation ID</b>: <code>Z7</code>"),
+        ("## Plan\n- one\n- two", "<b>Plan</b>\n- one\n- two"),
+        ("so:\n```python\nx = 2 ** 3\n```\ndone", 'so:\n<pre tabindex="0">x = 2 ** 3\n</pre>done'),
+        ("```\nnever **closed**", '<pre tabindex="0">never **closed**</pre>'),
+        ("2**3**4, a ** b, snake_case_name, #5", "2**3**4, a ** b, snake_case_name, #5"),
+        ("**<img src=x onerror=alert(1)>**", "<b>&lt;img src=x onerror=alert(1)&gt;</b>"),
+        ("[a](javascript:alert(1))", "[a](javascript:alert(1))"),
+    ],
+)
+def test_code_bold_words_and_headings_are_shown_and_everything_else_stays(text, html):
+    assert read_markdown(text).strip() == html
+
+
+def test_only_what_people_and_models_say_is_read_as_markdown():
+    turns = [{"role": role, "text": "**a** <i>"} for role in ("user", "assistant", "tool")]
+    page = transcript_page(json.dumps({"messages": turns}), 10_000)
+    assert page.count("<b>a</b> &lt;i&gt;") == 2
+    assert page.count("**a** &lt;i&gt;") == 1

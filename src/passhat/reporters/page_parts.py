@@ -449,6 +449,11 @@ class Card:
     differs: str = ""
     images: tuple[str, ...] = ()
 
+    @property
+    def words(self) -> str:
+        """The text as HTML; what a person or a model wrote is read as Markdown."""
+        return read_markdown(self.text) if self.kind in ("user", "agent") else escape(self.text)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckCard:
@@ -459,6 +464,34 @@ class CheckCard:
     text: str
     expected: str = ""
     found: str = ""
+
+
+_FENCE = re.compile(r"^[ \t]*```[^`\n]*\n?", re.MULTILINE)
+# Lengths are limited because each place where one might begin is tried. Text is escaped before.
+_MARKED = re.compile(
+    r"`(?P<code>[^`\n]{1,400})`"
+    r"|(?<![\w*])\*\*(?P<strong>[^\s*](?:[^*\n]{0,400}[^\s*])?)\*\*(?![\w*])"
+    r"|^\#{1,6}[ ](?P<heading>[^\n]{1,400})$",
+    re.MULTILINE,
+)
+
+
+def read_markdown(text: str) -> str:
+    """Code, bold words and headings of a text as HTML; everything else stays as it was written.
+
+    >>> read_markdown("**Total:** `a < b` & <b>not this</b>")
+    '<b>Total:</b> <code>a &lt; b</code> &amp; &lt;b&gt;not this&lt;/b&gt;'
+    """
+    prose_and_code = _FENCE.split(escape(text, quote=False))
+    return "".join(
+        f'<pre tabindex="0">{part}</pre>' if i % 2 else _MARKED.sub(_as_element, part)
+        for i, part in enumerate(prose_and_code)
+    )
+
+
+def _as_element(marked: re.Match[str]) -> str:
+    element = "code" if marked["code"] else "b"
+    return f"<{element}>{marked[marked.lastgroup or 0]}</{element}>"
 
 
 def transcript_cards(transcript: Transcript) -> tuple[Card, ...]:
