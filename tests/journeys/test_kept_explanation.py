@@ -58,7 +58,10 @@ def test_what_is_kept_is_what_would_be_computed_anew(history, run, tmp_path, mon
     keep_explanation(run.key, tmp_path / "history.db")
     assert history.kept(run, "why", repr(numbers_basis(run))) is not None
     kept = explain_run(history, run)
+    assert kept.examples == ()  # pages of a store lead to the page of a trial
     for each in fields(anew):
+        if each.name == "examples":
+            continue
         assert getattr(kept, each.name) == getattr(anew, each.name), each.name
 
 

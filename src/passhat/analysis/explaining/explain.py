@@ -47,6 +47,9 @@ from passhat.records.trial import first_number, natural_key
 from passhat.stats.estimate import Estimate, Number, Unavailable
 from passhat.stats.proportions import share_estimate
 
+MOST_CATEGORIES = 12
+"""Groups of failures with a row of their own; the others are counted together."""
+
 MOST_PAIRS = 4
 """Examples that are aligned call by call: of causes, and of groups of failures."""
 
@@ -131,11 +134,13 @@ class FailureFacts:
 class Explanation(FailureFacts, Displayed):
     """Why runs fail, as far as their calls show it.
 
-    `pairs` are the examples of causes and of the largest groups, call by call.
+    `pairs` are the examples of causes and of the largest groups, call by call, and `examples` the
+    trials that are named as examples of groups.
     """
 
     trajectories: Trajectories
     pairs: tuple[RunDiff, ...] = field(default=(), repr=False)
+    examples: tuple[ExplainedRun, ...] = field(default=(), repr=False)
 
     def __repr__(self) -> str:
         failed = f"{self.counts.failed:,} of {plural(self.counts.runs, 'trial')} failed"
@@ -243,12 +248,14 @@ def explain(
     groups = divergence_categories(diverged, confidence=confidence)
     partings = tuple(Example.of(divergence) for divergence in diverged)
     first = first_number(trials.trial.tolist())
+    categories = failure_categories(runs, diverged, confidence=confidence)
+    named = {one.example for one in (*categories[:MOST_CATEGORIES], *groups[:MOST_CATEGORIES])}
     return Explanation(
         systems=trials.systems,
         counts=_counts(every, runs, compared),
         causes=causes,
         could_name=smallest_possible_p(compared) <= alpha,
-        categories=failure_categories(runs, diverged, confidence=confidence),
+        categories=categories,
         divergences=groups,
         partings=partings,
         trajectories=trajectories(runs, diverged, confidence=confidence, expected=expected),
@@ -260,6 +267,7 @@ def explain(
             trials, ReportOptions(confidence=confidence, errors="exclude", seed=seed)
         ),
         pairs=tuple(_pairs(causes, groups, partings, runs, first)),
+        examples=tuple(run for run in runs if run.key in named),
         first_trial=first,
         failing=tuple(_failing_tasks(every, unread)),
     )

@@ -12,12 +12,14 @@ from passhat.analysis.explaining.explain import (
     ERROR,
     EXIT,
     LOGGED,
+    MOST_CATEGORIES,
     OTHER,
     STOP,
     Category,
     Explanation,
 )
 from passhat.analysis.explaining.run_diff import RunDiff
+from passhat.analysis.explaining.runs import ExplainedRun
 from passhat.analysis.explaining.trajectories import (
     NOTHING,
     ToolMatrix,
@@ -25,7 +27,7 @@ from passhat.analysis.explaining.trajectories import (
 )
 from passhat.dataclass import dataclass
 from passhat.messages import listed, plural
-from passhat.records.transcript import TranscriptKey
+from passhat.records.transcript import Transcript, TranscriptKey
 from passhat.records.trial import run_number
 from passhat.reporters.answer import (
     Answer,
@@ -58,6 +60,13 @@ from passhat.reporters.formatting import (
     value_of,
 )
 from passhat.reporters.next_steps import advise, only
+from passhat.reporters.page_parts import (
+    Card,
+    CheckCard,
+    check_cards,
+    ending_text,
+    transcript_cards,
+)
 from passhat.stats.estimate import Estimate
 
 
@@ -131,18 +140,24 @@ class ExplanationAnswer(Answer[Explanation]):
     def page(self, options: DisplayOptions) -> Mapping[str, Any]:
         """The values of the template."""
         explanation = self.result
-        pairs = {(pair.left.key, pair.right.key): pair for pair in explanation.pairs}
-        anchors = {key: f"pair-{number}" for number, key in enumerate(pairs, 1)}
-        shown = {left: f"#{anchor}" for (left, _), anchor in reversed(anchors.items())}
+        calls = {_keys(cause.example): _where(cause.example) for cause in explanation.causes}
+        pairs: dict[tuple[TranscriptKey, TranscriptKey], PairView] = {}
+        for number, pair in enumerate(explanation.pairs, 1):
+            key = pair.left.key, pair.right.key
+            if view := _pair_view(pair, f"pair-{number}", calls.get(key, "")):
+                pairs[key] = view
+        shown = {left: f"#{pair.anchor}" for (left, _), pair in reversed(pairs.items())}
+        alone = [
+            _trial_view(run, run.transcript, f"trial-{number}", explanation.first_trial)
+            for number, run in enumerate(explanation.examples, 1)
+            if run.transcript is not None and run.key not in shown
+        ]
+        shown |= {view.key: f"#{view.anchor}" for view in alone}
         causes = [
             CauseView(
                 sentence=cause.sentence,
                 detail=f"p = {cause.p:.2g}. {cause.detail}".strip(),
-                example=_pair_view(
-                    pairs.pop((cause.example.failing, cause.example.passing), None),
-                    anchors,
-                    _where(cause.example),
-                ),
+                example=pairs.pop(_keys(cause.example), None),
             )
             for cause in explanation.causes
         ]
@@ -164,9 +179,8 @@ class ExplanationAnswer(Answer[Explanation]):
                 if categories
             ],
             "example_links": example_links(explanation, shown.get),
-            "examples": [
-                view for pair in pairs.values() if (view := _pair_view(pair, anchors)) is not None
-            ],
+            "examples": list(pairs.values()),
+            "alone": alone,
             "rest": [*rest, Steps("Next", tuple(steps))] if steps else rest,
         }
 
@@ -407,6 +421,8 @@ def _in_words(category: Category) -> str:
 
 LONGEST_PAIR = 200_000
 """Characters of two transcripts up to which a page shows them beside each other."""
+LONGEST_ALONE = 8_000
+"""Characters of a trial that is shown alone; the rest is cut."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -423,6 +439,18 @@ class PairView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TrialView:
+    """One trial that no passing one stands beside."""
+
+    key: TranscriptKey
+    anchor: str
+    title: str
+    checks: tuple[CheckCard, ...]
+    ending: str
+    cards: tuple[Card, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CauseView:
     """A cause, its evidence, and the runs to read."""
 
@@ -435,32 +463,41 @@ def _where(example: Example) -> str:
     return "" if example.call is None else f": look at call {example.call + 1}"
 
 
-def _pair_view(
-    found: RunDiff | None,
-    anchors: Mapping[tuple[TranscriptKey, TranscriptKey], str],
-    where: str = "",
-) -> PairView | None:
+def _keys(example: Example) -> tuple[TranscriptKey, TranscriptKey]:
+    return example.failing, example.passing
+
+
+def _pair_view(pair: RunDiff, anchor: str, where: str) -> PairView | None:
     """None if the two are too long for a page that shows several."""
-    if found is None:
-        return None
-    said = (found.left.transcript, found.right.transcript)
+    said = (pair.left.transcript, pair.right.transcript)
     if sum(one.size() for one in said if one is not None) > LONGEST_PAIR:
         return None
-    if not where and found.parting is not None:
-        where = f": {difference_text(found.pairs[found.parting])}"
-    numbers = (run_number(run.trial, found.first_trial) for run in (found.left, found.right))
+    if not where and pair.parting is not None:
+        where = f": {difference_text(pair.pairs[pair.parting])}"
+    numbers = (run_number(run.trial, pair.first_trial) for run in (pair.left, pair.right))
     return PairView(
-        anchor=anchors[found.left.key, found.right.key],
-        title=f"Read {short(found.left.task)} {' beside '.join(numbers)}, which passed{where}",
-        task=found.left.task,
-        **pair_values(found),
+        anchor=anchor,
+        title=f"Read {short(pair.left.task)} {' beside '.join(numbers)}, which passed{where}",
+        task=pair.left.task,
+        **pair_values(pair),
+    )
+
+
+def _trial_view(
+    run: ExplainedRun, transcript: Transcript, anchor: str, first_trial: int
+) -> TrialView:
+    said = transcript.cut(LONGEST_ALONE)
+    return TrialView(
+        key=run.key,
+        anchor=anchor,
+        title=f"Read {short(run.task)} {run_number(run.trial, first_trial)}",
+        checks=check_cards(said.checks),
+        ending=ending_text(said),
+        cards=transcript_cards(said),
     )
 
 
 # Why runs fail: what goes together with failing, what went wrong, and which paths runs took.
-
-MOST_CATEGORIES = 12
-"""Categories with a row of their own; the others are counted together."""
 
 LONGEST_EXAMPLE = 20
 """Columns of the task in an example: the table has to fit a terminal of 80."""
