@@ -259,6 +259,19 @@ def test_long_names_take_two_lines_and_no_more_width():
     assert cut.find(f"{SVG}title").text == "x" * 60
 
 
+def test_what_groups_of_a_small_matrix_share_is_broken_for_a_telephone_alone():
+    note = "2 tasks that all but the last agent mostly pass, in 93% of trials"
+    groups = [ColumnGroup(name=note[:60], columns=2), ColumnGroup(name=note[:20], columns=1)]
+    figure = matrix(["a", "b"], [[1, 0.5, 0], [1, 0, 0]], title="t", finding="f", x_label="x",
+                    groups=groups, columns_named=["p", "q", "r"])  # fmt: skip
+    written = [e.text for e in ET.fromstring(figure.svg()).iter(f"{SVG}text")]
+    assert {note[:60], note[:20]} <= {*written}
+    small = [e.text for e in ET.fromstring(figure.narrow.svg()).iter(f"{SVG}text")]
+    assert note[:60] not in small
+    assert max(len(line) for line in small if line) <= 45
+    assert figure.width == figure.narrow.width == WIDTH
+
+
 def test_a_matrix_with_groups_has_a_narrow_picture_with_the_mean_of_each():
     groups = [ColumnGroup(name="easy", columns=40), ColumnGroup(name="hard", columns=20)]
     shares = [[1.0] * 40 + [0.25] * 20, [0.5] * 40 + [None] * 20]

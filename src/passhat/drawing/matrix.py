@@ -49,17 +49,27 @@ def matrix(
     columns_named: Sequence[str] = (),
     groups: Sequence[ColumnGroup] = (),
     errored: Sequence[Sequence[bool]] = (),
+    on_telephone: bool = False,
 ) -> Figure:
     """Rows of shares from 0 to 1 as cells; None leaves a dash. Columns get narrower as they grow.
 
     Cells that are `errored` are grey: no trial of theirs got as far as failing. `groups` are set
-    apart under a letter each, and what they have in common is written below.
+    apart under a letter each, and what they have in common is written below, in short lines if it
+    is drawn for a telephone, which shrinks it.
 
     >>> matrix(["a"], [[0.0, 1.0]], title="t", finding="f", x_label="task").text.splitlines()[1]
     'a                         █'
     """
     room, letter = Names.of(names), _SMALL_LETTER
-    if (width := max(width, WIDTH) + room.more) == WIDTH:  # a telephone shrinks it
+    narrow = None
+    if (width := max(width, WIDTH) + room.more) > WIDTH:
+        narrow = _by_group(names, shares, groups, title, finding) if groups else None
+    elif groups and not on_telephone:
+        narrow = matrix(
+            names, shares, title=title, finding=finding, x_label=x_label, groups=groups,
+            errored=errored, on_telephone=True,
+        )  # fmt: skip
+    else:
         room, letter = Names.broken(names), LETTER
     places, cell = _places(shares, groups, room.width, width - 16)
     notes = _notes(groups, int((width - 48) / letter))
@@ -88,7 +98,6 @@ def matrix(
     rows = zip(text_names(names), shares, strict=True)
     text = [title, *(_text_row(name, row) for name, row in rows)]
     text += [f"{letter:2} {note}" for letter, note in notes]
-    by_group = groups and width > WIDTH
     return Figure(
         title=title,
         finding=finding,
@@ -97,7 +106,7 @@ def matrix(
         body=body,
         text="\n".join(text),
         rows=_data(names, shares, columns_named),
-        narrow=_by_group(names, shares, groups, title, finding) if by_group else None,
+        narrow=narrow,
     )
 
 
