@@ -6,7 +6,7 @@ import enum
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from datetime import date
+from datetime import date, datetime
 from typing import Any, TypeVar
 from zlib import crc32
 
@@ -134,6 +134,22 @@ def short_day(started: str | None) -> str:
     except ValueError:
         return safe_text((started or "")[:10])
     return f"{day.day} {_MONTHS[day.month - 1]}"
+
+
+def short_time(moment: str | None, *, year: bool = False) -> str:
+    """A moment as people write it; as it stands if it is none.
+
+    >>> short_time("2026-11-06T09:05:00.000+00:00")
+    '6 Nov 09:05'
+    >>> short_time("2026-11-06T09:05:00.000+00:00", year=True)
+    '6 Nov 2026 09:05'
+    """
+    try:
+        when = datetime.fromisoformat(moment or "")
+    except ValueError:
+        return safe_text((moment or "")[:16])
+    clock = f" {when:%H:%M}" if len(moment or "") > len("2026-11-06") else ""
+    return f"{short_day(moment)}{f' {when.year}' * year}{clock}"
 
 
 def metric_label(name: str) -> str:

@@ -176,7 +176,7 @@ def test_a_branch_as_baseline_is_its_run_before_the_one_judged(gate, tmp_path):
         first, second = reversed(history.runs())
     told = gate("latest", "--against", "main")
     assert told.exit_code == 1
-    assert f"compared with run {first.key} of 2026-11-01 (main)" in told.stderr
+    assert f"compared with run {first.key} of 1 Nov 2026 (main)" in told.stderr
     assert "compared" not in gate("latest", "--against", "main", "-q").stderr
     for name in ("latest", second.key, "1f2e3d2"):
         refused = gate("main", "--against", name)

@@ -68,7 +68,7 @@ def test_a_branch_as_baseline_is_its_newest_run_other_than_the_one_judged(histor
     judged = kept(history, branch="main", day=4)
     found = look_up_baseline(history, "main", judged=judged)
     assert found.run.id == old.id
-    assert found.note == f"compared with run {old.key} of 2026-11-01 (main)"
+    assert found.note == f"compared with run {old.key} of 1 Nov 2026 (main)"
     topic = kept(history, branch="topic", day=5)
     assert look_up_baseline(history, "main", judged=topic).run.id == judged.id
 

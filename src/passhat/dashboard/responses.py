@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import field
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -32,7 +32,7 @@ from passhat.dataclass import dataclass
 from passhat.errors import PasshatError
 from passhat.history.queries import run_label
 from passhat.history.runs import run_name
-from passhat.messages import plural, short_commit, short_day
+from passhat.messages import plural, short_commit, short_day, short_time
 from passhat.reporters.formats import html
 from passhat.reporters.formats.html import page_script, page_style, source_hash
 
@@ -103,7 +103,7 @@ def _templates() -> Environment:
         "short_commit": short_commit,
         "suite_anchor": _suite_anchor,
         "day": short_day,
-        "when": lambda text: (text or "")[:16].replace("T", " "),
+        "when": partial(short_time, year=True),
     }
     return environment
 

@@ -885,10 +885,9 @@ class Pages:
             trends = self.reports.trends(history, runs, branch) if runs else ()
             ended = [run for run in runs if run.status == "finished"]
             verdict = self.reports.verdict(history, ended[-1]) if ended else None
-        values = page_values(answer_of(trends), DisplayOptions()) if trends else {"systems": []}
-        yield render(
-            "trend_end.html", suite=suite, branch=branch, store="", verdict=verdict, **values
-        )
+        shown = DisplayOptions(verdict=verdict)
+        values = page_values(answer_of(trends), shown) if trends else {"systems": []}
+        yield render("trend_end.html", suite=suite, branch=branch, store="", **values)
 
     def live(self, request: Request) -> Response:
         """A run in progress."""

@@ -171,7 +171,7 @@ def _frame(
     x_notes: Sequence[str] | None,
 ) -> str:
     parts = [y_axis(x, y, y_label)]
-    for tick, name in _x_ticks(x, x_names):
+    for tick, name in _x_ticks(x, x_names, x_notes or ()):
         parts.append(label(name, x(tick), y.start + 20, "soft mid", most=12))
         if x_notes:
             parts.append(label(x_notes[int(tick)], x(tick), y.start + 37, "soft mid", most=12))
@@ -190,11 +190,13 @@ def y_axis(x: Scale, y: Scale, y_label: str) -> str:
     return "".join(parts)
 
 
-def _x_ticks(x: Scale, names: Sequence[str] | None) -> list[tuple[float, str]]:
+def _x_ticks(
+    x: Scale, names: Sequence[str] | None, notes: Sequence[str]
+) -> list[tuple[float, str]]:
     if names is None:
         whole = [tick for tick in x.ticks(9) if tick == int(tick)] if x.kind == "number" else []
         return [(tick, x.show(tick)) for tick in whole or x.ticks(6)]
-    letters = min(12, max(map(len, names))) + 1
+    letters = min(12, max(map(len, (*names, *notes)))) + 1
     room = int((x.stop - x.start) / (LETTER * letters))
     step = max(1, math.ceil(len(names) / max(room, 1)))
     return [(float(i), names[i]) for i in range(0, len(names), step)]

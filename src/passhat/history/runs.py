@@ -19,7 +19,7 @@ from passhat._version import __version__
 from passhat.dataclass import dataclass, replace
 from passhat.errors import HistoryError
 from passhat.history.database import Database
-from passhat.messages import listed, plural, typo_hint
+from passhat.messages import listed, plural, short_time, typo_hint
 from passhat.records import Source
 from passhat.records.ledger import RunAction as RunAction
 from passhat.records.ledger import RunChange as RunChange
@@ -100,8 +100,8 @@ def look_up_baseline(history: Index, reference: str, *, judged: Run | None) -> N
     if not others:
         raise HistoryError(_only_itself(history, reference, kind, judged))
     run = history.run_by_id(others[0])
-    started = run.started[:16].replace("T", " ")
-    return NamedRun(run=run, note=f"compared with run {run.key} of {started} ({reference})")
+    note = f"compared with run {run.key} of {short_time(run.started, year=True)} ({reference})"
+    return NamedRun(run=run, note=note)
 
 
 def knows(history: Index, reference: str) -> bool:

@@ -13,7 +13,7 @@ from passhat.analysis.comparing.comparison import Comparison, TaskDifference
 from passhat.analysis.comparing.ranking import RankedSystem, RankReport
 from passhat.analysis.reports.plots import metric_row, next_fifth
 from passhat.drawing import Figure, IntervalRow, Level, Marker, Series, interval_rows, line_chart
-from passhat.messages import plural, shorten_apart
+from passhat.messages import plural, short_day, shorten_apart
 from passhat.records.trial import natural_key
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 
@@ -127,7 +127,7 @@ def plot_trend(
         y_label="chance",
         y_range=(0, 1),
         y_kind="percent",
-        x_names=[started[5:10] for started, _ in runs],
+        x_names=[short_day(started) for started, _ in runs],
         x_notes=[label.split(" ")[0][:9] for _, label in runs],
         markers=[
             Marker(name=f"{' and '.join(names)} {direction}", x=position)
@@ -218,7 +218,7 @@ def _trend_words(
         return f"no change of {name} shown over {plural(len(runs), 'run')}"
     moved = "fell" if newest.direction == "down" else "rose"
     before, after = levels[-2].name, levels[-1].name
-    return f"{name} {moved} from {before} to {after} on {runs[newest.position][0][:10]}"
+    return f"{name} {moved} from {before} to {after} on {short_day(runs[newest.position][0])}"
 
 
 def _levels(changes: Sequence[ChangePoint], values: Sequence[float]) -> list[Level]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from passhat.messages import few, listed, plural, short, short_commit
+from passhat.messages import few, listed, plural, short, short_commit, short_time
 from passhat.records.ledger import Artefact, ArtefactList, Row, RunChange, RunList, RunLog
 from passhat.records.suite import SuiteCheck, SuiteProblem
 from passhat.records.transcript import TranscriptMatch, TranscriptMatches
@@ -154,8 +153,10 @@ class RunListAnswer(Answer[RunList]):
         found = self.result
         if not found.runs:
             return [Headline("No runs yet: `passhat run` or `passhat history add` keeps one.")]
-        start = 0 if options.ink is None or options.ink.width >= WIDE else len("2026-")
-        rows = [cells for row in found.runs for cells in (_cells(row, start), *_system_cells(row))]
+        wide = options.ink is None or options.ink.width >= WIDE
+        rows = [
+            cells for row in found.runs for cells in (_cells(row, wide=wide), *_system_cells(row))
+        ]
         blocks: list[Block] = [
             Table(
                 header=HEADER,
@@ -211,13 +212,13 @@ class RunListAnswer(Answer[RunList]):
         return RUNS(self.result)
 
 
-def _cells(row: Row, start: int) -> tuple[str, ...]:
-    """The cells of a run; its date begins at `start`: the year is what readers need least."""
+def _cells(row: Row, *, wide: bool) -> tuple[str, ...]:
+    """The cells of a run; where there is little room, the year is what readers need least."""
     several = len(row["pass_rates"]) > 1  # their rows follow
     rate = "" if several else _rate(row)
     commit = (short_commit(row["commit"]) or "-") + ("*" if row["dirty"] else "")
     status = ", ".join([_status(row), *row["tags"]])
-    started, trials = row["started"][start:16].replace("T", " "), f"{row['trials']:,}"
+    started, trials = short_time(row["started"], year=wide), f"{row['trials']:,}"
     found = (row["run"], started, row["suite"], commit, row["branch"] or "", trials, rate, status)
     return tuple(safe_text(cell) for cell in found)
 
@@ -229,22 +230,13 @@ def _screen_cells(row: Row) -> tuple[str, ...]:
     status = "" if row["status"] == "finished" else _status(row)
     status = _status(row) if row["stopped_early"] else status
     words = ", ".join([*([status] if status else []), *row["tags"]])
-    cells = (row["run"], _started(row["started"]), row["suite"], commit, row["branch"] or "",
+    cells = (row["run"], short_time(row["started"]), row["suite"], commit, row["branch"] or "",
              f"{row['trials']:,}", rate, words)  # fmt: skip
     return tuple(safe_text(cell) for cell in cells)
 
 
 def _rate(row: Row) -> str:
     return "-" if row["stopped_early"] else percent(row["pass_rate"], digits=1)
-
-
-def _started(moment: str) -> str:
-    """A moment as people write it: 16 Nov 17:47."""
-    try:
-        when = datetime.fromisoformat(moment)
-    except ValueError:
-        return moment[:16]
-    return f"{when.day} {when:%b %H:%M}"
 
 
 def _agent_cells(row: Row) -> list[tuple[str, ...]]:
@@ -313,8 +305,7 @@ class RunLogAnswer(Answer[RunLog]):
 
 
 def _change(change: RunChange) -> str:
-    when = change.at[:16].replace("T", " ")
-    return f"{when}  {change.run}  {change.person}: {change.sentence}"
+    return f"{short_time(change.at, year=True)}  {change.run}  {change.person}: {change.sentence}"
 
 
 RUN_LOG = JsonShape(

@@ -76,7 +76,8 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
             return StatusLabel("One run" if runs == 1 else "No change shown", "none")
         fell = change.direction == "down"
         return StatusLabel(
-            f"{'Fell' if fell else 'Rose'} on {trend.day(change)}", "bad" if fell else "good"
+            f"{'Fell' if fell else 'Rose'} on {short_day(trend.day(change))}",
+            "bad" if fell else "good",
         )
 
     def facts(self) -> Facts:
@@ -90,7 +91,7 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
         run = "run" if graded is None else "labelled run"
         which = f"in the newest {run}, {short_day(last.started)}, {span(now.interval)}"
         streak = _streak(trend) if graded is None else _as_people_grade(graded)
-        facts = [(percent(now.value), f"{whose}{streak} {which}")]
+        facts = [(percent(now.value, digits=1), f"{whose}{streak} {which}")]
         if last.stopped_early:
             facts = [
                 ("-", f"{whose}the newest run, {short_day(last.started)}, stopped early: no rate")
@@ -182,6 +183,7 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
             "subject": "trend",
             "headline": said,
             "most_moved": MOST_MOVED,
+            "verdict": options.verdict,
             "systems": [_view(trend, said) for trend in ordered],
         }
 
@@ -476,7 +478,7 @@ def _row(point: TrendPoint, people: str | None) -> tuple[str, ...]:
         )
     ]
     tasks = f"{point.tasks}{'*' if point.carried else ''}"
-    return safe_text(point.label), point.started[:10], tasks, f"{point.runs:,}", *cells
+    return safe_text(point.label), short_day(point.started), tasks, f"{point.runs:,}", *cells
 
 
 MOST_MARKS = 30
