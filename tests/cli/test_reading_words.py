@@ -28,6 +28,7 @@ def test_the_column_of_the_agent_is_named_with_the_word_of_the_screens_or_of_fil
 
 
 LONG = "task,agent,trial,passed\na,x,1,1\na,x,1,0\na,x,2,\na,y,1,1\na,y,2,0\n"
+OTHER = pytest.mark.slow("another value of the same option")
 WIDE = "task,agent,run_1,run_2\na,x,1,\na,y,1,0\nb,x,1,1\nb,y,1,1\n"
 
 
@@ -35,11 +36,26 @@ WIDE = "task,agent,run_1,run_2\na,x,1,\na,y,1,0\nb,x,1,1\nb,y,1,1\n"
     ("table", "options", "note"),
     [
         (LONG, ("--missing", "fail"), "1 row without a verdict counts as failed (--missing)"),
-        (LONG, ("--missing", "error"), "1 row without a verdict counts as errored (--missing)"),
-        (LONG, ("--missing", "exclude"), "1 row without a verdict was left out (--missing)"),
+        pytest.param(
+            LONG,
+            ("--missing", "error"),
+            "1 row without a verdict counts as errored (--missing)",
+            marks=OTHER,
+        ),
+        pytest.param(
+            LONG,
+            ("--missing", "exclude"),
+            "1 row without a verdict was left out (--missing)",
+            marks=OTHER,
+        ),
         (LONG, ("--missing", "fail"), "1 earlier copy of a trial is left out (--duplicates)"),
         (WIDE, (), "1 empty cell is no trial (--missing)"),
-        (WIDE, ("--missing", "fail"), "1 row without a verdict counts as failed (--missing)"),
+        pytest.param(
+            WIDE,
+            ("--missing", "fail"),
+            "1 row without a verdict counts as failed (--missing)",
+            marks=OTHER,
+        ),
     ],
 )
 def test_every_answer_says_which_rows_count_by_an_option(call, here, table, options, note):
