@@ -1,5 +1,6 @@
 """The JUnit file of a run and its exit code tell the same story."""
 
+import json
 import re
 from xml.etree import ElementTree as ET
 
@@ -51,7 +52,14 @@ def test_there_is_a_failure_when_the_run_exits_1_and_an_error_when_3(
     suite(f"defaults: {{model: scripted}}\nagents: [{', '.join(agents)}]\n{rest}\n")
     done = call("run", "-o", "junit.xml")
     assert done.exit_code == code, done.output
-    assert_reason_is_told(done.stderr, code)
+    first = done.stdout.split(maxsplit=1)[0]
+    if code:
+        assert first == {1: "FAIL", 3: "ERROR", 4: "UNDECIDED"}[code]
+    elif first in ("FAIL", "UNDECIDED"):
+        assert "A warning only: it does not change the exit code." in done.stdout
+    else:
+        assert first != "ERROR"
+    assert done.stderr.splitlines()[-1] == "wrote junit.xml"
     root = ET.parse(here / "junit.xml").getroot()
     failures, errors, skipped = (len(root.findall(f".//{k}")) for k in KINDS)
     assert (failures > 0) == (code == 1)
@@ -68,7 +76,7 @@ WORD = {1: "FAIL", 3: "not completed: | were left undone", 4: "UNDECIDED"}
 
 
 def assert_reason_is_told(stderr, code):
-    """Whoever sees no report, only a file or JSON, is told why the run does not exit with 0."""
+    """Whoever sees no report, only JSON, is told why the run does not exit with 0."""
     told = any(re.search(word, stderr) for word in (WORD[3], r"^FAIL: \d"))
     assert re.search(WORD[code], stderr) if code else not told
 
@@ -80,33 +88,23 @@ BY_CODE = {code: (agents, rest, code) for agents, rest, code in CASES}
 def test_who_sees_no_report_is_told_why_the_run_does_not_exit_with_0(
     here, suite, call, agents, rest, code
 ):
-    """A file instead of a report is tried above, in every case."""
     suite(f"defaults: {{model: scripted}}\nagents: [{', '.join(agents)}]\n{rest}\n")
     done = call("run", "--json")
     assert done.exit_code == code
     assert_reason_is_told(done.stderr, code)
 
 
-@pytest.mark.parametrize(("agents", "rest", "code"), CASES)
-def test_the_first_word_is_how_the_run_exits(here, suite, call, agents, rest, code):
-    suite(f"defaults: {{model: scripted}}\nagents: [{', '.join(agents)}]\n{rest}\n")
-    done = call("run")
-    assert done.exit_code == code
-    first = done.stdout.split(maxsplit=1)[0]
-    if code:
-        assert first == {1: "FAIL", 3: "ERROR", 4: "UNDECIDED"}[code]
-    elif first in ("FAIL", "UNDECIDED"):
-        assert "A warning only: it does not change the exit code." in done.stdout
-    else:
-        assert first != "ERROR"
-
-
-def test_the_reasons_are_told_beside_a_file_that_has_them(here, suite, call):
+def test_the_verdict_of_a_run_and_its_reasons_are_on_stdout_beside_a_file(here, suite, call):
     suite(f"defaults: {{model: scripted}}\nagents: [{RIGHT}, {WRONG}]\n")
-    assert call("run", "-o", "junit.xml").stderr.splitlines()[-2:] == [
-        "FAIL: 1 of 2 trials failed; without a gate every trial must pass.",
-        "  wrong, 1 trial: expected exactly 'yes', got 'no'",
-    ]
+    done = call("run", "-o", "junit.xml")
+    first = "FAIL  1 of 2 trials failed; without a gate every trial must pass."
+    assert done.stdout.startswith(first)
+    assert "expected exactly 'yes', got 'no'" in done.stdout
+    assert done.stderr.splitlines()[-1] == "wrote junit.xml"
+    assert call("run", "-o", "junit.xml", "-q").stderr == ""
+    machine = call("run", "--json", "-o", "junit.xml")
+    assert json.loads(machine.stdout)["schema"] == "passhat.run/1"
+    assert machine.stderr.splitlines()[-2] == first.replace("  ", ": ", 1)
 
 
 def test_a_failed_task_says_how_often_and_why(here, suite, call):

@@ -568,6 +568,7 @@ def output_options(kind: str, *, explained: bool = False) -> Decorator:
                 paths_out=files,
                 quiet=values.pop("quiet"),
                 verbose=values.pop("verbose"),
+                judges=kind in ("run", "verdicts"),
             )
             return command(output=output, **values)
 

@@ -33,13 +33,15 @@ NARROWEST, WIDEST = 72, 140
 class Output:
     """Where to write an answer: standard output in a format, or files by their endings.
 
-    `option` is the option that names the files.
+    An answer that `judges` is printed beside files too: people look for the verdict of a job in its
+    log. `option` is the option that names the files.
     """
 
     format: str | None
     paths_out: tuple[str, ...]
     quiet: bool
     verbose: bool = False
+    judges: bool = False
     option: str = "-o"
 
     @property
@@ -50,17 +52,15 @@ class Output:
     @property
     def shows_text(self) -> bool:
         """Whether the answer is printed on the terminal, where people read it."""
-        return self.format in (None, "text") and not self.paths_out
+        return self.format == "text" or (
+            self.format is None and (self.judges or not self.paths_out)
+        )
 
-    @property
-    def prints_nothing(self) -> bool:
-        """Whether the answer goes into files alone."""
-        return self.format is None and bool(self.paths_out)
-
-    def write(self, answer: Any, **options: Any) -> None:
+    def write(self, answer: Any, *, passed: bool = False, **options: Any) -> None:
         """Render `answer` and write it to the files and formats that were asked for.
 
-        `options` are those of `render`; each format uses the ones that it knows.
+        With --quiet, one that `passed` is not printed beside files. `options` are those of
+        `render`; each format uses the ones that it knows.
         """
         options["wording"] = in_shell
         if self.verbose:
@@ -71,11 +71,12 @@ class Output:
         for path, format_name in targets:
             self._save(path, render(answer, format_name, **options))
             self.say(f"wrote {path}")
-        if not targets or self.format is not None:
-            if self.format in (None, "text"):  # other formats are for files, and not cut to width
+        silent = passed and self.quiet and bool(targets)
+        if self.format is not None or (self.shows_text and not silent):
+            if self.shows_text:  # other formats are for files, and not cut to width
                 options["ink"] = ink_for(sys.stdout)
             shown = render(answer, self.format or "text", **options)
-            if self.format in (None, "text"):
+            if self.shows_text:
                 shown = without_commands(str(shown))
             click.echo(shown, nl=False, color=True)
 
@@ -97,9 +98,9 @@ class Output:
             )
         return name
 
-    def say(self, text: str, *, always: bool = False) -> None:
-        """Print a note on standard error; with --quiet only what must be said `always`."""
-        if always or not self.quiet:
+    def say(self, text: str) -> None:
+        """Print a note on standard error, unless --quiet."""
+        if not self.quiet:
             print_note(text)
 
     def _save(self, path: Path, rendered: str | bytes) -> None:

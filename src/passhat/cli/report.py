@@ -289,10 +289,8 @@ def gate(
     assert verdicts is not None, "a review with a demand has verdicts"
     again = reading.repeated(errors=terms["errors"], only=only)
     beside = None if against is None else shlex.quote(against)
-    output.write(verdicts, explain=output.verbose, **again, against=beside)
-    if output.paths_out:  # what is in a file is not in the log of a CI job
-        for verdict in verdicts:
-            output.say(verdict.sentence, always=output.prints_nothing and verdicts.exit_code != 0)
+    passed = verdicts.exit_code == 0
+    output.write(verdicts, passed=passed, explain=output.verbose, **again, against=beside)
     if review is not None:
         announce(review, output, key=str(suite or "gate"))
     context.exit(0 if informational else verdicts.exit_code)

@@ -112,14 +112,13 @@ def _show(
     page["verdict"] = _verdict(answer, store, output)
     for place in places:
         try:
-            place.write(answer, **page)
+            place.write(answer, passed=exit_code(answer) is ExitCode.PASS, **page)
         except RunError as error:
             if answer.results is not None:
                 error.add_note(f"its trials are stored: passhat report {answer.results} -o FILE")
             raise
     for line in _remarks(answer, output):
-        # A job that writes files alone is read only if something is printed.
-        output.say(line, always=output.prints_nothing and exit_code(answer) is not ExitCode.PASS)
+        output.say(line)
     worse = tell_reviewers is not None and tell_reviewers(answer)
     code = exit_code(answer)
     code = ExitCode.FAIL if worse and code in (ExitCode.PASS, ExitCode.UNDECIDED) else code
@@ -164,28 +163,29 @@ def exit_code(answer: RunAnswer) -> ExitCode:
 def _places(output: Output, html: str | None) -> list[Output]:
     """Where the answer goes when the run is over: what was asked for, and the page beside it."""
     files = tuple(path for path in output.paths_out if not path.endswith(ENDING))
-    printed = None if output.format == "ndjson" else output.format
-    asked = replace(output, paths_out=files, format=printed)
-    places = [] if output.format == "ndjson" and not files else [asked]
+    streams = output.format == "ndjson"
+    printed = None if streams else output.format
+    asked = replace(output, paths_out=files, format=printed, judges=not streams)
+    places = [] if streams and not files else [asked]
     if html is not None:
-        places.append(replace(output, paths_out=(html,), format=None, option="--html"))
+        page = replace(asked, paths_out=(html,), format=None, judges=False, option="--html")
+        places.append(page)
     return places
 
 
 def _remarks(answer: RunAnswer, output: Output) -> Iterator[str]:
-    """Why the run ends as it does, if the terminal does not show it already."""
-    hidden = not output.shows_text
-    if hidden:
-        yield from (v.sentence for v in answer.judged)
-        yield from (floor.line for floor in answer.floors)
-    if answer.why_not_passed and hidden:
-        yield answer.why_not_passed
-        if hidden:
-            from passhat.reporters.answers.run import failure_lines
+    """Why the run ends as it does, if a program reads standard output."""
+    if output.shows_text:
+        return
+    yield from (v.sentence for v in answer.judged)
+    yield from (floor.line for floor in answer.floors)
+    if answer.why_not_passed:
+        from passhat.reporters.answers.run import failure_lines
 
-            for line in failure_lines(answer, most=MOST_REASONS):
-                yield f"  {in_shell(line)}"
-    if hidden and answer.undone:
+        yield answer.why_not_passed
+        for line in failure_lines(answer, most=MOST_REASONS):
+            yield f"  {in_shell(line)}"
+    if answer.undone:
         yield answer.undone
 
 
