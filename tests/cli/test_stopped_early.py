@@ -7,8 +7,9 @@ import re
 import pytest
 from click.testing import CliRunner
 
-from passhat import gate, report
+from passhat import gate, read_trials, report
 from passhat.cli import main
+from passhat.records.trial import STOPPED_EARLY
 
 SUITE = """\
 name: sums
@@ -164,9 +165,46 @@ def test_a_stored_run_keeps_the_verdict_that_ended_it_with_its_error_rate(folder
     assert "no known error rate" not in text
 
 
+def test_the_gate_that_ended_a_run_says_its_own_verdict_when_it_is_asked_again(folder, monkeypatch):
+    """The rule was fixed before the run; another gate was not, and has no known error rate."""
+    monkeypatch.chdir(folder)
+    again = typed("gate", "latest", "-r", "pass^3 >= 0.9")
+    ran = typed("gate", "latest")  # by the suite of the folder, from the journal
+    assert again.splitlines()[0].startswith(ran.splitlines()[0].partition(":")[0])
+    assert "Wrong at most 5% of the time." in again
+    assert "no known error rate" not in again
+    verdict = json.loads(typed("gate", "latest", "-r", "pass^3 >= 0.9", "--json"))["verdicts"][0]
+    assert (verdict["evidence"], verdict["alpha"], verdict["beta"]) == ("sequential", 0.05, 0.05)
+    for words in (["-r", "pass^3 >= 0.8"], ["-r", "pass^3 >= 0.9", "--confidence", "0.9"]):
+        assert "no known error rate" in " ".join(typed("gate", "latest", *words).split())
+
+
 def test_results_that_were_written_to_a_file_are_read_as_stopped_early(folder, monkeypatch):
     monkeypatch.chdir(folder)
     typed("convert", "latest", "-o", "stopped.jsonl")
     assert "stopped early, with a verdict and no rate" in typed("report", "stopped.jsonl")
     (folder / "saved.json").write_text(typed("report", "latest", "--json"))
     assert "stopped early, with a verdict and no rate" in typed("report", "saved.json")
+    (folder / "events.ndjson").write_text(typed("run", "-q", "--until-decided", "--as", "ndjson"))
+    assert "stopped early, with a verdict and no rate" in typed("report", "events.ndjson")
+
+
+def test_how_trials_ended_is_a_word_and_the_notes_of_older_files_are_understood(
+    folder, monkeypatch
+):
+    monkeypatch.chdir(folder)
+    stopped = json.loads(typed("history", "--json"))["runs"][0]["run"]
+    typed("convert", stopped, "-o", "word.jsonl")
+    first, rest = (folder / "word.jsonl").read_text().split("\n", 1)
+    assert json.loads(first)["ended"] == "early"
+    old = {"schema": json.loads(first)["schema"], "notes": [f"run {stopped}: {STOPPED_EARLY}"]}
+    (folder / "note.jsonl").write_text(f"{json.dumps(old)}\n{rest}")
+    for name in ("word.jsonl", "note.jsonl"):
+        sources = read_trials(folder / name).sources
+        assert [(source.ended, source.notes) for source in sources] == [("early", ())]
+    saved = json.loads(typed("report", stopped, "--json"))
+    assert [source["ended"] for source in saved["provenance"]["sources"]] == ["early"]
+    for source in saved["provenance"]["sources"]:
+        del source["ended"]  # its note is left
+    (folder / "older.json").write_text(json.dumps(saved))
+    assert read_trials(folder / "older.json").sources[0].ended == "early"

@@ -23,7 +23,7 @@ from passhat.messages import listed, plural, short_time, typo_hint
 from passhat.records import Source
 from passhat.records.ledger import RunAction as RunAction
 from passhat.records.ledger import RunChange as RunChange
-from passhat.records.trial import STOPPED_BY_GATES, STOPPED_EARLY, stopped_by_gates
+from passhat.records.trial import Ended, noted_end
 
 Kind = Literal["latest", "tag", "key", "commit", "branch"]
 
@@ -238,9 +238,9 @@ def this_person() -> str:
 def own_source(run: Run) -> Source:
     """The source of trials that passhat ran itself: the run."""
     # only a run that its gates may end has a largest number of trials
-    may_end = STOPPED_EARLY if run.stopped_early else STOPPED_BY_GATES
-    notes = (may_end,) if run.options.get("at_most") else ()
-    return Source(name=f"run {run.key}", format="passhat history", sha256="", notes=notes)
+    ended: Ended | None = "early" if run.stopped_early else "by gates"
+    ended = ended if run.options.get("at_most") else None
+    return Source(name=f"run {run.key}", format="passhat history", sha256="", ended=ended)
 
 
 def sources_of(run: Run) -> tuple[Source, ...]:
@@ -248,9 +248,7 @@ def sources_of(run: Run) -> tuple[Source, ...]:
     own = own_source(run)
     return tuple(
         # What was noted while it ran did not know how it would end.
-        replace(source, notes=(*own.notes, *(n for n in source.notes if not stopped_by_gates([n]))))
-        if source.name == own.name
-        else source
+        replace(source, ended=own.ended) if source.name == own.name else source
         for source in run.sources or (own,)
     )
 
@@ -297,7 +295,10 @@ def run_of_row(row: dict[str, Any]) -> Run:
     for stored in json.loads(row.pop("sources")):
         # Older stores do not say how a source was read.
         read_as = tuple((str(part), str(words)) for part, words in stored.get("read_as", ()))
-        sources.append(Source(**{**stored, "notes": tuple(stored["notes"]), "read_as": read_as}))
+        noted = noted_end(stored["notes"])  # as older versions stored it
+        notes = tuple(note for note in stored["notes"] if noted_end([note]) is None)
+        known = {"ended": noted, **stored, "notes": notes, "read_as": read_as}
+        sources.append(Source(**known))
     tags = row.pop("tags")
     return Run(
         **{**row, "options": json.loads(row["options"])},
@@ -309,7 +310,7 @@ def run_of_row(row: dict[str, Any]) -> Run:
 
 def sources_text(sources: Sequence[Source]) -> str:
     """Sources as they are stored: JSON."""
-    names = ("name", "format", "sha256", "notes", "read_as")
+    names = ("name", "format", "sha256", "notes", "read_as", "ended")
     return json.dumps([{name: getattr(source, name) for name in names} for source in sources])
 
 

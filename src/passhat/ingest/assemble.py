@@ -232,6 +232,7 @@ def _source(
         notes=tuple(notes),
         read_as=_facts(piece.reader.reading, read_as, left_out, filled, mapping),
         scores=tuple(piece.table.scores),
+        ended=piece.table.ended,
     )
 
 

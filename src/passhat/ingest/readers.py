@@ -19,7 +19,7 @@ from passhat.messages import few, short
 from passhat.records.columns import ColumnMap
 from passhat.records.secrets import beginning
 from passhat.records.transcript import Transcript
-from passhat.records.trial import GRADED_BY_JUDGE, LEFT_OUT, Facts
+from passhat.records.trial import GRADED_BY_JUDGE, LEFT_OUT, Ended, Facts
 
 _TABLES: tuple[Kind, ...] = ("text", "lines", "array", "parquet")
 
@@ -256,7 +256,7 @@ class TrialTable:
     fine enough to tell rows of this file apart. `words` are those of each
     column that the user compares with a word, `ranges` the least and greatest numbers of those that
     are compared with numbers, if no trial passed. `apart` says which column keeps trials of the
-    same number apart.
+    same number apart, `ended` that gates ended them.
     """
 
     columns: Mapping[str, Sequence[Any]]
@@ -276,6 +276,7 @@ class TrialTable:
     words: Mapping[str, frozenset[str]] = field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     apart: str = ""
+    ended: Ended | None = None
 
     @classmethod
     def of_rows(

@@ -46,7 +46,7 @@ from passhat.records.columns import (
     usual_name,
     verdict_columns,
 )
-from passhat.records.trial import NEVER_MET
+from passhat.records.trial import NEVER_MET, Ended, noted_end
 
 SCHEMA = "passhat.trials/1"
 """What the first line of passhat's own JSON Lines says."""
@@ -333,6 +333,17 @@ def is_own_file(document: Document) -> bool:
     """Whether the first line says that passhat wrote the file."""
     schema = document.first.get("schema")
     return schema is not None and bytes(schema) == f'"{SCHEMA}"'.encode()
+
+
+class _Header(msgspec.Struct):
+    ended: Ended | None = None
+    notes: list[str] = []
+
+
+def own_end(document: Document) -> Ended | None:
+    """How trials that passhat wrote had ended; older versions said it in a note."""
+    header = decode(f"{document.name}, line 1", msgspec.json.encode(document.first), _Header)
+    return header.ended or noted_end(header.notes)
 
 
 def measured_rows(sheet: Table) -> list[int | None]:

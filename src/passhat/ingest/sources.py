@@ -30,7 +30,7 @@ from passhat.messages import few_paths, listed, plural, short, short_path
 from passhat.records import Source, Trials
 from passhat.records.columns import ColumnMap
 from passhat.records.data_frames import refuse_frame
-from passhat.records.trial import LEFT_OUT, Facts
+from passhat.records.trial import LEFT_OUT, Facts, first_ended
 
 Input = str | os.PathLike[str] | bytes
 
@@ -719,6 +719,7 @@ def _one_source(
         notes=(*_notes_by_file(own, given), *last, *_left_out(skipped, given, mapping)),
         read_as=_joint_facts(own),
         scores=own[0].scores,
+        ended=first_ended(source.ended for source in own),
     )
 
 

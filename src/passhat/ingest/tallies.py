@@ -48,6 +48,7 @@ from passhat.ingest.rows import (
     means,
     never_holds,
     never_met,
+    own_end,
     separator_of,
     table_facts,
 )
@@ -281,6 +282,7 @@ def _source(
         format="table",
         sha256="",
         notes=(*plan.notes, *notes),
+        ended=own_end(_head(plan.path)) if own else None,
         read_as=tables.READING.facts(facts, unused),
     )
 
@@ -758,6 +760,7 @@ def _count_saved(source: Input | Sequence[Input], mapping: ColumnMap) -> list[Ta
         format="passhat",
         sha256=document.sha256,
         notes=tuple(passhat_json.saved_notes(report)),
+        ended=report.ended,
         read_as=passhat_json.READING.facts(facts, passhat_json.left_out_parts(report)),
     )
     tallies = []

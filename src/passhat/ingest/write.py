@@ -16,7 +16,7 @@ from passhat import arguments
 from passhat.errors import ArgumentError, MissingExtra
 from passhat.ingest.rows import SCHEMA
 from passhat.records import Outcome, Trials
-from passhat.records.trial import stopped_by_gates
+from passhat.records.trial import first_ended
 from passhat.records.trials import check_trials_argument
 
 FORMATS = (".jsonl", ".csv", ".tsv", ".parquet")
@@ -49,9 +49,8 @@ def render_jsonl(trials: Trials) -> bytes:
     """
     names, rows = _words(trials)
     encode = msgspec.json.Encoder().encode
-    notes = (note for source in trials.sources for note in source.notes)
-    ended = list(dict.fromkeys(note for note in notes if stopped_by_gates([note])))
-    lines = [encode({"schema": SCHEMA, **({"notes": ended} if ended else {})})]
+    ended = first_ended(source.ended for source in trials.sources)
+    lines = [encode({"schema": SCHEMA, **({"ended": ended} if ended else {})})]
     for row in rows:
         filled = zip(names, row, strict=True)
         lines.append(encode({name: v for name, v in filled if v is not None and v != ()}))

@@ -47,7 +47,7 @@ from passhat.journeys.stored_runs import (
     tallies_of,
 )
 from passhat.messages import listed, no_task
-from passhat.records.trial import STOPPED_EARLY, first_number, stopped_early
+from passhat.records.trial import ended_early, first_number
 
 if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Comparison, Days
@@ -250,9 +250,9 @@ def plan(
 
     arguments.refuse_unknown("plan", terms, PlanTerms.__annotations__)
     known, notes = _lowest_agent(results, only)
-    ended = [] if known is None else [s.name for s in known.sources if stopped_early(s.notes)]
+    ended = [] if known is None else ended_early(known.sources)
     if ended and terms.get("rate") is None:
-        raise ArgumentError("rate", f"must be given: {ended[0]}: {STOPPED_EARLY}", None)
+        raise ArgumentError("rate", f"must be given: {ended[0]}", None)
     planned = planning.plan(known, correlation=correlation, spending=spending, k=k, **terms)
     return replace(planned, notes=(*notes, *planned.notes))
 

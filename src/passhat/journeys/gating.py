@@ -28,7 +28,7 @@ from passhat.journeys.results import (
     store_is_there,
     trials_or_results,
 )
-from passhat.journeys.stored_runs import days_around, looks_at, stored_days
+from passhat.journeys.stored_runs import as_decided, days_around, looks_at, stored_days
 from passhat.messages import few, listed, plural, short
 from passhat.records.suite import pairings_at, plain_pairings
 
@@ -285,7 +285,7 @@ class JudgedResults:
             for name in everybody.systems
             if name not in trials.systems and name in named
         }
-        return judge(
+        verdicts = judge(
             trials,
             gates,
             bars=self.bars(bars, loaded, trials),
@@ -294,6 +294,11 @@ class JudgedResults:
             looks=() if self.run is None else looks_at(self.run),
             **counting,
         )
+        own = self._results
+        counts_all = counting.get("errors", "fail") == "fail" and not bars
+        if self.run is None or own is None or own.drop_rounds or own.shares or not counts_all:
+            return verdicts
+        return as_decided(verdicts, self.run)
 
     def bars(
         self, given: Mapping[str, float] | float | None, suite: Suite | None, trials: Trials

@@ -21,7 +21,7 @@ from passhat.errors import (
 from passhat.messages import plural, short
 
 if TYPE_CHECKING:
-    from passhat.analysis.gates.gate import Verdicts
+    from passhat.analysis.gates.gate import Verdict, Verdicts
     from passhat.analysis.gates.run_answer import MoreRuns
     from passhat.history import History, Run, RunJournal
     from passhat.history.leases import Lease
@@ -99,7 +99,7 @@ class StoredRun:
         status = "finished" if result.ending == "settled" else result.ending
         changes: dict[str, Any] = {}
         if decided is not None:
-            gates = [(verdict.word, verdict.sentence) for verdict in decided]
+            gates = [decided_gate(verdict) for verdict in decided]
             changes = {"decided": {"word": decided.word, "gates": gates}}
         self.run = self.history.finish_run(self.run, status, changes)
 
@@ -130,6 +130,20 @@ class UnstoredRun:
 
     def close(self, result: RunResult, decided: Verdicts | None) -> None:
         """Nothing is stored."""
+
+
+_DECIDING = ("require", "tags", "at", "scope", "indifference", "alpha", "beta", "design")
+DECIDED = (
+    *("word", "sentence", "alpha", "beta", "runs", "max_runs", "seen", "method", "errors"),
+    "boundaries",
+)
+
+
+def decided_gate(verdict: Verdict) -> dict[str, Any]:
+    """What a gate decided that could end a run, as it is stored: its terms and its verdict."""
+    terms = {name: getattr(verdict.gate, name) for name in _DECIDING}
+    found = {name: getattr(verdict, name) for name in DECIDED}
+    return {"terms": terms, "system": verdict.system, **found}
 
 
 OpenRun = StoredRun | UnstoredRun

@@ -589,12 +589,12 @@ def _raise_if_over(result: RunResult, opened: run_store.OpenRun) -> None:
 def _table(suite: Suite, result: RunResult, *, at_most: int | None) -> Trials:
     """The trials of a run; their source says whether gates could end it, and whether they did."""
     from passhat.records import Source
-    from passhat.records.trial import STOPPED_BY_GATES, STOPPED_EARLY
+    from passhat.records.trial import Ended
 
     name = suite.path.name if suite.path is not None else suite.name
-    ended = result.ending == "settled" and len(result.trials) < (at_most or 0)
-    notes = (STOPPED_EARLY if ended else STOPPED_BY_GATES,) if at_most is not None else ()
-    source = Source(name=name, format="passhat run", sha256=suite.digest, notes=notes)
+    early = result.ending == "settled" and len(result.trials) < (at_most or 0)
+    ended: Ended | None = None if at_most is None else "early" if early else "by gates"
+    source = Source(name=name, format="passhat run", sha256=suite.digest, ended=ended)
     return replace(result.table(), sources=(source,))
 
 

@@ -11,7 +11,7 @@ from passhat._version import __version__
 from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import PasshatError, StoreError
 from passhat.journeys.results import COUNTED_IN_STORE, Results, open_store, renamed
-from passhat.journeys.run_store import look_up_here
+from passhat.journeys.run_store import DECIDED, decided_gate, look_up_here
 from passhat.messages import short_commit
 
 if TYPE_CHECKING:
@@ -364,8 +364,8 @@ def _judged(history: History, run: Run) -> RunVerdict:
     baseline = baseline_of(history, run)
     verdicts = judge_run(history, run)  # false where not all passed
     gates = [] if verdicts is None else [(each.word, each.sentence) for each in verdicts]
-    if run.stopped_early:  # as they were decided: bounds are for a fixed number of trials
-        gates = [(word, said) for word, said in run.options.get("decided", {}).get("gates", gates)]
+    if own := _decided_gates(run):  # bounds are for a fixed number of trials
+        gates = [(gate["word"], gate["sentence"]) for gate in own]
     return RunVerdict(
         run=run.key,
         agents=judge_agents(
@@ -410,6 +410,40 @@ def judge_run(history: History, run: Run) -> Verdicts | None:
         return judge(history.trials(run), [gate.terms for gate in require], looks=looks_at(run))
     except PasshatError:  # a gate against another run or file, which is not available here
         return None
+
+
+def _decided_gates(run: Run) -> list[dict[str, Any]]:
+    """What gates decided that ended a run early; older versions stored no terms."""
+    stored = run.options.get("decided", {}).get("gates", ()) if run.stopped_early else ()
+    return [
+        gate if isinstance(gate, dict) else {"word": gate[0], "sentence": gate[1]}
+        for gate in stored
+    ]
+
+
+def as_decided(verdicts: Verdicts, run: Run) -> Verdicts:
+    """The verdicts on a stored run, of the very gates that ended it early as they decided it.
+
+    Their error rates hold: the rule was fixed before the run, and asking again spends nothing.
+    """
+    import msgspec
+
+    from passhat.analysis.gates.gate import BY_LABELS, Verdicts
+
+    def key(decided: Mapping[str, Any]) -> bytes:
+        return msgspec.json.encode([decided["terms"], decided["system"]], order="sorted")
+
+    own = {key(gate): gate for gate in _decided_gates(run) if "terms" in gate}
+    judged = []
+    for verdict in verdicts:
+        known = own.get(key(decided_gate(verdict)))
+        baseline = getattr(verdict.gate.demand, "baseline", None)  # whose name may have moved
+        corrected = verdict.method.startswith(BY_LABELS)
+        if known and verdict.evidence == "bound" and baseline is None and not corrected:
+            stored = {name: known[name] for name in DECIDED}
+            verdict = replace(verdict, evidence="sequential", notes=(), **stored)
+        judged.append(verdict)
+    return Verdicts(tuple(judged))
 
 
 def looks_at(run: Run) -> tuple[int, ...]:

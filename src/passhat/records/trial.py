@@ -125,11 +125,16 @@ def constraint_tag(broken: Iterable[str]) -> str:
 LEFT_OUT = "left out"
 """The fact that names what a reader saw and did not use."""
 
-STOPPED_BY_GATES = "its gates decided when it ended; intervals assume a fixed number of trials"
-"""The note on trials of which there could have been fewer, had their results asked for fewer."""
+Ended = Literal["by gates", "early"]
+"""Gates decided when trials ended: after as many as were planned, or earlier."""
 
 STOPPED_EARLY = "its gates ended it early: it has a verdict, not a rate"
 """The note on trials of which there are as many as their own results asked for."""
+
+_ENDED_NOTES: dict[Ended, str] = {
+    "early": STOPPED_EARLY,
+    "by gates": "its gates decided when it ended; intervals assume a fixed number of trials",
+}
 
 GRADED_BY_JUDGE = "graded by a judge; how often it is wrong only people can show: `passhat label`"
 """The note on trials whose verdicts are a model's."""
@@ -151,7 +156,7 @@ class Source:
 
     `read_as` says how it was read: first the format with its version, then what became the system,
     the task, the run, the outcome and so on, last what was left out. `scores` are those among
-    which the first was taken because nobody chose one.
+    which the first was taken because nobody chose one. `ended` says that gates could end a run.
     """
 
     name: str
@@ -160,6 +165,12 @@ class Source:
     notes: tuple[str, ...] = ()
     read_as: Facts = ()
     scores: tuple[str, ...] = ()
+    ended: Ended | None = None
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What to know of its trials: whether gates ended them, and its notes."""
+        return self.notes if self.ended is None else (_ENDED_NOTES[self.ended], *self.notes)
 
 
 def read_by_different_scores(sources: Iterable[Source]) -> str | None:
@@ -201,17 +212,25 @@ def graded_by_judge(sources: Iterable[Source]) -> bool:
     return any(note.endswith(GRADED_BY_JUDGE) for source in sources for note in source.notes)
 
 
-def stopped_by_gates(notes: Iterable[str]) -> bool:
-    """Whether notes on trials, or on a report of them, say that gates decided when they ended."""
-    return any(note.endswith((STOPPED_BY_GATES, STOPPED_EARLY)) for note in notes)
+def first_ended(ends: Iterable[Ended | None]) -> Ended | None:
+    """How trials of several sources ended: early if some did."""
+    known = {*ends}
+    return next((ended for ended in _ENDED_NOTES if ended in known), None)
 
 
-def stopped_early(notes: Iterable[str]) -> bool:
-    """Whether gates ended trials before as many had come as were planned.
+def noted_end(notes: Iterable[str]) -> Ended | None:
+    """How trials ended by their notes, where a file or store of an older version has no word."""
+    known = tuple(notes)
+    return next((e for e, said in _ENDED_NOTES.items() for n in known if n.endswith(said)), None)
+
+
+def ended_early(sources: Iterable[Source]) -> list[str]:
+    """A note on each source whose gates ended it before as many trials had come as were planned.
 
     A rate of theirs is one that stopped while it was lucky, or unlucky: people read counts.
     """
-    return any(note.endswith(STOPPED_EARLY) for note in notes)
+    early = (source.name for source in sources if source.ended == "early")
+    return [f"{name}: {STOPPED_EARLY}" for name in dict.fromkeys(early)]
 
 
 def how_read(source: Source) -> str:

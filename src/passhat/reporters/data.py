@@ -251,7 +251,7 @@ def provenance_shape() -> JsonShape:
                 "source",
                 Source,
                 "A file that was read; `read_as` says what in it became which part of a trial.",
-                "name format sha256 read_as",
+                "name format sha256 read_as ended",
                 read_as=_read_as,
             ),
             JsonShape(

@@ -196,12 +196,7 @@ def compare(
         notes=(
             *trial.alike_names(tally.system for tally in tallies),
             *trial.counting_notes(source for tally in tallies for source in tally.sources),
-            *dict.fromkeys(
-                f"{source.name}: {trial.STOPPED_EARLY}"
-                for tally in tallies
-                for source in tally.sources
-                if trial.stopped_early(source.notes)
-            ),
+            *trial.ended_early(source for tally in tallies for source in tally.sources),
             *_error_note(tallies, options),
             *_judge_note(tallies, differences),
             *notes,
@@ -458,7 +453,7 @@ def as_people_compare(comparison: Comparison) -> Comparison:
     judge treats the two alike. Where gates ended a run early there is none either: its rate is one
     that stopped while it was lucky.
     """
-    if ended := [note for note in comparison.notes if trial.stopped_early([note])]:
+    if ended := trial.ended_early(comparison.provenance.sources):
         none = Unavailable(ended[0])
         differences = {
             name: replace(

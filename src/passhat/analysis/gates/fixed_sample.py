@@ -25,6 +25,7 @@ from passhat.analysis.gates.gate import (
     Verdict,
     Word,
     bound_sentence,
+    bound_words,
     opening,
     percentage,
     point_sentence,
@@ -100,7 +101,8 @@ def _judge_finished(gate: Gate, subject: SystemTrials) -> Verdict:
     independent = not subject.disturbances and not estimate.method.startswith(BY_LABELS)
     more = runs_to_settle(gate, estimate) if word == "UNDECIDED" and independent else None
     sentence = bound_sentence(gate, verdict.system, word, estimate, more_runs=more)
-    return replace(verdict, word=word, more_runs=more, sentence=sentence)
+    seen = bound_words(gate, word, estimate, rate=False)
+    return replace(verdict, word=word, more_runs=more, sentence=sentence, seen=seen)
 
 
 def _way_out(target: Target, tally: Tally) -> str:
@@ -365,12 +367,9 @@ def judge_no_worse(
     sides = subject, SystemTrials.of(baseline, subject.options)
     rate = demand.metric == "mean_score" and all(side.evidence.all_or_nothing for side in sides)
     changed = metric_label("pass^1" if rate else demand.metric)
-    return replace(
-        verdict,
-        word=word,
-        more_runs=more,
-        sentence=_regression_sentence(gate, verdict, word, difference, more, changed),
-    )
+    sentence, seen = _regression_words(gate, word, difference, more, changed)
+    start = opening(gate, verdict.system, word)
+    return replace(verdict, word=word, more_runs=more, sentence=f"{start}. {sentence}", seen=seen)
 
 
 def word_of_difference(gate: Gate, demand: NoWorseRequirement, interval: Interval) -> Word:
@@ -392,7 +391,7 @@ def judge_no_task_worse(gate: Gate, subject: SystemTrials, baseline: Tally) -> V
     A PASS says that no drop was found which these runs could have found; it has no error rate.
     """
     tests, names, rows = _task_tests(gate, subject, baseline)
-    worse = [row for row, answer in zip(rows, tests.answers, strict=True) if answer == "worse"]
+    worse = [row for row in rows if row.worse]
     blind = int((~tests.evaluable).sum())
     word: Word = "FAIL" if worse else "UNDECIDED" if blind == len(names) else "PASS"
     estimate = Estimate(
@@ -493,22 +492,29 @@ def _runs_to_settle(gate: Gate, demand: NoWorseRequirement, seen: Estimate) -> i
     return max(1, more) if more < 10_000_000 else None
 
 
-def _regression_sentence(
-    gate: Gate, verdict: Verdict, word: Word, seen: Estimate, more: int | None, changed: str
-) -> str:
-    demand = gate.demand
-    assert isinstance(demand, NoWorseRequirement)
+def _regression_words(
+    gate: Gate, word: Word, seen: Estimate, more: int | None, changed: str
+) -> tuple[str, str]:
+    """What the difference is, and the same without it where it is decided: its bound alone."""
     assert seen.interval is not None
     low, high = (f"{100 * end:+.1f}" for end in (seen.interval.low, seen.interval.high))
-    changed = "The mean score" if changed == "mean score" else changed
-    start = f"{opening(gate, verdict.system, word)}. {changed} changed by "
-    start += f"{100 * seen.value:+.1f} points"
-    if isinstance(demand, EquivalentRequirement) and word != "UNDECIDED":
-        return f"{start}, between {low} and {high} at {percentage(1 - gate.alpha)} confidence."
-    if word == "PASS":
-        return f"{start}, no lower than {low} at {percentage(1 - gate.alpha)} confidence."
-    if word == "FAIL":
-        return f"{start}, no higher than {high} at {percentage(1 - gate.beta)} confidence."
+    changed = f"{'The mean score' if changed == 'mean score' else changed} changed by"
+    whole = f"{changed} {100 * seen.value:+.1f} points"
+    if word != "UNDECIDED":
+        both = isinstance(gate.demand, EquivalentRequirement)
+        sure = percentage(1 - (gate.beta if word == "FAIL" and not both else gate.alpha))
+        bound, said = (
+            (f"between {low} and {high}",) * 2
+            if both
+            else (f"at least {low}", f"no lower than {low}")
+            if word == "PASS"
+            else (f"at most {high}", f"no higher than {high}")
+        )
+        return (
+            f"{whole}, {said} at {sure} confidence.",
+            f"{changed} {bound} points at {sure} confidence",
+        )
+    whole += f", between {low} and {high}"
     settle = (
         "more labels of both would decide it, if this difference holds"
         if seen.method.startswith(BY_LABELS)
@@ -516,7 +522,7 @@ def _regression_sentence(
         if more is None
         else f"about {plural(more, 'more trial')} of both together would decide it 4 times in 5"
     )
-    return f"{start}, between {low} and {high}: {settle}."
+    return f"{whole}: {settle}.", whole
 
 
 def _task_tests(
@@ -543,6 +549,8 @@ def _task_tests(
             passed=int(new.passed[here[i]]),
             errored=int(new.errored[here[i]]),
             value=float(tests.value[i]),
+            before=(int(old.passed[there[i]]), int(old_runs[i])),
+            worse=tests.answers[i] == "worse",
             note=f"was {old.passed[there[i]]}/{old_runs[i]}; {tests.answers[i]}, "
             f"p = {tests.adjusted[i]:.3g} (Holm)",
         )
@@ -555,13 +563,7 @@ def _task_words(
     gate: Gate, word: Word, worse: list[TaskEvidence], total: int, blind: int, tests: TaskTests
 ) -> str:
     if word == "FAIL":
-        named = listed(
-            (
-                f"{row.task} ({row.note.split(';')[0]}, now {row.passed}/{row.runs})"
-                for row in worse
-            ),
-            _NAMED,
-        )
+        named = listed((row.change for row in worse), _NAMED)
         sure = percentage(1 - gate.beta)
         return f"Worse at {sure} confidence over all tasks: {named}."
     if word == "UNDECIDED":

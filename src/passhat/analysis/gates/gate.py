@@ -456,7 +456,10 @@ _UNDECIDED_CODES = {"fail": FAILED, "pass": PASSED, "exit4": OPEN}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEvidence:
-    """What one task adds to a verdict on a fixed number of runs."""
+    """What one task adds to a verdict on a fixed number of runs.
+
+    `before` are the passes and the runs of a baseline, than which it may be shown to be `worse`.
+    """
 
     task: str
     runs: int
@@ -464,6 +467,15 @@ class TaskEvidence:
     errored: int
     value: float | None
     note: str = ""
+    before: tuple[int, int] | None = None
+    worse: bool = False
+
+    @property
+    def change(self) -> str:
+        """The task with its passes before and now."""
+        assert self.before is not None, "it has a baseline"
+        was, of = self.before
+        return f"{self.task} (was {was}/{of}, now {self.passed}/{self.runs})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -491,7 +503,9 @@ class Verdict:
     such promise. `runs` is what was spent, `fixed_runs` what a fixed design with the same error
     rates costs. `more_runs` is how many further runs would settle an UNDECIDED at the observed
     rate, None if it is settled or no number would do. `errors` says how errored runs counted,
-    `boundaries` when a gate that was planned would have ended, in words.
+    `boundaries` when a gate that was planned would have ended, in words. `seen` is what may be said
+    of a run that its gates ended, counts or a bound and no rate; `all_looks` the errors of a bound
+    on trials that extend a plan.
     """
 
     gate: Gate
@@ -513,6 +527,8 @@ class Verdict:
     tasks: tuple[TaskEvidence, ...] = ()
     steps: tuple[DecisionLine, ...] = ()
     boundaries: tuple[str, ...] = ()
+    seen: str = ""
+    all_looks: str = ""
 
     def __repr__(self) -> str:
         text = f"{self.demand}, it is {rounded(self.estimate)} in {plural(self.runs, 'trial')}"
@@ -659,26 +675,32 @@ def bound_sentence(
     gate: Gate, system: str, word: str, estimate: Estimate, *, more_runs: int | None
 ) -> str:
     """What a bound on a fixed number of runs says."""
+    assert isinstance(gate.demand, ThresholdRequirement)
+    advice = f": {_further(estimate, gate.demand.threshold, more_runs)}" * (word == "UNDECIDED")
+    return f"{opening(gate, system, word)}. {bound_words(gate, word, estimate)}{advice}."
+
+
+def bound_words(gate: Gate, word: str, estimate: Estimate, *, rate: bool = True) -> str:
+    """The number and its bound; of a verdict, without `rate`, its bound alone."""
     demand = gate.demand
     assert isinstance(demand, ThresholdRequirement)
     target, threshold = demand.target, demand.threshold
-    seen = metric_label(str(target))
-    if not only_limits(estimate):
-        seen += f" is {shown(estimate.value, threshold, share=target.is_share)}"
-    seen += f" in {plural(estimate.runs, 'trial')}" if estimate.runs else ""
-    start = f"{opening(gate, system, word)}. {seen}"
-    bounds = estimate.interval
+    name = metric_label(str(target))
+    trials = f" in {plural(estimate.runs, 'trial')}" if estimate.runs else ""
+    limited, bounds = only_limits(estimate), estimate.interval
     assert bounds is not None, "a bound has an interval"
-    low, high = (shown(end, threshold, share=target.is_share) for end in (bounds.low, bounds.high))
+    value, low, high = (
+        shown(number, threshold, share=target.is_share)
+        for number in (estimate.value, bounds.low, bounds.high)
+    )
     if word == "UNDECIDED":
-        advice = _further(estimate, threshold, more_runs)
-        may = "may lie" if only_limits(estimate) else "and may lie"
-        return f"{start} {may} between {low} and {high}: {advice}."
+        may = "may lie" if limited else f"is {value}{trials} and may lie"
+        return f"{name}{trials * limited} {may} between {low} and {high}"
     at_least = (word == "PASS") == demand.upward
     error = gate.alpha if word == "PASS" else gate.beta
     side = f"at least {low}" if at_least else f"at most {high}"
-    how_sure = f"{side} at {percentage(1 - error)} confidence."
-    return f"{start} is {how_sure}" if only_limits(estimate) else f"{start}, {how_sure}"
+    seen = f"is {value}{trials}, " if rate and not limited else f"{trials * rate} is ".lstrip()
+    return f"{name} {seen}{side} at {percentage(1 - error)} confidence"
 
 
 def only_limits(estimate: Estimate) -> bool:
@@ -728,9 +750,6 @@ def settled_sentence(
         return f"{start}. {plural(runs, 'trial')} so far; {seen}; {left}."
     return f"{start} after {plural(runs, 'trial')}{fixed}: {seen}; {tail}."
 
-
-LATER_LOOK = "Wrong PASS at most"
-"""How the sentence begins with which a verdict on trials beyond the plan names its errors."""
 
 _MOST_STEPS = 8
 """Steps of a list that are named: the first ones and the last."""

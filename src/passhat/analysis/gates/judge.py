@@ -14,7 +14,6 @@ from passhat.analysis.gates import fixed_sample
 from passhat.analysis.gates.gate import (
     AS_JUDGED,
     BY_LABELS,
-    LATER_LOOK,
     NOT_ALL_RUN,
     OVER_ALL,
     BestOfRequirement,
@@ -48,10 +47,9 @@ from passhat.records import Outcome, Trial, Trials
 from passhat.records.trial import (
     STOPPED_EARLY,
     counting_notes,
+    first_ended,
     graded_by_judge,
     levels_of,
-    stopped_by_gates,
-    stopped_early,
 )
 from passhat.records.trials import check_trials_argument, is_sampled, refuse_file
 from passhat.stats.estimate import Estimate, Unavailable
@@ -149,12 +147,14 @@ def _with_all_looks(verdict: Verdict, gate: Gate, looks: Sequence[int]) -> Verdi
     )
     if alpha is None and beta is None:
         return replace(verdict, gate=gate)
+    side = verdict.word == "FAIL"
     words = (
-        f"{LATER_LOOK} {percentage(gate.alpha)} within the {looks[0]:,} trials planned, "
-        f"{percentage(sums[0])} within these {looks[-1]:,}."
+        f"Wrong {'FAIL' if side else 'PASS'} at most {percentage((gate.alpha, gate.beta)[side])} "
+        f"within the {looks[0]:,} trials planned, {percentage(sums[side])} within these "
+        f"{looks[-1]:,}."
     )
     sentence = f"{verdict.sentence} {words}"
-    return replace(verdict, gate=gate, alpha=alpha, beta=beta, sentence=sentence)
+    return replace(verdict, gate=gate, alpha=alpha, beta=beta, sentence=sentence, all_looks=words)
 
 
 def _named_baselines(baseline: Trials | Mapping[str, Trials] | None) -> dict[str, Trials]:
@@ -212,10 +212,10 @@ def _judge_one(gate: Gate, trials: Trials, around: _JudgeContext) -> Verdict:
         verdict = fixed_sample.judge_number(gate, subject, around.planned)
     bounded = verdict.evidence == "bound"
     sides = _sides(gate, trials, around)
-    ended = [note for side in sides for source in side.sources for note in source.notes]
-    if stopped_early(ended) and verdict.evidence != "sequential":
+    ended = first_ended(source.ended for side in sides for source in side.sources)
+    if ended == "early" and verdict.evidence != "sequential":
         verdict = _without_rate(verdict, sides, around)
-    if bounded and stopped_by_gates(ended):
+    if bounded and ended is not None:
         verdict = _without_error_rates(verdict)
     included = bounded and isinstance(demand, ThresholdRequirement) and demand.target.is_metric
     verdict = _with_disturbances(verdict, trials, subject.disturbances, included=included)
@@ -462,10 +462,9 @@ def _judge_rounds(
     Where results decided how many there are, they were no plan: the demand says how many.
     """
     queues = [_in_order(side) for side in sides]
-    notes = (note for side in sides for source in side.sources for note in source.notes)
     stated = (
         {}
-        if stopped_by_gates(notes)
+        if any(source.ended for side in sides for source in side.sources)
         else {
             task: min(int((side.task.codes == side.task.code(task)).sum()) for side in sides)
             for task in tasks

@@ -10,7 +10,6 @@ t^(1/k), and of all suites with that mean the one whose tasks are equal has few 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import ceil
@@ -500,18 +499,13 @@ class Rounds:
         runs, most = taken * size, watch.rounds * watch.tasks * size
         most = min(most, self.max_runs)
         alpha, beta = watch.errors
-        shown = judged.sentence.partition(f"{judged.word}. ")[2].rstrip(".").partition(": ")[0]
+        # The bound of this look holds although results decided when to stop; a rate does not.
+        shown = judged.seen
         passed = f"{self._passes[taken]:,} of {plural(taken, 'trial')} passed"
-        if judged.word != word or not taken:  # all runs together decided, or none came
+        if judged.word != word or not shown:  # all runs together decided, or none can say
             shown = passed
-        elif word != "UNDECIDED":
-            # The bound of this look holds although results decided when to stop; a rate does not.
-            if number := re.match(r"(pass[@^]\d+) is .*?(at (?:least|most) .*)", shown):
-                shown = f"{passed}; {number[1]} is {number[2]}"
-            elif change := re.match(r"(.* changed by) \S+ points, (.*)( at .*)", shown):
-                bounds = change[2].replace("no lower than", "at least")
-                bounds = bounds.replace("no higher than", "at most")
-                shown = f"{change[1]} {bounds} points{change[3]}"
+        elif word != "UNDECIDED" and not self.paired and counts_passes(gate):
+            shown = f"{passed}; {shown}"
         used = [self.trials[d][0] for d in self._kept(taken)]
         extra = (
             *sequential.outage_words(self.outages, taken, "trial"),
@@ -546,6 +540,7 @@ class Rounds:
             boundaries=watch.boundaries,
             seed=self.seed,
             notes=(*judged.notes, *(words.rstrip(".") for words in extra)),
+            seen=shown,
         )
 
 

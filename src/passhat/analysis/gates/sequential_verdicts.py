@@ -64,6 +64,7 @@ def stream_verdict(stream: SharedDraws, watch: GateProgress) -> Verdict:
     outage = outage_words(stream.outages, len(steps), unit) if gate.is_guarded else ()
     outage = (*outage, *drift_words([draw[0] for draw, counts in taken if counts and draw]))
     alpha, beta = gate.errors
+    seen = _seen(gate, estimate, [draw for draw, counts in taken if counts], stream.tasks)
     sentence = settled_sentence(
         replace(gate.gate, alpha=alpha, beta=beta),
         system,
@@ -71,7 +72,7 @@ def stream_verdict(stream: SharedDraws, watch: GateProgress) -> Verdict:
         runs=len(used),
         most=gate.max_runs,
         fixed_runs=result.fixed_runs,
-        seen=_seen(gate, estimate, [draw for draw, counts in taken if counts], stream.tasks),
+        seen=seen,
         finished=result.verdict is not None,
         draws=len(steps) if gate.max_runs > gate.max_draws else None,
     )
@@ -94,6 +95,7 @@ def stream_verdict(stream: SharedDraws, watch: GateProgress) -> Verdict:
         notes=(*_notes(stream), *(words.rstrip(".") for words in outage)),
         steps=steps,
         boundaries=gate.boundaries,
+        seen=seen,
     )
 
 
@@ -146,6 +148,7 @@ def every_task_verdict(watch: EveryTaskWatch) -> Verdict:
         max_runs=watch.max_runs,
         more_runs=None if result.verdict else max(watch.max_runs - runs, 0),
         errors=_error_words(errored),
+        seen=seen,
         notes=tuple(words.rstrip(".") for words in outage),
         tasks=tuple(
             TaskEvidence(
@@ -370,7 +373,9 @@ class BestSystemGate:
         used = sum(len(self._own_draws(place)) for place in range(len(self.systems)))
         outage = outage_words(self.outages, self.state.draws, "step")
         notes = (*self._places(), *(words.rstrip(".") for words in outage))
-        sentence = f"{opening(self.gate, self._speaks_of(), word)} {self._reason(word, used)}"
+        seen, end = self._reason(word, used)
+        where = f"{opening(self.gate, self._speaks_of(), word)} after {plural(used, 'trial')}"
+        sentence = f"{where}: {seen}; {end}."
         return Verdict(
             gate=self.gate,
             system=self._speaks_of(),
@@ -387,6 +392,7 @@ class BestSystemGate:
             seed=self.seed,
             errors=self._errors(),
             notes=notes,
+            seen=seen,
         )
 
     @property
@@ -432,22 +438,21 @@ class BestSystemGate:
         """The draws of a system that were evidence: until it was dropped."""
         return range(self.state.dropped.get(place, self.state.draws))
 
-    def _reason(self, word: Word, used: int) -> str:
+    def _reason(self, word: Word, used: int) -> tuple[str, str]:
+        """Who is the best, or still in, and how sure that is."""
         count, margin = len(self.systems), f"{100 * self.margin:g} points"
         if word == "UNDECIDED":
             left = ", ".join(self.systems[j] for j in self.state.left)
             end = f"up to {plural(max(self.max_runs - used, 0), 'more trial')} may decide it"
             end = end if self.is_open else "the most allowed"
-            return f"after {plural(used, 'trial')}: still in are {left}; {end}."
+            return f"still in are {left}", end
         sure = f"wrong with a chance of at most {percentage(self.gate.alpha)}"
         if self.best is None:
-            return f"after {plural(used, 'trial')}: it was dropped as worse than others; {sure}."
+            return "it was dropped as worse than others", sure
         dropped = ", ".join(self.systems[j] for j in self.state.dropped)
-        out = f"dropped on the way: {dropped}; " if dropped else ""
-        return (
-            f"after {plural(used, 'trial')}: {self.best} is the best of {count}, or at most "
-            f"{margin} below the best; {out}{sure}."
-        )
+        out = f"; dropped on the way: {dropped}" if dropped else ""
+        best = f"{self.best} is the best of {count}, or at most {margin} below the best"
+        return f"{best}{out}", sure
 
     def _places(self) -> tuple[str, ...]:
         """The mean score of each system over its own draws, and when it was dropped."""

@@ -34,12 +34,11 @@ from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural
 from passhat.records import Finished, Pairing, Source, Ticket, Trial, Trials
-from passhat.records.trial import STOPPED_BY_GATES
 
 _EVERY = "every"
 """The stream of the tickets that gates on every task asked for."""
 
-_STOPPED = (Source(name="run", format="passhat run", sha256="", notes=(STOPPED_BY_GATES,)),)
+_STOPPED = (Source(name="run", format="passhat run", sha256="", ended="by gates"),)
 """The source of runs that other gates asked for: how many there are depends on their results."""
 
 

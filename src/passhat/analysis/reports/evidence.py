@@ -17,7 +17,6 @@ from passhat.arguments import DEFAULT_OPTIONS, ReportOptions
 from passhat.dataclass import dataclass, result_dataclass
 from passhat.messages import plural
 from passhat.records import Categorical, Source, Tally, Trials
-from passhat.records.trial import stopped_early
 from passhat.stats.passk import task_values
 from passhat.stats.population_bounds import FEWEST_FAMILIES
 from passhat.stats.sufficient_statistics import TaskSums
@@ -242,7 +241,7 @@ class Provenance:
     @property
     def stopped_early(self) -> bool:
         """Whether gates ended some of the trials early: people read counts, and no rate."""
-        return any(stopped_early(source.notes) for source in self.sources)
+        return any(source.ended == "early" for source in self.sources)
 
 
 def make_provenance(trials: Trials | Sequence[Tally], options: ReportOptions) -> Provenance:

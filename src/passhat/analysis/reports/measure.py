@@ -129,7 +129,7 @@ def measure(
         compute_intervals_together(sides, options.ks, confidence=options.confidence)
     alone = len(subjects) == 1
     systems = tuple(_measure_system(s, options, parts=True, alone=alone) for s in subjects)
-    notes = tuple(f"{s.name}: {note}" for s in sources_of(trials) for note in s.notes)
+    notes = tuple(f"{s.name}: {note}" for s in sources_of(trials) for note in s.remarks)
     if not isinstance(trials, Trials):
         counted = "read as counts per task: seeds, order, tools, levels and tags were not looked at"
         notes = (counted, *notes)

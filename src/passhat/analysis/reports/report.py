@@ -10,7 +10,7 @@ from passhat.analysis.reports import parts
 from passhat.analysis.reports.evidence import Provenance
 from passhat.dataclass import Displayed, dataclass
 from passhat.messages import plural, short_repr
-from passhat.records.trial import STOPPED_EARLY, natural_key
+from passhat.records.trial import STOPPED_EARLY, ended_early, natural_key
 from passhat.stats.estimate import Unavailable
 
 if TYPE_CHECKING:
@@ -45,8 +45,12 @@ class Report(Displayed):
         if not self.provenance.stopped_early:
             return self
         none = dict.fromkeys(self.leaders_by_k, Unavailable(STOPPED_EARLY))
+        known = ended_early(self.provenance.sources)  # its headline says so
         return replace(
-            self, systems=tuple(map(parts.without_rates, self.systems)), leaders_by_k=none
+            self,
+            systems=tuple(map(parts.without_rates, self.systems)),
+            leaders_by_k=none,
+            notes=tuple(note for note in self.notes if note not in known),
         )
 
     def about(self, k: int | None, share: float | None = None) -> Report:

@@ -71,7 +71,12 @@ class _Options(msgspec.Struct):
     confidence: float = CONFIDENCE
 
 
+class _Source(msgspec.Struct):
+    ended: trial.Ended | None = None
+
+
 class _Provenance(msgspec.Struct):
+    sources: list[_Source] = []
     options: _Options = msgspec.field(default_factory=_Options)
 
 
@@ -88,6 +93,12 @@ class SavedReport(msgspec.Struct):
         return ((system, task) for system in self.systems for task in system.task_table)
 
     @property
+    def ended(self) -> trial.Ended | None:
+        """How its trials ended; older versions said it in a note."""
+        ends = (source.ended for source in self.provenance.sources)
+        return trial.first_ended(ends) or trial.noted_end(self.notes)
+
+    @property
     def counts_only(self) -> bool:
         """Whether the order of runs is missing, as in reports on big tables."""
         return any(task.sequence is None for _, task in self.tasks)
@@ -100,6 +111,8 @@ class _SavedRun(msgspec.Struct):
 class _Event(msgspec.Struct):
     event: str
     at_most: bool = False
+    planned: int = 0
+    kept: int = 0
 
 
 def recognises(document: Document) -> bool:
@@ -128,6 +141,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         rows,
         entry="run",
         notes=saved_notes(report),
+        ended=report.ended,
         read_as={"outcome": "P, F or E in sequence"},
         left_out=left_out_parts(report),
     )
@@ -137,19 +151,23 @@ def _read_events(document: Document) -> TrialTable:
     """The trials that finished, line by line; other events hold none."""
     rows, ended, shape = [], False, _finished_trial()
     notes = list[str]()
+    planned = kept = 0
+    by_gates = False
     for number, line in document.lines(msgspec.Raw):
         where = f"{document.name}, line {number}"
         event = decode(where, line, _Event)
         ended = event.event == "answer"
-        if event.at_most:
-            notes = [trial.STOPPED_BY_GATES]
+        by_gates = by_gates or event.at_most
+        planned, kept = event.planned or planned, event.kept or kept
         if event.event == "trial_finished":
             row = msgspec.structs.asdict(decode(where, line, shape))
             rows.append({**row, "outcome": Outcome[row["outcome"].upper()], "line": number})
     if not ended:
         notes.append("the run had not ended: trials that ran later are missing")
     facts = {"run": "trial", "outcome": "outcome of each trial_finished"}
-    return TrialTable.of_rows(rows, notes=notes, read_as=facts)
+    early = ended and kept + len(rows) < planned
+    how: trial.Ended | None = ("early" if early else "by gates") if by_gates else None
+    return TrialTable.of_rows(rows, notes=notes, read_as=facts, ended=how)
 
 
 def _finished_trial() -> type[msgspec.Struct]:
@@ -182,8 +200,7 @@ def saved_report(document: Document) -> SavedReport:
 
 def saved_notes(report: SavedReport) -> list[str]:
     """What to know before comparing with the saved numbers."""
-    ended = trial.STOPPED_EARLY if trial.stopped_early(report.notes) else trial.STOPPED_BY_GATES
-    notes = [ended] if trial.stopped_by_gates(report.notes) else []
+    notes = []
     options = report.provenance.options
     asked = [f"`errors={short(options.errors)!r}`"] if options.errors != "fail" else []
     asked += [f"`confidence={options.confidence:g}`"] if options.confidence != CONFIDENCE else []

@@ -38,6 +38,7 @@ from passhat.ingest.rows import (
     means,
     measured_rows,
     no_outcome,
+    own_end,
     row_names,
     shares,
     table_facts,
@@ -89,7 +90,7 @@ from passhat.records.columns import (
 )
 from passhat.records.data_frames import pooled_notes, score_passes_note, typed_cells
 from passhat.records.transcript import Transcript
-from passhat.records.trial import STOPPED_BY_GATES, STOPPED_EARLY, UNUSED_COLUMNS
+from passhat.records.trial import UNUSED_COLUMNS
 
 READING = Reading(
     format="table",
@@ -227,9 +228,6 @@ def read_table(
         numbers=columns.get("trial", ()),
         percent=found.get("score") in percents,
     )
-    if own:
-        kept = bytes(document.first.get("notes", b""))
-        notes = (*notes, *(n for n in (STOPPED_BY_GATES, STOPPED_EARLY) if n.encode() in kept))
     # Alone, rows that have numbers are compared by these.
     marks = [] if own or (document.alone and "trial" in found) else measured_rows(sheet)
     table = replace(
@@ -241,6 +239,7 @@ def read_table(
         else compared_ranges(tests, lambda name: sheet.cells(found.get(name, name))),
         notes=(*prompts, *notes, *folded, *unmarked, *commas, *counted, *scales),
         judged=True,
+        ended=own_end(document) if own else None,
         measured=marks,
         fine=tells_rows_apart(sheet, marks) if len(set(marks)) < len(marks) else bool(marks),
         apart="" if own else _kept_apart(columns, found, mapping, sheet),

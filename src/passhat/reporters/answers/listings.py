@@ -596,7 +596,7 @@ class TrialsAnswer(Answer["Trials"]):
             header=("agent", "tasks", "trials of each", "trials", "passed", "failed", "errored"),
             rows=tuple(_row(trials.tally(name)) for name in trials.systems),
         )
-        notes = dict.fromkeys(note for source in trials.sources for note in source.notes)
+        notes = dict.fromkeys(note for source in trials.sources for note in source.remarks)
         return [Headline(f"{size}."), table, *paragraphs("Note", *notes)]
 
     def rows(self) -> Records:

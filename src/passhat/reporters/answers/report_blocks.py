@@ -33,7 +33,6 @@ from passhat.records.trial import (
     OTHER_SCALE,
     NaturalKey,
     natural_key,
-    stopped_early,
 )
 from passhat.reporters import headline, wording
 from passhat.reporters.answer import (
@@ -128,7 +127,7 @@ def _stopped_screen(report: Report, options: DisplayOptions) -> list[Block]:
     brief = [replace(gate, sentence=gate.sentence.partition("; ")[0]) for gate in gates]
     counts: list[Block] = [counts_table(report.systems)] if others else []
     counts += [] if others else [Remark(f"Tasks: {task_counts(one)}", apart=True)]
-    notes = [Remark(f"Note: {n}.", note=True) for n in report.notes if not stopped_early([n])]
+    notes = [Remark(f"Note: {n}.", note=True) for n in report.notes]
     more = [Remark(f"{plural(len(gates) - MOST_GATES, 'more gate')}: -v")][
         : len(gates) > MOST_GATES
     ]

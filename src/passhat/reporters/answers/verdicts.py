@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, cast
 from passhat.analysis.gates.gate import (
     AS_JUDGED,
     BY_LABELS,
-    LATER_LOOK,
     NO_ERRORS,
     NOT_ALL_RUN,
     OVER_ALL,
@@ -272,7 +271,7 @@ def gate_screen(verdict: Verdict, options: DisplayOptions, *, named: bool = Fals
         sure = f"{start} ({percentage(1 - error)} confidence, {trials})"
         # Where the line would wrap, its confidence is left to -v; a later look has its own line.
         fits = verdict.word != "UNDECIDED" and len(sure) + len(verdict.word) + 2 <= SCREEN_WIDTH
-        fits = fits and not _later_look(verdict)
+        fits = fits and not verdict.all_looks
         sentence = sure if fits else f"{start} ({trials})"
     return Judged(
         word=verdict.word, sentence=sentence, details=tuple(_screen_details(verdict, options))
@@ -324,7 +323,7 @@ def gates_screen(verdicts: Verdicts, about: str = "", most: int = MOST_GATES) ->
     if more := len(verdicts) - len(shown):
         blocks.append(Remark(f"{plural(more, 'more gate')}: -v"))
     levels = {verdict.gate.alpha for verdict in verdicts} | {v.gate.beta for v in verdicts}
-    if len(levels) == 1 and any(finding(v) and not _later_look(v) for v in verdicts):
+    if len(levels) == 1 and any(finding(v) and not v.all_looks for v in verdicts):
         sure = percentage(1 - levels.pop())
         blocks.append(Remark(f"One-sided bounds at {sure} confidence; a CI has two sides."))
     blocks += map(Remark, (*errors_of_all_looks(verdicts), *screen_notes(verdicts)))
@@ -341,9 +340,10 @@ def _cell(verdict: Verdict, *, brief: bool = False) -> str:
         demand = opening(verdict.gate, verdict.system, verdict.word)
         said = verdict.sentence.removeprefix(demand).lstrip(". ")
         if verdict.word == "FAIL" and isinstance(verdict.gate.demand, NoTaskWorseRequirement):
-            worse = re.findall(r"(?:: |, )([^,:]+ \(was [^)]*\))", said)
-            names = [one.partition(" (was ")[0] for one in worse]
-            return f"worse: {listed(names, 1, show=short) if brief else listed(worse, 2)}{mild}"
+            worse = [one for one in verdict.tasks if one.worse]
+            if brief:
+                return f"worse: {listed((one.task for one in worse), 1, show=short)}{mild}"
+            return f"worse: {listed((one.change for one in worse), 2)}{mild}"
         # What limits a verdict is left to -v.
         return f"{shorten(said.partition('; ')[0].rstrip('.'), LONGEST_CELL)}{mild}"
     if brief:  # the demand beside it has the unit
@@ -375,13 +375,13 @@ def finding(verdict: Verdict) -> str | None:
     if not isinstance(demand, ThresholdRequirement) or not isinstance(estimate, Estimate):
         return None
     bounds = estimate.interval
-    if _later_look(verdict):  # it was judged at a level of its own
+    if verdict.all_looks:  # it was judged at a level of its own
         level = 1 - estimate.confidence
         gate = replace(gate, alpha=level, beta=level)
     usual = bounds and bound_sentence(
         gate, verdict.system, verdict.word, estimate, more_runs=verdict.more_runs
     )
-    said = verdict.sentence.removesuffix(f" {_later_look(verdict)}")
+    said = verdict.sentence.removesuffix(f" {verdict.all_looks}")
     if bounds is None or said != usual:
         return None
     numbers = (estimate.value, bounds.low, bounds.high)
@@ -401,14 +401,7 @@ def finding(verdict: Verdict) -> str | None:
 
 def errors_of_all_looks(verdicts: Iterable[Verdict]) -> list[str]:
     """What bounds on trials that extend a plan promise, each sentence once."""
-    return list(dict.fromkeys(filter(None, map(_later_look, verdicts))))
-
-
-def _later_look(verdict: Verdict) -> str:
-    """What a bound on trials that extend a plan says about the errors of all looks together."""
-    if verdict.evidence != "bound" or LATER_LOOK not in verdict.sentence:
-        return ""
-    return LATER_LOOK + verdict.sentence.rpartition(LATER_LOOK)[2]
+    return list(dict.fromkeys(one.all_looks for one in verdicts if one.all_looks))
 
 
 def _difference(verdict: Verdict) -> str | None:
@@ -431,13 +424,11 @@ def _stopped_at(verdict: Verdict) -> str | None:
     if verdict.evidence != "sequential" or verdict.word == "UNDECIDED":
         return None
     seen = f"after {plural(verdict.runs, 'trial')}"
-    said = verdict.sentence.removeprefix(opening(verdict.gate, verdict.system, verdict.word))
-    counts = said.partition(": ")[2].partition(f"; a {verdict.word} is wrong")[0]
     if isinstance(verdict.gate.demand, EveryTaskRequirement) or not verdict.tasks:
-        return f"{seen}: {counts}"
+        return f"{seen}: {verdict.seen}"
     passed = sum(task.passed for task in verdict.tasks)
     known = sum(task.runs for task in verdict.tasks) == verdict.runs
-    return f"{seen}: {passed:,} passed" if known else seen
+    return f"{seen}: {f'{passed:,} passed' if known else verdict.seen}"
 
 
 def was_stopped(verdicts: Iterable[Verdict]) -> bool:
@@ -502,8 +493,8 @@ def _screen_details(verdict: Verdict, options: DisplayOptions) -> Iterator[str |
         yield f"About {more} would decide it 4 times in 5."
     if isinstance(verdict.estimate, Estimate) and verdict.estimate.method.startswith(BY_LABELS):
         yield from (f"{capitalised(note)}." for note in verdict.estimate.notes[:2])
-    if finding(verdict) and (looks := _later_look(verdict)):
-        yield looks
+    if finding(verdict) and verdict.all_looks:
+        yield verdict.all_looks
     if promise := chance_of_a_wrong_verdict([verdict]):
         yield promise
         yield from notes_of_stops([verdict])
@@ -718,6 +709,12 @@ VERDICT = JsonShape(
             "How the demand was to be decided, and what follows.",
             "name system confidence scope evidence indifference alpha beta max_runs design "
             "on_undecided severity tags at",
+        ),
+        JsonShape(
+            "__task_evidence",
+            TaskEvidence,
+            "What one task adds to a verdict on a fixed number of runs.",
+            "task runs passed errored value note",
         ),
         JsonShape(
             "__step",
