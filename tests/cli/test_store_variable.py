@@ -40,6 +40,16 @@ def test_a_run_is_stored_where_the_variable_says_and_found_there(call, suite, mo
     assert not Path(".passhat").exists()
 
 
+def test_an_empty_variable_is_as_if_it_were_not_set(call, suite, monkeypatch):
+    """As of git and pip: `PASSHAT_STORE= passhat ...` is how a shell leaves a variable out."""
+    suite(SUITE)
+    monkeypatch.setenv("PASSHAT_STORE", "")
+    assert call("run", "suite.yml").exit_code == 0
+    assert Path(".passhat/history.db").is_file()
+    assert "small" in call("history").stdout
+    assert call("gate", "latest", "-r", "pass@1>=0.1").exit_code in (0, 4)
+
+
 def test_what_is_given_comes_before_the_variable_also_before_a_subcommand(call, suite, monkeypatch):
     suite(SUITE)
     assert call("run", "suite.yml", "--store", "mine.db").exit_code == 0

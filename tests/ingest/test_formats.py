@@ -287,12 +287,23 @@ def test_the_means_of_an_lm_eval_run_point_to_its_samples(samples):
 
 def test_spans_ask_which_attributes_say_task_and_outcome(samples):
     spans = samples / "otel_genai" / "pydantic_ai_spans.jsonl"
-    with pytest.raises(ReadError, match=r"spans name no task.*task\.id, trial\.index"):
-        read_trials(spans)
+    two = spans.read_bytes().replace(b'"task.id":', b'"case.id": "c", "task.id":')
+    with pytest.raises(
+        ReadError, match=r"spans name no task.*such as.*'case\.id'.*task\.id, trial"
+    ):
+        read_trials(two)
     with pytest.raises(ReadError, match=r'no span has "task.name"; attributes seen'):
         read_trials(spans, mapping=ColumnMap(task="task.name"))
     with pytest.raises(ReadError, match=r"nothing says whether it passed.*`passed='status'`"):
-        read_trials(spans, mapping=ColumnMap(task="task.id"))
+        read_trials(spans)
+
+
+def test_the_only_attribute_of_spans_that_is_like_a_task_is_the_task(samples):
+    spans = samples / "otel_genai" / "pydantic_ai_spans.jsonl"
+    alone = read_trials(spans, mapping=ColumnMap(passed="status"))
+    named = read_trials(spans, mapping=ColumnMap(task="task.id", passed="status"))
+    assert list(alone) == list(named)
+    assert dict(alone.sources[0].read_as)["task"] == 'attribute "task.id"'
 
 
 def test_spans_read_by_chosen_attributes_with_what_their_children_did(samples):

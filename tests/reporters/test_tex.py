@@ -128,3 +128,18 @@ def test_a_plain_bibliography_prints_version_year_and_address(tmp_path):
     assert b"Warning" not in done.stdout
     assert "{AI}" in printed
     assert f"Version {passhat.__version__}, https://github.com/passhat/passhat, 2026" in printed
+
+
+def test_two_agents_come_with_methods_label_and_reference_as_one_agent_does():
+    passed = {"a": [1, 1, 0, 1] * 6, "b": [1, 0, 0, 1] * 6}
+    tables = [
+        Trials.from_columns(task=[f"t{i // 4}" for i in range(24)], passed=p, system=[name] * 24)
+        for name, p in passed.items()
+    ]
+    paper = render(compare(*tables), "tex")
+    for text in (paper, render(measure(tables[0]), "tex")):
+        assert all(part in text for part in (r"\paragraph{Methods.}", r"\label{tab:", "% @misc{"))
+    methods = paper[paper.index(r"\paragraph") :]
+    assert "a and b on the 6 tasks that both ran" in methods
+    assert "pass@1: p " in methods
+    assert "pass@k" not in methods  # the table has none

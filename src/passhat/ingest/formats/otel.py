@@ -1,7 +1,7 @@
 """OpenTelemetry GenAI spans, in the SDK's JSON or OTLP: the user says which attribute is what.
 
 The conventions name no task and no trial. A trial is the outermost span that carries the
-attribute chosen for the task, with everything below it.
+attribute of the task, with everything below it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -28,7 +29,7 @@ READING = Reading(
     format="OpenTelemetry spans",
     versions="GenAI, OpenInference and Vercel AI SDK, as SDK JSON or OTLP",
     system="`system`, gen_ai.agent.name or gen_ai.request.model",
-    task="the attribute of `task`",
+    task="the attribute of `task`, or the only one like task.id",
     run="the attribute of `trial`, or order of spans",
     outcome="the attribute of `passed`, `pass_if`, or the spans' status",
     score="the attribute of `score`",
@@ -127,13 +128,16 @@ def recognises(document: Document) -> bool:
 def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a span that carries the task's attribute, with what it and its children did."""
     judge = _judge(document, mapping)
-    rows = [_row(document, spans, mapping, judge) for spans in _trials(document, mapping)]
-    return TrialTable.of_rows(rows, entry="trial span", judged=True)
+    task, trials = _trials(document, mapping)
+    facts = {} if mapping.task else {"task": f'attribute "{task}"'}
+    mapping = replace(mapping, task=task)
+    rows = [_row(document, spans, mapping, judge) for spans in trials]
+    return TrialTable.of_rows(rows, entry="trial span", judged=True, read_as=facts)
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript | None]:
     """What the spans of each trial say in the order of time, if they were let keep it."""
-    trials = _trials(document, mapping)[::-1]
+    trials = _trials(document, mapping)[1][::-1]
     while trials:
         spans = trials.pop()  # not needed again: the texts of all spans are most of the file
         ordered = sorted(spans, key=lambda span: span.started or "")
@@ -141,13 +145,14 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
         yield spans_transcript([span.attributes for span in ordered], error)
 
 
-def _trials(document: Document, mapping: ColumnMap) -> list[list[OtelSpan]]:
-    """Each trial's span with all its descendants."""
+def _trials(document: Document, mapping: ColumnMap) -> tuple[str, list[list[OtelSpan]]]:
+    """The attribute of the task, chosen or the only one like it, and each trial's spans."""
     spans = list(_spans(document))
-    if mapping.task is None:
-        seen = _attribute_names(spans)
-        likely = next((name for name in seen if _LIKE_A_TASK.search(name)), None)
-        such = "" if likely is None else f", such as `task={likely!r}`"
+    seen = _attribute_names(spans)
+    likely = [name for name in seen if _LIKE_A_TASK.search(name)]
+    task = mapping.task or (likely[0] if len(likely) == 1 else None)
+    if task is None:
+        such = f", such as `task={likely[0]!r}`" if likely else ""
         raise ReadError(
             f"{document.name}: spans name no task; say which attribute does with `task`{such}, and "
             f"which the trial and the outcome with `trial` and `passed` (or `passed='status'`). "
@@ -156,11 +161,11 @@ def _trials(document: Document, mapping: ColumnMap) -> list[list[OtelSpan]]:
     below: dict[tuple[str, str] | None, list[OtelSpan]] = defaultdict(list)
     for span in spans:
         below[span.parent].append(span)
-    roots = _trial_spans(spans, mapping.task)
+    roots = _trial_spans(spans, task)
     if not roots:
-        names, task = few(_attribute_names(spans), 30), short(mapping.task)
-        raise ReadError(f'{document.name}: no span has "{task}"; attributes seen: {names}')
-    return [[root, *_descendants(root, below)] for root in roots]
+        names = few(seen, 30)
+        raise ReadError(f'{document.name}: no span has "{short(task)}"; attributes seen: {names}')
+    return task, [[root, *_descendants(root, below)] for root in roots]
 
 
 def _spans(document: Document) -> Iterator[OtelSpan]:

@@ -166,6 +166,33 @@ class ComparisonAnswer(Answer[Comparison]):
             "difference: for these tasks, if they were run again, and for similar tasks."
         )
 
+    def methods(self) -> str:
+        """How the difference was found, in sentences that a reviewer can check."""
+        from passhat.reporters.answers.report import PASS_HAT
+
+        comparison, origin = self.shown, self.shown.provenance
+        head = comparison.headline
+        scopes = [(THIS_SUITE, head.this_suite), (TASKS_LIKE_THESE, head.tasks_like_these)]
+        found = [
+            f"{scope_words(scope)} ({number.method}; {metric_word(comparison, head)}: "
+            f"{p_value(number.p_value)})"
+            for scope, number in scopes
+            if isinstance(number, PairedDifference)
+        ]
+        tests = _named_tests(comparison)
+        counted = "counted as failures" if origin.options.errors == "fail" else "left out"
+        parts = (
+            f"We compared {' and '.join(called(comparison))} on the "
+            f"{plural(len(comparison.tasks), 'task')} that both ran, task by task.",
+            PASS_HAT,
+            f"The intervals are for {' and for '.join(found)}." if found else "",
+            f"Tests by name, on pass@1: {tests}" if tests else "",
+            f"Trials that errored were {counted}.",
+            f"Computed with passhat {origin.versions['passhat']} (seed {origin.options.seed}, "
+            f"fingerprint {origin.input_sha256[:12]}).",
+        )
+        return " ".join(filter(None, parts))
+
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """The verdict, both scopes, the tasks that differ, and what would settle it."""
         comparison = self.shown
