@@ -224,7 +224,8 @@ def delete(path: Path | str, run: str, yes: bool) -> None:
         named = _run_named(store, run)
     if not yes:
         size = plural(named.trials, "trial")
-        click.confirm(f"Delete run {named.key} with {size}?", abort=True)
+        tagged = f", tagged {', '.join(named.tags)}," if named.tags else ""
+        click.confirm(f"Delete run {named.key}{tagged} with {size}?", abort=True)
     _change(path, named.key, "delete")
 
 

@@ -18,7 +18,7 @@ from passhat.arguments import STORE, whole_number
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, PasshatError, ReadError
 from passhat.history import History
-from passhat.history.runs import RunAction
+from passhat.history.runs import RunAction, look_up
 from passhat.ingest import remote
 from passhat.journeys.results import (
     Results,
@@ -481,11 +481,23 @@ def change_run(
         return _change(history, seen, action, text, by or this_person())
 
 
+def _tagged(history: History, name: str) -> Run | None:
+    """The run that has a tag; a store has each tag once, whatever the suite."""
+    with suppress(PasshatError):
+        found = look_up(history, name).run
+        return found if name in found.tags else None
+    return None
+
+
 def _change(history: History, run: Run, action: RunAction, text: str, by: str) -> str:
     match action:
         case "tag":
+            before = _tagged(history, text)
             history.tag(run, text, by=by)
-            return f"{run.key} is now {text}"
+            if before is None or before.key == run.key:
+                return f"{run.key} is now {text}"
+            other = f" of {before.suite}" if before.suite != run.suite else ""
+            return f"{run.key} is now {text}, which was {before.key}{other}"
         case "untag":
             history.untag(run, text, by=by)
             return f"{run.key} is no longer {text}"
@@ -497,7 +509,7 @@ def _change(history: History, run: Run, action: RunAction, text: str, by: str) -
             return f"{run.key} is now a run of {text}"
         case "delete":
             history.delete(run, by=by)
-            return f"deleted {run.key}"
+            return f"deleted {run.key}" + (f", tagged {', '.join(run.tags)}" if run.tags else "")
 
 
 # Search in what was said: the transcripts of a history store, or of an exported dataset.

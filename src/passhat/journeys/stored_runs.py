@@ -377,6 +377,13 @@ def _judged(history: History, run: Run) -> RunVerdict:
     )
 
 
+def streak_asked(run: Run) -> int | None:
+    """The k of the longest streak that the gates of a run ask about: its screens speak of it."""
+    from passhat.analysis.gates.gate import asked_streak, parse_gate
+
+    return asked_streak(parse_gate(gate.require) for gate in stored_gates(run))[0]
+
+
 def _alone(history: History, run: Run, baseline: Run) -> dict[str, RunDifference]:
     """Each agent of a run against one other run alone."""
     from passhat.analysis.comparing.trends import RunDifference
@@ -384,8 +391,10 @@ def _alone(history: History, run: Run, baseline: Run) -> dict[str, RunDifference
     from passhat.stats.estimate import Unavailable
 
     differences = {}
+    asked = streak_asked(run)
     for tally in tallies_of(history, run):
-        k = headline_number(tally).k
+        enough = asked is not None and bool((tally.runs("fail") >= asked).all())
+        k = asked if enough else headline_number(tally).k
         change = change_since(history, run, baseline, k=k, only=tally.system)
         if change is None:
             continue
@@ -395,6 +404,7 @@ def _alone(history: History, run: Run, baseline: Run) -> dict[str, RunDifference
             started=baseline.started,
             baseline=change.tagged,
             interval=None if isinstance(number, Unavailable) else number.interval,
+            k=k,
         )
     return differences
 

@@ -693,6 +693,7 @@ class RunDifference:
     started: str
     baseline: bool
     interval: Interval | None
+    k: int | None = None
 
     @property
     def sentence(self) -> str:
@@ -713,10 +714,11 @@ class RunDifference:
         if self.interval is None:
             return "they share too few trials to compare"
         low, high = self.interval.low, self.interval.high
+        number = "" if self.k is None else f"{metric_label(f'pass^{self.k}')} "
         if self.word:
             near, far = sorted(abs(round(100 * end)) for end in (low, high))
-            return f"{near} to {far} points {self.word}"
-        return f"too few trials to tell ({100 * low:+.0f} to {100 * high:+.0f} points)"
+            return f"{number}{near} to {far} points {self.word}"
+        return f"too few trials to tell ({number}{100 * low:+.0f} to {100 * high:+.0f} points)"
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)

@@ -168,7 +168,7 @@ class ComparisonAnswer(Answer[Comparison]):
 
     def methods(self) -> str:
         """How the difference was found, in sentences that a reviewer can check."""
-        from passhat.reporters.answers.report import PASS_HAT
+        from passhat.reporters.answers.report import RELIABILITY
 
         comparison, origin = self.shown, self.shown.provenance
         head = comparison.headline
@@ -181,15 +181,15 @@ class ComparisonAnswer(Answer[Comparison]):
         ]
         tests = _named_tests(comparison)
         counted = "counted as failures" if origin.options.errors == "fail" else "left out"
+        shared = plural(len(comparison.tasks), "task")
+        made_from = f"seed {origin.options.seed}, fingerprint {origin.input_sha256[:12]}"
         parts = (
-            f"We compared {' and '.join(called(comparison))} on the "
-            f"{plural(len(comparison.tasks), 'task')} that both ran, task by task.",
-            PASS_HAT,
+            f"We compared {' and '.join(called(comparison))} on the {shared} that both ran.",
+            RELIABILITY,
             f"The intervals are for {' and for '.join(found)}." if found else "",
             f"Tests by name, on pass@1: {tests}" if tests else "",
             f"Trials that errored were {counted}.",
-            f"Computed with passhat {origin.versions['passhat']} (seed {origin.options.seed}, "
-            f"fingerprint {origin.input_sha256[:12]}).",
+            f"Computed with passhat {origin.versions['passhat']} ({made_from}).",
         )
         return " ".join(filter(None, parts))
 

@@ -152,7 +152,7 @@ class ReportAnswer(Answer[Report]):
         counted = "counted as failures" if origin.options.errors == "fail" else "left out"
         parts = (
             f"We ran {who} {runs} times on each of {tasks}.",
-            (_PASS_AT if len(report.systems) == 1 else "") + PASS_HAT,
+            (_CAPABILITY if len(report.systems) == 1 else "") + RELIABILITY,
             _intervals(report.systems[0], origin),
             f"Trials that errored were {counted}.",
             f"Computed with passhat {origin.versions['passhat']} ({made_from}).",
@@ -188,11 +188,11 @@ def _system_rows(system: SystemReport) -> Iterator[dict[str, object]]:
         }
 
 
-_PASS_AT = "pass@k is the unbiased estimator of Chen et al. (2021, arXiv:2107.03374). "
-PASS_HAT = (
-    "pass^k, also called reliability@k, is the chance that all k trials of a task pass (Yao et al., "
-    "2024, arXiv:2406.12045), estimated without bias from the counts and averaged over tasks; with "
-    "k = 1 it is pass@1."
+_CAPABILITY = "pass@k is the unbiased estimator of Chen et al. (2021, arXiv:2107.03374). "
+RELIABILITY = (
+    "pass^k, also called reliability@k, is the chance that all k trials of a task pass (Yao et "
+    "al., 2024, arXiv:2406.12045), estimated without bias from the counts and averaged over "
+    "tasks; with k = 1 it is pass@1."
 )
 
 
