@@ -63,10 +63,11 @@ def recommend_runs(
     `max_ci_width` states the width of the whole interval, low to high. Wald's width is that at the
     rate `p` (0.5, the widest, unless given); Wilson's depends on the outcomes, so its mean over the
     outcomes of that many runs is used. For scores with partial credit, `sd` is the standard
-    deviation of a single run's score.
+    deviation of a single run's score. Quantiles are exact: tables that round them to 1.96 and 2.576
+    name up to two runs more (16,590 for 1 point at 99%).
 
-    >>> recommend_runs(0.05)
-    385
+    >>> recommend_runs(0.05), recommend_runs(0.01, confidence=0.99)
+    (385, 16588)
     >>> [recommend_runs(0.05, p=p, method="wilson") for p in (0.5, 0.9, 0.95)]
     [380, 139, 80]
     >>> recommend_runs(max_ci_width=0.1), recommend_runs(0.05, sd=0.2)
