@@ -35,6 +35,8 @@ _UNSEEN_PASSES = 1.5
 # A secant that moves an end by less than the first figure, where the normal quantile of its chance
 # is right to the second, leaves it where it is to nine digits; halving goes on to the third.
 _CLOSE, _NEAR, _TIGHT, _MOST_SECANTS = 1e-7, 1e-4, 1e-10, 80
+# Confidence distributions are summed of so few tasks, on so many steps: 4,096 points at most.
+_FEW_SUMMED, _CONFIDENCE_STEPS = 15, 256
 # Keeps logarithms and roots finite; no chance or variance that matters is as small.
 _TINY = 1e-300
 # Brackets of the root in ln(rho - 1): the usual one is tried first, the wide one always holds it.
@@ -144,16 +146,17 @@ class _Asked(NamedTuple):
 
 
 def _bounds_of_powers(cells: Cells, ks: Sequence[int], asked: _Asked) -> Bounds:
-    """Bounds by shares where runs are few, and by sums."""
-    shape = *cells.tasks.shape[:-1], len(ks)
-    low, high = np.zeros(shape), np.ones(shape)
+    """Bounds by confidence distributions of few tasks, by shares of few runs, and by sums."""
+    low, high = _bounds_of_few_tasks(cells, ks, asked)
+    shape = low.shape
     few = [place for place, k in enumerate(ks) if cells.n.min() <= 2 * k]
     if few:
         tails = np.broadcast_to(asked.tail, shape)[..., few]
         shares = _bounds_of_shares(cells, [ks[place] for place in few], tails)
         fewest = np.where(cells.tasks > 0, cells.n, np.inf).min(axis=-1)
         may = fewest[..., None] <= 2 * np.array(ks)[few]
-        low[..., few], high[..., few] = np.where(may, shares[0], 0.0), np.where(may, shares[1], 1.0)
+        low[..., few] = np.maximum(low[..., few], np.where(may, shares[0], 0.0))
+        high[..., few] = np.minimum(high[..., few], np.where(may, shares[1], 1.0))
     wanted = list[End]()
     for place, k in enumerate(ks):
         # The mean of a padded sum, outside which its end lies, may be no better than the shares.
@@ -168,6 +171,62 @@ def _bounds_of_powers(cells: Cells, ks: Sequence[int], asked: _Asked) -> Bounds:
         by_sums = _bounds_of_sums(cells, ks, asked, tuple(wanted))
         low, high = np.maximum(low, by_sums[0]), np.minimum(high, by_sums[1])
     return low, high
+
+
+def _bounds_of_few_tasks(cells: Cells, ks: Sequence[int], asked: _Asked) -> Bounds:
+    """Bounds by the sums of the confidence distributions of Clopper and Pearson, of few tasks.
+
+    Of one task they are exact. Of several they are safe, as each lies beyond the rate that was seen
+    by up to one run, and the errors add up; so of many tasks they are wide. A power of a rate that
+    is spread out is larger than that of its mean, which is safe for an upper end. The lower end is
+    a power of that for the mean rate (Jensen).
+    """
+    shape = *cells.tasks.shape[:-1], len(ks)
+    low, high = np.zeros(shape), np.ones(shape)
+    few = cells.task_count <= _FEW_SUMMED
+    if not few.any():
+        return low, high
+    tails, count = np.broadcast_to(asked.tail, shape), cells.task_count[..., None]
+    if False in asked.ends:
+        below = _confidence_sums(cells, End(1, upper=False))[..., None, :]
+        low = np.where(few[..., None], _quantiles(below, tails) / count, 0.0) ** np.array(ks)
+    for place, k in enumerate(ks) if True in asked.ends else ():
+        below = _confidence_sums(cells, End(k, upper=True))
+        end = _quantiles(below, 1 - tails[..., place]) / cells.task_count
+        high[..., place] = np.where(few, end, 1.0)
+    return low, high
+
+
+@cached
+def _confidence_sums(cells: Cells, end: End) -> Floats:
+    """The chances that the summed pass^k of each suite lies below the middles of lattice steps."""
+    points = np.arange(1, _CONFIDENCE_STEPS + 1) - 0.5
+    rates = (points / _CONFIDENCE_STEPS) ** (1 / end.k)
+    a, b = cells.c + end.upper, cells.n - cells.c + (not end.upper)
+    below = np.zeros((cells.n.size, _CONFIDENCE_STEPS + 2))
+    # Without a pass the lower end of a rate is 0, without a failure the upper one is 1.
+    below[:, 1:-1] = np.where(a[:, None] > 0, 0.0, 1.0)
+    inside = (a > 0) & (b > 0)
+    below[inside, 1:-1] = special.betainc(a[inside, None], b[inside, None], rates)
+    below[:, -1] = 1.0
+    most = int(np.minimum(cells.task_count, _FEW_SUMMED).max())
+    size = 1 << (most * _CONFIDENCE_STEPS).bit_length()
+    spectrum = np.fft.rfft(np.diff(below, axis=1), size, axis=-1)
+    log = np.log(np.maximum(np.abs(spectrum), _TINY)) + 1j * np.angle(spectrum)
+    chances = np.fft.irfft(np.exp(cells.tasks @ log), size, axis=-1)
+    return np.asarray(np.maximum(chances, 0.0).cumsum(axis=-1))
+
+
+def _quantiles(below: Floats, chance: Floats) -> Floats:
+    """Where a sum lies below with this chance, in tasks; straight between the steps."""
+    place = (below < chance[..., None]).sum(axis=-1, keepdims=True)
+    place = np.minimum(place, below.shape[-1] - 1)
+    upper = np.take_along_axis(below, place, axis=-1)
+    lower = np.where(place > 0, np.take_along_axis(below, np.maximum(place - 1, 0), axis=-1), 0.0)
+    part = (chance[..., None] - lower) / np.maximum(upper - lower, _TINY)
+    return np.asarray(
+        ((place + np.clip(part, 0.0, 1.0) - 0.5) / _CONFIDENCE_STEPS)[..., 0].clip(0.0)
+    )
 
 
 def _bounds_of_lower_powers(
