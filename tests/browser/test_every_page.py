@@ -33,6 +33,32 @@ SAVED = {
 }
 HANDLERS = """() => [...document.querySelectorAll("*")].flatMap(e => [...e.attributes])
   .filter(a => a.name === "style" || a.name.startsWith("on")).map(a => a.name)"""
+# Names of tasks and of trials, and marks of trials, that lead nowhere, where they are in sight.
+DEAD = """() => {
+  const named = (text) => /^task-\\d+( #\\d+)?$/.test(text.trim());
+  const walk = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  const dead = [];
+  while (walk.nextNode()) {
+    const inside = walk.currentNode.parentElement;
+    const titled = inside.closest("a[href], h1, h2, h3, option, svg, .drawer");
+    if (named(walk.currentNode.data) && inside.checkVisibility() && !titled)
+      dead.push(walk.currentNode.data);
+  }
+  for (const mark of document.querySelectorAll("main .marks > *"))
+    if (mark.checkVisibility() && !mark.closest("a[href], .legend")) dead.push(mark.textContent);
+  const inner = [...document.querySelectorAll("main a[href^='#']:not([href='#'])")];
+  const targets = inner.map((link) => decodeURIComponent(link.hash.slice(1)));
+  const made = (id) => id.includes("-trial-") || id.startsWith("?");  // a script makes these
+  return [...dead, ...targets.filter((id) => !made(id) && !document.getElementById(id))];
+}"""
+OPEN = """async () => {
+  for (const fold of document.querySelectorAll("main details")) fold.open = true;
+  for (let y = 0; y < document.documentElement.scrollHeight; y += 400) {
+    scrollTo(0, y);
+    await new Promise(requestAnimationFrame);
+  }
+  await new Promise((done) => setTimeout(done, 100));
+}"""
 BEYOND = "document.documentElement.scrollWidth - innerWidth"
 
 
@@ -96,6 +122,29 @@ def check(axe_violations, small_words, words_outside):
         assert small_words(page) == words_outside(page) == [], where
 
     return check_page
+
+
+@pytest.mark.slow("every page of both kinds in a browser, scrolled through with its folds open")
+@pytest.mark.timeout(1200)
+def test_every_name_of_a_task_and_every_mark_of_a_trial_is_a_link(
+    folder, saved_pages, going, serve_site, open_page
+):
+    site = serve_site(folder / ".passhat" / "history.db")
+    name, _, value = site.cookie["cookie"].partition("=")
+    page = open_page("about:blank", viewport={"width": 1280, "height": 800})
+    page.context.add_cookies([{"name": name, "value": value, "url": site.origin}])
+    own = {name: site.origin + path for name, path in dashboard_pages(folder, going).items()}
+    dead = {}
+    for name, address in {
+        **saved_pages,
+        **{f"dashboard, {name}": at for name, at in own.items()},
+    }.items():
+        if name in ("demo", "dashboard, transcript"):  # made-up trials; plain text, for programs
+            continue
+        page.goto(address)
+        page.evaluate(OPEN)
+        dead[name] = page.evaluate(DEAD)
+    assert {name: those[:5] for name, those in dead.items() if those} == {}
 
 
 @pytest.mark.slow("fifteen saved pages in four looks")
