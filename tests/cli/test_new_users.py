@@ -29,3 +29,13 @@ def test_a_tag_that_moves_says_from_where_and_a_deleted_run_its_tags(suite, call
     moved = call("history", "tag", runs[0], "good").output
     assert f"{runs[0]} is now good, which was {runs[1]} of one" in moved
     assert f"deleted {runs[0]}, tagged good" in call("history", "delete", "good", "--yes").output
+
+
+def test_gates_that_are_stricter_in_a_job_say_how_sure_each_verdict_is(here, call, monkeypatch):
+    for name, share in (("old", 9), ("new", 8)):
+        rows = "".join(f"t{t},{i},{i < share:d}\n" for t in range(6) for i in range(10))
+        (here / f"{name}.csv").write_text(f"task,trial,passed\n{rows}")
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(here / "summary.md"))
+    done = call("gate", "new.csv", "--against", "old.csv", "--margin", "0.02")
+    assert "One-sided bounds at 95% for PASS, 99.95% for FAIL" in " ".join(done.stdout.split())

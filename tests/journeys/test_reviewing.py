@@ -111,7 +111,7 @@ def test_a_baseline_without_one_of_the_groups_is_compared_by_the_shares_of_the_j
     assert journeys.gate(new, demand, against=tmp_path / "old.csv")[0].word == "UNDECIDED"
 
 
-STOPPED = "The verdict has no known error rate: its gates decided when the run ended"
+STOPPED = "The verdict has no known error rate: its gates decide when the run ends"
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_bounds_on_a_run_that_its_gates_ended_promise_no_error_rate(until_settle
         assert "fixed number of trials" in verdict.notes[-1]
         for kind in ("text", "json", "markdown", "html", "junit"):
             shown = str(passhat.render(verdicts, kind))
-            assert "its gates decided when the run ended" in " ".join(shown.split()), kind
+            assert "its gates decide when the run ends" in " ".join(shown.split()), kind
             assert "wrong pass at most" not in shown.lower()
 
 

@@ -322,10 +322,11 @@ def gates_screen(verdicts: Verdicts, about: str = "", most: int = MOST_GATES) ->
     ]
     if more := len(verdicts) - len(shown):
         blocks.append(Remark(f"{plural(more, 'more gate')}: -v"))
-    levels = {verdict.gate.alpha for verdict in verdicts} | {v.gate.beta for v in verdicts}
+    levels = {(verdict.gate.alpha, verdict.gate.beta) for verdict in verdicts}
     if len(levels) == 1 and any(finding(v) and not v.all_looks for v in verdicts):
-        sure = percentage(1 - levels.pop())
-        blocks.append(Remark(f"One-sided bounds at {sure} confidence; a CI has two sides."))
+        sure, fail = (percentage(1 - error) for error in levels.pop())
+        sides = f"{sure} confidence" if sure == fail else f"{sure} for PASS, {fail} for FAIL"
+        blocks.append(Remark(f"One-sided bounds at {sides}; a CI has two sides."))
     blocks += map(Remark, (*errors_of_all_looks(verdicts), *screen_notes(verdicts)))
     return blocks
 
