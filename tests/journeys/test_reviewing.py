@@ -133,7 +133,7 @@ def test_bounds_on_a_run_that_its_gates_ended_promise_no_error_rate(until_settle
     (tmp_path / "report.json").write_text(str(passhat.render(until_settled.report, "json")))
     store = Results(paths=("latest",), store="history.db")
     for results in (until_settled.trials, store, "history.db", "trials.jsonl", "report.json"):
-        verdicts = journeys.gate(results, "pass^1 >= 0.6")
+        verdicts = journeys.gate(results, "pass^1 >= 0.5")  # another gate than those that ended it
         (verdict,) = verdicts
         assert (verdict.word, verdict.alpha, verdict.beta) == ("PASS", None, None)
         assert STOPPED in verdict.sentence
@@ -148,6 +148,7 @@ def test_sequential_evidence_keeps_its_error_rates_on_a_run_that_its_gates_ended
     for verdict in (
         *until_settled.verdicts,
         *journeys.gate(until_settled.trials, "pass^1 >= 0.6", evidence="sequential"),
+        *journeys.gate("history.db", "pass^1 >= 0.6"),  # the very gate that ended it
         *journeys.gate(Results(paths=("latest",), store="history.db"), suite="suite.yml"),
     ):
         assert (verdict.word, verdict.alpha, verdict.beta) == ("PASS", 0.05, 0.05)
