@@ -301,3 +301,30 @@ def test_an_end_asked_for_beside_a_threshold_lies_on_the_side_of_the_whole_one(r
         for upper in suite_bounds.BOTH:
             ends = suite_bounds.suite_bounds(cells, (k,), 0.9, (upper,), threshold)
             assert ((ends[upper] >= threshold) == (whole[upper] >= threshold)).all()
+
+
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize(("n", "c"), [([7], [5]), ([4, 9], [3, 0]), ([12, 12, 3], [11, 6, 3])])
+def test_confidence_distributions_of_few_tasks_add_up_as_their_draws_do(n, c, upper):
+    rng, k = np.random.default_rng(3), 2
+    runs, passes = (np.repeat(np.array(part)[:, None], 40_000, axis=1) for part in (n, c))
+    some = np.where(upper, passes < runs, passes > 0)
+    rates = rng.beta(np.maximum(passes + upper, 1), np.maximum(runs - passes + (not upper), 1))
+    sums = np.where(some, rates, float(upper)) ** k
+    cells = count_cells(n, c)
+    below = suite_bounds._confidence_sums(cells, End(k, upper))
+    for chance in (0.025, 0.5, 0.975):
+        place = float(suite_bounds._quantiles(below, np.array(chance)))
+        assert (sums.sum(axis=0) <= place).mean() == pytest.approx(chance, abs=0.01)
+
+
+@pytest.mark.parametrize("runs", [30, 300])
+def test_of_one_task_the_bounds_are_those_of_clopper_and_pearson(runs):
+    for passes in (1, runs // 2, runs - 1):
+        low, high = suite_bounds.suite_bounds(count_cells([runs], [passes]), (1,), 0.95)
+        assert low[0] == pytest.approx(
+            special.betaincinv(passes, runs - passes + 1, 0.025), abs=2e-3
+        )
+        assert high[0] == pytest.approx(
+            special.betaincinv(passes + 1, runs - passes, 0.975), abs=4e-3
+        )
