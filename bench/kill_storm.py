@@ -204,7 +204,7 @@ def _reported(home: Path) -> tuple[UnansweredCalls, int]:
     """The numbers in the sentence of the report: perhaps paid twice, and found."""
     with History.open(home / ".passhat/history.db") as history:
         journal = RunJournal(history, history.find_run("latest"))
-        return journal.asked_again(), journal.found()
+        return journal.asked_again(), journal.recovered()
 
 
 if __name__ == "__main__":

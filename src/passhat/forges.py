@@ -131,7 +131,7 @@ def post_comment(job: GitHub, text: str, *, key: str) -> Posted:
     comments = Comments(
         api=job.api,
         path=f"{issues}/{job.pull_request}/comments",
-        one=f"{issues}/comments",
+        each=f"{issues}/comments",
         update_method="PATCH",
     )
     return post_sticky(comments, text, key=key)
@@ -252,7 +252,7 @@ def post_note(job: GitLab, text: str, *, key: str) -> Posted:
         return Posted(outcome="refused", reason=f"{unset} is not set")
     project = quote(job.project, safe="")
     notes = f"projects/{project}/merge_requests/{job.merge_request}/notes"
-    comments = Comments(api=job.api, path=notes, one=notes, update_method="PUT")
+    comments = Comments(api=job.api, path=notes, each=notes, update_method="PUT")
     return post_sticky(comments, text, key=key)
 
 
@@ -293,7 +293,7 @@ class Comments:
 
     api: Api
     path: str
-    one: str
+    each: str
     update_method: Literal["PATCH", "PUT"]
 
     def read(self) -> Iterator[Comment]:
@@ -322,10 +322,10 @@ class Comments:
         return _number(self.api.call("POST", self.path, {"body": body}))
 
     def update(self, number: int, body: str) -> None:
-        self.api.call(self.update_method, f"{self.one}/{number}", {"body": body})
+        self.api.call(self.update_method, f"{self.each}/{number}", {"body": body})
 
     def delete(self, number: int) -> None:
-        self.api.call("DELETE", f"{self.one}/{number}")
+        self.api.call("DELETE", f"{self.each}/{number}")
 
 
 def post_sticky(comments: Comments, text: str, *, key: str) -> Posted:

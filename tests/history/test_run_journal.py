@@ -141,11 +141,11 @@ def test_calls_given_up_are_remembered_by_later_starts(journal):
     lost = LostAnswer(call=CallKey("agent", "refund", 1, 0), most=Amount(cost=0.25))
     for ledger in (memory, journal):
         ledger.write([ticket(0, trial=0), asked(0, 0, cost=1.0), finished(ticket(0, trial=0))])
-        ledger.write([asked(1, 0, cost=0.25), lost, replace(answer(1, 0), found=True)])
+        ledger.write([asked(1, 0, cost=0.25), lost, replace(answer(1, 0), recovered=True)])
         assert not ledger.asked_again()
         assert ledger.given_up() == UnansweredCalls(calls=2, cost=1.25)
         assert ledger.given_up() == UnansweredCalls(calls=2, cost=1.25)
-        assert ledger.found() == 1
+        assert ledger.recovered() == 1
 
 
 def test_an_intent_that_is_withdrawn_in_the_same_batch_leaves_nothing(journal):

@@ -167,9 +167,9 @@ def test_answers_lost_on_their_way_and_answers_found_are_in_the_account(history,
     session.write([asked(0)])
     most = Amount(cost=1.0, tokens=10)
     session.write([LostAnswer(call=CallKey("agent", "refund", 0, 0), most=most)])
-    session.write([replace(answer(0), found=True)])
+    session.write([replace(answer(0), recovered=True)])
     journal = RunJournal(history, board.run)
-    assert (journal.found(), journal.given_up()) == (1, UnansweredCalls(calls=1, cost=1.0))
+    assert (journal.recovered(), journal.given_up()) == (1, UnansweredCalls(calls=1, cost=1.0))
     # Half a dollar was spent and one perhaps: another dollar fits, two do not.
     assert list(session.write([asked(1)])) == []
     assert list(session.write([asked(1, 1)])) == [0]

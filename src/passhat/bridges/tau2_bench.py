@@ -93,10 +93,10 @@ def serve(folder: Path) -> None:
         asked = json.loads(line)
         if "id" not in asked or "method" not in asked:
             continue  # a notification
-        found = answer(asked["method"], asked.get("params") or {}, asked["id"])
+        result = answer(asked["method"], asked.get("params") or {}, asked["id"])
         reply: dict[str, Any] = {"jsonrpc": "2.0", "id": asked["id"]}
         unknown = {"code": -32601, "message": f"no method {asked['method']}"}
-        reply |= {"error": unknown} if found is None else {"result": found}
+        reply |= {"error": unknown} if result is None else {"result": result}
         sys.stdout.write(json.dumps(reply) + "\n")
         sys.stdout.flush()
 

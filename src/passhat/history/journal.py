@@ -188,7 +188,7 @@ class RunJournal:
             calls=calls_lost, cost=cost / MICRO, unpriced=unpriced, unsure=unsure
         )
 
-    def found(self) -> int:
+    def recovered(self) -> int:
         """How many answers of lost calls the provider still had."""
         return self._account()[4]
 
@@ -220,7 +220,7 @@ class RunJournal:
         ).fetchone()
         return tuple(map(int, row)) if row else (0,) * len(_ACCOUNT)
 
-    def _add_to_account(self, calls: Sequence[OpenCall], *, found: int = 0) -> None:
+    def _add_to_account(self, calls: Sequence[OpenCall], *, recovered: int = 0) -> None:
         again = [call for call in calls if call.fate in ("lost", "unsure")]
         late = [call for call in calls if call.fate == "given up"]
         amounts = (
@@ -228,7 +228,7 @@ class RunJournal:
             sum(call.cost for call in again),
             sum(not call.priced for call in again),
             sum(call.fate == "unsure" for call in again),
-            found,
+            recovered,
             len(late),
             sum(call.cost for call in late),
             sum(not call.priced for call in late),
@@ -259,9 +259,9 @@ class RunJournal:
             )
             for entry in kinds.get(ledger.LostAnswer, ())
         ]
-        recovered = sum(entry.found for entry in kinds.get(ledger.Answer, ()))
+        recovered = sum(entry.recovered for entry in kinds.get(ledger.Answer, ()))
         if lost or recovered:
-            self._add_to_account(lost, found=recovered)
+            self._add_to_account(lost, recovered=recovered)
 
     def _insert_tickets(self, tickets: Sequence[ledger.Ticket]) -> None:
         if not tickets:

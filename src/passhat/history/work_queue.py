@@ -424,7 +424,7 @@ class WorkerSession:
     def _write_rare(self, entries: Sequence[ledger.Entry]) -> None:
         """Write what few calls have: lost and found answers, and names to fetch answers by."""
         lost = [e.most.cost for e in entries if isinstance(e, ledger.LostAnswer)]
-        recovered = sum(isinstance(e, ledger.Answer) and e.found for e in entries)
+        recovered = sum(isinstance(e, ledger.Answer) and e.recovered for e in entries)
         if lost or recovered:
             amounts = {
                 "calls": len(lost),

@@ -185,14 +185,14 @@ def arms_of(suite: Suite, run: Run | None = None, *, retries_errors: bool = Fals
     earlier: Arms = {}
     if run is not None and run.trials > (run.errored if retries_errors else 0):
         earlier = run.options.get("arms", {})
-    found = {}
+    arms = {}
     for name in suite.systems:
-        found[name] = arm_of(suite, name)
-        for word, now in found[name].items():
+        arms[name] = arm_of(suite, name)
+        for word, now in arms[name].items():
             before = _known(earlier.get(name, {}), word, now)
             is_same = before.rpartition(THEN)[2] == now
-            found[name][word] = before if is_same else f"{before}{THEN}{now}"
-    return found
+            arms[name][word] = before if is_same else f"{before}{THEN}{now}"
+    return arms
 
 
 THEN = ", then "

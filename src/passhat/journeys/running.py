@@ -839,10 +839,10 @@ def _report(suite: Suite, trials: Trials) -> Report:
 def _perhaps_paid(result: RunResult) -> Iterator[str]:
     """Calls that may or may not have been paid for."""
     if result.asked_again:
-        answers = f"; the answers of {result.found:,} of them were found at the provider"
+        answers = f"; the answers of {result.recovered:,} of them were found at the provider"
         yield (
             f"perhaps paid twice: {result.asked_again}; an earlier start of this run died while "
-            f"they were on the wire, and they were asked again{answers if result.found else ''}"
+            f"they were on the wire, and they were asked again{answers if result.recovered else ''}"
         )
     if result.given_up:
         yield (

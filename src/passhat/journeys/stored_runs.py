@@ -230,10 +230,10 @@ def _first_words(history: History, run: Run) -> tuple[tuple[str, str, str], ...]
     from passhat.history.queries import first_transcripts
     from passhat.records.transcript import Transcript, clean_text
 
-    said = first_transcripts(history, run, most=MOST_REQUESTS)
+    texts = first_transcripts(history, run, most=MOST_REQUESTS)
     return tuple(
         (*key[:2], clean_text(words)[:LONGEST_REQUEST])
-        for key, text in said
+        for key, text in texts
         if (words := Transcript.from_json(text).request)
     )
 

@@ -563,7 +563,7 @@ class Follower:
 LINE_FILES = (".jsonl", ".ndjson", ".csv", ".tsv")
 
 
-async def graded(trials: Trials, said: Transcripts, grader: str) -> tuple[Trials, list[str]]:
+async def graded(trials: Trials, transcripts: Transcripts, grader: str) -> tuple[Trials, list[str]]:
     """The trials by the verdicts of a grader, `module:name` as in a suite, and where it broke.
 
     A trial that errored stays so, and one is an error that has no transcript, or on which the
@@ -583,7 +583,7 @@ async def graded(trials: Trials, said: Transcripts, grader: str) -> tuple[Trials
         if outcomes[row] == Outcome.ERRORED:
             continue
         outcomes[row], scores[row] = Outcome.ERRORED, np.nan
-        if (kept := said.get(key)) is None:  # type: ignore[arg-type] # every trial has both names
+        if (kept := transcripts.get(key)) is None:  # type: ignore[arg-type] # every trial has both names
             continue
         try:
             verdict = await grade(expected, _observation(Transcript.from_json(kept)), grading=means)

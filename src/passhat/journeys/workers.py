@@ -277,7 +277,7 @@ def _work_once(
     from passhat.runner.workers import run_worker
 
     runs = _with_work(history, run)
-    waiting = next((one for one in runs if run is not None or _is_of_here(one)), None)
+    waiting = next((stored for stored in runs if run is not None or _is_of_here(stored)), None)
     for other in runs if waiting is None else ():
         if other.key not in left:
             left.add(other.key)

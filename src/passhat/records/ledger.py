@@ -108,15 +108,15 @@ class Answer:
     """One paid-for exchange of a trial: of a model, a tool, or a whole agent.
 
     The steps of `call` count the exchanges of a trial from 0. `request` is the hash of what was
-    asked, `reply` the JSON of what came back, `spent` what it cost. `found` is set if the call was
-    lost in a crash and the provider still had its answer.
+    asked, `reply` the JSON of what came back, `spent` what it cost. `recovered` is set if the call
+    was lost in a crash and the provider still had its answer.
     """
 
     call: CallKey
     request: str
     reply: bytes
     spent: Amount = Amount(cost=0.0)
-    found: bool = False
+    recovered: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -824,14 +824,14 @@ def pairings_at(suite: Suite, words: Sequence[str]) -> tuple[Pairing, ...]:
     named = dict(word.partition("=")[::2] for word in words)
     cells, reference = ([p.task.at for p in some] for some in (suite.pairings, plain))
     wanted = wanted_levels(cells, reference, named)
-    found = []
+    pairings = []
     for pairing in suite.pairings:
         task = pairing.task
         if is_at(task.at, named, wanted):
             marks = ", ".join(w for w in task.at if len(wanted[w.partition("=")[0]]) > 1)
             name = f"{task.base} [{marks}]" if marks else task.base or task.name
-            found.append(replace(pairing, task=replace(task, name=name)))
-    return tuple(found)
+            pairings.append(replace(pairing, task=replace(task, name=name)))
+    return tuple(pairings)
 
 
 def without_faults(suite: Suite) -> Suite:

@@ -133,8 +133,8 @@ class Transcript:
     @property
     def request(self) -> str:
         """The first words of a user, in one line."""
-        said = (turn.text for turn in self.messages if turn.role == "user")
-        return " ".join(next(filter(None, said), "").split())
+        texts = (turn.text for turn in self.messages if turn.role == "user")
+        return " ".join(next(filter(None, texts), "").split())
 
     @classmethod
     def from_json(cls, kept: str) -> Transcript:

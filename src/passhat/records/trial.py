@@ -189,13 +189,13 @@ def read_by_different_scores(sources: Iterable[Source]) -> str | None:
     for source in sources:
         if source.scores:
             first.setdefault((source.format, source.scores[0]), source)
-    for one, two in combinations(first.values(), 2):
-        shared = [score for score in one.scores if score in two.scores]
-        if one.format == two.format and {one.scores[0], two.scores[0]} & {*shared}:
+    for left, right in combinations(first.values(), 2):
+        shared = [score for score in left.scores if score in right.scores]
+        if left.format == right.format and {left.scores[0], right.scores[0]} & {*shared}:
             return (
-                f'{one.name} is read by its first score, "{short(one.scores[0])}", and {two.name} '
-                f'by "{short(two.scores[0])}": two different measures. Choose one for all with '
-                f"`scorer` (both have {few(shared)})"
+                f'{left.name} is read by its first score, "{short(left.scores[0])}", and '
+                f'{right.name} by "{short(right.scores[0])}": two different measures. Choose one '
+                f"for all with `scorer` (both have {few(shared)})"
             )
     return None
 
@@ -413,10 +413,10 @@ def levels_of(cells: Iterable[Sequence[str]]) -> dict[str, list[str]]:
     >>> levels_of([("user=kind",), ("user=terse", "fault=all")])
     {'user': ['kind', 'terse'], 'fault': ['all']}
     """
-    found: dict[str, list[str]] = {}
+    levels: dict[str, list[str]] = {}
     for factor, _, level in dict.fromkeys(w.partition("=") for words in cells for w in words):
-        found.setdefault(factor, []).append(level)
-    return found
+        levels.setdefault(factor, []).append(level)
+    return levels
 
 
 def wanted_levels(

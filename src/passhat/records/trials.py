@@ -354,11 +354,11 @@ class Trials(Displayed):
         if self.at is None:
             return {}
         words = [dict(w.partition("=")[::2] for w in name.split("\0")) for name in self.at.names]
-        found: dict[str, NDArray[np.intp]] = {}
+        codes: dict[str, NDArray[np.intp]] = {}
         for factor in dict.fromkeys(name for own in words for name in own if is_sampled(name)):
             levels = Categorical.of([*(own.get(factor) for own in words), None])
-            found[factor] = levels.codes[self.at.codes].astype(np.intp) + 1  # 0: it names none
-        return found
+            codes[factor] = levels.codes[self.at.codes].astype(np.intp) + 1  # 0: it names none
+        return codes
 
     def sampled_levels(self) -> dict[str, NDArray[np.intp]]:
         """The level of each trial of one system, numbered, of each factor that is a sample.
@@ -371,16 +371,16 @@ class Trials(Displayed):
         >>> {name: codes.tolist() for name, codes in table.sampled_levels().items()}
         {'seed': [0, 0, 1, 1]}
         """
-        found = self._sampled_conditions()
-        if self.seed is None or not len(self) or "seed" in found or not self.seeded.all():
-            return found
+        codes = self._sampled_conditions()
+        if self.seed is None or not len(self) or "seed" in codes or not self.seeded.all():
+            return codes
         seeds, level = np.unique(self.seed, return_inverse=True)
         runs, task = np.bincount(self.task.codes), self.task.codes.astype(np.int64)
         if not 2 <= len(seeds) <= runs.max():
-            return found
+            return codes
         repeated = len(np.unique(task * len(seeds) + level)) < len(self)
         factor = repeated or any(map(numbers_by_seed, self.sources))
-        return found | {"seed": level} if factor else found
+        return codes | {"seed": level} if factor else codes
 
     def at_reference(self) -> Trials:
         """The trials of tasks as they are, where others are tried under conditions; else all.
@@ -437,8 +437,8 @@ class Trials(Displayed):
         wanted = wanted_levels(cells, () if plain is self else plain.conditions(), named)
         kept = np.array([*(is_at(words, named, wanted) for words in cells), False])
         assert self.at is not None, "it has the named levels"
-        found = self.take(kept[self.at.codes])
-        return replace(found, task=found.bases(), base=None).crossed()
+        kept_trials = self.take(kept[self.at.codes])
+        return replace(kept_trials, task=kept_trials.bases(), base=None).crossed()
 
     def conditions(self) -> list[list[str]]:
         """The different conditions of trials, each as words such as "user=terse"."""

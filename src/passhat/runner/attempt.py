@@ -256,7 +256,7 @@ class Attempts:
             waited = 0.0 if user is None else user.seconds
             left = None if until is None else max(0.0, until + waited - time.monotonic())
             clock = time.perf_counter()
-            asked = request.for_step(number, said=text, history=history, timeout=left)
+            asked = request.for_step(number, message=text, history=history, timeout=left)
             seen = await agent.attempt(asked)
             seen = replace(seen, seconds=time.perf_counter() - clock)
             result.seen = joined(result.seen, seen) if number else seen

@@ -692,7 +692,7 @@ def program_files(system: records.System, directory: Path) -> list[Path]:
     words = [shutil.which(system.argv[0]) or system.argv[0], *system.argv[1:]]
     named = [file for word in words if _is_file(file := directory / word)]
     scripts = [file for file in named if file.suffix == ".py"]
-    imported = [one for file in scripts for one in _with_imports([file], file.parent)[1:]]
+    imported = [module for file in scripts for module in _with_imports([file], file.parent)[1:]]
     return [*named, *imported]
 
 

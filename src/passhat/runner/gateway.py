@@ -159,7 +159,7 @@ class Gateway:
         self._asked = 0
         self.machine_failed = False  # and not the agent, nor its model
         self._refused: Counter[str] = Counter()
-        self._said = ""
+        self._first_problem = ""
 
     # What the agent is given.
 
@@ -276,7 +276,7 @@ class Gateway:
     def _silence(self, timed_out: bool) -> str | None:
         """Why the model answered nothing; None if it was never asked in time."""
         if self._asked:
-            return f"the model never answered{self._said and f': {self._said}'}"
+            return f"the model never answered{self._first_problem and f': {self._first_problem}'}"
         if timed_out:
             return None
         return (
@@ -289,7 +289,7 @@ class Gateway:
         by_model: dict[str, list[Reply]] = {}
         for reply in self._replies:
             by_model.setdefault(reply.model, []).append(reply)
-        models, said = [], []
+        models, lines = [], []
         for model, replies in by_model.items():
             usage, cost = _taken(replies)
             models.append({"model": model, "calls": len(replies), "usage": usage, "cost": cost})
@@ -297,9 +297,9 @@ class Gateway:
             if usage is not None:
                 took = f"{usage.tokens_in:,} tokens in, {usage.tokens_out:,} out"
             price = "price unknown" if cost is None else f"${cost:.4f}"
-            said.append(f"{plural(len(replies), 'call')} of {model}: {took}, {price}")
-        said += [f"refused: {what} ({count}x)" for what, count in self._refused.items()]
-        return {"models": models, "said": said} if said else None
+            lines.append(f"{plural(len(replies), 'call')} of {model}: {took}, {price}")
+        lines += [f"refused: {what} ({count}x)" for what, count in self._refused.items()]
+        return {"models": models, "said": lines} if lines else None
 
     # One connection after the other, one request after the other.
 
@@ -362,9 +362,9 @@ class Gateway:
             await _send_error(writer, 429, "the budget of the trial is used up")
             return
         self.read |= {
-            one.place
-            for one in self._added
-            if one.place not in self.read and one.is_in(asked.content)
+            added.place
+            for added in self._added
+            if added.place not in self.read and added.is_in(asked.content)
         }
         model = str(body.get("model") or _model_in(asked.path))
         likeness = _likeness(form, model, body)
@@ -390,7 +390,7 @@ class Gateway:
             await call.refuse(429, "the budget of the run is used up")
             self._end(problem)
         except (PasshatError, TimeoutError) as problem:
-            self._said = self._said or str(problem)
+            self._first_problem = self._first_problem or str(problem)
             await call.fail(str(problem))
             if not isinstance(problem, ModelError):
                 self._end(problem)
@@ -545,8 +545,8 @@ class _Call:
         self._kind, self._content = "", bytearray()
         # Chat Completions say what a stream took only if they are asked to.
         options = body.get("stream_options")
-        told = isinstance(options, Mapping) and bool(options.get("include_usage"))
-        self._adds_usage = form is OPENAI_CHAT and bool(body.get("stream")) and not told
+        asks_usage = isinstance(options, Mapping) and bool(options.get("include_usage"))
+        self._adds_usage = form is OPENAI_CHAT and bool(body.get("stream")) and not asks_usage
         self._pending = b""
 
     def sent_on(self) -> bytes:

@@ -110,12 +110,12 @@ class DecidingFiles:
     def hash(self) -> str:
         """One hash of them, the same on every machine; without snapshots, which runs write."""
         named = ((self._from_suite(file), digest) for file, digest in self._digests.items())
-        told = [
+        lines = [
             f"{digest} {file.name if file.is_absolute() else file.as_posix()}"
             for file, digest in named
             if file.parent != Path("snapshots") and SKIPPED.isdisjoint(file.parts)
         ]
-        return hashlib.sha256("\n".join(sorted(told)).encode()).hexdigest()[:16]
+        return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:16]
 
     def _from_suite(self, file: Path) -> Path:
         root = self._directory.absolute()
@@ -251,9 +251,9 @@ def open_graders(suite: Suite) -> Iterator[str]:
     """A sentence for each program that grades by running what it finds in the agent's folder."""
     programs: dict[str, str] = {}
     for task in suite.tasks:
-        for one in task.expectations():
-            if one.matcher == "command" and not one.options.get("protect"):
-                words = [Path(str(word)).name for word in one.value]
+        for expectation in task.expectations():
+            if expectation.matcher == "command" and not expectation.options.get("protect"):
+                words = [Path(str(word)).name for word in expectation.value]
                 started = [words[0], *(after for word, after in pairwise(words) if word == "-m")]
                 for program in RUNS_FILES_OF_ITS_FOLDER.intersection(started):
                     programs.setdefault(program, task.name)
@@ -289,10 +289,10 @@ def _tree(source: Path, name: str) -> Iterator[tuple[str, GivenFile]]:
 def _read(path: Path) -> GivenFile | None:
     """A regular file that nobody else has by another name; None for anything else."""
     try:
-        found = path.lstat()
-        if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_PROTECTED:
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_PROTECTED:
             return None
-        return GivenFile(path.read_bytes(), stat.S_IMODE(found.st_mode))
+        return GivenFile(path.read_bytes(), stat.S_IMODE(status.st_mode))
     except OSError:
         return None
 

@@ -114,7 +114,7 @@ def _verdict(
 ) -> tuple[float, str]:
     options = expectation.options
     ran = [result for result in results if result.outcome != "skipped"]
-    failed = [one for one in ran if one.outcome == "failed"]
+    failed = [test for test in ran if test.outcome == "failed"]
     least = int(options.get("at_least") or 1)
     wanted = [str(name) for name in options.get("names") or ()]
     missing = _missing(wanted, ran)
@@ -133,8 +133,8 @@ def _verdict(
     if wanted:
         return 1.0, f"{plural(len(wanted), 'named test')} passed"
     if failed:
-        said = f": {failed[0].message}" if failed[0].message else ""
-        return 0.0, f"{len(failed)} of {plural(len(ran), 'test')} failed: {failed[0].name}{said}"
+        why = f": {failed[0].message}" if failed[0].message else ""
+        return 0.0, f"{len(failed)} of {plural(len(ran), 'test')} failed: {failed[0].name}{why}"
     if len(ran) < least:
         skipped = len(results) - len(ran)
         return 0.0, f"{len(ran)} of at least {plural(least, 'test')} ran ({skipped} skipped)"
@@ -167,7 +167,7 @@ _UNREADABLE = re.compile(
 )
 
 
-def failed_start(code: int, said: str, folder: Path | None = None) -> str | None:
+def failed_start(code: int, stderr: str, folder: Path | None = None) -> str | None:
     r"""Why Python never ran the program that it was given, from what it said; None if it did.
 
     Python ends with 1 then, as a program does that judged and found a failure. A script that it
@@ -181,9 +181,9 @@ def failed_start(code: int, said: str, folder: Path | None = None) -> str | None
     """
     if code != 1:
         return None
-    if fatal := _FATAL.search(said):
+    if fatal := _FATAL.search(stderr):
         return fatal[1]
-    if folder is None or not (match := _UNREADABLE.fullmatch(said)):
+    if folder is None or not (match := _UNREADABLE.fullmatch(stderr)):
         return None
     script = Path(match["script"])
     if not script.is_absolute() or script.resolve().is_relative_to(folder.resolve()):
@@ -206,12 +206,12 @@ def _missing(wanted: Sequence[str], ran: Sequence[TestResult]) -> list[str]:
     asked = {name: _dotted(name) for name in wanted}
     lengths = {len(text) for text in asked.values()}
     there: dict[TestOutcome, set[str]] = {"passed": set(), "failed": set(), "skipped": set()}
-    for one in ran:
-        whole = _dotted(one.name)
+    for test in ran:
+        whole = _dotted(test.name)
         short = whole.partition(" ")[0]
-        names = {whole, _dotted(one.title), short if _is_cut(short) else whole}
+        names = {whole, _dotted(test.title), short if _is_cut(short) else whole}
         # The ends of a name, one for each length that is asked for: there may be thousands of both.
-        there[one.outcome] |= {
+        there[test.outcome] |= {
             name[len(name) - length :]
             for name in names
             for length in lengths
@@ -244,8 +244,8 @@ def read_results(ended: TestRun) -> list[TestResult]:
         if text.startswith("<"):
             return _junit(ended.report)
         return _jest(text) or _go(text) or _verbose(text)
-    said = ended.stdout
-    return _jest(said) or _go(said) or _verbose(ended.stderr) or _pytest(said)
+    printed = ended.stdout
+    return _jest(printed) or _go(printed) or _verbose(ended.stderr) or _pytest(printed)
 
 
 def read_reward(text: bytes | None, *, is_json: bool) -> float | None:
@@ -262,10 +262,10 @@ def read_reward(text: bytes | None, *, is_json: bool) -> float | None:
         given = json.loads(text) if is_json else text
         if isinstance(given, dict):
             (given,) = [given["reward"]] if "reward" in given else given.values()
-        told = float(given)
+        reward = float(given)
     except (ValueError, TypeError, OverflowError, RecursionError):
         return None
-    return min(max(told, 0.0), 1.0) if math.isfinite(told) else None
+    return min(max(reward, 0.0), 1.0) if math.isfinite(reward) else None
 
 
 def _junit(report: bytes) -> list[TestResult]:
@@ -361,12 +361,12 @@ LISTED = re.compile(
 def _pytest(text: str) -> list[TestResult]:
     """What `pytest -rA` or `pytest -v` prints: one line a test, and none counts twice."""
     outcomes: dict[str, TestOutcome] = {"PASSED": "passed", "FAILED": "failed", "ERROR": "failed"}
-    found: dict[str, TestOutcome] = {}
+    results: dict[str, TestOutcome] = {}
     for line in text.split("\n"):
         if len(line) <= LONGEST_LINE and (match := LISTED.fullmatch(line)) is not None:
             first, name, other, last = match.groups()
-            found[name or other] = outcomes.get(first or last, "skipped")
-    return [TestResult(name=name, outcome=outcome) for name, outcome in found.items()]
+            results[name or other] = outcomes.get(first or last, "skipped")
+    return [TestResult(name=name, outcome=outcome) for name, outcome in results.items()]
 
 
 VERBOSE = re.compile(r"^(\w+) \(([\w.<>]+)\)(?:\n(.*))? \.\.\. ", re.MULTILINE)

@@ -212,7 +212,7 @@ class JournalCache:
             request=request,
             reply=self.clean(reply.decode()).encode(),
             spent=reply_spent(request, reply),
-            found=bool(self._writer.found) and place in self._writer.found,
+            recovered=bool(self._writer.recovered) and place in self._writer.recovered,
         )
         await self._writer.keep(answer)
 
@@ -276,7 +276,7 @@ class Journal(Writing, Protocol):
         """All calls that earlier starts sent and left unanswered, and that are asked again."""
         ...
 
-    def found(self) -> int:
+    def recovered(self) -> int:
         """How many of those had an answer that the provider still has."""
         ...
 
@@ -308,7 +308,7 @@ class MemoryJournal:
         self._remotes: dict[ledger.CallKey, str] = {}
         self._again = ledger.UnansweredCalls()
         self._given_up = ledger.UnansweredCalls()
-        self._found = 0
+        self._recovered = 0
 
     def write(self, entries: Sequence[ledger.Entry], /) -> None:
         for entry in entries:
@@ -327,7 +327,7 @@ class MemoryJournal:
                     self._open.pop(entry.call, None)
                     self._remotes.pop(entry.call, None)
                     self._answers[entry.call] = entry
-                    self._found += entry.found
+                    self._recovered += entry.recovered
                 case ledger.Finished():
                     self._finished[entry.ticket.number] = entry
 
@@ -356,8 +356,8 @@ class MemoryJournal:
             self._given_up += _one_call(self._open.pop(key).most)
         return self._again
 
-    def found(self) -> int:
-        return self._found
+    def recovered(self) -> int:
+        return self._recovered
 
     def given_up(self) -> ledger.UnansweredCalls:
         return self._given_up
@@ -393,7 +393,7 @@ class JournalWriter:
         self._own = thread is None
         self._thread = thread or ThreadPoolExecutor(1, thread_name_prefix="passhat-journal")
         self._sent: dict[ledger.CallKey, bool] = {}
-        self.found: set[ledger.CallKey] = set()
+        self.recovered: set[ledger.CallKey] = set()
         """Lost calls whose answers the provider still had; they are kept as found."""
 
     async def __aenter__(self) -> Self:

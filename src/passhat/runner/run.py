@@ -73,7 +73,7 @@ class RunResult:
     tokens: int
     calls: int = 0
     asked_again: UnansweredCalls = NO_CALLS
-    found: int = 0
+    recovered: int = 0
     given_up: UnansweredCalls = NO_CALLS
     limit: str | None = None
     signal: int | None = None
@@ -264,7 +264,7 @@ class _Run:
         self._spending.calls = restored.calls + attempts
         self._spending.unsettled = restored.asked_again.cost + restored.given_up.cost
         self._spending.given_up = restored.given_up
-        self._spending.found = restored.found
+        self._spending.recovered = restored.recovered
         self._tell(
             RunStarted(
                 planned=self._planned, kept=len(self._evidence), concurrency=self._concurrency
@@ -330,7 +330,7 @@ class _Run:
             tokens=self._spending.tokens,
             calls=self._spending.calls,
             asked_again=self._restored.asked_again,
-            found=self._spending.found,
+            recovered=self._spending.recovered,
             given_up=self._spending.given_up,
             limit=self._limit,
             signal=self._signal,

@@ -177,12 +177,14 @@ class Sandbox:
         cgroup, killed_before = Cgroup(self._limits), _killed_on_this_machine()
         stage = self._home / f"stage-{secrets.token_hex(6)}"
         stage.mkdir()
-        told = self._told(argv, view, env, stage, cgroup, {**(shown or {})}, {**(writable or {})})
+        orders = self._orders(
+            argv, view, env, stage, cgroup, {**(shown or {})}, {**(writable or {})}
+        )
         ours, theirs = socket.socketpair()
         status, reported = os.pipe()
-        told["listen"] = None if gateway is None else [GATEWAY_PORT, theirs.fileno()]
-        told["argv"][1:1] = ["--json-status-fd", str(reported)]
-        program = [sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(told)]
+        orders["listen"] = None if gateway is None else [GATEWAY_PORT, theirs.fileno()]
+        orders["argv"][1:1] = ["--json-status-fd", str(reported)]
+        program = [sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(orders)]
         with ours, theirs, os.fdopen(status, "rb") as status_file:
             try:
                 process = await start_group(
@@ -230,7 +232,7 @@ class Sandbox:
             )
         return Ending(code=code, limit=limit)
 
-    def _told(
+    def _orders(
         self,
         argv: Sequence[str],
         view: View,
@@ -246,8 +248,8 @@ class Sandbox:
         if image is None:
             for tool in tool_folders(argv[0]):
                 shown.setdefault(str(tool), tool)
-            found = shutil.which(argv[0])
-            if found is not None and (beside := str(Path(found).parent)) not in folders:
+            program = shutil.which(argv[0])
+            if program is not None and (beside := str(Path(program).parent)) not in folders:
                 folders = [beside, *folders]
         places = [*((inside, path, False) for inside, path in shown.items())]
         places += [(inside, path, True) for inside, path in writable.items()]
@@ -432,7 +434,7 @@ def tool_folders(program: str) -> list[Path]:
     folder. A virtual environment also needs the Python that it was made from, and a package of
     npm those beside it.
     """
-    found: dict[Path, None] = {}
+    folders: dict[Path, None] = {}
     path = shutil.which(program)
     for _ in range(20):
         if path is None:
@@ -442,13 +444,13 @@ def tool_folders(program: str) -> list[Path]:
         if "node_modules" in folder.parts:
             folder = Path(*folder.parts[: folder.parts.index("node_modules") + 1])
         if not folder.is_relative_to("/usr") and folder != Path("/"):
-            found[folder] = None
+            folders[folder] = None
             for line in _lines(folder / "pyvenv.cfg"):
                 name, _, value = line.partition("=")
                 if name.strip() == "home" and not value.strip().startswith("/usr"):
-                    found[Path(value.strip()).parent] = None
+                    folders[Path(value.strip()).parent] = None
         path = str(here.parent / here.readlink()) if here.is_symlink() else None
-    return [folder.resolve() if folder.is_symlink() else folder for folder in found]
+    return [folder.resolve() if folder.is_symlink() else folder for folder in folders]
 
 
 def _lines(file: Path) -> list[str]:
@@ -474,9 +476,9 @@ def bytes_below(folder: Path, enough: int) -> int:
 
 def _resident_bytes(leader: int) -> int:
     """The memory of a process and its children, by the proportional share of each page."""
-    pids = [leader, *(one.pid for one in descendants(leader, secrets.token_hex(8), leads=True))]
+    below = descendants(leader, secrets.token_hex(8), leads=True)
     total = 0
-    for pid in pids:
+    for pid in (leader, *(process.pid for process in below)):
         for line in _lines(Path(f"/proc/{pid}/smaps_rollup")):
             if line.startswith("Pss:"):
                 total += int(line.split()[1]) * 1024
@@ -510,8 +512,8 @@ def unpack_image(name: str | Path, to: Path) -> Image:
     def ask(*words: str) -> str:
         done = subprocess.run([engine, *words], capture_output=True, text=True, check=False)
         if done.returncode:
-            said = done.stderr.strip()[-300:] or f"exit code {done.returncode}"
-            raise RunError(f"the image {name} cannot be had from {Path(engine).name}: {said}")
+            why = done.stderr.strip()[-300:] or f"exit code {done.returncode}"
+            raise RunError(f"the image {name} cannot be had from {Path(engine).name}: {why}")
         return done.stdout.strip()
 
     packed = to.with_suffix(".tar")
@@ -580,12 +582,12 @@ def overlay_works(folder: Path) -> bool:
         home = Path(name)
         for part in ("stage", "below", "top", "spare"):
             (home / part).mkdir()
-        told = {
+        orders = {
             "cgroups": [], "mounts": [], "home": name, "overlay": ["below", "top", "spare"],
             "stage": f"{name}/stage", "user": os.getuid(), "files": 2**40, "processes": None,
             "listen": None, "parent": os.getpid(), "program": "/bin/true", "argv": ["true"],
         }  # fmt: skip
-        program = [sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(told)]
+        program = [sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(orders)]
         return subprocess.run(program, capture_output=True, check=False).returncode == 0
 
 

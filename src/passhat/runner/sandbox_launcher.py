@@ -28,29 +28,29 @@ VISIBLE_STAGE = "/mnt"
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-def main(told: dict[str, Any]) -> None:
+def main(orders: dict[str, Any]) -> None:
     """Become the program of `argv`, in what the rest describes."""
-    for folder in told["cgroups"]:
+    for folder in orders["cgroups"]:
         with open(os.path.join(folder, "cgroup.procs"), "w") as file:
             file.write("0")
     is_root = os.geteuid() == 0
     _unshare(is_root)
     _mount("none", "/", None, MS_REC | MS_PRIVATE)
-    _stage(told)
-    _open_loopback(told["listen"])
+    _stage(orders)
+    _open_loopback(orders["listen"])
     _limit(resource.RLIMIT_CORE, 0)
-    _limit(resource.RLIMIT_FSIZE, told["files"])
+    _limit(resource.RLIMIT_FSIZE, orders["files"])
     if is_root:
         os.setgroups([])
-        os.setresgid(*[told["user"]] * 3)
-        os.setresuid(*[told["user"]] * 3)
-    if told["processes"] is not None:  # for want of a cgroup; it has no hold on root
-        _limit(resource.RLIMIT_NPROC, told["processes"])
+        os.setresgid(*[orders["user"]] * 3)
+        os.setresuid(*[orders["user"]] * 3)
+    if orders["processes"] is not None:  # for want of a cgroup; it has no hold on root
+        _limit(resource.RLIMIT_NPROC, orders["processes"])
     # bubblewrap dies with its parent, unless that died before bubblewrap could ask for it.
     _call("prctl", libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
-    if os.getppid() != told["parent"]:
+    if os.getppid() != orders["parent"]:
         sys.exit("the run that started this sandbox has ended")
-    os.execv(told["program"], told["argv"])  # noqa: S606 - this is what a launcher is for
+    os.execv(orders["program"], orders["argv"])  # noqa: S606 - this is what a launcher is for
 
 
 def _limit(what: int, most: int) -> None:
@@ -74,11 +74,11 @@ def _unshare(is_root: bool) -> None:
                 file.write(text)
 
 
-def _stage(told: dict[str, Any]) -> None:
+def _stage(orders: dict[str, Any]) -> None:
     """Put what the sandbox may see in one place: its user cannot enter where it comes from."""
-    stage = told["stage"]
+    stage = orders["stage"]
     _mount("tmpfs", stage, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=1m")
-    for number, (source, writable) in enumerate(told["mounts"]):
+    for number, (source, writable) in enumerate(orders["mounts"]):
         place = os.path.join(stage, str(number))
         if os.path.isdir(source):
             os.mkdir(place)
@@ -87,9 +87,9 @@ def _stage(told: dict[str, Any]) -> None:
         _mount(source, place, None, MS_BIND | MS_REC)
         if not writable:
             libc.mount(None, place.encode(), None, MS_REMOUNT | MS_BIND | MS_RDONLY, None)
-    if told["overlay"]:
-        os.chdir(told["home"])  # its options have no way to write a comma or a colon
-        lower, upper, work = told["overlay"]
+    if orders["overlay"]:
+        os.chdir(orders["home"])  # its options have no way to write a comma or a colon
+        lower, upper, work = orders["overlay"]
         place = os.path.join(stage, "work")
         os.mkdir(place)
         options = f"lowerdir={lower},upperdir={upper},workdir={work}"

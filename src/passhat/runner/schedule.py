@@ -205,7 +205,7 @@ class Restored:
         self.calls = journal.calls()
         self.asked_again = journal.asked_again() if count_lost else NO_CALLS
         self.given_up = journal.given_up() if count_lost else NO_CALLS
-        self.found = journal.found()
+        self.recovered = journal.recovered()
         self.remotes = journal.remotes() if count_lost else {}
         self.answers: dict[TrialKey, dict[int, Answer]] = {}
         for answer in journal.answered():

@@ -82,7 +82,7 @@ class RunSpending:
     unsettled: float = 0.0
     """Dollars that calls of earlier starts, or calls given up, have perhaps cost."""
     given_up: UnansweredCalls = NO_CALLS
-    found: int = 0
+    recovered: int = 0
     """Calls of an earlier start whose answers the provider had kept."""
     unseen: int = 0
     """Tokens reserved for the first answer of a model whose requests set no limit; 0 lets that
@@ -367,8 +367,8 @@ class CacheFirstModel:
         stored = None if find is None else await find(request)
         if stored is None:
             return await self._model.complete(request)
-        self._spending.found += 1
-        self._writer.found.add(request.place)
+        self._spending.recovered += 1
+        self._writer.recovered.add(request.place)
         return stored
 
 

@@ -159,8 +159,9 @@ class SimulatedUser:
 
     def _check(self, text: str) -> None:
         """Flag what the next message of the user does against the rules."""
-        scenario, heard = self.scenario, [said for role, said in self.spoken if role == "assistant"]
-        own = [said for role, said in self.spoken if role == "user"]
+        scenario = self.scenario
+        heard = [words for role, words in self.spoken if role == "assistant"]
+        own = [words for role, words in self.spoken if role == "user"]
         known = [scenario.goal, scenario.opens or "", self.user.persona, *scenario.facts.values()]
         for word in made_up(text, [*known, *scenario.facts, *scenario.never, *heard, *own]):
             self._flag("made-up", word)
@@ -224,9 +225,9 @@ class ScriptedUser:
         self._opened = opened
 
     async def complete(self, request: Request, /) -> Reply:
-        said = sum(message.role == "assistant" for message in request.messages) - self._opened
-        text = self._say[said] if said < len(self._say) else ""
-        end = FINISHED if said + 1 >= len(self._say) else ""
+        turn = sum(message.role == "assistant" for message in request.messages) - self._opened
+        text = self._say[turn] if turn < len(self._say) else ""
+        end = FINISHED if turn + 1 >= len(self._say) else ""
         return Reply(text=f"{text}\n{end}", usage=TokenUsage(), cost=0.0)
 
 
@@ -251,12 +252,12 @@ class FunctionUser:
             for m in request.messages[1:]
         ]
         call = partial(self._function, messages, self._task, request.parameters.seed)
-        said = await user_loop().run(made(call, about=self._about, search=self._directory))
-        if said is not None and not isinstance(said, str):
+        text = await user_loop().run(made(call, about=self._about, search=self._directory))
+        if text is not None and not isinstance(text, str):
             raise RunError(
-                f"{self._about} returned {short(repr(said))}: a user says a text, or None"
+                f"{self._about} returned {short(repr(text))}: a user says a text, or None"
             )
-        return Reply(text=FINISHED if said is None else said, usage=TokenUsage(), cost=0.0)
+        return Reply(text=FINISHED if text is None else text, usage=TokenUsage(), cost=0.0)
 
 
 # The rules. They read words, so they can err: a flag is a reason to look, not a verdict.
@@ -293,9 +294,9 @@ def made_up(text: str, known: Collection[str]) -> list[str]:
     >>> made_up("It is order 7, my card is 4111.", ["Order seven came late."])
     ['4111']
     """
-    words = {word for one in known for word in _identifiers(one)}
+    words = {word for fact in known for word in _identifiers(fact)}
     spelled = {
-        SPELLED[w] for one in known for w in re.findall(r"[a-z]+", one.lower()) if w in SPELLED
+        SPELLED[w] for fact in known for w in re.findall(r"[a-z]+", fact.lower()) if w in SPELLED
     }
     return [
         word
@@ -317,7 +318,7 @@ def _identifiers(text: str) -> list[str]:
 def _within(word: str, known: Collection[str]) -> bool:
     """Whether an identifier is written otherwise in what is known: 1234 for 1,234 or 12-34."""
     bare = re.sub(r"\W", "", word)
-    return len(bare) > 1 and any(bare in re.sub(r"[^\w\s]", "", one.lower()) for one in known)
+    return len(bare) > 1 and any(bare in re.sub(r"[^\w\s]", "", fact.lower()) for fact in known)
 
 
 def leaked(text: str, scenario: Scenario, heard: Sequence[str]) -> list[str]:
@@ -352,7 +353,7 @@ def gave_in(text: str, heard: str, never: Sequence[str]) -> str | None:
     if YES.search(text) is None or NO.search(text) is not None:
         return None
     both = f"{heard}\n{text}".lower()
-    return next((one for one in never if one.lower() in both), None)
+    return next((offer for offer in never if offer.lower() in both), None)
 
 
 def asks(text: str) -> bool:

@@ -255,7 +255,7 @@ class _Driver:
             tokens=self._spending.tokens,
             calls=self._journal.calls() + agents,
             asked_again=self._queue.lost(),
-            found=self._journal.found(),
+            recovered=self._journal.recovered(),
             given_up=self._journal.given_up(),
             limit=self._limit,
             signal=self._signal,

@@ -145,8 +145,8 @@ def _fits(path: str, patterns: tuple[str, ...], *, is_folder: bool) -> bool:
         if pattern.endswith("/") and not is_folder:
             continue
         wanted = pattern.removesuffix("/")
-        one = path if "/" in wanted else last
-        if any(fnmatch.fnmatchcase(one, form) for form in _forms(wanted.removeprefix("/"))):
+        name = path if "/" in wanted else last
+        if any(fnmatch.fnmatchcase(name, form) for form in _forms(wanted.removeprefix("/"))):
             return True
     return False
 
@@ -296,11 +296,11 @@ def added_file(place: str, source: Path) -> AddedFile:
     except (OSError, UnicodeDecodeError):
         text = ""
     head = FRONT_MATTER.match(text)
-    said = head[1] if head else ""
+    header = head[1] if head else ""
     body = text[head.end() :] if head else text
     lines = [line.strip() for line in body.splitlines()]
-    telling = [line for line in lines if len(line) >= LEAST_TELLING and line not in said]
-    own = re.search(r"^name:\s*[\"']?([^\"'\n]+?)[\"']?\s*$", said, re.MULTILINE)
+    telling = [line for line in lines if len(line) >= LEAST_TELLING and line not in header]
+    own = re.search(r"^name:\s*[\"']?([^\"'\n]+?)[\"']?\s*$", header, re.MULTILINE)
     return AddedFile(
         place=place.rstrip("/"),
         names=frozenset({Path(place).name, *([own[1]] if own else [])}),
@@ -357,8 +357,8 @@ def _laid_over(top: Path, template: Path, flags: list[str]) -> Iterator[tuple[st
                 if _replaces(Path(entry.path)) or before.is_symlink() or before.is_file():
                     hidden.append(name)
                 continue
-            found = entry.stat(follow_symlinks=False)
-            is_deleted = stat.S_ISCHR(found.st_mode) and found.st_rdev == 0
+            status = entry.stat(follow_symlinks=False)
+            is_deleted = stat.S_ISCHR(status.st_mode) and status.st_rdev == 0
             if is_deleted or (before.is_dir() and not before.is_symlink()):
                 hidden.append(name)
             if not is_deleted:
@@ -417,21 +417,21 @@ def _replaces(folder: Path) -> bool:
     return False
 
 
-def _same(one: Path, other: Path) -> bool:
+def _same(file: Path, other: Path) -> bool:
     """Whether two files hold the same, and may both be run or not."""
     try:
-        a, b = one.lstat(), other.lstat()
+        a, b = file.lstat(), other.lstat()
         if stat.S_IFMT(a.st_mode) != stat.S_IFMT(b.st_mode):
             return False
         if stat.S_ISLNK(a.st_mode):
-            return one.readlink() == other.readlink()
+            return file.readlink() == other.readlink()
         if not stat.S_ISREG(a.st_mode):
             return a.st_rdev == b.st_rdev  # a pipe, a socket or a device holds nothing to compare
         if a.st_size != b.st_size:
             return False
         if (a.st_mode ^ b.st_mode) & 0o100:
             return False
-        with one.open("rb") as left, other.open("rb") as right:
+        with file.open("rb") as left, other.open("rb") as right:
             while chunk := left.read(2**20):
                 if chunk != right.read(2**20):
                     return False
@@ -539,8 +539,8 @@ def lay_patch(patch: str, view: View, template: Path, scratch: Path) -> None:
             shutil.copy2(template / name, scratch / name)
     done = run_git("apply", "-", at=scratch, given=patch.encode("utf-8", "surrogatepass"))
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace")
-        raise GraderError(f"the tests cannot be laid out: {exit_sentence(done.returncode, said)}")
+        stderr = done.stderr.decode("utf-8", "replace")
+        raise GraderError(f"the tests cannot be laid out: {exit_sentence(done.returncode, stderr)}")
     for name in names:
         if not os.path.lexists(scratch / name):
             _delete(view.top / name, name, view, template)
@@ -576,8 +576,8 @@ def _unquoted(name: str) -> str:
     letters = dict(zip(b"abtnvfr", b"\a\b\t\n\v\f\r", strict=True))
 
     def plain(escape: re.Match[bytes]) -> bytes:
-        one = escape[1]
-        return bytes([int(one, 8) if len(one) == 3 else letters.get(one[0], one[0])])
+        code = escape[1]
+        return bytes([int(code, 8) if len(code) == 3 else letters.get(code[0], code[0])])
 
     return os.fsdecode(ESCAPED.sub(plain, name.encode("utf-8", "surrogateescape")))
 
@@ -636,8 +636,8 @@ def _telling(what: str, kind: type[RunError] = RunError) -> Iterator[None]:
     try:
         yield
     except subprocess.CalledProcessError as error:
-        said = (error.stderr or b"").decode("utf-8", "replace")
-        raise kind(f"{what}: {error.cmd[0]}: {exit_sentence(error.returncode, said)}") from None
+        stderr = (error.stderr or b"").decode("utf-8", "replace")
+        raise kind(f"{what}: {error.cmd[0]}: {exit_sentence(error.returncode, stderr)}") from None
     except OSError as error:
         raise kind(f"{what}: {error}") from None
 
@@ -769,8 +769,8 @@ class Workspaces:
             if ended.limit is not None:
                 raise RunError(f"setup went over its {ended.limit} limit")
             if ended.code:
-                said = stderr.text or stdout.text
-                raise RunError(f"setup: {exit_sentence(ended.code, said)}")
+                printed = stderr.text or stdout.text
+                raise RunError(f"setup: {exit_sentence(ended.code, printed)}")
         return folder
 
 
@@ -1169,8 +1169,8 @@ def _named_import_folders(argv: Sequence[str], template: Path) -> Iterator[str]:
     import configparser
 
     named = [word for path in PYTHON_PATH.findall(" ".join(argv)) for word in path.split(":")]
-    told = _of_pytest(template / "pyproject.toml")
-    tables = [told, told.get("ini_options")] if isinstance(told, dict) else []
+    options = _of_pytest(template / "pyproject.toml")
+    tables = [options, options.get("ini_options")] if isinstance(options, dict) else []
     given = [table.get("pythonpath") for table in tables if isinstance(table, dict)]
     for file in ("pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg"):
         settings = configparser.RawConfigParser(strict=False)
@@ -1241,11 +1241,11 @@ def kept_files(changes: Changes, patterns: Sequence[str]) -> Iterator[tuple[str,
     for name, file in changes.files.items():
         if file is None or not matches(name, patterns):
             continue
-        found = _end_of(file, min(LONGEST_KEPT, room))
-        if found is None:
+        kept = _end_of(file, min(LONGEST_KEPT, room))
+        if kept is None:
             yield name, "[not a plain file]"
             continue
-        size, end = found
+        size, end = kept
         if b"\0" in end:
             yield name, f"[no text: {plural(size, 'byte')}]"
             continue
@@ -1262,11 +1262,11 @@ def _end_of(file: Path, most: int) -> tuple[int, bytes] | None:
     except OSError:
         return None
     with os.fdopen(handle, "rb") as stream:
-        found = os.fstat(stream.fileno())
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(stream.fileno())
+        if not stat.S_ISREG(status.st_mode):
             return None
-        stream.seek(max(0, found.st_size - most))
-        return found.st_size, stream.read(most)
+        stream.seek(max(0, status.st_size - most))
+        return status.st_size, stream.read(most)
 
 
 def _unique(name: str, taken: Container[str]) -> str:
@@ -1278,12 +1278,10 @@ def _unique(name: str, taken: Container[str]) -> str:
 
 def _report(file: Path) -> bytes | None:
     """What tests wrote as their report: a plain file, and not one of any size."""
-    found = _end_of(file, hidden_tests.MOST_REPORT)
-    if found is None:
+    if (kept := _end_of(file, hidden_tests.MOST_REPORT)) is None:
         return None
-    return (
-        found[1] if found[0] <= hidden_tests.MOST_REPORT else b""
-    )  # a part of it would leave tests out
+    size, content = kept
+    return content if size <= hidden_tests.MOST_REPORT else b""  # a part would leave tests out
 
 
 def _reward(folder: Path) -> float | None:

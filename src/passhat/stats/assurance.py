@@ -179,14 +179,14 @@ class PossibleComparisons:
         for start in range(0, len(rates), _COMPARED_AT_ONCE):
             some = slice(start, start + _COMPARED_AT_ONCE)
             second = self._seen[rng.binomial(self.runs, rates[some])]
-            found = _called_better(
+            called = _called_better(
                 first[some],
                 second,
                 self.suites,
                 1 - self.confidence,
                 steps=self.runs if self.k == 1 else None,
             )
-            better, left = better + int(found.sum()), left - found.size
+            better, left = better + int(called.sum()), left - called.size
             # Far from the difference that is looked for, some of the suites settle it.
             if better / len(rates) >= power or (better + left) / len(rates) < power:
                 break

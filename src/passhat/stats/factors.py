@@ -128,7 +128,7 @@ def factor_effect(
     owner = np.arange(len(n)) if unit is None else np.asarray(unit)
     _, place = np.unique(owner[kept], return_inverse=True)
     rows = np.bincount(place)
-    same, other = (np.bincount(place, one[kept]) / rows for one in (same, other))
+    same, other = (np.bincount(place, shares[kept]) / rows for shares in (same, other))
     if same.size < FEWEST_TASKS:
         few = plural(same.size, "task")
         return Unavailable(

@@ -990,7 +990,7 @@ def concentrated_fall_p(
     rate = (kinds[:, 2:] + 0.5) / (kinds[:, :1] + kinds[:, 1:2] + 1)
     lower = (np.maximum(rate - fall, _LOWEST * rate) for fall in _FALLS)
     odds = [np.log(low / (1 - low)) - np.log(rate / (1 - rate)) for low in lower]
-    fallen = np.logaddexp.reduce([one * x - _log_sum(law + one * x) for one in odds])
+    fallen = np.logaddexp.reduce([shift * x - _log_sum(law + shift * x) for shift in odds])
     score = np.logaddexp(np.log(1 - _SHARE), np.log(_SHARE / len(_FALLS)) + fallen)
     observed = float(score[place.ravel(), c_new].sum())
     of_tasks = _tail_given_total(score, law, tasks, observed, total)
@@ -1090,12 +1090,12 @@ def _saddlepoint(
         part = min(1.0, _STEEPEST / float(np.abs(step).max()))
         while part > 1e-4:
             further = tilt + part * step
-            found = _cumulants(score, law, tasks, further)
-            lower = found[0] - float(further @ target)
+            cumulants = _cumulants(score, law, tasks, further)
+            lower = cumulants[0] - float(further @ target)
             if np.abs(further).max() < _STEEPEST and lower <= value + 1e-4 * part * gain:
                 break
             part /= 2
         else:
             break
-        tilt, value, mean, spread = further, lower, *found[1:]
+        tilt, value, mean, spread = further, lower, *cumulants[1:]
     return tilt, max(0.0, -value), spread

@@ -457,9 +457,9 @@ def as_people_compare(comparison: Comparison) -> Comparison:
         none = Unavailable(ended[0])
         differences = {
             name: replace(
-                one, first=None, second=None, this_suite=none, tasks_like_these=none, corrected=None
+                old, first=None, second=None, this_suite=none, tasks_like_these=none, corrected=None
             )
-            for name, one in comparison.differences.items()
+            for name, old in comparison.differences.items()
         }
         notes = tuple(note for note in comparison.notes if note not in ended)
         return replace(comparison, differences=differences, seeded=none, noise=none, notes=notes)

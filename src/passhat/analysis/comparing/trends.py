@@ -255,7 +255,7 @@ class SystemTrend(Displayed):
                 },
                 changes={next(iter(lines)): replace(graded.changes, points=tuple(changes))},
             )
-        places = [place for place, one in enumerate(self.points) if not one.stopped_early]
+        places = [place for place, point in enumerate(self.points) if not point.stopped_early]
         places = places or list(range(len(self.points)))
         drawn = [self.points[place] for place in places]
         return plot_trend(

@@ -169,8 +169,8 @@ class KeptExplanation(FailureFacts):
         numbers = {name: getattr(ways, name) for name in _PATHS} | dict(ways.costs)
         return cls(
             **_facts(made),
-            paths={name: one for name, one in numbers.items() if isinstance(one, Estimate)},
-            unknown={n: one.reason for n, one in numbers.items() if isinstance(one, Unavailable)},
+            paths={name: rate for name, rate in numbers.items() if isinstance(rate, Estimate)},
+            unknown={n: no.reason for n, no in numbers.items() if isinstance(no, Unavailable)},
             behaviours=ways.behaviours,
             splits=ways.splits,
             tools=tuple((*pair, count) for pair, count in ways.matrix.counts.items()),

@@ -411,7 +411,7 @@ def _named_levels(require: str, given: Any) -> tuple[str, tuple[str, ...]]:
     """The demand without `at user=terse`, and the levels that it or a term of the gate names."""
     match = _AT_LEVELS.fullmatch(require)
     demand, named = (require, given) if match is None else (match[1], match[2])
-    levels = [parse_levels("at", one) for one in (named, given) if one]
+    levels = [parse_levels("at", text) for text in (named, given) if text]
     if len(levels) == 2 and levels[0] != levels[1]:
         raise ArgumentError("at", f"must agree with the demand, which says {named}", given)
     return demand, tuple("=".join(pair) for pair in levels[0].items()) if levels else ()

@@ -246,8 +246,8 @@ def _single(quality: JudgeQuality, tasks: int, count: int | None, enough: Enough
         return enough(lambda tail: quality.arms(trials, labels, tail), quality.rate)
 
     some, most = 2 * FEWEST_LABELS, min(trials, _ENDLESS)
-    found = fewest(does, least=some, most=most) if some <= most else None
-    return LabelPlanRow(trials=count, labels=found)
+    labels = fewest(does, least=some, most=most) if some <= most else None
+    return LabelPlanRow(trials=count, labels=labels)
 
 
 def _whole_tasks(
@@ -272,8 +272,8 @@ def _whole_tasks(
 
         return enough(arms, float(np.median(values.mean(axis=1))))
 
-    found = fewest(does, least=min(FEWEST_LABELLED_TASKS, tasks), most=tasks)
-    return LabelPlanRow(trials=max(runs, each), labels=None if found is None else each * found)
+    some = fewest(does, least=min(FEWEST_LABELLED_TASKS, tasks), most=tasks)
+    return LabelPlanRow(trials=max(runs, each), labels=None if some is None else each * some)
 
 
 # Gates that no number of trials can decide.

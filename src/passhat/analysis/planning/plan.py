@@ -215,15 +215,15 @@ def plan(
             half_width=half_width,
             k=k,
             assurance=assurance,
-            bought=[one.design.runs for one in bought if not isinstance(one.design, Unavailable)],
+            bought=[buy.design.runs for buy in bought if not isinstance(buy.design, Unavailable)],
         )
 
     def comparison() -> AssuredComparison | Unavailable:
-        found = promise()
+        promised = promise()
         return assure_comparison(
             known,
             **design,
-            runs=found.runs_of_each if isinstance(found, Assured) else by_formula,
+            runs=promised.runs_of_each if isinstance(promised, Assured) else by_formula,
             k=k,
             difference=difference,
             power=power,
@@ -276,31 +276,31 @@ def _levels_or_trials(
     tables = dict(level_tables(trials, ReportOptions.checked(errors=errors)))
     p_values = level_p_values(tables)
     for name, table in tables.items():
-        found = level_components(table.runs, table.passes)
-        if isinstance(found, Unavailable):
+        components = level_components(table.runs, table.passes)
+        if isinstance(components, Unavailable):
             continue
         factor, tasks, total = short(name), len(table.runs), int(table.runs.sum(axis=1).max())
         if name not in _GIVEN and p_values.get(name, 1.0) > SIGNIFICANT:
             yield f"levels of {factor} are not shown to matter: trials tell as much as levels"
         elif name not in _GIVEN:
             many, take = max(2, total // 2), ""
-            one, most = (
-                f"{100 * found.error(tasks=tasks, levels=n, runs=total // n):.1f}"
+            least, most = (
+                f"{100 * components.error(tasks=tasks, levels=n, runs=total // n):.1f}"
                 for n in (1, many)
             )
             if price is not None:
-                best = max(1, round(min(found.best_runs(tasks=tasks, price=price), total)))
+                best = max(1, round(min(components.best_runs(tasks=tasks, price=price), total)))
                 costs = f"; where a task at one more level costs as much as {price:g} trials, take "
                 take = f"{costs}{plural(best, 'trial')} at each"
             yield (
                 f"more levels of {factor} tell more than more trials: at {plural(total, 'trial')} "
-                f"of each task the error for levels like these is {one} points with 1 x {total:,} "
-                f"and {most} with {many:,} x {total // many:,}{take}"
+                f"of each task the error for levels like these is {least} points with "
+                f"1 x {total:,} and {most} with {many:,} x {total // many:,}{take}"
             )
         if difference is not None:
             chances = ", ".join(
-                f"{found.power(difference, tasks=tasks, levels=n, runs=total // n):.2f} with {n:,} "
-                f"levels x {plural(total // n, 'trial')}"
+                f"{components.power(difference, tasks=tasks, levels=n, runs=total // n):.2f} with "
+                f"{n:,} levels x {plural(total // n, 'trial')}"
                 for n in sorted({2, 4, total // 2})
                 if 2 <= n <= total
             )
@@ -591,7 +591,7 @@ def spread_of_groups(
     if not here + there:
         return None
     # Levels that do not become more with trials are what limits them; of several, the fewest.
-    fewest = min(groupings, key=lambda one: (one.grows, one.passes.groups))
+    fewest = min(groupings, key=lambda grouping: (grouping.grows, grouping.passes.groups))
     return GroupSpread(
         name=fewest.name,
         levels=fewest.passes.groups,
@@ -721,9 +721,9 @@ def assure_comparison(
             suites=some, runs=times, k=k, task_correlation=task_correlation, confidence=confidence
         )
 
-    def shows(found: PossibleComparisons, size: float) -> bool:
-        left = (groups or NO_SPREAD).left_of(size, found.runs, power=power, confidence=confidence)
-        return left > 0 and found.show(left, power)
+    def shows(pairs: PossibleComparisons, size: float) -> bool:
+        left = (groups or NO_SPREAD).left_of(size, pairs.runs, power=power, confidence=confidence)
+        return left > 0 and pairs.show(left, power)
 
     here = compared(suites, runs)
     assured = AssuredComparison(
@@ -799,9 +799,9 @@ def assure(
         scale = _understated(evidence, partial(reports, same), k, confidence)
 
     def widths(some: PossibleSuites, times: int) -> tuple[float, float]:
-        found = reports(some, times)
-        here = scale[0] * found.this_suite
-        alone = here, max(here, scale[1] * found.tasks_like_these)
+        half_widths = reports(some, times)
+        here = scale[0] * half_widths.this_suite
+        alone = here, max(here, scale[1] * half_widths.tasks_like_these)
         return alone if groups is None else groups.added_to(alone, times)
 
     @cache

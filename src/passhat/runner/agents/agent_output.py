@@ -211,20 +211,20 @@ def _from(package: str, *methods: str) -> Callable[[object], bool]:
     return recognises
 
 
-def _said(prompt: str, history: History) -> list[dict[str, str]]:
+def _messages(prompt: str, history: History) -> list[dict[str, str]]:
     return [*map(dict, history), {"role": "user", "content": prompt}]
 
 
 def _prompts(prompt: str, history: History) -> list[str]:
     """What the user says, for agents that have to be asked again from the start."""
-    return [turn["content"] for turn in _said(prompt, history) if turn["role"] == "user"]
+    return [turn["content"] for turn in _messages(prompt, history) if turn["role"] == "user"]
 
 
 # LangGraph and LangChain
 
 
 async def _ask_graph(graph: Any, prompt: str, history: History, workdir: Path) -> Any:
-    return await graph.ainvoke({"messages": _said(prompt, history)})
+    return await graph.ainvoke({"messages": _messages(prompt, history)})
 
 
 async def _ask_runnable(runnable: Any, prompt: str, history: History, workdir: Path) -> Any:
@@ -300,7 +300,7 @@ def _pydantic_turns(message: Any) -> list[Report]:
 
 async def _ask_openai_agents(agent: Any, prompt: str, history: History, workdir: Path) -> Any:
     runner = importlib.import_module("agents").Runner
-    return await runner.run(agent, _said(prompt, history))
+    return await runner.run(agent, _messages(prompt, history))
 
 
 def _read_openai_agents(result: Any) -> Report:
@@ -364,7 +364,7 @@ async def _ask_crew(crew: Any, prompt: str, history: History, workdir: Path) -> 
 
 
 async def _ask_crew_agent(agent: Any, prompt: str, history: History, workdir: Path) -> Any:
-    return await agent.kickoff_async(_said(prompt, history))
+    return await agent.kickoff_async(_messages(prompt, history))
 
 
 def _read_crewai(result: Any) -> Report:
@@ -713,8 +713,8 @@ def _result_turn(
 
 
 def _plain_call(call: Mapping[str, Any]) -> dict[str, Any]:
-    found = _call(call)
-    plain = {"name": found.name, "arguments": found.arguments} if found else {"name": "unknown"}
+    made = _call(call)
+    plain = {"name": made.name, "arguments": made.arguments} if made else {"name": "unknown"}
     call_id = call.get("id") or call.get("call_id") or call.get("tool_call_id")
     return plain | ({"id": str(call_id)} if call_id else {})
 

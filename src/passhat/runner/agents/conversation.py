@@ -228,7 +228,7 @@ class AttemptRequest:
     """What an agent is asked: the task, the place of the trial in the run, its seed and its time.
 
     `workdir` is the directory of this trial, which `make_workdir` makes; `directory` is that of the
-    suite. For one step of a task, `said` is its prompt and `history` the messages before it.
+    suite. For one step of a task, `message` is its prompt and `history` the messages before it.
     `workspace` is what the agent works in, where the task has one.
     """
 
@@ -238,23 +238,23 @@ class AttemptRequest:
     timeout: float | None
     workdir: Path
     directory: Path
-    said: str | None = None
+    message: str | None = None
     history: tuple[Mapping[str, str], ...] = ()
     workspace: TrialWorkspace | None = None
 
     @property
     def prompt(self) -> str:
         """What the agent is asked: the text of the task, or of one of its steps."""
-        return self.task.prompt if self.said is None else self.said
+        return self.task.prompt if self.message is None else self.message
 
     def for_step(
-        self, number: int, *, said: str, history: Sequence[Mapping[str, str]], timeout: float | None
+        self, number: int, message: str, history: Sequence[Mapping[str, str]], timeout: float | None
     ) -> AttemptRequest:
         """The request for one step or message, with the messages before it."""
         return replace(
             self,
             place=self.place._replace(step=number),
-            said=said,
+            message=message,
             history=tuple(history),
             timeout=timeout,
         )

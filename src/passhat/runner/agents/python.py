@@ -54,7 +54,7 @@ class WorkerAgent:
         worker = await self._take(keeper)
         try:
             async with asyncio.timeout(request.timeout):
-                answer = await worker.ask(offered, talks=request.said is not None)
+                answer = await worker.ask(offered, talks=request.message is not None)
         except BaseException:
             try:
                 await worker.end()  # it hangs, or it died
@@ -195,7 +195,7 @@ class PythonAgent:
             request.make_workdir()
         asking = asked(
             self._function, self._wanted, offered, about=about, search=self._system.search,
-            talks=request.said is not None,
+            talks=request.message is not None,
         )  # fmt: skip
         async with asyncio.timeout(request.timeout):
             value = await user_loop().run(asking)

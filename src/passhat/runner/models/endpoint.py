@@ -279,10 +279,10 @@ class Endpoint:
             raise self._busy(str(error), perhaps_paid=True) from error
         except (LookupError, TypeError, AttributeError, ValueError) as error:
             text = f"the answer is not {wire_format.name} ({type(error).__name__} {error}): "
-            raise self._busy(text + _said(content), perhaps_paid=True) from error
+            raise self._busy(text + _error_text(content), perhaps_paid=True) from error
 
     async def _refuse(self, response: httpx2.Response, content: bytes) -> None:
-        status, message = response.status_code, _said(content)
+        status, message = response.status_code, _error_text(content)
         if status in BUSY:
             raise self._busy(
                 f"{status} {message}",
@@ -412,7 +412,7 @@ def _is_over_quota(content: bytes) -> bool:
         return False
 
 
-def _said(content: bytes) -> str:
+def _error_text(content: bytes) -> str:
     """What the server says went wrong, on one line."""
     try:
         error = _object(content).get("error", "")

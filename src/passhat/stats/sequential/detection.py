@@ -124,24 +124,24 @@ def usual_rates(
     >>> {rate: round(worth) for rate, worth in usual_rates(flat).values()}
     {0.9: 1200}
     """
-    every = sum(one.count for one in hours.values())
-    within = sum(one.squares - one.count * one.mean**2 for one in hours.values())
+    every = sum(sums.count for sums in hours.values())
+    within = sum(sums.squares - sums.count * sums.mean**2 for sums in hours.values())
     variance = max(within / max(1, every - len(hours)), 0.0)
     base = {hour: 0.0 if like is None else like.get(hour, 0.0) for hour in hours}
-    apart = {hour: one.mean - base[hour] for hour, one in hours.items()}
-    middle = sum(one.count * apart[hour] for hour, one in hours.items()) / every
+    apart = {hour: sums.mean - base[hour] for hour, sums in hours.items()}
+    middle = sum(sums.count * apart[hour] for hour, sums in hours.items()) / every
     if variance == 0.0 or len(hours) == 1:
         return {hour: (base[hour] + middle, float(every)) for hour in hours}
-    spread = sum(one.count * (apart[hour] - middle) ** 2 for hour, one in hours.items()) / variance
-    scale = (every - sum(one.count**2 for one in hours.values()) / every) / variance
+    spread = sum(s.count * (apart[hour] - middle) ** 2 for hour, s in hours.items()) / variance
+    scale = (every - sum(sums.count**2 for sums in hours.values()) / every) / variance
     between = max(0.0, (spread - (len(hours) - 1)) / scale)
-    found = {}
-    for hour, one in hours.items():
-        own = variance / one.count
+    rates = {}
+    for hour, sums in hours.items():
+        own = variance / sums.count
         share = between / (between + own)
         doubt = share * own + (1.0 - share) ** 2 * variance / every
-        found[hour] = (base[hour] + middle + share * (apart[hour] - middle), variance / doubt)
-    return found
+        rates[hour] = (base[hour] + middle + share * (apart[hour] - middle), variance / doubt)
+    return rates
 
 
 HOURS_OF_WEEK, HOURS_OF_DAY, ALWAYS = 168, 24, 1
@@ -201,14 +201,14 @@ class CyclicDetector:
         """Take what was learnt as usual, in the cycle of `like`; False if it is too little."""
         self.by = HOURS_OF_WEEK if days >= 7.0 else HOURS_OF_DAY if days >= 1.0 else ALWAYS
         hours: dict[int, Sums] = {}
-        for slot, one in self.slots.items():
+        for slot, sums in self.slots.items():
             place = {HOURS_OF_WEEK: slot, HOURS_OF_DAY: slot % 24}.get(self.by, 0)
-            hours[place] = hours.get(place, Sums()) + one
-        count = sum(one.count for one in hours.values())
+            hours[place] = hours.get(place, Sums()) + sums
+        count = sum(sums.count for sums in hours.values())
         if count < FEWEST_UNITS:
             return False
-        self.usual = sum(one.total for one in hours.values()) / count
-        spread = max(0.0, sum(one.squares for one in hours.values()) / count - self.usual**2)
+        self.usual = sum(sums.total for sums in hours.values()) / count
+        spread = max(0.0, sum(sums.squares for sums in hours.values()) / count - self.usual**2)
         self.rates, self.floors = {}, {}
         for place, (rate, worth) in usual_rates(hours, like).items():
             mean = min(max(rate, 0.0), 1.0)
