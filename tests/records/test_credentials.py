@@ -7,8 +7,7 @@ import string
 import pytest
 
 from passhat.records.redaction import Redactor
-from passhat.records.secrets import SHAPES, names_secret
-from passhat.records.transcript import clean_text
+from passhat.records.secrets import SHAPES, clean_text, names_secret
 
 _random = random.Random(20261117)
 ALNUM = string.ascii_letters + string.digits

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from passhat.records.redaction import Redactor
-from passhat.records.secrets import SHAPES, shapes_near
-from passhat.records.transcript import CleanTexts, clean_text
+from passhat.records.secrets import SHAPES, clean_text, shapes_near
+from passhat.records.transcript import CleanTexts
 
 NEEDLES = sorted({needle for shape in SHAPES for needle in shape.needles})
 WORDS = "The agent read réponse 42 from https:// and wrote a path, basic _ and task-7; "

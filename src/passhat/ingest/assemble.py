@@ -34,8 +34,8 @@ from passhat.records.columns import (
 )
 from passhat.records.data_frames import trial_numbers
 from passhat.records.labels import join_labels
+from passhat.records.secrets import clean_errors
 from passhat.records.tally import Categorical
-from passhat.records.transcript import clean_errors
 from passhat.records.trial import Facts, conditions_by_name, families_by_name
 from passhat.records.trials import BEYOND, LARGEST
 

@@ -228,7 +228,8 @@ def requests_of(history: History, run: Run) -> dict[tuple[str, str], str]:
 
 def _first_words(history: History, run: Run) -> tuple[tuple[str, str, str], ...]:
     from passhat.history.queries import first_transcripts
-    from passhat.records.transcript import Transcript, clean_text
+    from passhat.records.secrets import clean_text
+    from passhat.records.transcript import Transcript
 
     texts = first_transcripts(history, run, most=MOST_REQUESTS)
     return tuple(

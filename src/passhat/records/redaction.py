@@ -15,9 +15,8 @@ from urllib.parse import quote
 
 from passhat.dataclass import dataclass
 from passhat.errors import InputError
-from passhat.records.secrets import Secret, shapes_near
+from passhat.records.secrets import Secret, clean_strings, clean_text, shapes_near
 from passhat.records.suite import ModelSystem, Suite, model_of
-from passhat.records.transcript import clean_strings, clean_text
 
 NAMED = "[redacted:"
 """The beginning of the mark for a value that is known by the name of its variable."""

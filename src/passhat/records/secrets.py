@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 from functools import cache, lru_cache
 from typing import Any
@@ -472,6 +472,44 @@ def has_certain_shape(text: str) -> bool:
     return any(
         shape.certain and any(True for _ in shape.matches(text)) for shape in shapes_near(text)
     )
+
+
+def clean_text(text: str, among: Sequence[SecretPattern] | None = None) -> str:
+    """A text without what has the shape of a key; `among` are the only shapes it may have."""
+    near = shapes_near(text) if among is None else [part for part in among if part.may_be_in(text)]
+    for shape in near:
+        text = shape.masked(text)
+    return text
+
+
+def clean_errors(errors: Iterable[str | None]) -> list[str | None]:
+    """Texts of errors without keys; those of a log are few, and repeated.
+
+    >>> clean_errors(["no such key: sk-ant-api03-0123456789abcdef", None])
+    ['no such key: [redacted]', None]
+    """
+    errors = list(errors)
+    cleaned = {error: clean_text(error) for error in errors if isinstance(error, str)}
+    return [cleaned[error] if isinstance(error, str) else error for error in errors]
+
+
+def clean_strings(text: str, clean: Callable[[str], str]) -> str:
+    """JSON text in which each string was cleaned by itself: escapes hide where a key begins."""
+    import msgspec
+
+    def cleaned(value: Any) -> Any:
+        if isinstance(value, str):
+            return clean(value)
+        if isinstance(value, dict):
+            return {
+                clean(key): MARK
+                if isinstance(inner, str) and names_secret(key, inner)
+                else cleaned(inner)
+                for key, inner in value.items()
+            }
+        return list(map(cleaned, value)) if isinstance(value, list) else value
+
+    return msgspec.json.encode(cleaned(msgspec.json.decode(text))).decode()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from passhat.dataclass import dataclass
 from passhat.errors import SuiteError
 from passhat.messages import quoted, short_repr
 from passhat.records.secrets import Secret
-from passhat.records.trial import is_at, wanted_levels
 
 CassetteMode = Literal["none", "record", "append", "replay", "replay-or-live"]
 
@@ -821,6 +820,8 @@ def pairings_at(suite: Suite, words: Sequence[str]) -> tuple[Pairing, ...]:
     plain = plain_pairings(suite) or suite.pairings
     if not words:
         return plain
+    from passhat.records.trial import is_at, wanted_levels
+
     named = dict(word.partition("=")[::2] for word in words)
     cells, reference = ([p.task.at for p in some] for some in (suite.pairings, plain))
     wanted = wanted_levels(cells, reference, named)

@@ -9,12 +9,10 @@ from dataclasses import field, replace
 from functools import partial
 from typing import Any, TypeVar, cast
 
-import msgspec
-
 from passhat.dataclass import Displayed, dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import plural, quoted, short_repr
-from passhat.records.secrets import MARK, SecretPattern, beginning, names_secret, shapes_near
+from passhat.records.secrets import beginning, clean_strings, clean_text, shapes_near
 from passhat.records.trial import Outcome
 
 TranscriptKey = tuple[str, str, int]
@@ -632,43 +630,6 @@ class CleanTexts(Mapping[TranscriptKey, str]):
 def unread_of(transcripts: Transcripts) -> frozenset[TranscriptKey]:
     """The trials of a big log whose transcripts were left unread."""
     return transcripts.unread if isinstance(transcripts, CleanTexts) else frozenset()
-
-
-def clean_text(text: str, among: Sequence[SecretPattern] | None = None) -> str:
-    """A text without what has the shape of a key; `among` are the only shapes it may have."""
-    near = shapes_near(text) if among is None else [part for part in among if part.may_be_in(text)]
-    for shape in near:
-        text = shape.masked(text)
-    return text
-
-
-def clean_errors(errors: Iterable[str | None]) -> list[str | None]:
-    """Texts of errors without keys; those of a log are few, and repeated.
-
-    >>> clean_errors(["no such key: sk-ant-api03-0123456789abcdef", None])
-    ['no such key: [redacted]', None]
-    """
-    errors = list(errors)
-    cleaned = {error: clean_text(error) for error in errors if isinstance(error, str)}
-    return [cleaned[error] if isinstance(error, str) else error for error in errors]
-
-
-def clean_strings(text: str, clean: Callable[[str], str]) -> str:
-    """JSON text in which each string was cleaned by itself: escapes hide where a key begins."""
-
-    def cleaned(value: Any) -> Any:
-        if isinstance(value, str):
-            return clean(value)
-        if isinstance(value, dict):
-            return {
-                clean(key): MARK
-                if isinstance(inner, str) and names_secret(key, inner)
-                else cleaned(inner)
-                for key, inner in value.items()
-            }
-        return list(map(cleaned, value)) if isinstance(value, list) else value
-
-    return msgspec.json.encode(cleaned(msgspec.json.decode(text))).decode()
 
 
 # Finding a text in transcripts, and showing it with the words around it.

@@ -61,7 +61,6 @@ from passhat.records.suite import (
     at_level,
     has_faults,
 )
-from passhat.records.trial import NOT_REVIEWED
 from passhat.suite import schema, task_sources
 from passhat.suite.task_schema import (
     BudgetPart,
@@ -294,6 +293,8 @@ def _worded(
         raise BuildError((*where, "file"), message)
     if row.get("program"):
         return {"prompt": text}  # what it changes is for whoever wrote the program to know
+    from passhat.records.trial import NOT_REVIEWED
+
     return {"prompt": text, "tags": (*task.tags, NOT_REVIEWED)}
 
 
