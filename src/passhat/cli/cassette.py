@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import click
 
 from passhat.cli.options import JSON, SectionedCommand, SectionedGroup, WholeNumber
+from passhat.cli.output import print_json
 from passhat.dataclass import dataclass
 from passhat.errors import CassetteError, ExitCode
 from passhat.messages import plural
@@ -79,7 +80,7 @@ def list_cassettes(files: Paths, as_json: bool) -> None:
 def _list(files: Paths, *, as_json: bool) -> None:
     cassettes = _cassettes(files)
     if as_json:
-        click.echo(json.dumps([_plain(on_disk) for on_disk in cassettes], indent=2))
+        print_json([_plain(on_disk) for on_disk in cassettes])
         return
     from passhat.reporters.answer import SCREEN_WIDTH
 

@@ -139,6 +139,13 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of a disk, not of what was asked for."""
 
 
+def print_json(value: Any) -> None:
+    """Print what a program asked for."""
+    import json
+
+    click.echo(json.dumps(value, indent=2))
+
+
 def write_whole(path: Path, content: bytes, *, mode: int = 0o666) -> None:
     """Write a file so that it has all of the content, or is as it was before; `mode` if new."""
     if path.exists() and not path.is_file():

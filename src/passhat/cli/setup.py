@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
@@ -22,7 +21,7 @@ from passhat.cli.options import (
     output_options,
     store_option,
 )
-from passhat.cli.output import Output, usual_endings
+from passhat.cli.output import Output, print_json, usual_endings
 from passhat.errors import ExitCode, MissingExtra, SuiteError
 from passhat.messages import plural, safe_text
 
@@ -129,7 +128,7 @@ def check(
     findings = list(_checked_suites(suites, ask=live, store=store)) if looked else []
     findings += _checked_secrets(secrets)
     if as_json:
-        click.echo(json.dumps([_plain(finding) for finding in findings], indent=2))
+        print_json([_plain(finding) for finding in findings])
     else:
         width = max(len(_state(finding)) for finding in findings)
         for finding in findings:
@@ -410,7 +409,7 @@ def list_rows(suite: Path | None, rows: bool, models: bool, as_json: bool) -> No
         return
     loaded = load_suite(suite or find_suite(Path()), models_asked=False)
     if as_json:
-        click.echo(json.dumps([_listed(pairing) for pairing in loaded.pairings], indent=2))
+        print_json([_listed(pairing) for pairing in loaded.pairings])
         return
     for pairing in loaded.pairings:
         if rows:
@@ -429,7 +428,10 @@ def _print_models(*, as_json: bool) -> None:
     names = model_names()
     if not names:
         raise MissingExtra("knowing which models there are", "run")
-    click.echo(json.dumps(names, indent=2) if as_json else "\n".join(names))
+    if as_json:
+        print_json(names)
+    else:
+        click.echo("\n".join(names))
 
 
 def _listed(pairing: Pairing) -> Listed:
@@ -505,7 +507,7 @@ def scan(context: click.Context, paths: tuple[Path, ...], as_json: bool) -> None
     secrets = scanned.secrets
     if as_json:
         rows = [{"path": str(s.path), "place": s.place, "what": s.what} for s in secrets]
-        click.echo(json.dumps(rows, indent=2))
+        print_json(rows)
     else:
         for secret in secrets:
             click.echo(safe_text(str(secret)))
@@ -730,6 +732,8 @@ def vary(
         click.echo(f"left out: {safe_text(problem)}", err=True)
     if not made.lines:
         raise SuiteError("no wording is left, so none was written: try other --kinds or a --model")
+    import json
+
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in made.lines)
     written.write_text(text, encoding="utf-8")
     names = list(dict.fromkeys(str(line["wording"]) for line in made.lines))

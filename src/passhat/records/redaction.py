@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import codecs
-import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -251,6 +249,9 @@ def _prompts(suite: Suite) -> Iterator[str]:
 
 def _forms(value: str) -> list[str]:
     """A value as it may be written: as it is, in JSON, a URL, base64, hex, or Latin-1."""
+    import base64
+    import json
+
     data = value.encode(errors="surrogateescape")
     # Base64 of a longer text holds one of three shifts of the value; the middle of each is stable.
     shifted = [base64.b64encode(b"\0" * shift + data).decode()[4:-4] for shift in range(3)]
@@ -278,6 +279,8 @@ def _legible(content: bytes) -> str:
 
 
 def _in_json(value: str) -> str:
+    import json
+
     return json.dumps(value, ensure_ascii=False)[1:-1]
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
-import json
 import re
 import shlex
 import sys
@@ -297,6 +294,8 @@ def read_swe_bench(path: Path, *, limit: int | None = None) -> list[GivenTask]:
 
 def _test_names(row: Row, key: str, where: str) -> list[str]:
     """Names of tests: a list, or its JSON; those of unittest as our reports have them."""
+    import json
+
     given = row.get(key) or []
     with suppress(ValueError):
         given = json.loads(given) if isinstance(given, str) else given
@@ -538,6 +537,9 @@ def _text(path: Path, what: str) -> str:
 
 
 def _table_rows(path: Path, text: str, delimiter: str) -> Iterator[Row]:
+    import csv
+    import io
+
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         header = next(reader, [])
@@ -553,6 +555,8 @@ def _table_rows(path: Path, text: str, delimiter: str) -> Iterator[Row]:
 
 
 def _json_rows(path: Path, text: str) -> Iterator[Row]:
+    import json
+
     # Not splitlines: JSON texts may hold the line separators of Unicode as they are.
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
@@ -570,6 +574,8 @@ def _json_rows(path: Path, text: str) -> Iterator[Row]:
 
 def _is_text(row: Row) -> bool:
     """Whether it can be stored: JSON may escape half of a character that is two in UTF-16."""
+    import json
+
     try:
         json.dumps(row, ensure_ascii=False).encode()
     except UnicodeEncodeError:
