@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -75,6 +76,19 @@ def quoted(text: str) -> str:
     """
     shown = repr(text)
     return shown if len(shown) <= LONGEST_TEXT else shown[: LONGEST_TEXT - 2] + CUT + shown[0]
+
+
+_KEPT_DECIMALS = 9  # further ones depend on the order of a sum
+
+
+def halves_away(number: float) -> float:
+    """A number such that formatting it rounds halves away from zero, as people and leaderboards do.
+
+    >>> f"{6.25:.1f}", f"{halves_away(6.25):.1f}", f"{halves_away(-52.5):.0f}"
+    ('6.2', '6.3', '-53')
+    """
+    kept = round(number, _KEPT_DECIMALS)
+    return kept + math.copysign(10.0 ** -(_KEPT_DECIMALS + 1), kept)
 
 
 def rounded(estimate: Any) -> str:

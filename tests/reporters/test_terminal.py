@@ -162,7 +162,7 @@ def test_the_ranking_that_is_advised_says_what_the_opening_sentence_says(three):
 
 def test_the_two_that_the_first_screen_sends_to_a_comparison_are_those_it_calls_tied(three):
     assert " gpt and opus lead and are tied: " in render_terminal(three)
-    assert render_terminal(three).endswith("passhat compare RESULTS --only gpt --only opus\n")
+    assert render_terminal(three).endswith("passhat compare RESULTS --only gpt --only opus --k 5\n")
 
 
 def test_the_ranking_that_is_advised_leaves_out_the_system_that_the_report_does():

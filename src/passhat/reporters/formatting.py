@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from passhat.dataclass import dataclass
 from passhat.messages import display_width as display_width
+from passhat.messages import halves_away, plural
 from passhat.messages import metric_label as metric_label
-from passhat.messages import plural
 from passhat.messages import safe_lines as safe_lines
 from passhat.messages import safe_text as safe_text
 from passhat.messages import shorten as shorten
@@ -153,8 +153,6 @@ def run_marks(sequence: str, *, pen: CharacterSet = UNICODE) -> str:
 
 _UNGROUPED_FROM = 1e15  # larger numbers in groups of three digits are hard to read
 
-_KEPT_DECIMALS = 9  # of a percentage; further ones depend on the order of a sum
-
 
 def percent(share: float | None, *, digits: int = 0) -> str:
     """A share as a percentage that does not round to an end it has not reached.
@@ -170,13 +168,12 @@ def points(share: float | None, *, digits: int = 0) -> str:
 
     >>> points(0.99996, digits=1), points(-0.034, digits=1), points(None)
     ('>99.9', '-3.4', '-')
-    >>> points(0.5874999999999998, digits=1) == points(0.5875, digits=1)
-    True
+    >>> points(0.5874999999999998, digits=1), points(0.5875, digits=1), points(0.525)
+    ('58.8', '58.8', '53')
     """
     if share is None:
         return "-"
-    # A mean that is added up in two orders differs in its last bits, which are not shown.
-    text = f"{round(100 * share, _KEPT_DECIMALS):.{digits}f}"
+    text = f"{halves_away(100 * share):.{digits}f}"
     rounded, step = float(text), 10.0**-digits
     if abs(rounded) == 100 and abs(share) < 1:
         return f">{100 - step:.{digits}f}" if share > 0 else f"<-{100 - step:.{digits}f}"
@@ -226,10 +223,15 @@ def signed_span(interval: Interval | None, *, digits: int = 1) -> str:
 def signed_points(share: float | None, *, digits: int = 0) -> str:
     """A difference of shares in points.
 
-    >>> signed_points(-0.126), signed_points(0.0432, digits=1)
-    ('-13', '+4.3')
+    >>> signed_points(-0.126), signed_points(0.0625, digits=1), signed_points(-0.0002, digits=1)
+    ('-13', '+6.3', '>-0.1')
     """
-    return "-" if share is None else f"{round(100 * share, _KEPT_DECIMALS):+.{digits}f}"
+    if share is None:
+        return "-"
+    text = f"{halves_away(100 * share):+.{digits}f}"
+    if float(text) or not share:
+        return text
+    return f"{'<+' if share > 0 else '>-'}{10.0**-digits:.{digits}f}"
 
 
 def amount(value: float | None) -> str:

@@ -13,7 +13,7 @@ from passhat.analysis.comparing.comparison import Comparison, TaskDifference
 from passhat.analysis.comparing.ranking import RankedSystem, RankReport
 from passhat.analysis.reports.plots import metric_row, next_fifth
 from passhat.drawing import Figure, IntervalRow, Level, Marker, Series, interval_rows, line_chart
-from passhat.messages import plural, short_day, shorten_apart
+from passhat.messages import halves_away, plural, short_day, shorten_apart
 from passhat.records.trial import natural_key
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 
@@ -208,7 +208,7 @@ def _within(share: float) -> float:
 
 def _signed(difference: float, interval: Interval | None) -> str:
     bounds = "" if interval is None else f" [{100 * interval.low:+.0f}, {100 * interval.high:+.0f}]"
-    return f"{100 * difference:+.0f}{bounds}"
+    return f"{halves_away(100 * difference):+.0f}{bounds}"
 
 
 def _trend_words(

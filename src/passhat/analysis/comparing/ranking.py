@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Unpack
@@ -24,7 +24,15 @@ from passhat.analysis.reports.metrics import SystemTrials, rank_subjects
 from passhat.analysis.reports.parts import Metric
 from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
-from passhat.messages import first_few, metric_label, plural, quoted, rounded, short_repr
+from passhat.messages import (
+    first_few,
+    metric_label,
+    one_of_rule,
+    plural,
+    quoted,
+    rounded,
+    short_repr,
+)
 from passhat.records import Outcome, Tally, Trials
 from passhat.records.data_frames import refuse_frame
 from passhat.records.trial import GRADED_BY_JUDGE, alike_names, graded_by_judge
@@ -142,11 +150,12 @@ def rank(
     *,
     by: str = "mean_score",
     metric: str | None = None,
+    only: str | Iterable[str] | None = (),
     **terms: Unpack[arguments.AnalysisTerms],
 ) -> RankReport | Unavailable:
     """Rank the systems of a table by mean_score, pass^k or pass@k over the tasks all of them ran.
 
-    `metric` is another word for `by`.
+    `metric` is another word for `by`; `only` names those to rank, if not all.
 
     >>> from passhat.analysis.planning.simulate import simulate
     >>> found = rank(simulate(tasks=40, runs=8, rate={"a": 0.9, "b": 0.88, "c": 0.4}, seed=1))
@@ -157,7 +166,7 @@ def rank(
     metric = by if metric is None else metric
     arguments.instance("by", metric, str, _METRICS)
     k = _attempts(metric)
-    every = [SystemTrials.of(side, options) for side in _systems(trials)]
+    every = [SystemTrials.of(side, options) for side in _systems(trials, only)]
     # Those with k runs of most tasks or, where that leaves fewer than two, of any: otherwise one
     # system with few runs would remove the tasks of all others from the ranking.
     able = [side for side in every if side.evidence.typical_runs >= k]
@@ -305,18 +314,23 @@ def _with_correction(
     return replace(report, corrected=corrected)
 
 
-def _systems(trials: object) -> list[Trials] | list[Tally]:
-    """The trials of each system, or their counts."""
+def _systems(trials: object, only: str | Iterable[str] | None = ()) -> list[Trials] | list[Tally]:
+    """The trials of each system, or of `only` those that are named, or their counts."""
     refuse_frame("trials", "must be Trials or a list of Tally", trials)
     if isinstance(trials, Trials):
-        names, tables = trials.systems, [trials.where(system=name) for name in trials.systems]
+        tables = {name: trials.where(system=name) for name in trials.systems}
     elif isinstance(trials, Sequence) and all(isinstance(trial, Tally) for trial in trials):
-        names, tables = tuple(tally.system for tally in trials), list(trials)
+        tables = {tally.system: tally for tally in trials}
     else:
         raise ArgumentError("trials", "must be Trials or a list of Tally", trials)
+    chosen = arguments.names("only", only)
+    for name in chosen:
+        if name not in tables:
+            raise ArgumentError("only", one_of_rule(name, list(tables)), name)
+    names = [name for name in tables if not chosen or name in chosen]
     if len(names) < 2:
-        raise ArgumentError("trials", "must hold at least two agents to rank", list(names))
-    return tables
+        raise ArgumentError("trials", "must hold at least two agents to rank", names)
+    return [tables[name] for name in names]
 
 
 def _ranking(metric: str) -> str:

@@ -11,7 +11,7 @@ from passhat.analysis.reports.targets import Target, parse_target
 from passhat.arguments import CONFIDENCE, CountingTerms, instance, parse_levels, whole_number
 from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
-from passhat.messages import closest, metric_label, plural, quoted, rounded, short_repr
+from passhat.messages import closest, halves_away, metric_label, plural, quoted, rounded, short_repr
 from passhat.records.suite import Design, EvidenceKind, GateScope, OnUndecided, Severity
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Unavailable
 
@@ -798,11 +798,11 @@ def _further(estimate: Estimate, threshold: float, more_runs: int | None) -> str
 def _same_side(value: float, threshold: float | None) -> str:
     digits = 1 if abs(value) < 1000 else 0
     while digits < _MOST_DIGITS and threshold is not None and value != threshold:
-        rounded = round(value, digits)
+        rounded = round(halves_away(value), digits)
         if (rounded < threshold) == (value < threshold) and rounded != threshold:
             break
         digits += 1
-    text = f"{value:,.{digits}f}"
+    text = f"{halves_away(value):,.{digits}f}"
     if float(text.replace(",", "")) == 0 != value:
         return f"{value:.2g}"
     return text.rstrip("0").rstrip(".") if "." in text else text

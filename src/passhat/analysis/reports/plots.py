@@ -40,7 +40,7 @@ from passhat.drawing import (
     stacked_bar,
 )
 from passhat.drawing.figure import WIDTH
-from passhat.messages import few, metric_label, plural
+from passhat.messages import few, halves_away, metric_label, plural
 from passhat.records.trial import natural_key
 from passhat.stats.estimate import Estimate, Interval, Number, Unavailable
 
@@ -464,7 +464,7 @@ def curves_title(series: Sequence[Series]) -> str:
 def curves_finding(series: Sequence[Series], coloured: Sequence[str], left_out: int) -> str:
     """Whose curves fall least and most, and what the colours mean."""
     falls = sorted((line.y[0] - line.y[-1], line.name) for line in series)
-    ends = [f"{name} {100 * fall:.0f}" for fall, name in (falls[0], falls[-1])]
+    ends = [f"{name} {halves_away(100 * fall):.0f}" for fall, name in (falls[0], falls[-1])]
     parts = [f"The smallest and the largest fall, in points: {', '.join(dict.fromkeys(ends))}."]
     if coloured:
         parts.append("Blue: tied with the first.")
@@ -544,11 +544,11 @@ def _in_a_row(k: int) -> str:
 
 
 def _points(share: float) -> str:
-    return plural(round(100 * share), "point")
+    return plural(round(halves_away(100 * share)), "point")
 
 
 def _whole_percent(share: float) -> str:
-    return f"{share * 100:.0f}%"
+    return f"{halves_away(100 * share):.0f}%"
 
 
 # Groups of tasks that pass with the same systems, and a sentence for each group.

@@ -29,6 +29,7 @@ from passhat.reporters.answer import (
     Block,
     DisplayOptions,
     Facts,
+    HeadingRow,
     Headline,
     Hints,
     NextStep,
@@ -166,6 +167,18 @@ class ComparisonAnswer(Answer[Comparison]):
             "difference: for these tasks, if they were run again, and for similar tasks."
         )
 
+    def paper_table(self) -> Table | None:
+        """The differences, with a p value for each scope."""
+        table = _difference_table(self.shown)
+        numbers = [(one.this_suite, one.tasks_like_these) for one in _distinct(self.shown)]
+        rows = (
+            (*row[:5], _p_cell(here), row[5], _p_cell(there))
+            for row, (here, there) in zip(table.rows, numbers, strict=True)
+            if not isinstance(row, HeadingRow)
+        )
+        header = (*table.header[:5], "p", "similar tasks", "p")
+        return Table(header=header, rows=tuple(rows), left=(0, 4, 6))
+
     def methods(self) -> str:
         """How the difference was found, in sentences that a reviewer can check."""
         from passhat.reporters.answers.report import RELIABILITY
@@ -185,6 +198,7 @@ class ComparisonAnswer(Answer[Comparison]):
         made_from = f"seed {origin.options.seed}, fingerprint {origin.input_sha256[:12]}"
         parts = (
             f"We compared {' and '.join(called(comparison))} on the {shared} that both ran.",
+            "Differences are rounded last.",
             RELIABILITY,
             f"The intervals are for {' and for '.join(found)}." if found else "",
             f"Tests by name, on pass@1: {tests}" if tests else "",
@@ -639,10 +653,10 @@ def _verdict(comparison: Comparison, scope: Scope | None) -> str:
     answer = here or there
     if answer == "undecided":
         ahead = first if number.value > 0 else second
-        by = f"{ahead} is {abs(100 * number.value):.1f} points ahead"
+        by = f"{ahead} is {points(abs(number.value), digits=1)} points ahead"
         lead = by if number.value else "they are level"
         said = f"{lead} {signed_span(_ahead_by(number))} at {name}"
-        return f"No clear difference: {said}{_mean_beside(comparison)}."
+        return f"No clear difference: {said}{_mean_beside(comparison, turned=number.value < 0)}."
     if answer == "equivalent":
         margin = points(comparison.margin or 0.0)
         said = f"{first} and {second} are equivalent to within {margin} points at {name} {bounds}"
@@ -650,7 +664,9 @@ def _verdict(comparison: Comparison, scope: Scope | None) -> str:
     levels = f"{percent(asked.first, digits=1)} against {percent(asked.second, digits=1)}"
     size = f"{signed_points(number.value, digits=1)} points"
     limit = "" if there == answer else f"; {not_for_others(len(comparison.tasks))}"
-    said = f"{name} is {levels}, {size}{_p_beside(number)}"
+    where = scope_words(THIS_SUITE if here else TASKS_LIKE_THESE)
+    p = _p_beside(number).replace(")", f" for {where})")
+    said = f"{name} is {levels}, {size}{p}"
     return f"{first} is {answer} than {second}: {said}{_mean_beside(comparison)}{limit}."
 
 
@@ -660,6 +676,11 @@ def _ahead_by(number: PairedDifference | Estimate) -> Interval | None:
     if bounds is None or number.value >= 0:
         return bounds
     return Interval(-bounds.high, -bounds.low)
+
+
+def _p_cell(number: PairedDifference | Estimate | Unavailable) -> str:
+    said = "" if isinstance(number, Unavailable) else _p_beside(number)
+    return said.strip(" ()").removeprefix("p").removeprefix(" = ").strip() or "-"
 
 
 def _p_beside(number: PairedDifference | Estimate) -> str:
@@ -678,14 +699,20 @@ def stated(difference: Difference) -> PairedDifference | Estimate | Unavailable:
     return difference.tasks_like_these if isinstance(here, Unavailable) else here
 
 
-def _mean_beside(comparison: Comparison) -> str:
-    """The mean beside what was asked for, if it is another number."""
+def _mean_beside(comparison: Comparison, *, turned: bool = False) -> str:
+    """The mean beside what was asked for, if it is another number.
+
+    `turned` where the sentence is about the lead of the second.
+    """
     mean = stated(comparison.mean_score)
     same = comparison.headline.value == comparison.mean_score.value
     if isinstance(mean, Unavailable) or same:
         return ""
     name = metric_word(comparison, comparison.mean_score)
-    return f" ({name} {signed_points(mean.value, digits=1)} {signed_span(mean.interval)})"
+    value, bounds = mean.value, mean.interval
+    if turned:
+        value, bounds = -value, bounds and Interval(-bounds.high, -bounds.low)
+    return f" ({name} {signed_points(value, digits=1)} {signed_span(bounds)})"
 
 
 def called(comparison: Comparison) -> tuple[str, str]:

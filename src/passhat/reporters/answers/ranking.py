@@ -108,6 +108,8 @@ class RankingAnswer(Answer[RankReport]):
 
     def methods(self) -> str:
         """How the ranks were found, in sentences that a reviewer can check."""
+        from passhat.reporters.answers.report import RELIABILITY
+
         report, origin = self.shown, self.result.provenance
         level, counted = f"{points(report.confidence)}%", origin.options.errors
         made_from = f"seed {origin.options.seed}, fingerprint {origin.input_sha256[:12]}"
@@ -115,7 +117,7 @@ class RankingAnswer(Answer[RankReport]):
             f"We ranked {plural(len(report.systems), 'agent')} by {report.metric_name} on the "
             f"{plural(report.tasks, 'task')} that all of them ran. The ranks and ties are for "
             f"{scope_words(report.scope)} and hold together with {level} confidence "
-            f"({report.method}). Trials that errored were "
+            f"({report.method}). {RELIABILITY} Trials that errored were "
             f"{'counted as failures' if counted == 'fail' else 'left out'}. Computed with passhat "
             f"{origin.versions['passhat']} ({made_from})."
         )

@@ -45,10 +45,16 @@ from passhat.reporters.data import (
     metric_object,
     number_object,
 )
-from passhat.reporters.formatting import end_cells, metric_label, percent, scope_cells
+from passhat.reporters.formatting import end_cells, metric_label, percent, scope_cells, short, span
 from passhat.reporters.headline import overview_chip, verdict_title
-from passhat.reporters.wording import common_design, luck, noise_sentence, noise_shape
+from passhat.reporters.wording import (
+    common_design,
+    luck,
+    noise_sentence,
+    noise_shape,
+)
 from passhat.stats.estimate import Estimate, Number, Unavailable
+from passhat.stats.population_bounds import FEWEST_FAMILIES
 
 if TYPE_CHECKING:
     from passhat.drawing.figure import Figure
@@ -120,13 +126,24 @@ class ReportAnswer(Answer[Report]):
             who = plural(len(systems), "agent")
             *others, last = (metric_label(f"pass^{k}") for k in ks)
             what = " and ".join(filter(None, (", ".join(others), last)))
-            whose = "" if self.paper_table() else f" of {metric_label(f'pass^{ks[-1]}')}"
+            whose = f" of {last}"
+            if self.paper_table():
+                what, whose = "pass@1, pass^k and pass@k", ""
         ran = common_design(systems)
         on = f" on {ran.replace(' x ', ', ')} of each" if ran else ""
-        return (
+        said = (
             f"{what} of {who}{on}, in percent. Brackets are {level} confidence intervals{whose}: "
             "for these tasks, if they were run again, and for similar tasks."
         )
+        if len(systems) > 1 and any(system.errors.count for system in systems):
+            how = "excl." if systems[0].errors.policy == "fail" else "incl."
+            said += f" Errors are the share of trials that errored; {how} errors is {last} "
+            said += f"{'without' if how == 'excl.' else 'with'} them."
+        if len(systems) > 1 and any(
+            system.pass_hat(k).value is None for system in systems for k in ks
+        ):
+            said += " A dash: some task has fewer than k trials."
+        return said
 
     def paper_table(self) -> Table | None:
         """Of several agents and several k that were asked for, each number with its intervals."""
@@ -152,8 +169,9 @@ class ReportAnswer(Answer[Report]):
         counted = "counted as failures" if origin.options.errors == "fail" else "left out"
         parts = (
             f"We ran {who} {runs} times on each of {tasks}.",
-            (_CAPABILITY if len(report.systems) == 1 else "") + RELIABILITY,
+            (_CAPABILITY if len(report.systems) == 1 or self.paper_table() else "") + RELIABILITY,
             _intervals(report.systems[0], origin),
+            *_families(report.systems),
             f"Trials that errored were {counted}.",
             f"Computed with passhat {origin.versions['passhat']} ({made_from}).",
         )
@@ -195,12 +213,33 @@ RELIABILITY = (
     "tasks; with k = 1 it is pass@1."
 )
 
+_ORDERED = "laws of each task's counts such that one more failure never raises a bound"
+"""What "ordered laws" are, to readers who have not seen the name."""
+
+
+def _families(systems: Sequence[SystemReport]) -> list[str]:
+    """What similar tasks are where tasks have families, and intervals for other families."""
+    means = [(system.name, system.mean_score.tasks_like_these) for system in systems]
+    known = [(name, one) for name, one in means if isinstance(one, Estimate) and one.families]
+    if not known:
+        return []
+    count = max(one.families or 0 for _, one in known)
+    if count >= FEWEST_FAMILIES:
+        return [f"Numbers for similar tasks are for families like these {count}."]
+    others = [
+        f"{span(one.family_interval)}{f' for {short(name)}' if len(systems) > 1 else ''}"
+        for name, one in known
+        if one.family_interval is not None
+    ]
+    told = f"; for other families mean scores are {', '.join(others)}" if others else ""
+    return [f"Similar tasks means tasks from these {count} families{told}."]
+
 
 def _intervals(system: SystemReport, origin: Provenance) -> str:
     level = percent(origin.options.confidence)
     metric = system.pass_hat(max(system.ks)) if system.ks else system.mean_score
     scopes = [
-        f"{where} ({number.method})"
+        f"{where} ({number.method.replace('ordered laws', _ORDERED)})"
         for where, number in (
             ("these tasks", metric.this_suite),
             ("similar tasks", metric.tasks_like_these),

@@ -971,18 +971,29 @@ def rank_words(ranks: tuple[int, int] | None) -> str:
 
 
 def numbers_table(systems: Sequence[SystemReport], ks: Sequence[int]) -> Table:
-    """A row for each agent and each k, with both intervals."""
+    """A row for each agent and number: pass^k and pass@k of each k, with both intervals.
+
+    Last what errors do to the longest streak, of agents that have some.
+    """
     differ = common_design(list(systems)) is None
     rows = []
     for system in most_reliable_first(systems):
         design = [f"{system.design.tasks:,}", _runs(system)] if differ else []
-        for place, k in enumerate(ks):
+        streaks = {k: _streak(system, k) for k in ks}
+        numbers = [("pass@1", points(_rate(system), digits=1), streaks[ks[0]])] * (ks[0] == 1)
+        for k in ks[len(numbers) :]:
+            numbers.append((f"pass^{k}", _points(streaks[k]), streaks[k]))
+            at = system.pass_at(k) if streaks[k] else None
+            numbers.append((f"pass@{k}", _points(at), at))
+        if system.errors.count:
+            without = system.errors.otherwise.get(f"pass^{ks[-1]}") if streaks[ks[-1]] else None
+            which = "excl." if system.errors.policy == "fail" else "incl."
+            last = metric_label(f"pass^{ks[-1]}")
+            numbers.append(("errors", points(value_of(system.errors.rate), digits=1), None))
+            numbers.append((f"{last} {which} errors", _points(without), without))
+        for place, (label, value, found) in enumerate(numbers):
             about = [system.name, *design] if place == 0 else [""] * (1 + len(design))
-            found = _streak(system, k)
-            value = points(_rate(system), digits=1) if k == 1 else _points(found)
-            rows.append(
-                (*about, metric_label(f"pass^{k}"), value, *map(span, both_intervals(found)))
-            )
+            rows.append((*about, label, value, *map(span, both_intervals(found))))
     header = ["in %", *(["tasks", "trials"] if differ else []), "", "", "these tasks"]
     words = len(header) - 3
     return Table(
