@@ -39,6 +39,7 @@ from passhat.journeys.results import (
     trials_of,
     trials_or_results,
 )
+from passhat.journeys.run_store import without_changed
 from passhat.journeys.stored_runs import (
     counted_run,
     days_between,
@@ -505,6 +506,7 @@ def _sides(
     if isinstance(results, Results) and len(results.paths) == 2:
         parts = [part.trials() for part in results.each()]
         check_one_score(*parts)
+        parts[1] = _as_in_first(parts[1], results)
         if len(set(only)) == 1 and all(only[0] in part.systems for part in parts):
             parts = [part.where(system=only[0]) for part in parts]
         if len(set(only)) < 2 and all(len(part.systems) == 1 for part in parts):
@@ -515,6 +517,15 @@ def _sides(
     sides = tuple(dict.fromkeys(only)) or _baseline_last(results, trials.systems)
     _refuse_one(sides)
     return [trials.where(system=name) for name in sides], len(every.systems)
+
+
+def _as_in_first(trials: Trials, results: Results) -> Trials:
+    """The trials of the second of two stored runs, at the tasks that expect the same in both."""
+    first, second = results.each()
+    if not (results.names_a_run(first.paths[0]) and results.names_a_run(second.paths[0])):
+        return trials
+    with first.open_stored() as (history, judged), second.open_stored() as (_, named):
+        return without_changed(trials, history, named.run, judged.run, results.on_note)
 
 
 def _baseline_last(results: Results | Trials, agents: tuple[str, ...]) -> tuple[str, ...]:
@@ -755,11 +766,11 @@ def _read_runs(
             if history.runs(suite=suite, branch=branch, limit=1):
                 raise HistoryError(f"{history.name}: no run of {asked} has trials yet")
             raise HistoryError(f"{history.name}: no stored run of {asked}; {_offered(history)}")
-        counted = [(run, tallies_of(history, run)) for run in runs]
+        counted = [(run, tallies_of(history, run, as_in=runs[-1])) for run in runs]
         systems = dict.fromkeys(tally.system for _, tallies in counted for tally in tallies)
         wanted = chosen_names(only, list(systems))
         yield [
-            counted_run(history, run, [tally for tally in tallies if tally.system in wanted])
+            counted_run(history, run, [t for t in tallies if t.system in wanted], as_in=runs[-1])
             for run, tallies in counted
         ]
 

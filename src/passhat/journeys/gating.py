@@ -28,6 +28,7 @@ from passhat.journeys.results import (
     store_is_there,
     trials_or_results,
 )
+from passhat.journeys.run_store import without_changed
 from passhat.journeys.stored_runs import as_decided, days_around, looks_at, stored_days
 from passhat.messages import few, listed, plural, short
 from passhat.records.suite import pairings_at, plain_pairings
@@ -345,7 +346,10 @@ class JudgedResults:
 
         with open_store(reading.store) as history:
             named = reading.noted(look_up_baseline(history, name, judged=self.run))
-            return reading.without_rounds(history.trials(named.run), baseline=True)
+            trials = without_changed(
+                history.trials(named.run), history, named.run, self.run, reading.on_note
+            )
+            return reading.without_rounds(trials, baseline=True)
 
     def _named_baselines(self, gates: Sequence[Gate], systems: Sequence[str]) -> dict[str, Trials]:
         """The baseline of every demand that names none of these systems."""
@@ -713,7 +717,7 @@ def baselines_of(
     baselines = {}
     for name in _baseline_names(gates, suite):
         history, run = opened.baseline(name, arms.get(name))
-        trials = history.trials(run)
+        trials = without_changed(history.trials(run), history, run, opened.run)
         baselines[name] = trials.where(system=name) if name in arms else trials
     return baselines
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -18,7 +19,7 @@ from passhat.errors import (
     RunInterrupted,
     StoreError,
 )
-from passhat.messages import plural, short
+from passhat.messages import listed, plural, short
 
 if TYPE_CHECKING:
     from passhat.analysis.gates.gate import Verdict, Verdicts
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from passhat.history.leases import Lease
     from passhat.history.runs import NamedRun
     from passhat.journeys.run_request import RunRequest
-    from passhat.records import Suite, Trial
+    from passhat.records import Suite, Trial, Trials
     from passhat.records.trial import TrialKey
     from passhat.runner import Journal, RunResult
     from passhat.runner.schedule import Shard
@@ -252,6 +253,7 @@ def open_run(
         return
     from passhat.history import History, RunJournal, read_checkout
     from passhat.history.leases import hold
+    from passhat.runner.preflight import expected_of
 
     planned = {**_planned(suite, request, at_most), "replays": replays}
     planned["arms"] = arms_of(suite) if arms is None else arms
@@ -270,6 +272,8 @@ def open_run(
             if resumed is not None:
                 looks = {"runs": request.runs, "judged_at": list(request.judged_at)}
                 run = history.reopen_run(run, {**looks, **planned})
+            expected = json.dumps(expected_of(suite)).encode()
+            history.keep(run, EXPECTED, run.key, expected)
             journal = RunJournal(history, run, lease)
             try:
                 yield StoredRun(history=history, run=run, lease=lease, journal=journal)
@@ -290,6 +294,53 @@ def open_run(
                 raise
             finally:
                 journal.close()
+
+
+EXPECTED = "expected"
+"""The kind of answer that is kept of what the tasks of a run expect."""
+
+
+def changed_tasks(history: History, earlier: Run, later: Run) -> frozenset[str]:
+    """The tasks that expect something else in one run than in another: no agent moved there."""
+    arms = [run.options.get("arms", {}) for run in (earlier, later)]
+    both = arms[0].keys() & arms[1].keys()
+    if (
+        earlier.id == later.id
+        or not all(arms)
+        or (both and all(arms[0][name].get("tasks") == arms[1][name].get("tasks") for name in both))
+    ):
+        return frozenset()
+    kept = [history.kept(run, EXPECTED, run.key) for run in (earlier, later)]
+    before, after = ({} if body is None else json.loads(body) for body in kept)
+    shared = before.keys() & after.keys()
+    return frozenset(task for task in shared if not {*before[task]} & {*after[task]})
+
+
+def without_changed(
+    trials: Trials,
+    history: History,
+    earlier: Run,
+    later: Run | None,
+    on_note: Callable[[str], None] | None = None,
+) -> Trials:
+    """The trials of a run at the tasks that expect the same in a later one."""
+    changed = frozenset() if later is None else changed_tasks(history, earlier, later)
+    if not changed:
+        return trials
+    import numpy as np
+
+    kept = trials.take(np.array([task not in changed for task in trials.task.texts()]))
+    if not len(kept):
+        raise HistoryError(
+            f"what every task expects was changed since run {earlier.key}: its trials are no "
+            "measure of these; compare with a run that was made after that"
+        )
+    if on_note is not None:
+        on_note(
+            f"left out, as what is expected was changed since run {earlier.key}: "
+            f"{listed(sorted(changed), 5)}"
+        )
+    return kept
 
 
 def _is_worth_keeping(journal: RunJournal, error: BaseException) -> bool:

@@ -11,7 +11,7 @@ from passhat._version import __version__
 from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import PasshatError, StoreError
 from passhat.journeys.results import COUNTED_IN_STORE, Results, open_store, renamed
-from passhat.journeys.run_store import DECIDED, decided_gate, look_up_here
+from passhat.journeys.run_store import DECIDED, changed_tasks, decided_gate, look_up_here
 from passhat.messages import short_commit
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def change_since(
     now = {
         tally.system: tally for tally in tallies_of(history, run) if only in (None, tally.system)
     }
-    before = {tally.system: tally for tally in tallies_of(history, baseline)}
+    before = {tally.system: tally for tally in tallies_of(history, baseline, as_in=run)}
     (system, *others) = now or ("",)
     if others or system not in before or not set(before[system].tasks) & set(now[system].tasks):
         return None
@@ -143,7 +143,10 @@ def trends_of(history: History, runs: Sequence[Run], branch: str | None = None) 
     from passhat.analysis.comparing.trends import KeptTrend, Trends, trends
 
     def made(history: History, newest: Run) -> tuple[KeptTrend, ...]:
-        counted = [counted_run(history, run, tallies_of(history, run)) for run in runs]
+        counted = [
+            counted_run(history, run, tallies_of(history, run, as_in=newest), as_in=newest)
+            for run in runs
+        ]
         return tuple(map(KeptTrend.of, trends(counted)))
 
     # A run is the newest of two trends at most: of its suite, and of its branch.
@@ -152,13 +155,18 @@ def trends_of(history: History, runs: Sequence[Run], branch: str | None = None) 
     return Trends(trend.trend for trend in kept)
 
 
-def counted_run(history: History, run: Run, tallies: Sequence[Tally]) -> CountedRun:
-    """A stored run as a point of a trend; what moved its trials together is found on demand."""
+def counted_run(history: History, run: Run, tallies: Sequence[Tally], *, as_in: Run) -> CountedRun:
+    """A stored run as a point of a trend up to the run `as_in`, which says what tasks expect.
+
+    What moved its trials together is found on demand.
+    """
     from passhat.analysis.comparing.trends import CountedRun
     from passhat.dataclass import LazyMapping
     from passhat.history.queries import run_label
 
     numbers = numbers_of(history, run) if run.status == "finished" else ()
+    if changed_tasks(history, run, as_in):
+        numbers = ()  # they are of tasks too that expect something else by now
     grouped = cache(lambda: run_groupings(history, run))
 
     def groups(system: str) -> Sequence[RunGroups]:
@@ -283,12 +291,25 @@ def kept_intervals(history: History, run: Run) -> Iterator[Mapping[str, object]]
         history.keep(run, "intervals", basis, msgspec.msgpack.encode(bounds))
 
 
-def tallies_of(history: History, run: Run) -> list[Tally]:
-    """The counts of a run, from its columns if it is kept in such."""
+def tallies_of(history: History, run: Run, *, as_in: Run | None = None) -> list[Tally]:
+    """The counts of a run, from its columns if it is kept in such.
+
+    Tasks are left out that expect something else in the run `as_in`.
+    """
     if run.status != "finished" or not KEPT_IN_COLUMNS <= run.trials < COUNTED_IN_STORE:
-        return history.tallies(run)
-    trials = trials_in_columns(history, run)
-    return [trials.tally(system) for system in trials.systems]
+        tallies = history.tallies(run)
+    else:
+        trials = trials_in_columns(history, run)
+        tallies = [trials.tally(system) for system in trials.systems]
+    changed = frozenset() if as_in is None else changed_tasks(history, run, as_in)
+    if not changed:
+        return tallies
+    import numpy as np
+
+    same = (
+        tally.take(np.flatnonzero([t not in changed for t in tally.tasks])) for tally in tallies
+    )
+    return [tally for tally in same if tally.tasks]
 
 
 def verdict_basis(history: History, run: Run) -> Hashable:
@@ -356,7 +377,7 @@ def _judged(history: History, run: Run) -> RunVerdict:
             key=earlier.key,
             label=run_label(earlier),
             started=earlier.started,
-            tallies=tallies_of(history, earlier),
+            tallies=tallies_of(history, earlier, as_in=run),
             labels=run_labels(history, earlier) if earlier.id in labelled else {},
             whole=earlier.whole,
         )
@@ -470,11 +491,12 @@ class StoredSide:
     system: str
     label: str | None = None
 
-    def subject(self, history: History) -> Trials | Tally:
-        """Its trials, or its counts if the run is huge."""
+    def subject(self, history: History, *, as_in: Run | None = None) -> Trials | Tally:
+        """Its trials at tasks that expect the same in `as_in`, or its counts if the run is huge."""
         name = self.label or self.system
-        if self.run.trials >= COUNTED_IN_STORE:
-            tallies = history.tallies(self.run)
+        changed = frozenset() if as_in is None else changed_tasks(history, self.run, as_in)
+        if changed or self.run.trials >= COUNTED_IN_STORE:
+            tallies = tallies_of(history, self.run, as_in=as_in)
             return replace(next(t for t in tallies if t.system == self.system), system=name)
         return renamed(trials_in_columns(history, self.run).where(system=self.system), name)
 
@@ -491,7 +513,9 @@ def compare_stored(
     days = None
     if first.run.id != second.run.id:
         days = days_around(history, second.run, first.run, "fail", system=second.system)
-    return compare(first.subject(history), second.subject(history), ks=ks, days=days)
+    return compare(
+        first.subject(history), second.subject(history, as_in=first.run), ks=ks, days=days
+    )
 
 
 def run_groupings(history: History, run: Run) -> Mapping[str, Sequence[RunGroups]]:

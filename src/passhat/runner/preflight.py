@@ -322,6 +322,18 @@ def arm_of(suite: records.Suite, name: str) -> dict[str, str]:
     }
 
 
+def expected_of(suite: records.Suite) -> dict[str, list[str]]:
+    """Hashes of what is expected of each task: where they differ, it is another task."""
+    from passhat.runner.cassettes import plain
+
+    expected: dict[str, list[str]] = {}
+    for pairing in suite.pairings:  # agents may be expected to do different things in one task
+        task = pairing.task
+        demands = _hash(plain([*task.expectations(), task.pass_score]))
+        expected.setdefault(task.name, []).append(demands)
+    return expected
+
+
 def graders_of(suite: records.Suite, name: str) -> str:
     """A hash of the files that decide about the trials of a system."""
     from passhat.runner.guarding import DecidingFiles
