@@ -49,6 +49,48 @@ def run(line, folder):
     assert "Traceback" not in done.stderr, line
 
 
+NIGHTLY_SUITE = """
+name: nightly
+systems: [{name: bot, python: "bot:answer"}]
+defaults: {runs: 10}
+tasks:
+  - {name: a, prompt: x, expect: [{contains: right}]}
+  - {name: b, prompt: y, expect: [{contains: right}]}
+"""
+BOT = "import time\ndef answer(prompt):\n    time.sleep({pause})\n    return '{answer}'\n"
+
+
+@pytest.mark.slow("three runs of the installed command, two of them at once")
+def test_the_nightly_script_judges_its_own_run_whoever_else_runs_the_suite(tmp_path):
+    page = (ROOT / "docs" / "start" / "platform-engineer.md").read_text()
+    (script,) = [body for _, file, body in BLOCK.findall(page) if file == "nightly.sh"]
+    tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    env = {**os.environ, "PATH": tools, "PASSHAT_STORE": str(tmp_path / "history.db")}
+
+    def night(name, answer, pause=0.0):
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        (folder / "passhat.yml").write_text(NIGHTLY_SUITE)
+        (folder / "bot.py").write_text(BOT.format(answer=answer, pause=pause))
+        (folder / "env").touch()
+        (folder / "nightly.sh").write_text(script.replace("/srv/evals", str(folder)))
+        words = ["sh", str(folder / "nightly.sh")]
+        return subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    first = night("good", "right")
+    assert b"'good'" in first.communicate()[1], "no run is good yet, which is printed"
+    assert first.returncode == 2
+    subprocess.run(["passhat", "run", "-q"], cwd=tmp_path / "good", env=env, check=True)
+    tag = ["passhat", "history", "tag", "latest", "good"]
+    subprocess.run(tag, cwd=tmp_path / "good", env=env, check=True)
+    bad, calm = night("bad", "wrong", pause=0.5), night("good", "right")
+    assert calm.communicate() == (b"", b"")
+    assert calm.returncode == 4, "two tasks x 10 trials do not show 5 points"
+    printed = bad.communicate()[0].decode()
+    assert bad.returncode == 1
+    assert printed.startswith("FAIL"), printed
+
+
 def test_the_index_for_programs_names_every_page():
     named = set(re.findall(r"\]\(([^)]+)\)", (ROOT / "docs" / "llms.txt").read_text()))
     pages = {str(p.relative_to(ROOT / "docs")) for p in (ROOT / "docs").rglob("*.md")}

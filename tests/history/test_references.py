@@ -4,7 +4,7 @@ import pytest
 
 from passhat.errors import HistoryError
 from passhat.history import Checkout, History
-from passhat.history.runs import look_up, look_up_baseline
+from passhat.history.runs import NamedRun, look_up, look_up_baseline, tagged_run
 
 
 @pytest.fixture
@@ -91,3 +91,16 @@ def test_a_branch_with_runs_of_other_suites_only_has_no_baseline(history):
 def test_a_commit_as_baseline_may_be_another_run_of_it(history):
     first, second = (kept(history, commit="0123456789", day=day) for day in (1, 2))
     assert look_up_baseline(history, "0123456789", judged=second).run.id == first.id
+
+
+def test_a_tag_names_one_run_of_each_suite(history):
+    first, second = (history.start_run("a"), history.start_run("a"))
+    other, judged = (history.start_run("b"), history.start_run("b"))
+    for run in (first, other, second):
+        history.tag(run, "good")
+    assert tagged_run(history, "good", "a").id == second.id, "within a suite it moves"
+    assert tagged_run(history, "good", "b").id == other.id
+    assert look_up_baseline(history, "good", judged=judged).run.id == other.id
+    assert "2 suites have a run good; taken: the newest, " in look_up(history, "good").note
+    history.delete(other)
+    assert look_up(history, "good") == NamedRun(run=tagged_run(history, "good", "a"))

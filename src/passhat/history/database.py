@@ -427,6 +427,23 @@ CREATE TABLE artefacts (
 CREATE INDEX artefacts_by_content ON artefacts (digest);
 """
 
+# A tag names one run of each suite, and not of the whole store. PostgreSQL keeps the table, and who
+# may read it.
+_VERSION_12 = """
+CREATE TABLE tags_of_suites (
+  name TEXT NOT NULL,
+  run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+  PRIMARY KEY (name, run)
+);
+INSERT INTO tags_of_suites SELECT name, run FROM tags;
+DROP TABLE tags;
+ALTER TABLE tags_of_suites RENAME TO tags;
+"""
+_VERSION_12_OF_POSTGRES = """
+ALTER TABLE tags DROP CONSTRAINT tags_pkey;
+ALTER TABLE tags ADD PRIMARY KEY (name, run);
+"""
+
 # Only a store with many workers needs these: indices for tickets that are ready or claimed, and a
 # table of rates, which may be lost when the server crashes.
 _QUEUE_OF_POSTGRES = """
@@ -477,6 +494,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _same(_VERSION_9),
     Migration(_VERSION_10, _VERSION_10_OF_POSTGRES),
     _same(_VERSION_11),
+    Migration(_VERSION_12, _VERSION_12_OF_POSTGRES),
 )
 """Step i leads from version i to version i + 1. Never edit one that was released."""
 

@@ -189,7 +189,9 @@ def runs_until(history: History, run: Run, *, limit: int) -> list[Run]:
 
 def state_until(history: History, run: Run, *, limit: int) -> tuple[Row, ...]:
     """What changes when any of these runs, their tags or labels do: cheap to ask for."""
-    baseline = history.database.execute("SELECT name, run FROM tags WHERE name = 'baseline'")
+    baseline = history.database.execute(
+        "SELECT name, run FROM tags WHERE name = 'baseline' ORDER BY run"
+    )
     itself = (run.id, run.status, run.finished, run.trials, run.tags)
     labels = history.database.execute(
         "SELECT run, count(*), max(labelled) FROM labels WHERE run IN "

@@ -36,7 +36,8 @@ SHORTEST = 4
 _NAMED = 5
 # A whole name comes before the beginning of one, and a name of one run before a name of many.
 _WHOLE: dict[Kind, str] = {
-    "tag": "SELECT run FROM tags WHERE name = ?1",
+    "tag": "SELECT id FROM runs WHERE id IN (SELECT run FROM tags WHERE name = ?1) "
+    "ORDER BY started DESC, id DESC",
     "key": "SELECT id FROM runs WHERE key = ?1",
     "commit": "SELECT id FROM runs WHERE commit_id = ?1 ORDER BY started DESC, id DESC",
     "branch": "SELECT id FROM runs WHERE branch = ?1 ORDER BY started DESC, id DESC",
@@ -68,17 +69,19 @@ class NamedRun:
 
 
 def look_up(history: Index, reference: str) -> NamedRun:
-    """The run of that name; of several runs of one commit, or of a branch, the newest.
+    """The run of that name; of several with one tag, of one commit or of a branch, the newest.
 
     A whole key or commit comes before one that only begins with the name; a beginning that fits
     several is refused.
     """
     kind, ids = _fitting(history, reference)
     run = history.run_by_id(ids[0])
-    if kind != "commit" or len(ids) == 1:
+    if kind not in ("commit", "tag") or len(ids) == 1:
         return NamedRun(run=run)  # the newest run of a branch needs no note
-    several = f"{plural(len(ids), 'run')} of commit {run.checkout.commit}"
-    return NamedRun(run=run, note=f"{several}; taken: the newest, {run.key}")
+    several, taken = f"{plural(len(ids), 'run')} of commit {run.checkout.commit}", run.key
+    if kind == "tag":
+        several, taken = f"{len(ids)} suites have a run {reference}", f"{run.key} of {run.suite}"
+    return NamedRun(run=run, note=f"{several}; taken: the newest, {taken}")
 
 
 def look_up_baseline(history: Index, reference: str, *, judged: Run | None) -> NamedRun:
@@ -89,6 +92,9 @@ def look_up_baseline(history: Index, reference: str, *, judged: Run | None) -> N
     kind, ids = _fitting(history, reference)
     if judged is None:
         return look_up(history, reference)
+    if kind == "tag":  # each suite may have a run of that name
+        own = [number for number in ids if history.run_by_id(number).suite == judged.suite]
+        ids = own or ids
     if kind == "branch":
         rows = history.database.execute(
             "SELECT id FROM runs WHERE branch = ? AND suite = ? "
@@ -102,6 +108,16 @@ def look_up_baseline(history: Index, reference: str, *, judged: Run | None) -> N
     run = history.run_by_id(others[0])
     note = f"compared with run {run.key} of {short_time(run.started, year=True)} ({reference})"
     return NamedRun(run=run, note=note)
+
+
+def tagged_run(history: Index, tag: str, suite: str) -> Run | None:
+    """The run of a suite that has a tag."""
+    row = history.database.execute(
+        "SELECT t.run FROM tags t JOIN runs r ON r.id = t.run WHERE t.name = ? AND r.suite = ? "
+        "ORDER BY r.started DESC, r.id DESC LIMIT 1",
+        (tag, suite),
+    ).fetchone()
+    return None if row is None else history.run_by_id(row[0])
 
 
 def knows(history: Index, reference: str) -> bool:

@@ -393,17 +393,17 @@ class History:
         return look_up(self, reference).run
 
     def tag(self, run: Run, name: str, *, by: str = "") -> None:
-        """Name a run, for example as a baseline; a name moves when it is given again."""
+        """Name a run, for example as a baseline; within a suite a name moves to the newest tag."""
         if name.strip() in ("", LATEST):
             rule = f"must have a letter or more, and not be {LATEST}, which is the newest run"
             raise ArgumentError("tag", rule, name)
         _check_line("tag", name)
         with self._changing(run, by, "tag", name):
             self.database.execute(
-                "INSERT INTO tags (name, run) VALUES (?, ?) "
-                "ON CONFLICT (name) DO UPDATE SET run = excluded.run",
-                (name, run.id),
+                "DELETE FROM tags WHERE name = ? AND run IN (SELECT id FROM runs WHERE suite = ?)",
+                (name, run.suite),
             )
+            self.database.execute("INSERT INTO tags (name, run) VALUES (?, ?)", (name, run.id))
 
     def untag(self, run: Run, name: str, *, by: str = "") -> None:
         """Remove a tag of a run."""

@@ -18,7 +18,7 @@ from passhat.arguments import STORE, whole_number
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, PasshatError, ReadError
 from passhat.history import History
-from passhat.history.runs import RunAction, look_up
+from passhat.history.runs import RunAction, tagged_run
 from passhat.ingest import remote
 from passhat.journeys.results import (
     Results,
@@ -481,23 +481,13 @@ def change_run(
         return _change(history, seen, action, text, by or this_person())
 
 
-def _tagged(history: History, name: str) -> Run | None:
-    """The run that has a tag; a store has each tag once, whatever the suite."""
-    with suppress(PasshatError):
-        found = look_up(history, name).run
-        return found if name in found.tags else None
-    return None
-
-
 def _change(history: History, run: Run, action: RunAction, text: str, by: str) -> str:
     match action:
         case "tag":
-            before = _tagged(history, text)
+            before = tagged_run(history, text, run.suite)
             history.tag(run, text, by=by)
-            if before is None or before.key == run.key:
-                return f"{run.key} is now {text}"
-            other = f" of {before.suite}" if before.suite != run.suite else ""
-            return f"{run.key} is now {text}, which was {before.key}{other}"
+            moved = "" if before is None or before.id == run.id else f", which was {before.key}"
+            return f"{run.key} is now {text} of {run.suite}{moved}"
         case "untag":
             history.untag(run, text, by=by)
             return f"{run.key} is no longer {text}"

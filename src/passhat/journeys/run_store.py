@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from passhat.dataclass import dataclass
+from passhat.dataclass import dataclass, replace
 from passhat.errors import (
     ArgumentError,
     HistoryError,
@@ -280,17 +280,20 @@ def open_run(
             except LostRun:
                 raise  # another process has the run now, and records how it ends
             except BaseException as error:
-                with suppress(StoreError, HistoryError):  # the first error is the one to report
+                command = _resume_command(run.key, history.name)
+                try:
                     if _is_worth_keeping(journal, error):
                         signalled = isinstance(error, RunInterrupted | KeyboardInterrupt)
                         if not signalled and request.suite and not isinstance(error, InputError):
-                            command = _resume_command(run.key, history.name)
                             stored = history.find_run(run.key).trials
                             kept = f"your {plural(stored, 'trial is', 'trials are')} stored; "
                             error.add_note(f"{kept * bool(stored)}resume with: {command}")
                         history.finish_run(run, "interrupted" if signalled else "failed")
                     else:
                         history.delete(run)
+                except (StoreError, HistoryError):  # the first error is the one to report
+                    if request.suite:
+                        error.add_note(f"trials that ended are stored; resume with: {command}")
                 raise
             finally:
                 journal.close()
@@ -391,36 +394,56 @@ def run_to_resume(store: str | Path, reference: str | None, *, runs: int | None 
 def look_up_here(history: History, reference: str) -> NamedRun:
     """The run of that name; `latest` is the newest run of the suite of this folder.
 
+    A tag that several suites have is that of the suite of this folder.
+
     Where the newest run of all is not of a suite file that is here, others share the store, and
     their run is not the one that somebody here means. A run without a suite file (of `repeat`, or
     added from a log), and a folder without a suite or without runs of it, leave it the newest.
     """
-    from passhat.history.runs import LATEST, NamedRun, look_up
+    from passhat.history.runs import LATEST, NamedRun, look_up, tagged_run
 
     named = look_up(history, reference)
     made_from = named.run.options.get("suite")
+    if reference in named.run.tags and named.note:
+        with suppress(InputError):
+            own = tagged_run(history, reference, _suite_name())
+            return named if own is None else NamedRun(run=own)
     if reference != LATEST or not made_from:
         return named
+    named = replace(named, note=_beside_another(history, named.run))
     if len(history.database.execute("SELECT DISTINCT suite FROM runs LIMIT 2").fetchall()) < 2:
         return named
-    from passhat.suite import find_suite, load_suite
-
-    def name_of(path: str | Path) -> str:
-        return load_suite(path, models_asked=False).name
-
     try:
-        if Path(made_from).is_file() and name_of(made_from) == named.run.suite:
+        if Path(made_from).is_file() and _suite_name(made_from) == named.run.suite:
             return named
-        suite = name_of(find_suite(Path()))
+        suite = _suite_name()
     except InputError:  # no suite is here, or none that can be read
         return named
-    own = history.runs(suite=suite, limit=1)
-    if not own or own[0].id == named.run.id:
+    newest_here = history.runs(suite=suite, limit=1)
+    if not newest_here or newest_here[0].id == named.run.id:
         return named
-    key, newest = own[0].key, named.run
+    key, newest = newest_here[0].key, named.run
     which = f"latest is run {key} of {suite}, the suite here"
     note = f"{which}; the newest of all, {newest.key}, is of {newest.suite}"
-    return NamedRun(run=own[0], note=note)
+    return NamedRun(run=newest_here[0], note=note)
+
+
+def _suite_name(path: str | Path | None = None) -> str:
+    """The name of the suite in a file, or in this folder."""
+    from passhat.suite import find_suite, load_suite
+
+    return load_suite(path or find_suite(Path()), models_asked=False).name
+
+
+def _beside_another(history: History, run: Run) -> str | None:
+    """That another run of the same suite had not ended when this one began."""
+    row = history.database.execute(
+        "SELECT key FROM runs WHERE suite = ?1 AND id <> ?2 AND finished > ?3 AND started <= ?3 "
+        "ORDER BY started DESC LIMIT 1",
+        (run.suite, run.id, run.started),
+    ).fetchone()
+    beside = "which had not ended when it began, is of the same suite: name the one you mean"
+    return None if row is None else f"latest is run {run.key}; run {row[0]}, {beside}"
 
 
 def unfinished_note(run: Run, store: str | Path) -> str | None:

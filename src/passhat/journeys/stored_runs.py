@@ -58,13 +58,10 @@ class BaselineChange:
 def baseline_of(history: History, run: Run) -> Run | None:
     """The run of the same suite with the tag "baseline", else the finished run before this one."""
     from passhat.history.queries import runs_until
+    from passhat.history.runs import tagged_run
 
     before = [earlier for earlier in runs_until(history, run, limit=2) if earlier.id != run.id]
-    try:
-        tagged = history.find_run(BASELINE)
-    except PasshatError:
-        tagged = None
-    if tagged is not None and tagged.suite == run.suite and BASELINE in tagged.tags:
+    if (tagged := tagged_run(history, BASELINE, run.suite)) is not None:
         return None if tagged.key == run.key else tagged
     return before[-1] if before else None
 
