@@ -43,6 +43,14 @@ def test_a_tag_is_that_of_the_suite_here_and_what_moves_is_said(run, call):
     assert ", tagged good" in call("history", "delete", "good", "--yes").stderr
 
 
+def test_a_trend_is_that_of_the_suite_here(run, call):
+    run("one")
+    run("two")
+    assert call("trend").exit_code == 0
+    Path("passhat.yml").unlink()
+    assert "has runs of 2 suites; choose one:" in call("trend").stderr
+
+
 def test_latest_says_that_another_run_of_the_suite_had_not_ended_when_it_began(here):
     with History.open(STORE) as history:
         made = {"options": {"suite": "passhat.yml"}}
@@ -71,19 +79,15 @@ def answer(prompt):
 
 
 def test_a_store_that_goes_away_during_a_run_leaves_the_way_to_resume_it(
-    run, call, monkeypatch, new_database
+    call, here, monkeypatch, new_database
 ):
     server = new_database().partition("?")[0]
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute("CREATE DATABASE away")  # a schema cannot refuse connections
     store = server.replace("/postgres", "/away")
     monkeypatch.setenv("PASSHAT_STORE", store)
-    Path("bot.py").write_text(ENDS_THE_CONNECTIONS)
-    done = run("one")
+    Path("leaving_bot.py").write_text(ENDS_THE_CONNECTIONS)
+    Path("passhat.yml").write_text(SUITE.format(name="one").replace("bot:", "leaving_bot:"))
+    done = call("run", "-q")
     assert done.exit_code == 3
     assert "resume with: passhat run --resume " in done.stderr, done.output
-    with psycopg.connect(store, dbname="postgres", autocommit=True) as connection:
-        connection.execute("ALTER DATABASE away ALLOW_CONNECTIONS true")
-    command = done.stderr.partition("resume with: passhat ")[2].split()
-    resumed = call(*command)  # the agent counts on, and leaves the store alone
-    assert resumed.exit_code == 0, resumed.output

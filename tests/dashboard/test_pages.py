@@ -412,3 +412,10 @@ def test_the_page_of_a_task_leads_to_it_in_every_run_and_says_which_check_failed
     assert cells == [(run.key, str(3 - i)) for i, run in enumerate(reversed(runs))]
     assert "passed in the 2 runs before: 5 of 8 trials" in words(text)
     assert "answer: 4" in words(text)
+
+
+def test_a_store_that_is_away_is_a_503_on_every_page_that_asks_it(serve_site):
+    site = serve_site("postgresql://nobody@127.0.0.1:1/none")
+    for path in ("/", "/runs", "/trend"):
+        status, _, text = site.ask(path, headers=site.cookie)
+        assert (path, status) == (path, 503), text

@@ -66,7 +66,7 @@ _list_options = options.in_order(
         "",
         "--suite NAME         runs of this suite only",
         "--branch NAME        runs of this branch only",
-        "--limit N            how many of the newest runs (20)",
+        "--limit N            how many of the newest runs (20); with -v all are shown",
         "--store URL          the store (.passhat/history.db)",
         "--sql QUERY          print the rows of a SELECT query",
         options.JSON,

@@ -13,6 +13,7 @@ from dataclasses import field
 from functools import cache, partial
 from hashlib import sha256
 from importlib.resources import files
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -48,10 +49,12 @@ def page(template: str, *, status: int = 200, asks: bool = False, **values: Any)
 
 
 def streamed(parts: Iterator[str], *, asks: bool = False) -> Response:
-    """A page sent in parts, so that what is known at once is seen at once."""
-    return StreamingResponse(
-        _to_the_end(parts), media_type="text/html", headers=_headers(asks=asks)
-    )
+    """A page sent in parts, so that what is known at once is seen at once.
+
+    Without the first of them there is no page: its error has a status, as those of other pages.
+    """
+    whole = chain([next(parts, "")], _to_the_end(parts))
+    return StreamingResponse(whole, media_type="text/html", headers=_headers(asks=asks))
 
 
 def door(token: str | None, message: str) -> Response:

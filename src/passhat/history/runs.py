@@ -80,7 +80,8 @@ def look_up(history: Index, reference: str) -> NamedRun:
         return NamedRun(run=run)  # the newest run of a branch needs no note
     several, taken = f"{plural(len(ids), 'run')} of commit {run.checkout.commit}", run.key
     if kind == "tag":
-        several, taken = f"{len(ids)} suites have a run {reference}", f"{run.key} of {run.suite}"
+        several = f"{plural(len(ids), 'suite has', 'suites have')} a run {reference}"
+        taken = f"{run.key} of {run.suite}"
     return NamedRun(run=run, note=f"{several}; taken: the newest, {taken}")
 
 

@@ -39,7 +39,7 @@ from passhat.journeys.results import (
     trials_of,
     trials_or_results,
 )
-from passhat.journeys.run_store import without_changed
+from passhat.journeys.run_store import suite_name, without_changed
 from passhat.journeys.stored_runs import (
     counted_run,
     days_between,
@@ -799,6 +799,10 @@ def _only_suite(history: History, command: str) -> str:
         raise HistoryError(f"{history.name}: {_offered(history)}")
     if len(suites) > 1:
         from passhat.history.database import store_words
+
+        with suppress(InputError):  # no suite is here, or none that can be read
+            if (here := suite_name()) in suites:
+                return here
 
         store = store_words(history.name)
         commands = [f"  {command} {shlex.quote(suite)}{store}" for suite in suites[:MOST_SUITES]]

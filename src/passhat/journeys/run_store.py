@@ -406,7 +406,7 @@ def look_up_here(history: History, reference: str) -> NamedRun:
     made_from = named.run.options.get("suite")
     if reference in named.run.tags and named.note:
         with suppress(InputError):
-            own = tagged_run(history, reference, _suite_name())
+            own = tagged_run(history, reference, suite_name())
             return named if own is None else NamedRun(run=own)
     if reference != LATEST or not made_from:
         return named
@@ -414,9 +414,9 @@ def look_up_here(history: History, reference: str) -> NamedRun:
     if len(history.database.execute("SELECT DISTINCT suite FROM runs LIMIT 2").fetchall()) < 2:
         return named
     try:
-        if Path(made_from).is_file() and _suite_name(made_from) == named.run.suite:
+        if Path(made_from).is_file() and suite_name(made_from) == named.run.suite:
             return named
-        suite = _suite_name()
+        suite = suite_name()
     except InputError:  # no suite is here, or none that can be read
         return named
     newest_here = history.runs(suite=suite, limit=1)
@@ -428,7 +428,7 @@ def look_up_here(history: History, reference: str) -> NamedRun:
     return NamedRun(run=newest_here[0], note=note)
 
 
-def _suite_name(path: str | Path | None = None) -> str:
+def suite_name(path: str | Path | None = None) -> str:
     """The name of the suite in a file, or in this folder."""
     from passhat.suite import find_suite, load_suite
 
