@@ -59,7 +59,10 @@ def test_numbers_that_are_known_change_nothing_in_a_trend(tmp_path, seed):
     with History.open(tmp_path / "h.db") as history:
         fill(history, seed, weighted=seed > 3)
         runs = runs_of_trend(history, "suite")
-        counted = [stored_runs.counted_run(history, run, history.tallies(run)) for run in runs]
+        counted = [
+            stored_runs.counted_run(history, run, history.tallies(run), as_in=runs[-1])
+            for run in runs
+        ]
         for run in counted:
             assert run.numbers == {
                 one.system: agent_numbers(one, run.groupings[one.system]) for one in run.tallies
@@ -75,7 +78,10 @@ def test_a_kept_trend_is_the_trend(tmp_path, seed, monkeypatch):
     with History.open(path) as history:
         fill(history, seed)
         runs = runs_of_trend(history, "suite")
-        counted = [stored_runs.counted_run(history, one, history.tallies(one)) for one in runs]
+        counted = [
+            stored_runs.counted_run(history, one, history.tallies(one), as_in=runs[-1])
+            for one in runs
+        ]
         expected = trends(counted)
         keep_answers(history, runs[-1])
     monkeypatch.setattr("passhat.analysis.comparing.trends.trends", None)  # nothing is computed
