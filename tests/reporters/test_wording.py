@@ -222,11 +222,11 @@ def test_an_agent_that_never_or_always_passes_a_task_is_told_of_in_plain_words(t
 
 def test_errors_are_stated_with_both_numbers():
     assert wording.errors(_system({"a": "PPPE", "b": "PPPP"}, ks=[1])) == (
-        "1 trial errored (12%), counted as failures; "
+        "1 trial errored (13%), counted as failures; "
         "left out, pass^1 would be 100% instead of 87.5%."
     )
     assert wording.errors(_system({"a": "PPPE", "b": "PPPP"}, ks=[1], errors="exclude")) == (
-        "1 trial errored (12%), left out; "
+        "1 trial errored (13%), left out; "
         "counted as failures, pass^1 would be 87.5% instead of 100%."
     )
     assert wording.errors(_system({"a": "PF"})) is None
@@ -384,7 +384,7 @@ def test_where_some_tasks_are_not_shared_it_is_said_who_leads_on_those_that_are(
 def test_a_system_is_called_best_only_where_it_can_be_told_from_all_others(systems, end):
     report = _report(**systems)
     assert end in headline.overview(report)
-    held = f"{'The lead is' if 'leads' in end else 'Ties are'} for similar tasks"
+    held = f"{'The lead holds' if 'leads' in end else 'Ties are'} for similar tasks"
     at_once = "" if len(systems) == 2 else f", all {len(systems)} compared at once"
     assert f"{held}{at_once}." in render_terminal(report)
 
