@@ -20,7 +20,7 @@ def test_the_pages_of_a_table_are_its_rows_each_once_in_order(sort, down, text):
     finally:
         server.ROWS_A_PAGE = size
     assert sorted(row.name for row in rows) == sorted(n for n in TABLE.names if text in n)
-    assert first.found == len(rows)
+    assert first.matching == len(rows)
     if sort in ("task", "rate"):
         keys = [row.name if sort == "task" else row.rate.value for row in rows]
         assert keys == sorted(keys, reverse=down)
@@ -47,4 +47,4 @@ def test_tasks_that_are_numbers_are_in_the_order_of_numbers_and_break_ties_so():
 def test_a_label_narrows_the_table():
     window = look(TABLE, Choice(label="flaky"))
     assert {row.label for row in window.rows} == {"flaky"}
-    assert window.found == TABLE.count("flaky")
+    assert window.matching == TABLE.count("flaky")

@@ -295,9 +295,9 @@ def fitted_transcripts(
 
 def fitted_failures(report: Report, some: SomeFailures, output: Output) -> dict[str, Any]:
     """What a page shows of the failures of a huge table, as options of `render`."""
-    count = plural(len(some.said), "transcript")
+    count = plural(len(some.transcripts), "transcript")
     output.say(f"The page shows {count}: the first failures of each task.")
-    return {**_fitted(report, some.said, None, output), "first_trial": some.first_trial}
+    return {**_fitted(report, some.transcripts, None, output), "first_trial": some.first_trial}
 
 
 def _fitted(

@@ -472,7 +472,7 @@ class _Plain:
 
     def __init__(self, run: RunProgress) -> None:
         self._run = run
-        self._said = time.monotonic()
+        self._last = time.monotonic()
         self._step = 0
 
     def start(self) -> None:
@@ -483,12 +483,12 @@ class _Plain:
 
     def show(self, event: RunEvent) -> None:
         run, now = self._run, time.monotonic()
-        since = now - self._said
+        since = now - self._last
         if since < SECONDS_BETWEEN_LINES:
             return
         step = run.done * STEPS // max(1, run.planned)
         if step > self._step or since >= MOST_SECONDS_WITHOUT_LINE:
-            self._said, self._step = now, step
+            self._last, self._step = now, step
             self.say("; ".join([run.counts, *run.details()]))
 
     def say(self, text: str) -> None:
@@ -561,7 +561,7 @@ class _Notebook:
         self._run = run
         self._handle: Any = None
         self._drawn = 0.0
-        self._said = ""
+        self._line = ""
 
     def start(self) -> None:
         from IPython.display import display
@@ -576,7 +576,7 @@ class _Notebook:
             self._redraw()
 
     def say(self, text: str) -> None:
-        self._said = text
+        self._line = text
         self._redraw()
 
     def _redraw(self) -> None:
@@ -587,7 +587,7 @@ class _Notebook:
     def __repr__(self) -> str:
         from passhat.reporters.formatting import safe_text
 
-        parts = [self._run.counts, *self._run.details(), self._said]
+        parts = [self._run.counts, *self._run.details(), self._line]
         return safe_text(" · ".join(text for text in parts if text))
 
     def _repr_html_(self) -> str:

@@ -154,7 +154,7 @@ class PageState:
     def _failing(self, progress: StoredProgress, fresh: Sequence[list[Any]]) -> list[list[Any]]:
         """The newest trials that did not pass; of those before the page was opened, the last."""
         if self.failing:
-            self.failing += [one for one in fresh if one[3] != "P"]
+            self.failing += [row for row in fresh if row[3] != "P"]
         else:
             self.failing = [
                 [task.system, task.task, int(trial), _LETTERS[outcome]]
@@ -227,12 +227,12 @@ class PageState:
         """Headings and pictures in the order of the page, those of gates first."""
         runs = None if most is None else most // max(systems, 1)
         order = sorted(self.funnels, key=lambda funnel: not funnel.number.gates)
-        drawn = (one.figure(runs, ended=ended) for one in order)
+        drawn = (panel.figure(runs, ended=ended) for panel in order)
         return "".join(
-            f"<figure><h3>{escape(one.title)}</h3><figcaption>{escape(one.finding)}</figcaption>"
-            f"{one.svg()}</figure>"
-            for one in drawn
-            if one is not None
+            f"<figure><h3>{escape(figure.title)}</h3><figcaption>{escape(figure.finding)}</figcaption>"
+            f"{figure.svg()}</figure>"
+            for figure in drawn
+            if figure is not None
         )
 
 
@@ -266,17 +266,21 @@ def ending(reports: ReportCache, history: History, run: Run) -> str:
     """The top of the page of a run that has ended: its verdict, as its own page says it."""
     if run.status == RUNNING:  # as it was when the page was opened
         run = history.find_run(run.key)
-    answer, said = f"{capitalised(run.status)} without a trial.", None
+    answer, verdict = f"{capitalised(run.status)} without a trial.", None
     chip: StatusLabel | None = None
     if run.trials:
         report = ReportAnswer(reports.report(history, run)).shown
-        said = reports.verdict(history, run)
+        verdict = reports.verdict(history, run)
         answer = headline.opening(report)
         chip = headline.overview_chip(report)
-    worst = min((word for word, _ in said.gates), key=_WORST.index) if said and said.gates else ""
+    worst = (
+        min((word for word, _ in verdict.gates), key=_WORST.index)
+        if verdict and verdict.gates
+        else ""
+    )
     if worst:
         chip = StatusLabel(worst, WORD_TONES[worst])
-    return render("live_end.html", run=run, answer=answer, chip=chip, said=said)
+    return render("live_end.html", run=run, answer=answer, chip=chip, said=verdict)
 
 
 _WORST = ("ERROR", "FAIL", "UNDECIDED", "PASS")
@@ -403,7 +407,9 @@ def _count(value: object) -> int | None:
 
 def _news(watch: PageState, history: History, run: Run) -> dict[str, Any]:
     progress = progress_of(history, run)
-    if any(one.number.tags for one in watch.funnels):  # tasks may have come that were not known
+    if any(
+        funnel.number.tags for funnel in watch.funnels
+    ):  # tasks may have come that were not known
         watch.tags |= tags_of_tasks(history, run)
     return watch.news(progress)
 
@@ -426,13 +432,13 @@ def _interval(passed: int, failed: int, errored: int) -> str:
 def _task_rows(tasks: Sequence[TaskProgress]) -> Iterator[list[Any]]:
     """The tasks with failures first: agent, task, marks, and the trials that the marks lead to."""
     links = 0
-    for one in sorted(tasks, key=lambda task: not task.failed + task.errored)[:MOST_TASKS]:
-        pairs = (run.split(":") for run in one.runs.split())
+    for row in sorted(tasks, key=lambda task: not task.failed + task.errored)[:MOST_TASKS]:
+        pairs = (run.split(":") for run in row.runs.split())
         runs = sorted((int(trial), outcome) for trial, outcome in pairs)
         links += len(runs)
         marks = "".join(_LETTERS[outcome] for _, outcome in runs)
         linked = [trial for trial, _ in runs] if links <= MOST_MARKS_LINKED else []
-        yield [one.system, one.task, marks, linked]
+        yield [row.system, row.task, marks, linked]
 
 
 # The numbers that gates ask for while a run lasts: how each closes in on its line.

@@ -357,8 +357,8 @@ class Guard:
             public = urlsplit(self.access.public_url)
             own.add(f"{public.scheme}://{public.netloc}".lower())
         if any(origin.lower() not in own for origin in headers.getlist("origin")):
-            told = f"Requests of other sites are refused. {_BEHIND_A_PROXY}\n"
-            return PlainTextResponse(told, 403)
+            text = f"Requests of other sites are refused. {_BEHIND_A_PROXY}\n"
+            return PlainTextResponse(text, 403)
         navigation = headers.get("sec-fetch-mode") == "navigate" and scope.get("method") == "GET"
         site = headers.get("sec-fetch-site", "none")
         if site not in ("none", "same-origin") and not navigation:

@@ -398,7 +398,7 @@ class LabelChoice:
 def _assignment(session: LabelSession, query: Mapping[str, str]) -> Assignment | None:
     """The trial that a form or an address names, if it is one that was chosen to be labelled."""
     key = query.get("system"), query.get("task"), query.get("trial")
-    named = (one for one in session.assigned if tuple(map(str, one.key)) == key)
+    named = (assigned for assigned in session.assigned if tuple(map(str, assigned.key)) == key)
     return next(named, None)
 
 
@@ -545,12 +545,12 @@ class Pages:
             first = queries.first_trial(history, run)
             reasons = self._reasons(history, run, trials[:TRIALS_A_PAGE])
             work = self._work(history, run, trials[:TRIALS_A_PAGE], first)
-            said = requests_of(history, run).get((system, task), "")
+            asked = requests_of(history, run).get((system, task), "")
         if past.here is None and not trials:
             raise HistoryError(f"run {run.key}: {system} made no trial of {task}")
         return page(
             "task.html", store=self.reports.title, run=run, system=system, task=task,
-            request=shorten(said, LONGEST_REQUEST),
+            request=shorten(asked, LONGEST_REQUEST),
             trials=trials[:TRIALS_A_PAGE], first=first, here=past.here,
             figure=past.figure, page=number, interval=past.interval, reasons=reasons, work=work,
             before=past.before, days=past.runs[-MOST_DAYS:],
@@ -563,21 +563,21 @@ class Pages:
         self, history: History, run: Run, trials: Sequence[queries.StoredTrial]
     ) -> dict[int, str]:
         """Which check failed in each of these trials, where what was said is kept."""
-        found = {}
+        reasons = {}
         for kept in trials:
             trial = kept.trial
             if trial.outcome is Outcome.PASSED or not kept.transcript:
                 continue
             text = history.transcript(run, *trial.key)
             checks = check_cards(Transcript.from_json(text).checks) if text else ()
-            said = (
+            texts = (
                 f"{check.name}: {check.text or check.expected}".strip(": ")
                 for check in checks
                 if check.failed
             )
-            if reason := next(said, ""):
-                found[trial.trial] = shorten(reason, LONGEST_REASON)
-        return found
+            if reason := next(texts, ""):
+                reasons[trial.trial] = shorten(reason, LONGEST_REASON)
+        return reasons
 
     def _work(
         self, history: History, run: Run, trials: Sequence[queries.StoredTrial], first: int
@@ -629,7 +629,7 @@ class Pages:
             trials = queries.page_of_trials(history, run, system, task, limit=TRIALS_A_PAGE)
             if not trials:
                 raise HistoryError(f"run {run.key}: {system} made no trial of {task}")
-            said = {
+            content = {
                 (system, task, trial.trial.trial): text
                 for trial in trials
                 if trial.transcript
@@ -638,7 +638,7 @@ class Pages:
             several = len(self.reports.numbers(history, run)) > 1
             first = queries.first_trial(history, run)
         links = transcript_links(
-            write_out(said, LARGEST_DRAWER),
+            write_out(content, LARGEST_DRAWER),
             {(system, task, trial.trial.trial): trial.trial.outcome for trial in trials},
             several=several,
             first_trial=first,
@@ -654,10 +654,10 @@ class Pages:
             run, kept = self._trial(history, request)
             wanted = _named(request, "name")
             files = _files_of(history, run, kept.trial)
-            one = next((file for file in files if file.name == wanted), None)
-            if one is None:
+            artefact = next((file for file in files if file.name == wanted), None)
+            if artefact is None:
                 raise HistoryError(f"run {run.key}: no file {wanted} of this trial is kept")
-            content = read_artefact(history.database, one)
+            content = read_artefact(history.database, artefact)
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", wanted.rpartition("/")[2]).strip(".-") or "file"
         return _download(content, name, "application/octet-stream")
 
@@ -679,7 +679,7 @@ class Pages:
             if asked.by:
                 session = asked.session(history, run)
                 queue = session.queue()
-                places = {one.key: place for place, (one, _) in enumerate(queue)}
+                places = {assigned.key: place for place, (assigned, _) in enumerate(queue)}
                 still = [place for place, (_, label) in enumerate(queue) if label is None]
                 named = _assignment(session, request.query_params)
                 here = places.get(named.key) if named is not None else None
@@ -690,8 +690,8 @@ class Pages:
                         :QUEUE_SHOWN
                     ],
                     "here": here,
-                    "next": next((one for one in still if here is not None and one > here),
-                                 next((one for one in still if one != here), None)),
+                    "next": next((place for place in still if here is not None and place > here),
+                                 next((place for place in still if place != here), None)),
                     "link": lambda place: _label_url(
                         run, asked, None if place is None else queue[place][0].key
                     ),
@@ -701,18 +701,18 @@ class Pages:
                     "first": queries.first_trial(history, run),
                 }  # fmt: skip
                 if here is not None:
-                    one, answer = queue[here]
-                    said = session.transcript(one.key).cut(LONGEST_TRANSCRIPT)
+                    assigned, answer = queue[here]
+                    transcript = session.transcript(assigned.key).cut(LONGEST_TRANSCRIPT)
                     values |= {
-                        "one": one.key,
-                        "cards": transcript_cards(said),
-                        "rubrics": session.rubrics(one.key),
+                        "one": assigned.key,
+                        "cards": transcript_cards(transcript),
+                        "rubrics": session.rubrics(assigned.key),
                     }
                     if answer is not None:
                         values |= {
                             "answer": answer,
-                            "checks": check_cards(said.checks),
-                            "judge_passed": session.verdict(one.key) is Outcome.PASSED,
+                            "checks": check_cards(transcript.checks),
+                            "judge_passed": session.verdict(assigned.key) is Outcome.PASSED,
                         }
         return page(
             "label.html", store=self.reports.title, run=run, asked=asked,
@@ -727,12 +727,12 @@ class Pages:
             if asked.by and form.get("undo"):
                 key = session.undo()
             else:
-                one = _assignment(session, form)
-                if not asked.by or one is None or form.get("passed") not in ("yes", "no"):
+                assigned = _assignment(session, form)
+                if not asked.by or assigned is None or form.get("passed") not in ("yes", "no"):
                     raise InputError("this form names no trial to label, or no answer")
                 note = form.get("note", "").strip()
-                session.keep(one, passed=form["passed"] == "yes", note=note)
-                key = one.key
+                session.keep(assigned, passed=form["passed"] == "yes", note=note)
+                key = assigned.key
         return RedirectResponse(_label_url(run, asked, key), 303)
 
     def _person(self) -> str | None:
@@ -794,10 +794,10 @@ class Pages:
         """What a page shows of what was said; of a large run the first failures of each task."""
         first = queries.first_trial(history, run)
         if run.trials > MOST_READ:
-            said = queries.failures_of_run(history, run)
-            return {"transcripts": fit_transcripts(report, said), "first_trial": first}
-        said = queries.all_transcripts(history, run)
-        fitted = fit_transcripts(report, said, trials=history.trials(run))
+            transcripts = queries.failures_of_run(history, run)
+            return {"transcripts": fit_transcripts(report, transcripts), "first_trial": first}
+        transcripts = queries.all_transcripts(history, run)
+        fitted = fit_transcripts(report, transcripts, trials=history.trials(run))
         why = self.reports.explanation(history, run)
         return {"transcripts": fitted, "first_trial": first, "explanation": why}
 
@@ -921,18 +921,18 @@ class Pages:
     def search(self, request: Request) -> Response:
         """Suites, runs, systems and tasks that hold a text, and trials in which it was said."""
         text = request.query_params.get("q", "").strip()
-        found: dict[str, Sequence[Any]] = dict.fromkeys(("suites", "runs", "systems", "tasks"), ())
-        said = SaidHits(hits=())
+        places: dict[str, Sequence[Any]] = dict.fromkeys(("suites", "runs", "systems", "tasks"), ())
+        spoken = SaidHits(hits=())
         if text:
             with self.reports.open() as history:
-                found = {
+                places = {
                     "suites": queries.search_suites(history, text),
                     "runs": queries.search_runs(history, text),
                     "systems": queries.search_systems(history, text),
                     "tasks": queries.search_tasks(history, text),
                 }
-                said = search_said(history, text)
-        return page("search.html", store=self.reports.title, q=text, found=found, said=said)
+                spoken = search_said(history, text)
+        return page("search.html", store=self.reports.title, q=text, found=places, said=spoken)
 
 
 def _run_url(run: Run) -> str:
@@ -992,20 +992,20 @@ def _trial_links(
 ) -> dict[tuple[str, str], TaskRuns]:
     """The trials of both sides, each with the address of its own page."""
     tasks = [task.name for task in by_movement(answer.tasks)[:MOST_TASKS_LINKED]]
-    found: dict[tuple[str, str], TaskRuns] = {}
+    links: dict[tuple[str, str], TaskRuns] = {}
     for side, name in zip(sides, (answer.first, answer.second), strict=True):
-        said = requests_of(history, side.run)
-        linked = _linked_trials(history, side.run, side.tally.system, tasks, said)
-        found |= {(name, task): runs for task, runs in linked.items()}
-    return found
+        requests = requests_of(history, side.run)
+        linked = _linked_trials(history, side.run, side.tally.system, tasks, requests)
+        links |= {(name, task): runs for task, runs in linked.items()}
+    return links
 
 
 def _listed_trials(
     history: History, run: Run, report: Report, windows: Mapping[str, Window]
 ) -> dict[tuple[str, str], TaskRuns]:
     """The trials of the tasks on the page of a run; of very many, those of the lowest tasks."""
-    found: dict[tuple[str, str], TaskRuns] = {}
-    room, said = MOST_MARKS_LINKED, requests_of(history, run)
+    links: dict[tuple[str, str], TaskRuns] = {}
+    room, requests = MOST_MARKS_LINKED, requests_of(history, run)
     for system in report.systems:
         window = windows.get(system.name)
         tasks = []
@@ -1014,9 +1014,9 @@ def _listed_trials(
             if room < 0:
                 break
             tasks.append(row.name)
-        linked = _linked_trials(history, run, system.name, tasks, said)
-        found |= {(system.name, task): runs for task, runs in linked.items()}
-    return found
+        linked = _linked_trials(history, run, system.name, tasks, requests)
+        links |= {(system.name, task): runs for task, runs in linked.items()}
+    return links
 
 
 def _linked_trials(
@@ -1024,19 +1024,19 @@ def _linked_trials(
     run: Run,
     system: str,
     tasks: Sequence[str],
-    said: Mapping[tuple[str, str], str],
+    requests: Mapping[tuple[str, str], str],
 ) -> dict[str, TaskRuns]:
     """The trials of tasks, each with the address of its own page, and what was first `said`."""
     place = f"/run/{run.key}"
-    found = {}
+    links = {}
     for task, marks in queries.marks_of_tasks(history, run, system, tasks).items():
         if not marks:
             continue
         # All but the number is the same for the trials of a task: quoted once, not a thousand times
         trial = url(f"{place}/trial", system=system, task=task)
-        found[task] = TaskRuns(
+        links[task] = TaskRuns(
             address=url(f"{place}/task", system=system, task=task),
-            request=shorten(said.get((system, task), ""), LONGEST_REQUEST),
+            request=shorten(requests.get((system, task), ""), LONGEST_REQUEST),
             runs=tuple(
                 RunLink(
                     number=f"#{mark.place}",
@@ -1046,7 +1046,7 @@ def _linked_trials(
                 for mark in marks
             ),
         )
-    return found
+    return links
 
 
 def _no_verdict(run: Run) -> str:
@@ -1130,10 +1130,11 @@ def judge_sides(
     try:
         if len(chosen) == 2:
             first, second = (
-                StoredSide(run=one.run, system=one.tally.system, label=one.label) for one in chosen
+                StoredSide(run=side.run, system=side.tally.system, label=side.label)
+                for side in chosen
             )
             return compare_stored(history, first, second)
-        return rank_results([replace(one.tally, system=one.label) for one in chosen], by=metric)
+        return rank_results([replace(side.tally, system=side.label) for side in chosen], by=metric)
     except (ArgumentError, InputError) as error:
         return Unavailable(str(error))
 
@@ -1183,7 +1184,7 @@ class Window:
     """The rows to show, and how many there are behind them."""
 
     rows: list[TaskRow]
-    found: int
+    matching: int
     page: int
     pages: int
 
@@ -1213,7 +1214,7 @@ def look(table: TaskTable, choice: Choice) -> Window:
     pages = max(1, -(-len(order) // ROWS_A_PAGE))
     page = min(choice.page, pages)
     shown = order[(page - 1) * ROWS_A_PAGE : page * ROWS_A_PAGE]
-    return Window(rows=[table[int(i)] for i in shown], found=len(order), page=page, pages=pages)
+    return Window(rows=[table[int(i)] for i in shown], matching=len(order), page=page, pages=pages)
 
 
 def _key(table: TaskTable, sort: str) -> NDArray[np.float64]:

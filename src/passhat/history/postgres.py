@@ -109,7 +109,7 @@ class PostgresDatabase:
                 cursor.execute(sql.strip().rstrip(";").encode())
                 rows = cursor.fetchmany(limit)
             except psycopg.Error as error:
-                raise HistoryError(f"`sql`: {_said(error)}") from None
+                raise HistoryError(f"`sql`: {_error_text(error)}") from None
             return [column[0] for column in cursor.description or ()], rows
 
     full_text = True
@@ -175,10 +175,10 @@ class PostgresDatabase:
         try:
             yield
         except psycopg.errors.UniqueViolation as error:
-            raise Duplicate(_said(error)) from None
+            raise Duplicate(_error_text(error)) from None
         except psycopg.Error as error:
             raise StoreError(
-                f"{self.name}: the store cannot be used now ({_said(error)})"
+                f"{self.name}: the store cannot be used now ({_error_text(error)})"
             ) from None
 
     def _migrate(self) -> None:
@@ -230,7 +230,9 @@ def _connect(address: str, read_only: bool) -> psycopg.Connection[Row]:
         if read_only:
             connection.execute("SET default_transaction_read_only = on")
     except psycopg.Error as error:
-        raise StoreError(f"{shown_address(address)}: cannot be reached ({_said(error)})") from None
+        raise StoreError(
+            f"{shown_address(address)}: cannot be reached ({_error_text(error)})"
+        ) from None
     return connection
 
 
@@ -269,6 +271,6 @@ def _without_nul(value: Any) -> Any:
     return value.replace("\0", "\ufffd") if type(value) is str and "\0" in value else value
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """The first line of the server's message."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -321,8 +321,8 @@ def _number(name: str, value: Any, row: int, fault: Fault) -> float:
     except ValueError:
         if isinstance(value, int):  # of hundreds of digits
             raise fault(row, name, "must be finite, and a number that a float can hold") from None
-        said = comma_fault(value) or f"must be a number or empty, got {short_value(value)}"
-        raise fault(row, name, f"{said}; or {leave_out(name)}") from None
+        why = comma_fault(value) or f"must be a number or empty, got {short_value(value)}"
+        raise fault(row, name, f"{why}; or {leave_out(name)}") from None
 
 
 def _apply_pass_if(pass_if: str, columns: dict[str, Any], fault: Fault) -> list[Outcome]:
@@ -349,8 +349,8 @@ def _holds(test: ColumnCondition, cell: Any, row: int, fault: Fault) -> bool:
     try:
         return test.holds(cell)
     except ValueError:
-        said = f"`pass_if` compares it with a number, but it is {short_value(cell)}"
-        raise fault(row, test.column, said) from None
+        why = f"`pass_if` compares it with a number, but it is {short_value(cell)}"
+        raise fault(row, test.column, why) from None
 
 
 def _fit_scores(

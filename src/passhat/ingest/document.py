@@ -607,9 +607,9 @@ def _yaml_as_json(name: str, data: bytes) -> bytes:
         if _SUITE.search(data):
             return data
         mark = error.problem_mark if isinstance(error, MarkedYAMLError) else None
-        said = error.problem if isinstance(error, MarkedYAMLError) else error
+        problem = error.problem if isinstance(error, MarkedYAMLError) else error
         where = f", line {mark.line + 1}" if mark else ""
-        why = " ".join(str(said).split())[:200]
+        why = " ".join(str(problem).split())[:200]
         raise ReadError(f"{name}{where}: not valid YAML ({why})") from error
     return msgspec.json.encode(value) if isinstance(value, (dict, list)) else data
 
@@ -862,12 +862,12 @@ def _end(stream: BinaryIO) -> tuple[int, int, int, int]:
     begin = max(0, length - _LONGEST_COMMENT - _END.size)
     stream.seek(begin)
     tail = stream.read()
-    found = tail.rfind(b"PK\5\6")
-    if found < 0:
+    place = tail.rfind(b"PK\5\6")
+    if place < 0:
         raise ValueError("its directory is missing")
-    _, count, size, start, _ = _END.unpack_from(tail, found)
-    end = begin + found
-    locator = found - _LOCATOR_64.size
+    _, count, size, start, _ = _END.unpack_from(tail, place)
+    end = begin + place
+    locator = place - _LOCATOR_64.size
     if locator >= 0 and tail.startswith(b"PK\6\7", locator):
         _, where = _LOCATOR_64.unpack_from(tail, locator)
         stream.seek(where)

@@ -137,8 +137,8 @@ class _ParquetPolars:
     def sizes(self) -> Iterator[int]:
         texts = [name for name, kind in self._schema.items() if kind == self._polars.String]
         lengths = [self._polars.col(name).str.len_bytes().sum() for name in texts]
-        found = self._frame.select(lengths).collect(engine="streaming")
-        yield sum(found.row(0)) if texts else 0
+        sums = self._frame.select(lengths).collect(engine="streaming")
+        yield sum(sums.row(0)) if texts else 0
 
     def columns(self) -> dict[str, list[Any]]:
         return dict(self._frame.collect().to_dict(as_series=False))
@@ -272,10 +272,10 @@ class _Polars:
     def query(self, sql: str) -> dict[str, list[Any]]:
         context = self._polars.SQLContext({VIEW: self._frame})
         try:
-            found = context.execute(sql).collect(engine="streaming")
+            table = context.execute(sql).collect(engine="streaming")
         except self._polars.exceptions.PolarsError as error:
             raise _unreadable(self._name, error) from error
-        return dict(found.to_dict(as_series=False))
+        return dict(table.to_dict(as_series=False))
 
     def zero_or_one(self, column: str) -> bool:
         del column
@@ -338,9 +338,9 @@ class _DuckDb:
 
     def query(self, sql: str) -> dict[str, list[Any]]:
         try:
-            found = self._connection.execute(sql)
-            names = [column[0] for column in found.description or ()]
-            rows = found.fetchall()
+            result = self._connection.execute(sql)
+            names = [column[0] for column in result.description or ()]
+            rows = result.fetchall()
         except self._error as error:
             raise _unreadable(self._name, error) from error
         values = zip(*rows, strict=True) if rows else [() for _ in names]
@@ -379,8 +379,8 @@ class _DuckDb:
     def fingerprints(self, most: int) -> NDArray[np.uint64]:
         numbers = f"SELECT HASH(i) AS h FROM RANGE({int(most)}) AS numbers (i)"  # noqa: S608 # a number
         hashes = self._connection.execute(numbers)
-        found: NDArray[np.uint64] = np.asarray(hashes.fetchnumpy()["h"], dtype=np.uint64)
-        return np.concatenate([np.zeros(1, dtype=np.uint64), np.bitwise_xor.accumulate(found)])
+        hashed: NDArray[np.uint64] = np.asarray(hashes.fetchnumpy()["h"], dtype=np.uint64)
+        return np.concatenate([np.zeros(1, dtype=np.uint64), np.bitwise_xor.accumulate(hashed)])
 
     def _kind(self, kind: str) -> ColumnKind:
         if any(word in kind for word in self._NUMBERS) and "[" not in kind and "(" not in kind[:7]:

@@ -196,11 +196,11 @@ def _read(
     reasons: list[str] = []
     first = inputs[0] if len(inputs) == 1 else ""  # no other file can repeat the only one
     only = "input" if isinstance(first, bytes) else os.fspath(first)
-    for given, one in enumerate(inputs):
-        known = open_input(one, chosen, limits, unknown.setdefault(given, {}))
+    for given, file in enumerate(inputs):
+        known = open_input(file, chosen, limits, unknown.setdefault(given, {}))
         for document, reader, table in _read_each(known, mapping, only):
             if len(table):
-                said = transcripts.read(document, reader, mapping, table) if transcripts else ()
+                texts = transcripts.read(document, reader, mapping, table) if transcripts else ()
                 piece = InputPart(
                     name=document.name,
                     stem=document.stem,
@@ -209,14 +209,14 @@ def _read(
                     reader=reader,
                     table=table,
                     given=given,
-                    said=said,
+                    texts=texts,
                 )
                 pieces.append(piece)
             else:
                 empty.append(document.name)
                 reasons += table.notes
     if not pieces:
-        shown = ["input" if isinstance(one, bytes) else str(one) for one in inputs]
+        shown = ["input" if isinstance(file, bytes) else str(file) for file in inputs]
         why = f" ({few(dict.fromkeys(reasons), 3)})" if reasons else ""
         looked = f"; looked at {few_paths(empty)}" if _folders(inputs) else ""
         raise ReadError(f"{few_paths(shown)}: holds no trial{looked}{why}")
@@ -232,15 +232,15 @@ def _read(
     trials = replace(trials, sources=sources_by_address(_noted_cases(trials, sources)))
     trials = trials.with_reference(mapping.reference_level)
     trials = _noted_never_met(trials, pieces, mapping, words)
-    trials, said = _without_duplicates(trials, parts, duplicates)
-    return trials, _by_trial(trials, said)
+    trials, texts = _without_duplicates(trials, parts, duplicates)
+    return trials, _by_trial(trials, texts)
 
 
 def _without_duplicates(
     trials: Trials, parts: Sequence[CheckedPart], duplicates: Duplicates
 ) -> tuple[Trials, list[str | None]]:
     """The trials and what each said, those that occur twice refused, renumbered or left out."""
-    said = [text for part in parts for text in part.file.said]
+    texts = [text for part in parts for text in part.file.texts]
     twice = trials.duplicates()
     if not twice:
         tables = all(part.file.reader.name == "table" and not part.numbered for part in parts)
@@ -250,10 +250,10 @@ def _without_duplicates(
             note = "no column numbers the trials, so no row is known to be a copy; name it with "
             noted = (*first.notes, f"{note}`trial=COLUMN` (`duplicates`)")
             trials = replace(trials, sources=(replace(first, notes=noted), *others))
-        return trials, said
+        return trials, texts
     if duplicates == "error":
         if len(parts) == 1 and (apart := trials.numbered_on()) is not trials:
-            return apart, said
+            return apart, texts
         raise _occur_twice(trials, parts, twice)
     if differ := next((part.file.table.apart for part in parts if part.file.table.apart), ""):
         occur = plural(len(twice), "trial occurs", "trials occur")
@@ -261,13 +261,13 @@ def _without_duplicates(
         noted = (*first.notes, f"{occur} more than once.{differ.removesuffix('.')}")
         trials = replace(trials, sources=(replace(first, notes=noted), *others))
     if duplicates == "keep":
-        return trials.renumbered(), said
+        return trials.renumbered(), texts
     rows = trials.last_of_each()
     first, *others = trials.sources
     copies = plural(len(trials) - len(rows), "earlier copy of a trial is", "earlier copies are")
     noted = (*first.notes, f"{copies} left out (`duplicates`)")
     trials = replace(trials, sources=(replace(first, notes=noted), *others))
-    return trials.take(rows), [said[row] for row in rows.tolist()] if said else said
+    return trials.take(rows), [texts[row] for row in rows.tolist()] if texts else texts
 
 
 def _check_words(pieces: Sequence[InputPart], mapping: ColumnMap) -> dict[str, set[str]]:
@@ -310,10 +310,10 @@ _ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst
 def _folders(inputs: Sequence[Input]) -> dict[int, str]:
     """The inputs that are folders, or archives of them, by their place."""
     return {
-        place: os.fspath(one)
-        for place, one in enumerate(inputs)
-        if not isinstance(one, bytes)
-        and (os.path.isdir(one) or os.fspath(one).lower().endswith(_ARCHIVES))  # noqa: PTH112 # any text
+        place: os.fspath(source)
+        for place, source in enumerate(inputs)
+        if not isinstance(source, bytes)
+        and (os.path.isdir(source) or os.fspath(source).lower().endswith(_ARCHIVES))  # noqa: PTH112 # any text
     }
 
 
@@ -351,8 +351,8 @@ def _with_named_score(document: Document, mapping: ColumnMap) -> Reader | None:
         return None
     if not {*chosen.values()}.isdisjoint(column_names(document)):
         return None
-    found = next((one for one in readers_of(document) if one.recognises(document)), None)
-    return None if found is READERS["table"] else found
+    reader = next((known for known in readers_of(document) if known.recognises(document)), None)
+    return None if reader is READERS["table"] else reader
 
 
 def _chosen_columns(document: Document, mapping: ColumnMap) -> Reader:
@@ -374,8 +374,8 @@ def _without_parts(pieces: list[InputPart]) -> list[InputPart]:
         if piece.table.part and _run_of(piece) in wholes:
             continue
         if files := left_out.get(place):
-            one, more = "report on one task of this run is", "reports on tasks of this run are"
-            piece = piece.noted(f"{plural(files, one, more)} left out")
+            single, more = "report on one task of this run is", "reports on tasks of this run are"
+            piece = piece.noted(f"{plural(files, single, more)} left out")
         kept.append(piece)
     return kept
 
@@ -412,8 +412,8 @@ def _without_copied_rows(piece: InputPart, duplicates: Duplicates) -> InputPart:
         return piece
     equal = plural(copies, "row is", "rows are")
     if duplicates == "last":
-        said = [piece.said[row] for row in rows] if piece.said else piece.said
-        kept = replace(piece, table=piece.table.take(rows), said=said)
+        texts = [piece.texts[row] for row in rows] if piece.texts else piece.texts
+        kept = replace(piece, table=piece.table.take(rows), texts=texts)
         return kept.noted(f"{equal} {COPIED_ROWS}, and left out (`duplicates`)")
     ways = "`duplicates='last'` leaves copies out, `duplicates='keep'` counts them as trials"
     several = (times for times in range(2, 6) if marks == marks[: len(marks) // times] * times)
@@ -454,7 +454,7 @@ def _without_repeated_rows(pieces: list[InputPart]) -> list[InputPart]:
 
     Only rows with a time or an id count as equal: others may be two runs that ended alike.
     """
-    measured = [one for piece in pieces for one in piece.table.measured if one is not None]
+    measured = [mark for piece in pieces for mark in piece.table.measured if mark is not None]
     if len(seen := set(measured)) == len(measured):
         return pieces
     seen.clear()
@@ -462,8 +462,8 @@ def _without_repeated_rows(pieces: list[InputPart]) -> list[InputPart]:
     for place in sorted(range(len(pieces)), key=lambda place: len(pieces[place].table)):
         own = pieces[place].table.measured
         marks = own or [None] * len(pieces[place].table)
-        rows[place] = [row for row, one in enumerate(marks) if one is None or one not in seen]
-        seen.update(one for one in own if one is not None)
+        rows[place] = [row for row, mark in enumerate(marks) if mark is None or mark not in seen]
+        seen.update(mark for mark in own if mark is not None)
     kept: dict[int, InputPart] = {place: piece for place, piece in enumerate(pieces) if rows[place]}
     for place, piece in enumerate(pieces):
         repeated = len(piece.table) - len(rows[place])
@@ -473,8 +473,8 @@ def _without_repeated_rows(pieces: list[InputPart]) -> list[InputPart]:
         name = os.path.basename(piece.name)  # noqa: PTH119
         note = f"{name}: {runs} in other files too, equal in every field, and counted once"
         if rows[place]:
-            said = [piece.said[row] for row in rows[place]] if piece.said else piece.said
-            piece = replace(piece, table=piece.table.take(rows[place]), said=said)
+            texts = [piece.texts[row] for row in rows[place]] if piece.texts else piece.texts
+            piece = replace(piece, table=piece.table.take(rows[place]), texts=texts)
         noted = place if rows[place] else next(iter(kept))
         kept[noted] = (piece if rows[place] else kept[noted]).noted(note)
     return list(kept.values())
@@ -577,10 +577,10 @@ class _AskedTranscripts:
             texts = [
                 UNREAD
                 if wanted is not None and row not in wanted
-                else said.cut(longest).to_json()
-                if said
+                else words.cut(longest).to_json()
+                if words
                 else None
-                for row, said in enumerate(transcripts)
+                for row, words in enumerate(transcripts)
             ]
         except RecursionError as error:
             raise ReadError(f"{document.name}: nested too deeply to be a result file") from error
@@ -605,13 +605,13 @@ class _AskedTranscripts:
         )
 
 
-def _by_trial(trials: Trials, said: Sequence[str | None]) -> Transcripts:
+def _by_trial(trials: Trials, spoken: Sequence[str | None]) -> Transcripts:
     """The texts by system, task and trial, if there is one; keys in them are masked."""
-    if not said:
+    if not spoken:
         return {}
     keys = zip(trials.system.texts(), trials.task.texts(), trials.trial.tolist(), strict=True)
     texts, unread = {}, set()
-    for (system, task, trial), text in zip(keys, said, strict=True):
+    for (system, task, trial), text in zip(keys, spoken, strict=True):
         key = (system or "", task or "", trial)
         if text == UNREAD:
             unread.add(key)
@@ -764,8 +764,8 @@ def _read_held(
         if document.torn:
             torn = "its last line ends in the middle and is left out: it is being written, or was "
             notes.append(f"{torn}cut off")
-        for one in _by_judge(document, reader, table, mapping):
-            yield document, reader, replace(one, notes=(*one.notes, *notes)) if notes else one
+        for part in _by_judge(document, reader, table, mapping):
+            yield document, reader, replace(part, notes=(*part.notes, *notes)) if notes else part
 
 
 def _by_judge(
@@ -776,11 +776,11 @@ def _by_judge(
         yield table
         return
     for name in table.scores:
-        one = reader.read(document, replace(mapping, scorer=name))
+        part = reader.read(document, replace(mapping, scorer=name))
         yield replace(
-            one,
-            columns={**one.columns, "at": [(f"{mapping.factor}={name}",)] * len(one)},
-            read_as={**one.read_as, "factor": f"each of its scores {few(table.scores)}"},
+            part,
+            columns={**part.columns, "at": [(f"{mapping.factor}={name}",)] * len(part)},
+            read_as={**part.read_as, "factor": f"each of its scores {few(table.scores)}"},
             left_out=(),
             # The same rows once for each judge are no file that was given twice.
             measured=(),
@@ -791,15 +791,15 @@ def read_same_schema(documents: Sequence[Document], mapping: ColumnMap) -> list[
     """Tables of one shape as `tables.read` reads each; None for one that must be read by itself."""
     names = [name.strip() for name in column_names(documents[0], mapping)]
     parsed = [_rows_of(document, names) for document in documents]
-    rows = [row for one in parsed if one for row in one[0]]
+    rows = [row for part in parsed if part for row in part[0]]
     whole = _read_whole(documents[0], names, rows, mapping) if rows else None
     if whole is None:
         return [None] * len(documents)
     read: list[TrialTable | None] = []
     start = 0
-    for one in parsed:
-        end = start + (len(one[0]) if one else 0)
-        read.append(_piece(whole, start, end, one[1]) if one else None)
+    for part in parsed:
+        end = start + (len(part[0]) if part else 0)
+        read.append(_piece(whole, start, end, part[1]) if part else None)
         start = end
     return read
 
@@ -840,35 +840,38 @@ def _read_whole(
     sheet = Table(columns=columns, numbers=range(len(rows)), separator=separator)
     try:
         table = tables.read_table(document, sheet, mapping, repeats=lambda columns: False)
-        found, _ = infer_columns(sheet.columns, mapping, sheet.cells)
+        by_meaning, _ = infer_columns(sheet.columns, mapping, sheet.cells)
     except ReadError:
         return None
-    said = tables.notes_on(sheet.columns, found, mapping, own=False, repeats=lambda: False)
-    return table if table.notes == said and _row_by_row(sheet, found, mapping) else None
+    notes = tables.notes_on(sheet.columns, by_meaning, mapping, own=False, repeats=lambda: False)
+    return table if table.notes == notes and _row_by_row(sheet, by_meaning, mapping) else None
 
 
-def _row_by_row(sheet: Table, found: Mapping[str, str], mapping: ColumnMap) -> bool:
+def _row_by_row(sheet: Table, by_meaning: Mapping[str, str], mapping: ColumnMap) -> bool:
     """Whether what a cell means does not depend on the other cells of its file.
 
     Every rule of `tables.read_table` that looks at a whole column is named here, unless it raises
     an error or gives a note wherever it applies to some rows.
     """
     names = tuple(sheet.columns)
-    others = [name for name in names if name not in found.values()]
+    others = [name for name in names if name not in by_meaning.values()]
     for name in others:
         cells = sheet.cells(name) if usual_name(name) in CONFIGURATIONS else ()
         if any(cell != cells[0] for cell in cells):
             return False
-    if "trial" not in found and any(usual_name(name) in TASK_IDS for name in others):
+    if "trial" not in by_meaning and any(usual_name(name) in TASK_IDS for name in others):
         return False
     # A task may be the run of another, or a row that sums up those before it.
-    for task in sheet.cells(found["task"]) if sheet.has(found["task"]) else ():
+    for task in sheet.cells(by_meaning["task"]) if sheet.has(by_meaning["task"]) else ():
         if isinstance(task, str) and ("#" in task or task.strip().lower() in TOTALS):
             return False
-    numbers = number_columns(found)
+    numbers = number_columns(by_meaning)
     if any(isinstance(cell, (Mapping, list)) for name in numbers for cell in sheet.cells(name)):
         return False
-    judging = {*verdict_columns(names), *(found[one] for one in VERDICTS if one in found)}
+    judging = {
+        *verdict_columns(names),
+        *(by_meaning[verdict] for verdict in VERDICTS if verdict in by_meaning),
+    }
     words = {str(cell).strip().lower() for name in judging for cell in sheet.cells(name)}
     if not words.isdisjoint(LETTER_GRADES):
         return False
@@ -1087,7 +1090,7 @@ def _shares(sheet: Table) -> str | None:
 def _counts_of_agents(document: Document) -> list[str]:
     """The counts and rates that every object under the keys of a document has; none of others."""
     entries = document.decode(dict[str, Any])
-    objects = [one for one in entries.values() if isinstance(one, dict)]
+    objects = [entry for entry in entries.values() if isinstance(entry, dict)]
     if len(objects) < 2 or len(objects) < len(entries):
         return []
     summing = RUNS | RATES | PASSES
@@ -1112,10 +1115,10 @@ def _nature(document: Document, names: list[str]) -> str | None:
         return "is a web page; give the JSON, CSV or XML that the tool writes"
     if document.kind == "xml":
         root = re.search(rb"<([A-Za-z_][\w:.-]{0,60})", document.data[:4096])
-        found = f", not <{short(root[1].decode())}>" if root else ""
+        instead = f", not <{short(root[1].decode())}>" if root else ""
         return (
             "is XML, but no report of JUnit, NUnit or .trx: its root must be <testsuites>, "
-            f"<testsuite>, <test-run>, <test-results> or <TestRun>{found}"
+            f"<testsuite>, <test-run>, <test-results> or <TestRun>{instead}"
         )
     if document.kind == "array" and not document.first:
         return "is a list without objects; each trial must be one, with its task and outcome"

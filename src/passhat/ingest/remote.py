@@ -129,8 +129,10 @@ def called_by_address() -> Iterator[None]:
 def sources_by_address(sources: Iterable[Source]) -> tuple[Source, ...]:
     """Sources in whose names and notes copies are called by their address."""
     return tuple(
-        replace(one, name=shown(one.name), notes=tuple(map(shown, one.notes))) if _copies else one
-        for one in sources
+        replace(source, name=shown(source.name), notes=tuple(map(shown, source.notes)))
+        if _copies
+        else source
+        for source in sources
     )
 
 
@@ -307,7 +309,7 @@ def scan_shard(
                     chosen[row] = without_text
             if chosen:
                 (texts,) = _cells(file, group, ("text",))
-                yield from (replace(one, text=texts[row] or "") for row, one in chosen.items())
+                yield from (replace(hit, text=texts[row] or "") for row, hit in chosen.items())
 
 
 def read_rows(place: Place, name: str, rows: Sequence[int | None]) -> Iterator[str | None]:
@@ -344,11 +346,11 @@ def write_artefacts(rows: Iterable[FileRow], target: Path) -> int:
     kinds = {"trial": pyarrow.int64(), "size": pyarrow.int64(), "content": pyarrow.binary()}
     schema = pyarrow.schema([(n, kinds.get(n, pyarrow.string())) for n in _ARTEFACT_COLUMNS])
     written, writer = 0, None
-    for one, content in rows:
+    for file, content in rows:
         if writer is None:
             target.parent.mkdir(parents=True, exist_ok=True)
             writer = parquet.ParquetWriter(target, schema, compression="zstd", use_dictionary=False)
-        cells = (*one.key, one.name, one.digest, one.size, content)
+        cells = (*file.key, file.name, file.digest, file.size, content)
         # A group of rows for each, so that no more than one content is ever in memory.
         named = dict(zip(_ARTEFACT_COLUMNS, cells, strict=True))
         writer.write_table(pyarrow.Table.from_pylist([named], schema=schema))

@@ -49,7 +49,7 @@ def tests_of(names: Sequence[str], ran: Sequence[bool]) -> tuple[list[str], list
             return stripped, [f"names were read as repeats by {plugin} (`task='name'` keeps them)"]
     numbered = [_PROMPTFOO.fullmatch(name) for name in names]
     if names and all(numbered):
-        return [found[1] for found in numbered if found], ["tests were matched by description"]
+        return [match[1] for match in numbered if match], ["tests were matched by description"]
     bases = without_numbers(names)
     if bases is not None:
         return bases, [f"{NUMBERED_NOTE} (`task='name'` keeps them)"]
@@ -75,10 +75,10 @@ def models_of(names: Sequence[str]) -> tuple[list[str], list[str]] | None:
     >>> models_of(["weather [gpt-5]", "weather [haiku]"])
     (['weather', 'weather'], ['gpt-5', 'haiku'])
     """
-    found = [_MODEL.fullmatch(name) for name in names]
-    if not found or not all(found):
+    matches = [_MODEL.fullmatch(name) for name in names]
+    if not matches or not all(matches):
         return None
-    tasks, models = zip(*((match[1], match[2]) for match in found if match), strict=True)
+    tasks, models = zip(*((match[1], match[2]) for match in matches if match), strict=True)
     pairs = set(zip(tasks, models, strict=True))
     if len(set(models)) < 2 or len(pairs) != len(set(tasks)) * len(set(models)):
         return None
@@ -99,9 +99,9 @@ def without_numbers(names: Sequence[str]) -> list[str] | None:
     >>> without_numbers(["refund #1", "refund #2", "issue #7"])
     ['refund', 'refund', 'issue #7']
     """
-    found = {name: _NUMBERED.fullmatch(name) for name in dict.fromkeys(names)}
+    matches = {name: _NUMBERED.fullmatch(name) for name in dict.fromkeys(names)}
     runs: dict[str, set[int]] = defaultdict(set)
-    for match in found.values():
+    for match in matches.values():
         if match:
             runs[match[1]].add(int(match[2]))
     full = {
@@ -112,7 +112,7 @@ def without_numbers(names: Sequence[str]) -> list[str] | None:
     if not full:
         return None
     bases = {
-        name: match[1] if match and match[1] in full else name for name, match in found.items()
+        name: match[1] if match and match[1] in full else name for name, match in matches.items()
     }
     return [bases[name] for name in names]
 
@@ -124,9 +124,9 @@ def _without_steps(names: Sequence[str], ran: Sequence[bool]) -> list[str] | Non
     """
     if not any(name.endswith("]") for name in names):
         return None
-    found = [_REPEAT.fullmatch(name) for name in names]
+    matches = [_REPEAT.fullmatch(name) for name in names]
     steps: dict[tuple[str, str], set[int]] = defaultdict(set)
-    for match in found:
+    for match in matches:
         if match:
             steps[match[1] + match[2], match[4]].add(int(match[3]))
     # By length and ends: a name may claim a thousand million steps.
@@ -135,14 +135,14 @@ def _without_steps(names: Sequence[str], ran: Sequence[bool]) -> list[str] | Non
         for (_, count), seen in steps.items()
         if 1 < int(count) == len(seen) == max(seen) and min(seen) == 1
     ]
-    marked = all(match or not runs for match, runs in zip(found, ran, strict=True))
+    marked = all(match or not runs for match, runs in zip(matches, ran, strict=True))
     if not full or (max(full) < _SURELY_STEPS and not marked):
         return None
     if any(max(seen) > int(count) for (_, count), seen in steps.items()):
         return None
     return [
         name if match is None else match[1] + ("]" if match[2] == "-" else "")
-        for name, match in zip(names, found, strict=True)
+        for name, match in zip(names, matches, strict=True)
     ]
 
 
@@ -153,15 +153,15 @@ def _without_index(names: Sequence[str], ran: Sequence[bool]) -> list[str] | Non
     """
     if not any(name.endswith("]") for name in names):
         return None
-    found = [_FLAKEFINDER.fullmatch(name) for name in names]
-    plain = Counter(name for name, match in zip(names, found, strict=True) if match is None)
-    times = len({match[2] for match in found if match})
+    matches = [_FLAKEFINDER.fullmatch(name) for name in names]
+    plain = Counter(name for name, match in zip(names, matches, strict=True) if match is None)
+    times = len({match[2] for match in matches if match})
     if any(
-        m is None and r and plain[n] != times for n, m, r in zip(names, found, ran, strict=True)
+        m is None and r and plain[n] != times for n, m, r in zip(names, matches, ran, strict=True)
     ):
         return None
-    tests = [_unindexed(name, match) for name, match in zip(names, found, strict=True)]
-    runs = {(test, int(m[2])) for test, m in zip(tests, found, strict=True) if m}
+    tests = [_unindexed(name, match) for name, match in zip(names, matches, strict=True)]
+    runs = {(test, int(m[2])) for test, m in zip(tests, matches, strict=True) if m}
     indices = {index for _, index in runs}
     complete = indices == set(range(len(indices))) and len(indices) > 1
     if not complete or len(runs) != len({test for test, _ in runs}) * len(indices):

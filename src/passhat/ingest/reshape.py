@@ -132,16 +132,16 @@ def _verdict_is_known(sheet: Table, mapping: ColumnMap, parts: Collection[str]) 
     return bool(mapping.pass_if) or not columns.keys().isdisjoint(VERDICTS)
 
 
-def columns_of_verdicts(sheet: Table, found: Mapping[str, str]) -> list[str]:
+def columns_of_verdicts(sheet: Table, by_meaning: Mapping[str, str]) -> list[str]:
     """The columns that say of every row how it ended, for an agent or a task each; none if one."""
     no_verdict = RUNS | FAILS | PASSES | FAILURES
-    told = [
+    columns = [
         name
         for name in sheet.columns
-        if name not in found.values() and usual_name(name) not in no_verdict
+        if name not in by_meaning.values() and usual_name(name) not in no_verdict
         if says_outcomes(cells := sheet.cells(name)) and not any(map(is_missing, cells))
     ]
-    return told if len(told) > 1 and all(short(name) == name for name in told) else []
+    return columns if len(columns) > 1 and all(short(name) == name for name in columns) else []
 
 
 def one_row_a_run(name: str, sheet: Table, mapping: ColumnMap) -> Reshaped | None:
@@ -162,9 +162,9 @@ def one_row_a_run(name: str, sheet: Table, mapping: ColumnMap) -> Reshaped | Non
     return None if reshaped is None else (reshaped[0], "; ".join((reshaped[1], *total)))
 
 
-def _from_counts(name: str, sheet: Table, found: Mapping[str, str]) -> Reshaped | None:
+def _from_counts(name: str, sheet: Table, by_meaning: Mapping[str, str]) -> Reshaped | None:
     """A row for each run of a table with the number of passes of each task."""
-    if (ratios := _ratios(sheet, found)) is not None:
+    if (ratios := _ratios(sheet, by_meaning)) is not None:
         column, passes, runs = ratios
         how = f'"{short(column)}" as passes of trials'
         return _counted(name, sheet, [column], passes, runs, runs, how)
@@ -174,10 +174,10 @@ def _from_counts(name: str, sheet: Table, found: Mapping[str, str]) -> Reshaped 
         for usual, column in by_name.items()
         if (numbers := _whole(sheet, column)) is not None
     }
-    total = next((one for one in counts if one in RUNS and max(counts[one], default=0) > 1), None)
-    fails = next((one for one in counts if one in FAILS), None)
-    own = [one for one in counts if one in PASSES] or [one for one in counts if one in VERBS]
-    if len(own) != 1 or (total is None and fails is None) or "trial" in found:
+    total = next((key for key in counts if key in RUNS and max(counts[key], default=0) > 1), None)
+    fails = next((key for key in counts if key in FAILS), None)
+    own = [key for key in counts if key in PASSES] or [key for key in counts if key in VERBS]
+    if len(own) != 1 or (total is None and fails is None) or "trial" in by_meaning:
         return None
     passes = counts[own[0]]
     if total is None:
@@ -201,17 +201,17 @@ def _from_counts(name: str, sheet: Table, found: Mapping[str, str]) -> Reshaped 
                 f'{name}: "{short(by_name[own[0]])}" and "{short(by_name[fails])}" add up to more '
                 f'than "{short(by_name[total])}"'
             )
-    used = [by_name[one] for one in (own[0], total, fails) if one is not None]
-    how = f"{few([chr(34) + short(one) + chr(34) for one in used])} as counts of trials"
+    used = [by_name[key] for key in (own[0], total, fails) if key is not None]
+    how = f"{few([chr(34) + short(column) + chr(34) for column in used])} as counts of trials"
     return _counted(name, sheet, used, passes, ended, runs, how)
 
 
-def _from_rates(name: str, sheet: Table, found: Mapping[str, str]) -> Reshaped | None:
+def _from_rates(name: str, sheet: Table, by_meaning: Mapping[str, str]) -> Reshaped | None:
     """A row for each run of a table with a pass rate of each task, and of how many runs it is."""
     rate = next((column for column in sheet.columns if usual_name(column) in RATES), None)
     totals = [column for column in sheet.columns if usual_name(column) in RUNS]
     runs = _whole(sheet, totals[0]) if len(totals) == 1 else None
-    if rate is None or runs is None or not found.keys().isdisjoint((*VERDICTS, "trial")):
+    if rate is None or runs is None or not by_meaning.keys().isdisjoint((*VERDICTS, "trial")):
         return None
     texts = [str(cell).strip() for cell in sheet.cells(rate)]
     if not all(map(_RATE.fullmatch, texts)):
@@ -222,16 +222,18 @@ def _from_rates(name: str, sheet: Table, found: Mapping[str, str]) -> Reshaped |
     # Few round shares to one digit. Those that give whole numbers everywhere are exact, unless so
     # many tasks of so many trials would hardly all end on a tenth by themselves.
     digits = max(len(number.partition(".")[2]) for number in shown)
-    one = 100 if percent else 1
-    counts = [float(text) / one * n for text, n in zip(shown, runs, strict=True)]
+    whole = 100 if percent else 1
+    counts = [float(text) / whole * n for text, n in zip(shown, runs, strict=True)]
     partial = [n for c, n in zip(counts, runs, strict=True) if 0 < c < n]
     on_tenths = math.prod(min(1, 9 / max(1, n - 1)) for n in partial)
     exact = not percent and digits < 2 and all(abs(c - round(c)) < 1e-9 for c in counts)
     exact = exact and on_tenths >= 0.01
     half = 0.0 if exact else 0.5 * 10.0**-digits
     passes = []
-    for task, text, n, count in zip(sheet.cells(found["task"]), shown, runs, counts, strict=True):
-        off = (half + 1e-12) / one * n
+    for task, text, n, count in zip(
+        sheet.cells(by_meaning["task"]), shown, runs, counts, strict=True
+    ):
+        off = (half + 1e-12) / whole * n
         fit = range(max(0, math.ceil(count - off)), min(n, math.floor(count + off)) + 1)
         if len(fit) != 1:
             which = f"{fit[0]} to {fit[-1]} passes" if fit else "no whole number of passes"
@@ -264,8 +266,8 @@ def _counted(
         outcomes += ["pass"] * passed + ["fail"] * (judged - passed)
         outcomes += ["error"] * (all_runs - judged)
     # What a row adds up over its runs is no fact of each.
-    found = find_columns(sheet.columns, USUAL)
-    kept = {found.get(meaning) for meaning in ("task", "system", "family", "tags", "level")}
+    by_meaning = find_columns(sheet.columns, USUAL)
+    kept = {by_meaning.get(meaning) for meaning in ("task", "system", "family", "tags", "level")}
     kept |= {column for column in sheet.columns if not _are_numbers(sheet.cells(column))}
     columns = {
         column: [cells[row] for row in rows]
@@ -277,10 +279,10 @@ def _counted(
 
 
 def _from_run_columns(
-    sheet: Table, found: Mapping[str, str], mapping: ColumnMap
+    sheet: Table, by_meaning: Mapping[str, str], mapping: ColumnMap
 ) -> Reshaped | None:
     """A row for each run of a table with a column for each: run_1, run_2, or 1, 2."""
-    if not found.keys().isdisjoint((*VERDICTS, "trial")):
+    if not by_meaning.keys().isdisjoint((*VERDICTS, "trial")):
         return None
     runs = _run_columns(sheet.columns)
     cells = {column: sheet.cells(column) for column in runs}
@@ -298,13 +300,13 @@ def _from_run_columns(
     return table, f"{merged} as trials"
 
 
-def _from_conditions(sheet: Table, found: Mapping[str, str]) -> Reshaped | None:
+def _from_conditions(sheet: Table, by_meaning: Mapping[str, str]) -> Reshaped | None:
     """A row for each run of entries that hold those under two conditions: {"with_skill": {...}}.
 
     Bare verdicts under such names are asked about: "errors" and "no_errors" are no agents.
     """
     conditions = _conditions_among(sheet.columns)
-    if not conditions or not found.keys().isdisjoint((*VERDICTS, "system")):
+    if not conditions or not by_meaning.keys().isdisjoint((*VERDICTS, "system")):
         return None
     cells = {name: sheet.cells(name) for name in sheet.columns}
     rows: list[Row] = []
@@ -343,7 +345,7 @@ def _are_words_among(filled: Sequence[Any], odd: Sequence[Any], columns: Collect
 def _error_words(mapping: ColumnMap) -> frozenset[str]:
     """The user's words for attempts that broke."""
     words = (mapping.error_words or "").split(",")
-    return frozenset(word for word in (one.strip().lower() for one in words) if word)
+    return frozenset(word for word in (part.strip().lower() for part in words) if word)
 
 
 def _without(words: frozenset[str], cells: Sequence[Any]) -> Sequence[Any]:
@@ -383,22 +385,22 @@ def _stacked(
     return replace(_table(sheet, stacked, rows), empty=empty)
 
 
-def _from_lists(sheet: Table, found: Mapping[str, str]) -> Reshaped | None:
+def _from_lists(sheet: Table, by_meaning: Mapping[str, str]) -> Reshaped | None:
     """A row for each run of a table with a list of verdicts for each task."""
-    column = found.get("passed")
+    column = by_meaning.get("passed")
     lists = [] if column is None else sheet.cells(column)
-    if "trial" in found or not lists or not all(isinstance(one, list) for one in lists):
+    if "trial" in by_meaning or not lists or not all(isinstance(cells, list) for cells in lists):
         return None
-    if not all(_is_verdict(cell) for one in lists for cell in one):
+    if not all(_is_verdict(cell) for cells in lists for cell in cells):
         return None
-    rows = [row for row, one in enumerate(lists) for _ in one]
+    rows = [row for row, cells in enumerate(lists) for _ in cells]
     columns: dict[str, Sequence[Any]] = {
         name: [own[row] for row in rows]
         for name in sheet.columns
         if name != column
         for own in [sheet.cells(name)]
     }
-    columns["outcome"] = [cell for one in lists for cell in one]
+    columns["outcome"] = [cell for cells in lists for cell in cells]
     return _table(sheet, columns, rows), f'lists in "{short(column or "")}" as trials'
 
 
@@ -412,8 +414,8 @@ def _run_columns(names: Collection[str]) -> dict[str, int]:
     return largest if len(set(largest.values())) == len(largest) else {}
 
 
-def _ratios(sheet: Table, found: Mapping[str, str]) -> tuple[str, list[int], list[int]] | None:
-    column = found.get("passed")
+def _ratios(sheet: Table, by_meaning: Mapping[str, str]) -> tuple[str, list[int], list[int]] | None:
+    column = by_meaning.get("passed")
     if column is None or not sheet.has(column):
         return None
     cells = [
@@ -488,10 +490,10 @@ def mapped_rows(document: Document, mapping: ColumnMap) -> tuple[list[Row], str]
     if (rows := _from_columns(whole) or _from_split(whole) or _from_map(whole)) is not None:
         return rows
     inside = [(key, _from_inside(key, value)) for key, value in whole.items()]
-    found = [(key, rows) for key, rows in inside if rows is not None]
-    if len(found) != 1:
+    lists = [(key, rows) for key, rows in inside if rows is not None]
+    if len(lists) != 1:
         return None
-    key, (listed, how) = found[0]
+    key, (listed, how) = lists[0]
     shared = {name: whole[name] for name in plain}
     return [{**shared, **row} for row in listed], f'{how} in "{short(key)}"'
 
@@ -526,12 +528,12 @@ def two_levels(value: Any) -> tuple[list[str], list[str]] | None:
     """
     if not isinstance(value, dict) or len(value) < 2 or any(_names_a_column(key) for key in value):
         return None
-    if not all(isinstance(one, dict) and one for one in value.values()):
+    if not all(isinstance(inside, dict) and inside for inside in value.values()):
         return None
-    inner = list(dict.fromkeys(name for one in value.values() for name in one))
+    inner = list(dict.fromkeys(name for inside in value.values() for name in inside))
     if any(_names_a_column(name) for name in inner):
         return None
-    if not all(any(_runs(own)) for one in value.values() for own in one.values()):
+    if not all(any(_runs(own)) for inside in value.values() for own in inside.values()):
         return None
     return list(value), inner
 
@@ -586,7 +588,7 @@ def _from_map(value: Any) -> tuple[list[Row], str] | None:
     if not isinstance(value, dict) or len(value) < 2 or any(_names_a_column(key) for key in value):
         return None
     if are_conditions(value):
-        inner = {key: _runs_by_task(one) for key, one in value.items()}
+        inner = {key: _runs_by_task(tasks) for key, tasks in value.items()}
         if any(runs is None for runs in inner.values()):
             return None
         rows = [{"system": key, **row} for key, runs in inner.items() for row in runs or ()]
@@ -617,12 +619,12 @@ def _runs(held: Any) -> Iterator[Row]:
             yield from ({"system": condition, **run} for run in runs)
         return
     if isinstance(held, list):
-        kinds = {isinstance(one, dict) for one in held}
+        kinds = {isinstance(own, dict) for own in held}
         if kinds == {False} and all(map(_is_verdict, held)):
-            yield from ({"outcome": one} for one in held)
+            yield from ({"outcome": own} for own in held)
         elif kinds == {True}:
-            found = [find_columns(run, USUAL) for run in held]
-            if all("task" not in one and not one.keys().isdisjoint(VERDICTS) for one in found):
+            meanings = [find_columns(run, USUAL) for run in held]
+            if all("task" not in own and not own.keys().isdisjoint(VERDICTS) for own in meanings):
                 yield from held
     elif isinstance(held, dict):  # one run; a score alone is likely the mean of several
         verdict = find_columns(held, USUAL).get("passed")

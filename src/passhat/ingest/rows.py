@@ -287,7 +287,7 @@ def separator_of(data: bytes) -> str:
     if stated := _STATED_SEPARATOR.match(data):
         return stated[1].decode()
     header = _line_at(data, _header_begins(data))
-    return max(_SEPARATORS, key=lambda one: len(_cells(header, one)))
+    return max(_SEPARATORS, key=lambda mark: len(_cells(header, mark)))
 
 
 _SEPARATORS = (",", "\t", ";", "|")
@@ -372,8 +372,8 @@ def measured_rows(sheet: Table) -> list[int | None]:
         elif whole:
             marks.append(hash((names, row)))
         else:  # a cell that says nothing is as none
-            said = [one is not None for one in row]
-            marks.append(hash((tuple(compress(names, said)), tuple(compress(row, said)))))
+            there = [cell is not None for cell in row]
+            marks.append(hash((tuple(compress(names, there)), tuple(compress(row, there)))))
     return marks
 
 
@@ -481,8 +481,8 @@ def _outer_rows(document: Document, mapping: ColumnMap) -> Iterator[tuple[int, R
     if document.kind == "array":
         yield from enumerate(document.entries(shape))
     elif document.kind == "json":
-        found = _inner_list(document, mapping)
-        yield from enumerate(document.entries(shape, found[0])) if found else ()
+        inner = _inner_list(document, mapping)
+        yield from enumerate(document.entries(shape, inner[0])) if inner else ()
     else:
         header = f'"{SCHEMA}"'.encode()
         for number, row in document.lines(shape):
@@ -494,8 +494,8 @@ def _first_entry(document: Document, mapping: ColumnMap) -> RawRow:
     """The first entry of the list of rows; empty if JSON is one object."""
     if document.kind != "json":
         return document.first
-    found = _inner_list(document, mapping)
-    return found[1] if found else {}
+    inner = _inner_list(document, mapping)
+    return inner[1] if inner else {}
 
 
 def _first_row(document: Document, mapping: ColumnMap) -> RawRow:
@@ -565,8 +565,10 @@ def _shared(document: Document, mapping: ColumnMap) -> dict[str, msgspec.Raw]:
         or (opener == b"{" and key in asked)
     }
     verdicts = {column for column in verdict_columns(plain) if column not in asked}
-    found = find_columns(plain, USUAL)
-    verdicts |= {found[meaning] for meaning in (*VERDICTS, *FEATURES) if meaning in found} - asked
+    by_meaning = find_columns(plain, USUAL)
+    verdicts |= {
+        by_meaning[meaning] for meaning in (*VERDICTS, *FEATURES) if meaning in by_meaning
+    } - asked
     return {key: raw for key, raw in plain.items() if key not in verdicts}
 
 
@@ -617,15 +619,15 @@ def _bare(names: list[str]) -> list[str]:
 def _json_rows(document: Document, mapping: ColumnMap) -> list[Row]:
     if document.kind == "array":
         return document.decode(list[dict[str, Any]])
-    found = _inner_list(document, mapping)
-    if found is None:
+    inner = _inner_list(document, mapping)
+    if inner is None:
         return [document.decode(dict[str, Any])]
     whole = document.decode(dict[str, Any])
     shared = {key: whole[key] for key in _shared(document, mapping)}
-    rows = whole[found[0]]
+    rows = whole[inner[0]]
     for odd in (row for row in rows if not isinstance(row, dict)):
         raise ReadError(
-            f'{document.name}: "{short(found[0])}" must hold objects only, but has '
+            f'{document.name}: "{short(inner[0])}" must hold objects only, but has '
             f"{short_value(odd)}"
         )
     return [{**shared, **row} for row in rows]
@@ -707,17 +709,17 @@ def rows_under(
 def _says(names: Collection[str], mapping: ColumnMap) -> set[str]:
     """What some keys say of a run: its "task", its "verdict", by the user's names or the usual."""
     usual = find_columns(names, USUAL)
-    said = set()
+    meanings = set()
     if all(has_column(names, part) for part in name_parts(names, mapping.task or "")) or (
         not mapping.task and "task" in usual
     ):
-        said.add("task")
+        meanings.add("task")
     asked = _verdicts_asked_for(mapping)
-    if any(has_column(names, usual.get(one, one)) for one in asked) or (
+    if any(has_column(names, usual.get(name, name)) for name in asked) or (
         not asked and not usual.keys().isdisjoint(VERDICTS)
     ):
-        said.add("verdict")
-    return said
+        meanings.add("verdict")
+    return meanings
 
 
 def _verdicts_asked_for(mapping: ColumnMap) -> list[str]:
@@ -772,17 +774,20 @@ def _rows_of_runs(row: RawRow, key: str) -> Iterator[RawRow]:
 
     Its "id" is the task if nothing else is.
     """
-    found = find_columns((name for name in row if name != key), USUAL)
-    summed = {found.get(meaning) for meaning in VERDICTS}
+    by_meaning = find_columns((name for name in row if name != key), USUAL)
+    summed = {by_meaning.get(meaning) for meaning in VERDICTS}
     outer = {
         name: value
         for name, value in row.items()
         if name != key and name not in summed and usual_name(name) not in COUNTS | RATES
     }
-    if "task" not in found and "id" in outer:
+    if "task" not in by_meaning and "id" in outer:
         outer["task"] = outer.pop("id")
     for run in _runs(row.get(key)):
-        yield {**outer, **{name: value for name, value in run.items() if name != found.get("task")}}
+        yield {
+            **outer,
+            **{name: value for name, value in run.items() if name != by_meaning.get("task")},
+        }
 
 
 def _runs(raw: msgspec.Raw | None) -> list[dict[str, msgspec.Raw]]:
@@ -833,15 +838,15 @@ def with_points(cells: Sequence[Any]) -> list[str] | None:
 
 
 def without_commas(
-    sheet: Table, found: Mapping[str, str], tests: Sequence[ColumnCondition]
+    sheet: Table, by_meaning: Mapping[str, str], tests: Sequence[ColumnCondition]
 ) -> tuple[Table, list[str]]:
     """Decimal commas as points where the separator leaves them free, and the note that says so."""
     if sheet.separator not in SEPARATORS:
         return sheet, []
-    compared = [found.get(test.column, test.column) for test in tests]
+    compared = [by_meaning.get(test.column, test.column) for test in tests]
     read = {
         column: points
-        for column in dict.fromkeys((*number_columns(found), *compared))
+        for column in dict.fromkeys((*number_columns(by_meaning), *compared))
         if (points := with_points(sheet.cells(column))) is not None
     }
     if not read:
@@ -853,9 +858,11 @@ def without_commas(
     return replace(sheet, columns={**sheet.columns, **read}), [note]
 
 
-def number_columns(found: Mapping[str, str]) -> list[str]:
+def number_columns(by_meaning: Mapping[str, str]) -> list[str]:
     """The columns that may hold numbers."""
-    return [found[meaning] for meaning in ("passed", "score", *FEATURES) if meaning in found]
+    return [
+        by_meaning[meaning] for meaning in ("passed", "score", *FEATURES) if meaning in by_meaning
+    ]
 
 
 def comma_fault(cell: Any) -> str | None:
@@ -880,29 +887,29 @@ def comma_fault(cell: Any) -> str | None:
 
 
 def without_marks(
-    name: str, sheet: Table, found: Mapping[str, str], tests: Sequence[ColumnCondition]
+    name: str, sheet: Table, by_meaning: Mapping[str, str], tests: Sequence[ColumnCondition]
 ) -> tuple[Table, frozenset[str], list[str]]:
     """The sheet with plain numbers, which of its columns were percentages, and notes on both.
 
     Looked at are costs, for money; scores, for percentages; and what is compared with a number.
     """
-    compared = [found.get(t.column, t.column) for t in tests if isinstance(t.value, float)]
+    compared = [by_meaning.get(t.column, t.column) for t in tests if isinstance(t.value, float)]
     plain: dict[str, list[Any]] = {}
     notes, percents = [], []
-    for column in dict.fromkeys((*_named("cost", found), *compared)):
+    for column in dict.fromkeys((*_named("cost", by_meaning), *compared)):
         if (money := _without_money(name, column, sheet.cells(column))) is not None:
             plain[column], note = money
             notes.append(note)
-    for column in dict.fromkeys((*_named("score", found), *compared)):
+    for column in dict.fromkeys((*_named("score", by_meaning), *compared)):
         if (numbers := _without_percent(name, column, sheet.cells(column))) is not None:
-            _refuse_shares(name, column, tests, found)
+            _refuse_shares(name, column, tests, by_meaning)
             plain[column] = numbers
             percents.append(column)
             which = f'percentages of "{short(column)}" were'
             example = next(plain for plain in numbers if not is_missing(plain))
             share = with_points([example]) or [example]
             read = [f"compared as they are: {example}% is {example}"] if column in compared else []
-            if column == found.get("score"):
+            if column == by_meaning.get("score"):
                 read.append(f"read as shares: {example}% is a score of {as_number(*share) / 100:g}")
             notes.append(f"{which} {', and '.join(read)}")
     if plain:
@@ -919,8 +926,8 @@ def shares(cells: Iterable[Any]) -> list[float]:
     return [as_number(cell) / 100 for cell in cells]
 
 
-def _named(meaning: str, found: Mapping[str, str]) -> list[str]:
-    return [found[meaning]] if meaning in found else []
+def _named(meaning: str, by_meaning: Mapping[str, str]) -> list[str]:
+    return [by_meaning[meaning]] if meaning in by_meaning else []
 
 
 def _without_money(name: str, column: str, cells: Sequence[Any]) -> tuple[list[Any], str] | None:
@@ -948,7 +955,7 @@ def _without_percent(name: str, column: str, cells: Sequence[Any]) -> list[Any] 
         return None
     for cell, percent in zip(cells, shown, strict=True):
         if percent is None and not is_missing(cell):
-            marked = next(one[0] for one in shown if one)
+            marked = next(texts[0] for texts in shown if texts)
             raise ReadError(
                 f'{name}, column "{short(column)}": holds {marked}, but also {short_value(cell)}; '
                 "write all of them as percentages, or none"
@@ -957,12 +964,12 @@ def _without_percent(name: str, column: str, cells: Sequence[Any]) -> list[Any] 
 
 
 def _refuse_shares(
-    name: str, column: str, tests: Sequence[ColumnCondition], found: Mapping[str, str]
+    name: str, column: str, tests: Sequence[ColumnCondition], by_meaning: Mapping[str, str]
 ) -> None:
     """Refuse to compare percentages with a share such as 0.6: nearly all of them are above it."""
     for test in tests:
         value = test.value
-        own = found.get(test.column, test.column) == column
+        own = by_meaning.get(test.column, test.column) == column
         if own and isinstance(value, float) and 0 < value <= 1:
             raise ReadError(
                 f'{name}, column "{short(column)}": holds percentages, which are compared as they '
@@ -985,14 +992,14 @@ _MOST_FAULTS = 10
 """Rows that one error names."""
 
 
-def table_facts(found: Mapping[str, str], mapping: ColumnMap) -> dict[str, str]:
+def table_facts(by_meaning: Mapping[str, str], mapping: ColumnMap) -> dict[str, str]:
     """Which column became what, and what replaces columns that are missing."""
-    named = {meaning: f'column "{short(column)}"' for meaning, column in found.items()}
+    named = {meaning: f'column "{short(column)}"' for meaning, column in by_meaning.items()}
     if "at" in named:
         named["factor"] = named.pop("at")
     outcome = named.pop("passed", "")
     if not outcome:
-        outcome = f'a "{short(found["score"])}" of 1 passes' if "score" in found else ""
+        outcome = f'a "{short(by_meaning["score"])}" of 1 passes' if "score" in by_meaning else ""
     run = named.pop("trial", "order of rows")
     first = {"system": "file name", "task": "", "run": run, "outcome": outcome}
     return {**first, "score": "", "family": "", "started": "", **named}
@@ -1001,12 +1008,12 @@ def table_facts(found: Mapping[str, str], mapping: ColumnMap) -> dict[str, str]:
 def aggregates(
     name: str,
     columns: Collection[str],
-    found: Mapping[str, str],
+    by_meaning: Mapping[str, str],
     mapping: ColumnMap,
     cells: Callable[[str], Sequence[Any]],
 ) -> ReadError | None:
     """The error of a table that has one row for all runs of a task."""
-    column = aggregate_column(columns, found, mapping, cells)
+    column = aggregate_column(columns, by_meaning, mapping, cells)
     if column is None:
         return None
     return ReadError(
@@ -1019,14 +1026,14 @@ def aggregates(
 def means(
     name: str,
     columns: Collection[str],
-    found: Mapping[str, str],
+    by_meaning: Mapping[str, str],
     mapping: ColumnMap,
     cells: Callable[[str], Sequence[Any]],
 ) -> ReadError | None:
     """The error of a table of scores that are likely means: read as trials, none would pass."""
-    if not are_means(columns, found, mapping, cells):
+    if not are_means(columns, by_meaning, mapping, cells):
         return None
-    score = short(found["score"])
+    score = short(by_meaning["score"])
     return ReadError(
         f'{name}: has one row for each task, and no "{score}" is 1, which is what passes unless '
         "you say so: are they means of several trials? Then give a row for each trial. If each row "
@@ -1037,11 +1044,11 @@ def means(
 
 def conflicting(where: str, conflict: Conflict) -> ReadError:
     """The error of two columns that disagree on how a trial ended."""
-    one, two = conflict.columns
+    column, two = conflict.columns
     first, second = map(short_value, conflict.cells)
     return ReadError(
-        f'{where}: the columns "{short(one)}" ({first}) and "{short(two)}" ({second}) disagree on '
-        f"whether the trial passed; choose one with `passed={short(one)!r}` or "
+        f'{where}: the columns "{short(column)}" ({first}) and "{short(two)}" ({second}) '
+        f"disagree on whether the trial passed; choose one with `passed={short(column)!r}` or "
         f"`passed={short(two)!r}`"
     )
 
@@ -1088,26 +1095,26 @@ def compared_ranges(
     return ranges
 
 
-def verdicts_of(tests: Sequence[ColumnCondition], found: Mapping[str, str]) -> list[str]:
+def verdicts_of(tests: Sequence[ColumnCondition], by_meaning: Mapping[str, str]) -> list[str]:
     """The columns that say how a row ended: those that are compared, or the one of verdicts."""
-    usual = found.get("passed") or found.get("score", "")
-    return [found.get(test.column, test.column) for test in tests] or [usual]
+    usual = by_meaning.get("passed") or by_meaning.get("score", "")
+    return [by_meaning.get(test.column, test.column) for test in tests] or [usual]
 
 
 def no_outcome(
     name: str,
     where: Callable[[int], str],
     rows: Sequence[int],
-    found: Mapping[str, str],
+    by_meaning: Mapping[str, str],
     sheet: Table,
     tests: Sequence[ColumnCondition],
 ) -> ReadError:
     """The error of rows that do not say how their trials ended: the first, and up to nine more."""
-    columns = verdicts_of(tests, found)
-    fault = _first_fault(name, where(rows[0]), rows[0], found, sheet, tests)
+    columns = verdicts_of(tests, by_meaning)
+    fault = _first_fault(name, where(rows[0]), rows[0], by_meaning, sheet, tests)
     if len(rows) == 1:
         return ReadError(fault)
-    told = [
+    faults = [
         f"{where(row)} ({few(_shown(sheet.cells(column)[row]) for column in columns)})"
         for row in rows[1:_MOST_FAULTS]
     ]
@@ -1118,7 +1125,7 @@ def no_outcome(
         hint = "; `error_words` names words that say a trial broke"
     elif any(empty) and not empty[0]:
         hint = "; `missing` (fail, error or exclude) says what becomes of rows with nothing"
-    return ReadError(f"{fault}. Also {', '.join(told)}{more}{hint}")
+    return ReadError(f"{fault}. Also {', '.join(faults)}{more}{hint}")
 
 
 def _shown(cell: Any) -> str:
@@ -1129,11 +1136,11 @@ def _first_fault(
     name: str,
     where: str,
     row: int,
-    found: Mapping[str, str],
+    by_meaning: Mapping[str, str],
     sheet: Table,
     tests: Sequence[ColumnCondition],
 ) -> str:
-    for column in verdicts_of(tests, found):
+    for column in verdicts_of(tests, by_meaning):
         cell = sheet.cells(column)[row]
         fault = _NOTHING if is_missing(cell) else comma_fault(cell)
         if fault:
@@ -1141,10 +1148,10 @@ def _first_fault(
     if tests:
         shown = few(
             f"{short(column)} is {short_value(sheet.cells(column)[row])}"
-            for column in verdicts_of(tests, found)
+            for column in verdicts_of(tests, by_meaning)
         )
         return f"{name}, {where}: `pass_if` compares with a number, but {shown}"
-    usual = found.get("passed") or found.get("score", "")
+    usual = by_meaning.get("passed") or by_meaning.get("score", "")
     cells, called = sheet.cells(usual), short(usual)
     if isinstance(cells[row], Mapping) and cells[row]:
         field = short(next(iter(cells[row])))

@@ -100,7 +100,7 @@ def scored_table(
         )
     _, notes = choose_score(name, "score", [chosen, *others], mapping.scorer)
     trials = [_trial(name, row, chosen, place, entry) for place, row in enumerate(rows)]
-    said, labels, more = labels_of_people(name, [row.people for row in rows], chosen, mapping)
+    by_people, labels, more = labels_of_people(name, [row.people for row in rows], chosen, mapping)
     for trial, own in zip(trials, labels, strict=True):
         if own:
             trial["human_labels"] = own
@@ -115,7 +115,7 @@ def scored_table(
         read_as={
             "outcome": f"{shown} of 1 passes",
             "score": shown,
-            "label": f"score '{short(said)}' of people" if said else "",
+            "label": f"score '{short(by_people)}' of people" if by_people else "",
             **(read_as or {}),
         },
         left_out=[*([f"scores {few(others)}"] if others else []), *left_out],
@@ -142,7 +142,7 @@ def _people_apart(rows: Sequence[ScoredRow], mapping: columns.ColumnMap) -> list
     if scorers.keys() <= labelled:
         labelled = set()
     decide = wanted not in scorers if wanted else not scorers
-    found = []
+    apart = []
     for row in rows:
         scores = {name: value for name, value in row.scores.items() if name not in labelled}
         people = {name: list(given) for name, given in row.people.items()}
@@ -152,8 +152,8 @@ def _people_apart(rows: Sequence[ScoredRow], mapping: columns.ColumnMap) -> list
         for name in list(people) if decide else ():
             if wanted is None or name == wanted:
                 scores[name] = people.pop(name)[-1].value
-        found.append(replace(row, scores=scores, people=people))
-    return found
+        apart.append(replace(row, scores=scores, people=people))
+    return apart
 
 
 def labels_of_people(
@@ -173,29 +173,29 @@ def labels_of_people(
         known = f"; people gave {few(names)}" if names else ""
         raise ReadError(f'{file}: nobody gave a score "{short(wanted)}"{known}')
     near = [name for name in names if name == chosen or is_named_human(name)]
-    said = [wanted] if wanted else near or (names if len(names) == 1 else [])
-    if not said:
+    names_given = [wanted] if wanted else near or (names if len(names) == 1 else [])
+    if not names_given:
         way = f"people gave several scores ({few(names)}): name the label with `human_labels`"
         return None, [[] for _ in rows], [way] if names else []
-    found, unclear = [], 0
+    labels, unclear = [], 0
     for row in rows:
-        given = [one for name in said for one in row.get(name, ())]
-        verdicts = [(one, _passed_by_person(one.value, mapping)) for one in given]
+        given = [score for name in names_given for score in row.get(name, ())]
+        verdicts = [(score, _passed_by_person(score.value, mapping)) for score in given]
         unclear += sum(passed is None for _, passed in verdicts)
-        found.append(
+        labels.append(
             [
-                Label(passed=passed, by=one.by, at=one.at, note=one.note)
-                for one, passed in verdicts
+                Label(passed=passed, by=score.by, at=score.at, note=score.note)
+                for score, passed in verdicts
                 if passed is not None
             ]
         )
     if not unclear:
-        return few(said), found, []
+        return few(names_given), labels, []
     partial = plural(
         unclear, "is neither 0 nor 1, and no label", "are neither 0 nor 1, and no labels"
     )
-    way = f"of the scores that people gave ({few(said)}), {partial}; say what passes with "
-    return few(said), found, [f"{way}`pass_if='score>=...'`"]
+    way = f"of the scores that people gave ({few(names_given)}), {partial}; say what passes with "
+    return few(names_given), labels, [f"{way}`pass_if='score>=...'`"]
 
 
 def _passed_by_person(value: Any, mapping: columns.ColumnMap) -> bool | None:

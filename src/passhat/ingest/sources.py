@@ -58,11 +58,11 @@ def as_inputs(given: Input | Sequence[Input]) -> list[Input]:
     several: list[Any] = list(given) if isinstance(given, Iterable) and not single else [given]
     if not several:
         raise ArgumentError("source", "must name at least one file", several)
-    for one in several:
-        if not isinstance(one, (str, bytes, os.PathLike)):
-            refuse_frame("source", rule, one)
-            raise ArgumentError("source", rule, one)
-    return [local_copy(one) if is_url(one) else one for one in several]
+    for item in several:
+        if not isinstance(item, (str, bytes, os.PathLike)):
+            refuse_frame("source", rule, item)
+            raise ArgumentError("source", rule, item)
+    return [local_copy(item) if is_url(item) else item for item in several]
 
 
 def open_input(
@@ -173,8 +173,8 @@ def _tables_in_sheets(document: Document) -> dict[str, bytes]:
     except PasshatError:
         raise
     except Exception as error:  # it raises whatever broke in it
-        said = " ".join(str(error.args[0] if error.args else error).split())[:100]
-        raise ReadError(f"{name}: not a valid spreadsheet ({said})") from error
+        why = " ".join(str(error.args[0] if error.args else error).split())[:100]
+        raise ReadError(f"{name}: not a valid spreadsheet ({why})") from error
     if not tables:
         raise ReadError(f"{name}: no sheet of it holds a table")
     return tables
@@ -365,7 +365,7 @@ class InputPart:
     reader: Reader
     table: TrialTable
     given: int
-    said: Sequence[str | None] = ()
+    texts: Sequence[str | None] = ()
 
     def noted(self, note: str) -> InputPart:
         """The same file with one more note."""
@@ -707,7 +707,7 @@ def _one_source(
     group: Sequence[CheckedPart], given: Input, skipped: Mapping[str, ReadError], mapping: ColumnMap
 ) -> Source:
     own = [part.source for part in group]
-    silent = _silent_note([part.file.said for part in group if part.file.said])
+    silent = _silent_note([part.file.texts for part in group if part.file.texts])
     last = [silent] if silent else []
     if len(own) == 1 and not skipped:
         return replace(own[0], notes=(*own[0].notes, *last))
@@ -736,14 +736,14 @@ def _joint_facts(sources: Sequence[Source]) -> Facts:
 
 def _notes_by_file(sources: Sequence[Source], given: Input) -> list[str]:
     """The notes on all files; a note that only some files have names them."""
-    said: dict[str, list[str]] = {}
+    files_of: dict[str, list[str]] = {}
     for source in sources:
         for note in dict.fromkeys(source.notes):
-            said.setdefault(note, []).append(_inside(source.name, given))
+            files_of.setdefault(note, []).append(_inside(source.name, given))
     everybody = len(sources) if len(sources) > 1 else 0
     return [
         note if len(names) == everybody else f"{listed(names, MOST_NAMES)}: {note}"
-        for note, names in said.items()
+        for note, names in files_of.items()
     ]
 
 
@@ -783,7 +783,7 @@ def _silent_note(files: Sequence[Sequence[str | None]]) -> str | None:
     >>> _silent_note([["hello"], [None], [None, None]])
     '2 of 3 files hold no transcripts'
     """
-    silent = sum(not any(said) for said in files)
+    silent = sum(not any(texts) for texts in files)
     if silent and len(files) > 1:
         return f"{silent} of {len(files)} files hold no transcripts"
     return NO_TRANSCRIPTS if silent else None

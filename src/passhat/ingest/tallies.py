@@ -134,7 +134,9 @@ def count_big(
         return None
     table = _find_big(source, mapping)
     counted = None if table is None else _stream(table, mapping, duplicates)
-    return counted and [replace(one, sources=sources_by_address(one.sources)) for one in counted]
+    return counted and [
+        replace(tally, sources=sources_by_address(tally.sources)) for tally in counted
+    ]
 
 
 class _BigTable:
@@ -207,7 +209,7 @@ def _stream(table: _BigTable, mapping: ColumnMap, duplicates: Duplicates) -> lis
         note = _check_compared(engine, plan, mapping.pass_if)
         if ends == {Outcome.FAILED}:
             plan = replace(plan, notes=(*plan.notes, note))
-    if duplicates == "error" and "trial" in plan.found:
+    if duplicates == "error" and "trial" in plan.by_meaning:
         _check_counted_duplicates(engine, plan, groups, names)
     scored = "score_count" in groups and _scores_fit(plan, groups, mapping)
     source = _source(engine, table.shape, plan, groups, mapping)
@@ -227,13 +229,13 @@ def _check_compared(engine: Engine, plan: _GroupQuery, pass_if: str) -> str:
     words = {}
     ranges = {}
     for test in tests:
-        column = quoted(plan.found.get(test.column, test.column))
+        column = quoted(plan.by_meaning.get(test.column, test.column))
         if isinstance(test.value, float):
             ends = engine.query(f"SELECT MIN({column}) AS low, MAX({column}) AS high FROM {VIEW}")  # noqa: S608 # quoted
             ranges[test.column] = float(ends["low"][0]), float(ends["high"][0])
         else:
-            found = engine.query(f"SELECT DISTINCT {column} AS c FROM {VIEW}")["c"]  # noqa: S608 # quoted
-            words[test.column] = {str(cell).strip().lower() for cell in found if cell is not None}
+            cells = engine.query(f"SELECT DISTINCT {column} AS c FROM {VIEW}")["c"]  # noqa: S608 # quoted
+            words[test.column] = {str(cell).strip().lower() for cell in cells if cell is not None}
     if odd := unmatched_word(tests, words):
         raise never_holds(str(plan.path), odd, words[odd.column])
     return never_met(pass_if, words, ranges)
@@ -243,7 +245,7 @@ def _check_means(
     engine: Engine, plan: _GroupQuery, groups: Mapping[str, list[Any]], mapping: ColumnMap
 ) -> None:
     """Refuse scores that are likely means, as those of a small table are."""
-    score = plan.found.get("score", "")
+    score = plan.by_meaning.get("score", "")
     if engine.columns.get(score) != "number" or max(groups["n"], default=0) > 1:
         return
     scores = zip(groups["score_count"], groups["score_total"], strict=True)
@@ -251,8 +253,8 @@ def _check_means(
         name: groups[short] for name, short in (("system", "s"), ("task", "t")) if short in groups
     }
     cells = {score: [total if count else None for count, total in scores], **names}
-    found = {**plan.found, **{name: name for name in names}}  # of several columns, joined
-    if fault := means(str(plan.path), cells, found, mapping, cells.__getitem__):
+    by_meaning = {**plan.by_meaning, **{name: name for name in names}}  # of several columns, joined
+    if fault := means(str(plan.path), cells, by_meaning, mapping, cells.__getitem__):
         raise fault
 
 
@@ -268,15 +270,15 @@ def _source(
 
     def repeats() -> bool:
         names = zip(groups.get("s", groups["t"]), groups["t"], strict=True)
-        return "trial" not in plan.found and len(set(names)) < int(sum(groups["n"]))
+        return "trial" not in plan.by_meaning and len(set(names)) < int(sum(groups["n"]))
 
-    notes = tables.notes_on(engine.columns, plan.found, mapping, own=own, repeats=repeats)
+    notes = tables.notes_on(engine.columns, plan.by_meaning, mapping, own=own, repeats=repeats)
     if not _scores_fit(plan, groups, mapping):
         highest = max(high for high in groups["score_high"] if high is not None)
         notes += (judged_only(mapping.pass_if) if mapping.pass_if else scores_left_out(highest),)
     kinds = {"csv": "CSV table", "lines": "JSON Lines table", "parquet": "Parquet table"}
-    facts = {"format": kinds[shape], **table_facts(plan.found, mapping)}
-    unused = () if own else tables.left_out_columns(engine.columns, plan.found, mapping)
+    facts = {"format": kinds[shape], **table_facts(plan.by_meaning, mapping)}
+    unused = () if own else tables.left_out_columns(engine.columns, plan.by_meaning, mapping)
     return Source(
         name=str(plan.path),
         format="table",
@@ -317,7 +319,7 @@ def _by_outcome(
 
 def _summed(groups: Mapping[str, list[Any]], names: tuple[Categorical, Categorical]) -> _Counts:
     """Of groups whose passes were added up: all passes, then all failures."""
-    systems, tasks = (Categorical(one.names, np.tile(one.codes, 2)) for one in names)
+    systems, tasks = (Categorical(own.names, np.tile(own.codes, 2)) for own in names)
     n, passes = (np.array(groups[name], dtype=np.float64) for name in ("n", "passes"))
     outcome = np.repeat(np.array((Outcome.PASSED, Outcome.FAILED), dtype=np.int8), n.size)
     sums = {"n": np.concatenate((passes, n - passes))}
@@ -330,7 +332,9 @@ def _outcome_codes(plan: _GroupQuery, groups: Mapping[str, list[Any]]) -> NDArra
     if plan.by_word:  # what P means depends on the other words
         known = dict(zip(values, outcomes_of(values), strict=True))
     else:
-        known = {one: None if one is None or one != one else Outcome(bool(one)) for one in values}
+        known = {
+            cell: None if cell is None or cell != cell else Outcome(bool(cell)) for cell in values
+        }
     if "e" not in groups and None not in known.values():
         return np.array([known[value] for value in groups["o"]], dtype=np.int8)
     broken = groups.get("e", [False] * len(groups["o"]))
@@ -366,7 +370,7 @@ def _names(
     systems = groups.get("s", [plan.path.name.partition(".")[0]] * len(tasks))
     for name, values in (("task", tasks), ("system", systems)):
         if None in values:
-            column = plan.found.get(name, name)
+            column = plan.by_meaning.get(name, name)
             raise ReadError(f'{plan.path}, column "{column}": some rows name no {name}')
     labels = Categorical.of(map(str, systems))
     if mapping.name is not None:
@@ -382,11 +386,11 @@ def _scores_fit(plan: _GroupQuery, groups: Mapping[str, list[Any]], mapping: Col
     highs = [high for high in groups["score_high"] if high is not None]
     if not lows or (min(lows) >= 0 and max(highs) <= 1):
         return True
-    if mapping.pass_if or "passed" in plan.found:
+    if mapping.pass_if or "passed" in plan.by_meaning:
         return False
     raise ReadError(
-        f'{plan.path}, column "{plan.found["score"]}": scores must lie in [0, 1], but reach from '
-        f"{min(lows):g} to {max(highs):g}; say what passes with `pass_if`"
+        f'{plan.path}, column "{plan.by_meaning["score"]}": scores must lie in [0, 1], but reach '
+        f"from {min(lows):g} to {max(highs):g}; say what passes with `pass_if`"
     )
 
 
@@ -450,7 +454,7 @@ class _GroupQuery:
     """The columns of a query, and the SQL of its outcome and score."""
 
     path: Path
-    found: Mapping[str, str]
+    by_meaning: Mapping[str, str]
     outcome: str
     by_word: bool
     summed: bool
@@ -462,47 +466,47 @@ class _GroupQuery:
 def _plan_query(path: Path, engine: Engine, mapping: ColumnMap) -> _GroupQuery | None:
     """The query for a table; None if it must be read row by row."""
     columns = engine.columns
-    found, notes = infer_columns(
+    by_meaning, notes = infer_columns(
         columns,
         mapping,
         lambda column: _first_cells(engine, column),
         lambda column, within: _rows_differ(engine, column, within),
     )
     if fault := aggregates(
-        str(path), columns, found, mapping, lambda column: _telling_cells(engine, column)
+        str(path), columns, by_meaning, mapping, lambda column: _telling_cells(engine, column)
     ):
         raise fault
-    score = _score_sql(engine, found)
-    outcome, by_word = _outcome_sql(columns, found, mapping, score)
-    parts = [part for column in found.values() for part in name_parts(columns, column)]
+    score = _score_sql(engine, by_meaning)
+    outcome, by_word = _outcome_sql(columns, by_meaning, mapping, score)
+    parts = [part for column in by_meaning.values() for part in name_parts(columns, column)]
     simple = all(part in columns for part in parts)
-    by_row = not found.keys().isdisjoint(("human_labels", "at")) or mapping.factor_pattern
-    if outcome is None or "task" not in found or not simple or by_row or may_reshape(columns):
+    by_row = not by_meaning.keys().isdisjoint(("human_labels", "at")) or mapping.factor_pattern
+    if outcome is None or "task" not in by_meaning or not simple or by_row or may_reshape(columns):
         return None
-    features = tuple(name for name in FEATURES if name in found)
+    features = tuple(name for name in FEATURES if name in by_meaning)
     for name in (*features, *(["score"] if score is None else [])):
-        if name in found and columns[found[name]] not in ("number", "boolean"):
+        if name in by_meaning and columns[by_meaning[name]] not in ("number", "boolean"):
             raise ReadError(
-                f'{path}, column "{found[name]}": must hold numbers for {name}, and in a table of '
-                f"this size without marks such as $ or %; or {leave_out(name)}"
+                f'{path}, column "{by_meaning[name]}": must hold numbers for {name}, and in a '
+                f"table of this size without marks such as $ or %; or {leave_out(name)}"
             )
     if mapping.pass_if:
         notes += scale_notes(
             parse_pass_if(mapping.pass_if),
-            lambda column: _telling_cells(engine, found.get(column, column)),
+            lambda column: _telling_cells(engine, by_meaning.get(column, column)),
             lambda what: ReadError(f"{path}, {what}"),
         )
     elif not mapping.passed:
-        _check_conflicts(path, engine, found)
+        _check_conflicts(path, engine, by_meaning)
     # If nothing else is summed by outcome, adding up 0 and 1 is faster than grouping by them;
     # as doubles, which is exact far beyond any number of rows, it is faster still.
-    alone = by_word and not features and not {"score", "error"} & set(found)
+    alone = by_word and not features and not {"score", "error"} & set(by_meaning)
     return _GroupQuery(
         path=path,
-        found=found,
+        by_meaning=by_meaning,
         outcome=outcome,
         by_word=by_word,
-        summed=alone and engine.zero_or_one(found["passed"]),
+        summed=alone and engine.zero_or_one(by_meaning["passed"]),
         features=features,
         score=score,
         notes=tuple(notes),
@@ -528,17 +532,17 @@ def _first_cells(engine: Engine, column: str) -> list[Any]:
     return engine.query(f"SELECT {asked} AS c FROM {VIEW} LIMIT {_LOOKED_AT}")["c"]  # noqa: S608 # the name is quoted
 
 
-def _check_conflicts(path: Path, engine: Engine, found: Mapping[str, str]) -> None:
+def _check_conflicts(path: Path, engine: Engine, by_meaning: Mapping[str, str]) -> None:
     """Refuse a table of which two columns disagree on what passed."""
     columns = [name for name in verdict_columns(engine.columns) if not is_weak(name)]
-    if "passed" not in found or found["passed"] not in columns or len(columns) == 1:
+    if "passed" not in by_meaning or by_meaning["passed"] not in columns or len(columns) == 1:
         return
     asked = ", ".join(f"{quoted(column)} AS c{place}" for place, column in enumerate(columns))
     grouped = ", ".join(f"c{place}" for place in range(len(columns)))
     inner = f"SELECT {asked} FROM {VIEW}"  # noqa: S608 # names are quoted
     groups = engine.query(f"SELECT {grouped} FROM ({inner}) AS picked GROUP BY {grouped}")  # noqa: S608 # as above
     cells = {column: groups[f"c{place}"] for place, column in enumerate(columns)}
-    if conflict := find_conflict(columns, found, cells.__getitem__):
+    if conflict := find_conflict(columns, by_meaning, cells.__getitem__):
         raise conflicting(str(path), conflict)
 
 
@@ -552,20 +556,20 @@ def _render_query(engine: Engine, plan: _GroupQuery) -> str:
     """
     names = {"system": "s", "task": "t"}
     picks = [
-        f"{_name_sql(engine, plan.found[name])} AS {short}"
+        f"{_name_sql(engine, plan.by_meaning[name])} AS {short}"
         for name, short in names.items()
-        if name in plan.found
+        if name in plan.by_meaning
     ]
     picks.append(f"{plan.outcome} AS {'passed' if plan.summed else 'o'}")
-    if "error" in plan.found:
+    if "error" in plan.by_meaning:
         picks.append(f"{_error_sql(engine, plan)} AS e")
     sums = ["COUNT(*) AS n", *(["SUM(CAST(passed AS DOUBLE)) AS passes"] if plan.summed else [])]
     if _whole_trials(engine, plan):
-        picks.append(f"{quoted(plan.found['trial'])} AS i")
+        picks.append(f"{quoted(plan.by_meaning['trial'])} AS i")
         sums.append(f"{engine.fingerprint('i')} AS fingerprint")
-    values = {name: quoted(plan.found[name]) for name in plan.features}
+    values = {name: quoted(plan.by_meaning[name]) for name in plan.features}
     for name, value in (values | ({"score": plan.score} if plan.score else {})).items():
-        scale = " / 1000" if name == "seconds" and milliseconds(plan.found[name]) else ""
+        scale = " / 1000" if name == "seconds" and milliseconds(plan.by_meaning[name]) else ""
         picks.append(f"CAST({value} AS DOUBLE){scale} AS {name}")
         sums += [
             f"COUNT({name}) AS {name}_count",
@@ -583,7 +587,7 @@ def _render_query(engine: Engine, plan: _GroupQuery) -> str:
 
 def _whole_trials(engine: Engine, plan: _GroupQuery) -> bool:
     """Whether trials are given by number."""
-    return "trial" in plan.found and engine.columns[plan.found["trial"]] == "number"
+    return "trial" in plan.by_meaning and engine.columns[plan.by_meaning["trial"]] == "number"
 
 
 def _name_sql(engine: Engine, column: str) -> str:
@@ -600,12 +604,14 @@ def _understand_groups(
     """The groups as rows of a small table are understood: letters as scores, numbered names."""
     groups = _with_letter_scores(plan, groups)
     tasks = groups["t"]
-    numbered = not mapping.task and "trial" not in plan.found and "," not in plan.found["task"]
+    numbered = (
+        not mapping.task and "trial" not in plan.by_meaning and "," not in plan.by_meaning["task"]
+    )
     numbered = numbered and all(isinstance(task, str) for task in tasks)
     bases = without_numbers(tasks) if numbered else None
     if bases is None:
         return plan, groups
-    note = numbered_note(plan.found["task"])
+    note = numbered_note(plan.by_meaning["task"])
     return replace(plan, notes=(*plan.notes, note)), {**groups, "t": bases}
 
 
@@ -636,7 +642,9 @@ def _check_counted_duplicates(
     if _whole_trials(engine, plan) and _numbered_on(engine, groups, names):
         return
     # With gaps, or names instead of numbers, every trial must be looked at.
-    given = [plan.found[name] for name in ("system", "task", "trial") if name in plan.found]
+    given = [
+        plan.by_meaning[name] for name in ("system", "task", "trial") if name in plan.by_meaning
+    ]
     keys = [quoted(part) for column in given for part in name_parts(engine.columns, column)]
     listing = ", ".join(keys)
     twice = engine.query(
@@ -652,12 +660,12 @@ def _check_counted_duplicates(
     )
 
 
-def _score_sql(engine: Engine, found: Mapping[str, str]) -> str | None:
+def _score_sql(engine: Engine, by_meaning: Mapping[str, str]) -> str | None:
     """A score as SQL: a number, or the score of an Inspect letter grade; else None."""
-    if "score" not in found or found["score"] not in engine.columns:
+    if "score" not in by_meaning or by_meaning["score"] not in engine.columns:
         return None
-    column = quoted(found["score"])
-    if engine.columns[found["score"]] in ("number", "boolean"):
+    column = quoted(by_meaning["score"])
+    if engine.columns[by_meaning["score"]] in ("number", "boolean"):
         return column
     words = engine.query(f"SELECT DISTINCT {column} AS c FROM {VIEW} LIMIT {_LOOKED_AT}")["c"]  # noqa: S608 # the name is quoted
     if letter_grades(words) is None:
@@ -672,22 +680,22 @@ def _telling_cells(engine: Engine, column: str) -> list[Any]:
         return _first_cells(engine, column)
     name = quoted(column)
     part = f"MIN(CASE WHEN {name} > 0 AND {name} < 1 THEN {name} END)"
-    found = engine.query(f"SELECT MAX({name}) AS high, {part} AS part FROM {VIEW}")  # noqa: S608 # the name is quoted
-    return [*found["high"], *found["part"]]
+    ends = engine.query(f"SELECT MAX({name}) AS high, {part} AS part FROM {VIEW}")  # noqa: S608 # the name is quoted
+    return [*ends["high"], *ends["part"]]
 
 
 def _outcome_sql(
-    columns: Mapping[str, str], found: Mapping[str, str], mapping: ColumnMap, score: str | None
+    columns: Mapping[str, str], by_meaning: Mapping[str, str], mapping: ColumnMap, score: str | None
 ) -> tuple[str | None, bool]:
     if not mapping.pass_if:
-        if "passed" in found:
-            return quoted(found["passed"]), True
-        if "score" not in found:
+        if "passed" in by_meaning:
+            return quoted(by_meaning["passed"]), True
+        if "score" not in by_meaning:
             return None, False
-        return f"{score or quoted(found['score'])} >= 1", False
+        return f"{score or quoted(by_meaning['score'])} >= 1", False
     parts = []
     for test in parse_pass_if(mapping.pass_if):
-        column = found.get(test.column, test.column)
+        column = by_meaning.get(test.column, test.column)
         numeric = isinstance(test.value, float)
         if columns.get(column) != ("number" if numeric else "text"):
             return None, False
@@ -700,8 +708,8 @@ def _outcome_sql(
 
 
 def _error_sql(engine: Engine, plan: _GroupQuery) -> str:
-    column = quoted(plan.found["error"])
-    if engine.columns[plan.found["error"]] == "text":
+    column = quoted(plan.by_meaning["error"])
+    if engine.columns[plan.by_meaning["error"]] == "text":
         words = ", ".join(_literal(word) for word in sorted(NO_ERROR))
         return f"COALESCE(LOWER(TRIM({column})) NOT IN ({words}), FALSE)"
     return f"COALESCE(CAST({column} AS INT) <> 0, FALSE)"
@@ -724,12 +732,12 @@ def _numbered_on(
     runs = np.bincount(place, weights=groups["n"]).astype(np.int64)
     if (most := int(runs.max(initial=0))) > MOST_NUMBERS:
         return False
-    found = np.zeros(distinct.size, dtype=np.uint64)
+    sums = np.zeros(distinct.size, dtype=np.uint64)
     # A fingerprint is a sum modulo 2**64, and may come with a sign.
-    engine.join.at(found, place, np.array([p % 2**64 for p in groups["fingerprint"]], np.uint64))
+    engine.join.at(sums, place, np.array([p % 2**64 for p in groups["fingerprint"]], np.uint64))
     expected = engine.fingerprints(most + 1)
     from_one = engine.part(expected[runs + 1], expected[1])
-    return bool(((found == expected[runs]) | (found == from_one)).all())
+    return bool(((sums == expected[runs]) | (sums == from_one)).all())
 
 
 # The counts of a saved report that does not hold the order of its runs.
@@ -816,7 +824,7 @@ WHERE outcome <> 'passed' AND {ROW_COLUMN} IS NOT NULL GROUP BY system, task ORD
 class SomeFailures:
     """Transcripts of some failures, and the number of a first trial: 0 or 1."""
 
-    said: Transcripts
+    transcripts: Transcripts
     first_trial: int
 
 
@@ -832,19 +840,21 @@ def failures_of_dataset(source: Input, *, most: int = MOST_OF_A_TASK) -> SomeFai
         return None
     places: dict[str, dict[TranscriptKey, int]] = {}
     for system, task, chosen in cursor.execute(_CHOOSE, [most, files]).fetchall():
-        for one in chosen:
-            places.setdefault(one["file"], {})[system, task, int(one["trial"])] = int(one["row"])
+        for failure in chosen:
+            places.setdefault(failure["file"], {})[system, task, int(failure["trial"])] = int(
+                failure["row"]
+            )
     first = cursor.execute("SELECT min(trial) FROM read_parquet(?)", [files]).fetchone()
-    return SomeFailures(said=_read(places), first_trial=first_number(first or ()))
+    return SomeFailures(transcripts=_read(places), first_trial=first_number(first or ()))
 
 
 def _read(places: Mapping[str, Mapping[TranscriptKey, int]]) -> Transcripts:
-    said: dict[TranscriptKey, str] = {}
+    texts_of: dict[TranscriptKey, str] = {}
     for file, rows in places.items():
         if (shard := transcripts_beside(Path(file))) is None:
             continue
         keys = sorted(rows, key=rows.__getitem__)
         texts = read_rows(shard, str(shard), [rows[key] for key in keys])
-        found = zip(keys, texts, strict=True)
-        said |= {key: Transcript.from_json(text).to_json() for key, text in found if text}
-    return CleanTexts(said)
+        pairs = zip(keys, texts, strict=True)
+        texts_of |= {key: Transcript.from_json(text).to_json() for key, text in pairs if text}
+    return CleanTexts(texts_of)

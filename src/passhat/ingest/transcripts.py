@@ -50,11 +50,11 @@ def sibling_decoded(
 
     The results do not depend on it, so an error in it is returned instead of raised.
     """
-    found = sibling_bytes(document, *names)
-    if found is None:
+    content = sibling_bytes(document, *names)
+    if content is None:
         return None, ""
     try:
-        return decode(f"{document.name}, {'/'.join(names)}", found, shape), ""
+        return decode(f"{document.name}, {'/'.join(names)}", content, shape), ""
     except ReadError as error:
         return None, str(error)
 
@@ -85,13 +85,13 @@ def sibling_names(document: Document, *names: str, keep: Callable[[str], bool]) 
     folder = sibling_path(document, *names)
     if folder is None or not folder.is_dir():
         return []
-    found: list[str] = []
+    kept: list[str] = []
     with os.scandir(folder) as entries:
         for entry in entries:
             if keep(entry.name):
-                found.append(entry.name)
-                document.limits.check_members(str(folder), len(found))
-    return found
+                kept.append(entry.name)
+                document.limits.check_members(str(folder), len(kept))
+    return kept
 
 
 def sibling_file(document: Document, *names: str) -> Path | None:
@@ -179,7 +179,7 @@ def turns_of(messages: object) -> tuple[Turn, ...]:
     return tuple(turn for message in mappings(messages) for turn in _turns(message))
 
 
-def transcript_of(said: object) -> Transcript | None:
+def transcript_of(value: object) -> Transcript | None:
     """A transcript out of a cell or field: messages, JSON text of messages, or plain words.
 
     >>> transcript_of('[{"role": "user", "content": "Hi"}]').messages[0].text
@@ -187,22 +187,22 @@ def transcript_of(said: object) -> Transcript | None:
     >>> transcript_of("just words").answer
     'just words'
     """
-    said = _parsed(said) if isinstance(said, str) else said
-    if isinstance(said, dict):
-        held = next((said[key] for key in ("messages", "turns", "history") if key in said), said)
-        said = held if isinstance(held, list) else [said] if "role" in said else said
-    turns = turns_of(said) if isinstance(said, list) and _are_messages(said) else ()
-    found = Transcript(messages=turns) if turns else Transcript(answer=as_text(said))
-    return found or None
+    value = _parsed(value) if isinstance(value, str) else value
+    if isinstance(value, dict):
+        held = next((value[key] for key in ("messages", "turns", "history") if key in value), value)
+        value = held if isinstance(held, list) else [value] if "role" in value else value
+    turns = turns_of(value) if isinstance(value, list) and _are_messages(value) else ()
+    transcript = Transcript(messages=turns) if turns else Transcript(answer=as_text(value))
+    return transcript or None
 
 
 def asked_and_answered(asked: object, answered: object) -> tuple[Turn, ...]:
     """What was put to a system and what it gave back, either as words or as messages."""
     turns: list[Turn] = []
-    for role, said in (("user", asked), ("assistant", answered)):
-        found = transcript_of(said)
-        if found is not None:
-            turns += found.messages or (Turn(role=role, text=found.answer),)
+    for role, words in (("user", asked), ("assistant", answered)):
+        spoken = transcript_of(words)
+        if spoken is not None:
+            turns += spoken.messages or (Turn(role=role, text=spoken.answer),)
     return tuple(turns)
 
 
@@ -215,7 +215,7 @@ def as_text(value: object) -> str:
 
 def mappings(value: object) -> list[Mapping[str, Any]]:
     """The objects among the entries of a list."""
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def answered_id(message: Mapping[str, Any]) -> str:
@@ -238,58 +238,58 @@ class _Said:
 
 
 def _turns(message: Mapping[str, Any]) -> Iterator[Turn]:
-    said = _Said()
+    parts = _Said()
     kind = str(message.get("type", ""))
     if "role" not in message and kind in (*CALL_PARTS, *RESULT_PARTS):
-        _add_part(message, said)  # an item of the Responses API is a message by itself
+        _add_part(message, parts)  # an item of the Responses API is a message by itself
     else:
         if thought := message.get("reasoning_content"):
-            said.texts.append(_thought(thought))
+            parts.texts.append(_thought(thought))
         content = message.get("content")
         if content is None:
             content = message.get("parts", message.get("text"))
         if isinstance(content, list):
             for part in content:
-                _add_part(part, said)
+                _add_part(part, parts)
         elif content is not None and content != "":
-            said.texts.append(as_text(content))
-    said.calls += [_call(call) for call in mappings(message.get("tool_calls"))]
+            parts.texts.append(as_text(content))
+    parts.calls += [_call(call) for call in mappings(message.get("tool_calls"))]
     if isinstance(legacy := message.get("function_call"), dict):
-        said.calls.append(_call(legacy))
+        parts.calls.append(_call(legacy))
     spoken = UNKNOWN_ROLE if kind in _PLAIN_TYPES else kind
-    role = as_text(message.get("role")) or ("assistant" if said.calls else spoken or UNKNOWN_ROLE)
+    role = as_text(message.get("role")) or ("assistant" if parts.calls else spoken or UNKNOWN_ROLE)
     error = message.get("error")
     if isinstance(error, dict) and error.get("message"):
-        said.texts.append(as_text(error["message"]))
-    if said.texts or said.calls or not said.results:
+        parts.texts.append(as_text(error["message"]))
+    if parts.texts or parts.calls or not parts.results:
         yield Turn(
             role=_ROLES.get(role, role),
-            text="\n".join(said.texts),
-            calls=tuple(said.calls),
+            text="\n".join(parts.texts),
+            calls=tuple(parts.calls),
             name=_tool_name(message) if role == "tool" else "",
             is_error=bool(error) or message.get("is_error") is True,
             call_id=answered_id(message) if role == "tool" else "",
-            images=tuple(said.images),
+            images=tuple(parts.images),
         )
-    yield from said.results
+    yield from parts.results
 
 
-def _add_part(part: object, said: _Said) -> None:
+def _add_part(part: object, parts: _Said) -> None:
     if not isinstance(part, dict):
-        said.texts.append(as_text(part))
+        parts.texts.append(as_text(part))
         return
     kind = str(part.get("type", "text"))
     if kind in CALL_PARTS:
-        said.calls.append(_call(part))
+        parts.calls.append(_call(part))
     elif kind in RESULT_PARTS:
-        said.results.append(_result(part))
+        parts.results.append(_result(part))
     elif kind in TEXT_PARTS or kind in THOUGHT_PARTS:
         text = as_text(_first(part, ("text", "content", "thinking", "reasoning", "summary")))
-        said.texts.append(_thought(text) if kind in THOUGHT_PARTS else text)
+        parts.texts.append(_thought(text) if kind in THOUGHT_PARTS else text)
     else:
-        said.texts.append(f"[{kind}]")  # a picture, a sound, a file: named
+        parts.texts.append(f"[{kind}]")  # a picture, a sound, a file: named
         if (image := _picture(part)) is not None:
-            said.images.append(image)
+            parts.images.append(image)
 
 
 def _result(part: Mapping[str, Any]) -> Turn:
@@ -314,15 +314,15 @@ def _picture(part: Mapping[str, Any]) -> str | None:
 
     OpenAI and Inspect write data URIs; Anthropic (`source`) and MCP write the bytes and the type.
     """
-    found = _first(part, ("image_url", "image", "url"))
-    if isinstance(found, dict):
-        found = found.get("url")
+    address = _first(part, ("image_url", "image", "url"))
+    if isinstance(address, dict):
+        address = address.get("url")
     inner = part.get("source")
     source: Mapping[str, Any] = inner if isinstance(inner, dict) else part
     kind = _first(source, ("media_type", "mimeType", "mime_type"))
-    if found is None and isinstance(source.get("data"), str) and isinstance(kind, str):
-        found = f"data:{kind};base64,{source['data']}"
-    return safe_picture(found)
+    if address is None and isinstance(source.get("data"), str) and isinstance(kind, str):
+        address = f"data:{kind};base64,{source['data']}"
+    return safe_picture(address)
 
 
 def _call(call: Mapping[str, Any]) -> Call:
@@ -354,11 +354,11 @@ def _first(mapping: Mapping[str, Any], names: Sequence[str]) -> Any:
     return next((mapping[name] for name in names if mapping.get(name) is not None), None)
 
 
-def _are_messages(said: Sequence[object]) -> bool:
+def _are_messages(entries: Sequence[object]) -> bool:
     """Whether all entries are messages or items with a type, and one of them is of a known kind."""
     known = (*CALL_PARTS, *RESULT_PARTS, *_PLAIN_TYPES)
-    items = mappings(said)
-    return len(items) == len(said) and (
+    items = mappings(entries)
+    return len(items) == len(entries) and (
         all("role" in item or isinstance(item.get("type"), str) for item in items)
         and any("role" in item or item["type"] in known for item in items)
     )

@@ -144,7 +144,7 @@ class Results:
 
         with self.open_stored() as (history, named):
             first, texts = first_trial(history, named.run), failures_of_run(history, named.run)
-        return tallies, SomeFailures(said=texts, first_trial=first)
+        return tallies, SomeFailures(transcripts=texts, first_trial=first)
 
     def each(self) -> list[Results]:
         """Results for each path alone, with its own name."""

@@ -169,7 +169,7 @@ class Answer(ABC, Generic[Result]):
 
         One screen says only what passhat chose for the reader.
         """
-        blocks, said = self.worded_blocks(options), verdict_text(options.verdict)
+        blocks, earlier = self.worded_blocks(options), verdict_text(options.verdict)
         if options.brief:
             at = len(blocks) - isinstance(blocks[-1] if blocks else None, Hints)
             around = added_remarks(self.provenance(), options)
@@ -178,7 +178,7 @@ class Answer(ABC, Generic[Result]):
             return whole if listed else fitted(whole, options.line_count)
         lines = reading_lines(self.provenance())
         read_as = [Paragraph("Read as", f"{options.wording(line)}.") for line in lines]
-        return [*blocks, *paragraphs("Earlier", said), *read_as]
+        return [*blocks, *paragraphs("Earlier", earlier), *read_as]
 
     def worded_blocks(self, options: DisplayOptions) -> list[Block]:
         """What the answer says, its sentences on arguments in the words of the caller."""
@@ -204,10 +204,10 @@ def added_remarks(
     provenance: Provenance | None, options: DisplayOptions
 ) -> tuple[list[Remark], list[Remark]]:
     """What one screen adds to an answer before its commands, and after them."""
-    said = verdict_text(options.verdict)
+    judged = verdict_text(options.verdict)
     agents = () if options.verdict is None else options.verdict.agents
     first = all(agent.movement == "first" for agent in agents)
-    earlier = [Remark(said, apart=True)] if said and not first else []
+    earlier = [Remark(judged, apart=True)] if judged and not first else []
     return earlier, [Remark(text) for text in reading_choices(provenance)]
 
 
@@ -252,15 +252,15 @@ def fitted(blocks: Sequence[Block], line_count: Callable[[Sequence[Block]], int]
             break
     if left_out:
         more = "1 note" if left_out == 1 else f"{left_out:,} notes"
-        at = next((i for i, one in enumerate(kept) if isinstance(one, Hints)), len(kept))
+        at = next((i for i, block in enumerate(kept) if isinstance(block, Hints)), len(kept))
         kept.insert(at, Remark(f"{more} more: -v"))
     return kept
 
 
 def verdict_text(verdict: RunVerdict | None) -> str:
     """The run that a verdict is on, and its sentence; nothing if there is none."""
-    said = "" if verdict is None else verdict.sentence
-    return f"Run {verdict.run}. {said}" if verdict is not None and said else ""
+    sentence = "" if verdict is None else verdict.sentence
+    return f"Run {verdict.run}. {sentence}" if verdict is not None and sentence else ""
 
 
 def verdict_tile(verdict: RunVerdict) -> ChangeTile | None:
@@ -290,7 +290,9 @@ _MOST_LINES = 4
 
 def reading_lines(provenance: Provenance | None) -> list[str]:
     """How files and frames were read; one line for all inputs that were read the same way."""
-    sources = [] if provenance is None else [one for one in provenance.sources if one.read_as]
+    sources = (
+        [] if provenance is None else [source for source in provenance.sources if source.read_as]
+    )
     named: dict[str, list[str]] = {}
     for source in sources:
         named.setdefault(how_read(source).removeprefix("read as: "), []).append(source.name)
@@ -421,10 +423,10 @@ class Bar:
     outer: Interval | None = None
 
     @classmethod
-    def of(cls, found: Metric | Difference | None) -> Bar:
+    def of(cls, metric: Metric | Difference | None) -> Bar:
         """A number with its intervals in both scopes: this suite inside tasks like these."""
-        inner, outer = both_intervals(found)
-        return cls(value=None if found is None else found.value, inner=inner, outer=outer)
+        inner, outer = both_intervals(metric)
+        return cls(value=None if metric is None else metric.value, inner=inner, outer=outer)
 
 
 @dataclass(frozen=True, slots=True)

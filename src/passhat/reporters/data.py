@@ -161,18 +161,18 @@ def number_object(number: Number | float) -> NumberObject:
         return {"value": None, "reason": number.reason}
     if isinstance(number, float):
         return {"value": number}
-    found: dict[str, Any] = {
+    shown: dict[str, Any] = {
         "value": number.value,
         "interval": interval_object(number.interval),
         "method": number.method,
         "confidence": number.confidence,
     }
     if number.scope is not None:
-        found["scope"] = number.scope
+        shown["scope"] = number.scope
     for name in ("tasks", "runs", "seed"):
         if getattr(number, name) is not None:
-            found[name] = getattr(number, name)
-    return cast(EstimateObject, found | ({"notes": list(number.notes)} if number.notes else {}))
+            shown[name] = getattr(number, name)
+    return cast(EstimateObject, shown | ({"notes": list(number.notes)} if number.notes else {}))
 
 
 def interval_object(interval: Interval | None) -> IntervalObject | None:
@@ -187,7 +187,7 @@ def metric_object(metric: Metric) -> MetricObject:
     both = metric.this_suite, metric.tasks_like_these
     known = [number for number in both if isinstance(number, Estimate)]
     reasons = [number.reason for number in both if isinstance(number, Unavailable)]
-    found: dict[str, Any] = {
+    shown: dict[str, Any] = {
         "value": metric.value,
         "this_suite": _scoped(metric.this_suite),
         "tasks_like_these": _scoped(metric.tasks_like_these),
@@ -199,14 +199,14 @@ def metric_object(metric: Metric) -> MetricObject:
     }
     notes = [*dict.fromkeys(note for number in known for note in number.notes), *reasons]
     if metric.corrected is not None:
-        found["corrected"] = _corrected_object(metric.corrected)
-    return cast(KnownMetricObject, found | ({"notes": notes} if notes else {}))
+        shown["corrected"] = _corrected_object(metric.corrected)
+    return cast(KnownMetricObject, shown | ({"notes": notes} if notes else {}))
 
 
 def _corrected_object(corrected: Corrected) -> CorrectedObject:
     here, others = corrected.this_suite, corrected.tasks_like_these
     number = here or others
-    found: CorrectedObject = {
+    shown: CorrectedObject = {
         "value": number.value if isinstance(number, Estimate) else None,
         "this_suite": _scoped(here),
         "tasks_like_these": _scoped(others),
@@ -214,10 +214,10 @@ def _corrected_object(corrected: Corrected) -> CorrectedObject:
         "labels": corrected.labels,
     }
     if isinstance(number, Estimate):
-        found["method"] = number.method
+        shown["method"] = number.method
     else:
-        found["reason"] = number.reason
-    return found
+        shown["reason"] = number.reason
+    return shown
 
 
 def _scoped(number: Number) -> IntervalObject | None:

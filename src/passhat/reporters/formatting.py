@@ -273,11 +273,11 @@ def interval_of(number: Estimate | PairedDifference | Unavailable) -> Interval |
     return number.interval if number else None
 
 
-def both_intervals(found: Metric | Difference | None) -> tuple[Interval | None, Interval | None]:
+def both_intervals(metric: Metric | Difference | None) -> tuple[Interval | None, Interval | None]:
     """The interval for this suite, and the one for tasks like these."""
-    if found is None:
+    if metric is None:
         return None, None
-    return interval_of(found.this_suite), interval_of(found.tasks_like_these)
+    return interval_of(metric.this_suite), interval_of(metric.tasks_like_these)
 
 
 def decimals(interval: Interval | None) -> str:
@@ -301,9 +301,9 @@ def end_cells(name: str, interval: Interval | None) -> dict[str, float | None]:
     return {f"{start}{end}": getattr(interval, end, None) for end in ("low", "high")}
 
 
-def scope_cells(found: Metric | Difference) -> dict[str, float | None]:
+def scope_cells(metric: Metric | Difference) -> dict[str, float | None]:
     """The ends of the intervals of both scopes as four cells of a row of numbers."""
-    here, there = both_intervals(found)
+    here, there = both_intervals(metric)
     return end_cells("this_suite", here) | end_cells("tasks_like_these", there)
 
 

@@ -117,9 +117,9 @@ def overview(report: Report, *, k: int | None = None, scope: Scope | None = None
     if len(judged) == 1:
         answer = verdict(judged[0], scope=scope)
     else:
-        said = judgement_of_all(for_scope(judged, scope), of=len(report.systems), k=k)
-        said = f"For similar tasks: {said}" if scope == TASKS_LIKE_THESE else said
-        answer = f"{said}. {ahead(leaders)}.{corrected_with(*judged)}"
+        judgement = judgement_of_all(for_scope(judged, scope), of=len(report.systems), k=k)
+        judgement = f"For similar tasks: {judgement}" if scope == TASKS_LIKE_THESE else judgement
+        answer = f"{judgement}. {ahead(leaders)}.{corrected_with(*judged)}"
     return " ".join([answer, *unjudged(report.systems, k)])
 
 
@@ -138,7 +138,9 @@ def verdict_title(report: Report) -> str:
     """The verdict in a few words, for the title of a page or a window."""
     if len(report.systems) > 1 and not has_no_rate(report.systems[0]):
         k = common_k(report.systems)
-        can = sum(is_judged(one, k) and is_dependable(one.pass_hat(k)) for one in report.systems)
+        can = sum(
+            is_judged(system, k) and is_dependable(system.pass_hat(k)) for system in report.systems
+        )
         return f"{can} of {len(report.systems)} agents reliable"
     return f"{chip(report.systems[0]).words}: {names(report.systems)}"
 
@@ -210,8 +212,8 @@ def is_refuted(streak: Metric) -> bool:
 def judgement_of_all(judged: Sequence[SystemReport], *, of: int, k: int) -> str:
     """As of one system: reliable, not, or too early to tell; `of` are in the report."""
     count = len(judged)
-    can = sum(is_dependable(one.pass_hat(k)) for one in judged)
-    cannot = sum(is_refuted(one.pass_hat(k)) for one in judged)
+    can = sum(is_dependable(system.pass_hat(k)) for system in judged)
+    cannot = sum(is_refuted(system.pass_hat(k)) for system in judged)
     open_ = count - can - cannot
     rate = "pass@1" if k == 1 else f"pass^{k}"
     those = "agents" if count == of else f"agents with a {rate}"
@@ -235,47 +237,47 @@ def judgement_of_all(judged: Sequence[SystemReport], *, of: int, k: int) -> str:
 def _partly_refuted(judged: Sequence[SystemReport], those: str, k: int) -> str:
     """Some are not reliable and the others are open; of two agents, which is which."""
     unknown = "one trial cannot show it of" if k == 1 else "too early to tell of"
-    cannot = [is_refuted(one.pass_hat(k)) for one in judged]
+    cannot = [is_refuted(system.pass_hat(k)) for system in judged]
     if len(judged) > 2:
         share = f"{sum(cannot)} of {len(judged)} {those} {'is' if sum(cannot) == 1 else 'are'}"
         return f"{share} not reliable ({unknown} {cannot.count(False)})"
-    names = shorten_apart([one.name for one in judged], LONGEST_NAME)
+    names = shorten_apart([system.name for system in judged], LONGEST_NAME)
     bad, other = names[cannot.index(True)], names[cannot.index(False)]
     return f"{bad} is not reliable ({unknown} {other})"
 
 
-def ahead(found: Leaders | Unavailable) -> str:
+def ahead(leaders: Leaders | Unavailable) -> str:
     """Who is ahead, where the results show it."""
-    if isinstance(found, Unavailable):
-        return f"{capitalised(found.reason)}, so none is called the leader"
-    streak, where = "pass@1" if found.k == 1 else f"{found.k} in a row", ""
-    if found.left_out:
-        which = "they share" if found.k == 1 else f"with {found.k} trials of each"
-        where = f" on the {plural(found.tasks, 'task')} {which}"
-    best, *others = shorten_apart(found.names, LONGEST_NAME)
-    rate, *rates = (percent(value) for value in found.values)
+    if isinstance(leaders, Unavailable):
+        return f"{capitalised(leaders.reason)}, so none is called the leader"
+    streak, where = "pass@1" if leaders.k == 1 else f"{leaders.k} in a row", ""
+    if leaders.left_out:
+        which = "they share" if leaders.k == 1 else f"with {leaders.k} trials of each"
+        where = f" on the {plural(leaders.tasks, 'task')} {which}"
+    best, *others = shorten_apart(leaders.names, LONGEST_NAME)
+    rate, *rates = (percent(value) for value in leaders.values)
     if not others:
         return f"{best} leads: {streak} {rate}{where}"
-    if found.here is not None:
-        return _ahead_here(found, found.here, streak + where)
+    if leaders.here is not None:
+        return _ahead_here(leaders, leaders.here, streak + where)
     if len(others) == 1:
-        which = "are tied" if len(found.compared) == 2 else "lead and are tied"
+        which = "are tied" if len(leaders.compared) == 2 else "lead and are tied"
         return f"{best} and {others[0]} {which}: {streak} {rate} and {rates[0]}{where}"
     span = rate if rate == rates[-1] else f"{rate} to {rates[-1]}"
-    if len(found.names) == len(found.compared):
-        return f"All {len(found.names)} are tied: {streak} {span}{where}"
+    if len(leaders.names) == len(leaders.compared):
+        return f"All {len(leaders.names)} are tied: {streak} {span}{where}"
     rest = plural(len(others), "other")
     return f"{best} and {rest} lead and are tied: {streak} {span}{where}"
 
 
-def ties_hold_for(found: Leaders | Unavailable) -> str | None:
+def ties_hold_for(leaders: Leaders | Unavailable) -> str | None:
     """For which tasks the first place and its ties are shown."""
-    if isinstance(found, Unavailable) or found.here is not None:
+    if isinstance(leaders, Unavailable) or leaders.here is not None:
         return None
-    what = "The lead holds" if len(found.names) == 1 else "Ties are"
-    count = len(found.compared)
+    what = "The lead holds" if len(leaders.names) == 1 else "Ties are"
+    count = len(leaders.compared)
     at_once = "" if count == 2 else f", all {count} compared at once"
-    return f"{what} for {scope_words(found.scope)}{at_once}."
+    return f"{what} for {scope_words(leaders.scope)}{at_once}."
 
 
 def scope_words(scope: Scope) -> str:
@@ -304,9 +306,9 @@ def unjudged(systems: Sequence[SystemReport], k: int) -> list[str]:
     errored = [system for system in systems if all_errored(system)]
     texts = [none_finished(errored)] if errored else []
     few: dict[str, list[SystemReport]] = {}
-    for one in systems:
-        if not is_judged(one, k) and one not in errored:
-            few.setdefault(too_few_runs(one.tasks.runs, k), []).append(one)
+    for agent in systems:
+        if not is_judged(agent, k) and agent not in errored:
+            few.setdefault(too_few_runs(agent.tasks.runs, k), []).append(agent)
     for runs, those in few.items():
         texts.append(
             f"{names(those)} {'has' if len(those) == 1 else 'have'} {runs}, so no pass^{k}."
@@ -328,7 +330,9 @@ def none_finished(systems: Sequence[SystemReport]) -> str:
 
 def once(systems: Sequence[SystemReport]) -> str:
     """How often a trial passes, which is known wherever there is one."""
-    rates = {one.name: float(one.tasks.rate.mean()) for one in systems if len(one.tasks)}
+    rates = {
+        system.name: float(system.tasks.rate.mean()) for system in systems if len(system.tasks)
+    }
     if not rates:
         return "No trial was made."
     if len(rates) > _MOST_NAMES:
@@ -351,14 +355,18 @@ def names(systems: Sequence[SystemReport]) -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def _ahead_here(found: Leaders, here: str, streak: str) -> str:
+def _ahead_here(leaders: Leaders, here: str, streak: str) -> str:
     """First what is shown for these tasks, then that it is not shown for others."""
-    called = shorten_apart(found.names, LONGEST_NAME)
-    rated = [f"{name} ({percent(value)})" for name, value in zip(called, found.values, strict=True)]
-    first = rated.pop(found.names.index(here))
+    called = shorten_apart(leaders.names, LONGEST_NAME)
+    rated = [
+        f"{name} ({percent(value)})" for name, value in zip(called, leaders.values, strict=True)
+    ]
+    first = rated.pop(leaders.names.index(here))
     rest = rated[0] if len(rated) == 1 else plural(len(rated), "other")
-    at_once = "" if len(found.compared) == 2 else f" (all {len(found.compared)} compared at once)"
-    limit = not_for_others(found.tasks)
+    at_once = (
+        "" if len(leaders.compared) == 2 else f" (all {len(leaders.compared)} compared at once)"
+    )
+    limit = not_for_others(leaders.tasks)
     return f"On these tasks {first} is ahead of {rest} at {streak}{at_once}, though {limit}"
 
 
@@ -366,7 +374,7 @@ def _answer(system: SystemReport, k: int) -> str:
     if all_errored(system):
         return none_finished([system])
     name = short(system.name)
-    one, streak = system.metrics.get("pass^1"), system.pass_hat(k)
+    rate, streak = system.metrics.get("pass^1"), system.pass_hat(k)
     if streak.value is None:
         return f"{name} has no pass^{k}: {streak.reason}. {once([system])}"
     if k == 1:
@@ -374,7 +382,7 @@ def _answer(system: SystemReport, k: int) -> str:
     number = streak.this_suite
     left_out = number.excluded_tasks if isinstance(number, Estimate) else 0
     tail = f" ({left_out:,} of its tasks left out)" if left_out else ""
-    bounds, passes = interval_of(number), _passes(system, one)
+    bounds, passes = interval_of(number), _passes(system, rate)
     if bounds is None:
         return (
             f"Too few trials to tell if {name} is reliable: {passes}, {k} in a row "
@@ -388,9 +396,9 @@ def _answer(system: SystemReport, k: int) -> str:
         span = f"{percent(bounds.low)} to {percent(bounds.high)}"
         open_ = f"{k} in a row could be anything from {span}"
         return f"Too early to tell if {name} is reliable: {seen}, but {open_}{tail}."
-    if one is not None and one.value == 0:
+    if rate is not None and rate.value == 0:
         return f"{name} is not reliable: {passes}."
-    if one is not None and streak.value == one.value:
+    if rate is not None and streak.value == rate.value:
         then = f"and just as often {k} times in a row"
     elif streak.value == 0:
         then = f"but never {k} times in a row"
@@ -418,8 +426,8 @@ def _one_trial(system: SystemReport, name: str, streak: Metric) -> str:
             f"{int((system.tasks.runs == 1).sum()):,} of {design.tasks:,} tasks ran only once"
         )
         return f"Too early to tell if {name} is reliable, as {once_only}: {seen}."
-    one = "pass@1 alone" if design.fewest_runs > 1 else "One trial of a task"
-    return f"{one} cannot show if {name} is reliable: {seen}."
+    what = "pass@1 alone" if design.fewest_runs > 1 else "One trial of a task"
+    return f"{what} cannot show if {name} is reliable: {seen}."
 
 
 def _some_ran_once(system: SystemReport) -> bool:
@@ -427,9 +435,9 @@ def _some_ran_once(system: SystemReport) -> bool:
     return system.design.fewest_runs == 1 < system.design.most_runs
 
 
-def _passes(system: SystemReport, one: Metric | None) -> str:
+def _passes(system: SystemReport, metric: Metric | None) -> str:
     """How often a trial passes; with unequal trials, a mean over tasks is no share of them."""
-    rate = None if one is None else one.value
+    rate = None if metric is None else metric.value
     if rate is None:  # only larger k were asked for
         rate = float(system.tasks.rate.mean())
     if rate == 0:

@@ -39,9 +39,9 @@ def next_steps(
     if (system.tasks.passed == system.tasks.runs).all():
         moot.add("labels")  # nothing failed: what was shown is worth keeping before its name is
     steps = [
-        _settle(replace(one, advice=wording(one.advice)), system, more_runs)
-        for one in system.unsettled
-        if one.what not in moot
+        _settle(replace(part, advice=wording(part.advice)), system, more_runs)
+        for part in system.unsettled
+        if part.what not in moot
     ]
     steps += _failures(system, results)
     return steps or _to_keep(system, results)

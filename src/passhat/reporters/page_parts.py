@@ -186,9 +186,9 @@ def fit_in_order(
         places=rest.places,
         limits=limits,
         requests={
-            task: said
+            task: request
             for task, key in first_of.items()
-            if (said := _first_request(_to_show(transcripts, key, longest)[0]))
+            if (request := _first_request(_to_show(transcripts, key, longest)[0]))
         },
         work={key: done for key, done in work.items() if key in kept},
     )
@@ -229,8 +229,12 @@ def work_in(kept: str) -> Work | None:
     >>> work_in('{"answer": "done", "workspace": ' + left + "}").tests
     {'a': 'passed'}
     """
-    said = Transcript.from_json(kept)
-    return None if said.diff is None else Work(diff=said.diff, tests=dict(said.tests))
+    transcript = Transcript.from_json(kept)
+    return (
+        None
+        if transcript.diff is None
+        else Work(diff=transcript.diff, tests=dict(transcript.tests))
+    )
 
 
 def _to_show(transcripts: Transcripts, key: TranscriptKey, longest: int) -> tuple[str, int]:
@@ -397,13 +401,13 @@ def from_sequences(
     numbers: dict[tuple[str, str], list[int]] = {}
     for system, task, trial in keys:
         numbers.setdefault((system, task), []).append(trial)
-    found: dict[TranscriptKey, Outcome] = {}
+    outcomes: dict[TranscriptKey, Outcome] = {}
     for task_key, trials in numbers.items():
         sequence = sequences.get(task_key, "")
         if len(sequence) == len(trials):
             for trial, letter in zip(sorted(trials), sequence, strict=True):
-                found[*task_key, trial] = _LETTERS[letter]
-    return found
+                outcomes[*task_key, trial] = _LETTERS[letter]
+    return outcomes
 
 
 # A transcript as cards: who said what, which tool was called with what, and what came back.
@@ -498,20 +502,20 @@ def transcript_cards(transcript: Transcript) -> tuple[Card, ...]:
     """The messages of a transcript, each call and each result on a card of its own."""
     calls = answered_calls(transcript)
     answered = {call.answered_in: i for i, call in enumerate(calls) if call.answered_in is not None}
-    found: list[Card] = []
+    cards: list[Card] = []
     made = 0
     for number, turn in enumerate(transcript.messages, 1):
         if turn.role in TOOL_ROLES and not turn.calls:
             place = answered.get(number - 1)
             name = turn.name or (calls[place].name if place is not None else "")
-            found.append(_result(turn, number, name, place))
+            cards.append(_result(turn, number, name, place))
             continue
         if turn.text or turn.images or not turn.calls:
-            found.append(_said(turn, number))
+            cards.append(_message_card(turn, number))
         for call in turn.calls:
-            found.append(_called(call, number, made))
+            cards.append(_called(call, number, made))
             made += 1
-    return (*found, *_ends(transcript, len(transcript.messages)))
+    return (*cards, *_ends(transcript, len(transcript.messages)))
 
 
 def transcript_page(kept: str, longest: int) -> str:
@@ -545,7 +549,7 @@ def check_cards(checks: tuple[Check, ...]) -> tuple[CheckCard, ...]:
     cards = []
     for check in checks:
         failed = check.score is not None and check.score < 1
-        expected, found = check.compared if failed else ("", "")
+        expected, got = check.compared if failed else ("", "")
         # What stands below as expected and done is not said twice.
         twice = bool(expected) and expected != check.expected
         cards.append(
@@ -554,7 +558,7 @@ def check_cards(checks: tuple[Check, ...]) -> tuple[CheckCard, ...]:
                 failed=failed,
                 text="" if twice else safe_passage(check.message),
                 expected=safe_passage(expected),
-                found=safe_passage(found),
+                found=safe_passage(got),
             )
         )
     return tuple(sorted(cards, key=lambda card: not card.failed))
@@ -565,7 +569,7 @@ def _cards_template() -> Template:
     return page_templates().get_template("cards.html")
 
 
-def _said(turn: Turn, number: int) -> Card:
+def _message_card(turn: Turn, number: int) -> Card:
     kind, title = _ROLES.get(turn.role, ("other", turn.role))
     text = safe_passage(turn.text)
     # What a system says is long, and the same in every run.
@@ -832,8 +836,8 @@ def _check_line(check: Check) -> str:
     what = " ".join(_beside(part) for part in (check.target, check.matcher) if part)
     message = check.message and f": {_beside(check.message)}"
     expected = check.expected and f"\n    expected: {_beside(check.expected)}"
-    found = check.found and f"\n    found: {_beside(check.found)}"
-    return f"  {words.get(check.score, f'scored {check.score}')}: {what}{message}{expected}{found}"
+    got = check.found and f"\n    found: {_beside(check.found)}"
+    return f"  {words.get(check.score, f'scored {check.score}')}: {what}{message}{expected}{got}"
 
 
 def _indented(text: str) -> str:

@@ -98,7 +98,7 @@ ANSWERS: Mapping[str, AnswerKind] = {
 """A new answer is one class under answers/ and one line here."""
 
 ENDINGS: Mapping[str, str] = {
-    ending: name for name, one in FORMATS.items() for ending in one.endings
+    ending: name for name, form in FORMATS.items() for ending in form.endings
 }
 """The format that a file's ending asks for."""
 
@@ -165,7 +165,7 @@ def formats_for(answer: Any) -> tuple[str, ...]:
     ('text', 'json', 'markdown', 'html', 'fragment', 'csv', 'ndjson', 'tex')
     """
     parts = ANSWERS[kind_of(answer)].parts.split()
-    return tuple(name for name, one in FORMATS.items() if one.needs in parts)
+    return tuple(name for name, form in FORMATS.items() if form.needs in parts)
 
 
 def endings_for(answer: Any) -> tuple[str, ...]:
@@ -182,8 +182,8 @@ def kind_of(answer: Any) -> str:
     """What an answer is called: "report", "comparison", "verdicts" and so on."""
     if isinstance(answer, str) and answer in ANSWERS:
         return answer
-    one = answer[0] if isinstance(answer, Sequence) and answer else answer
-    classes = {base.__name__ for found in (answer, one) for base in type(found).__mro__}
+    first = answer[0] if isinstance(answer, Sequence) and answer else answer
+    classes = {base.__name__ for value in (answer, first) for base in type(value).__mro__}
     for name, kind in ANSWERS.items():
         if kind.result in classes:
             return name

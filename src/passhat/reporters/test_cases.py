@@ -39,7 +39,7 @@ class ReportedCase:
     name: str
     classname: str
     values: Mapping[str, object] = field(default_factory=dict)
-    said: str = ""
+    output: str = ""
     mark: Mark | None = None
     file: str = SUITE_FILE
     line: int = 1
@@ -78,7 +78,7 @@ def _encodable(value: Any) -> Any:
     if isinstance(value, list):
         return [_encodable(part) for part in value]
     if isinstance(value, TestSuite | ReportedCase | Mark):
-        names = [one.name for one in fields(value)]
+        names = [field.name for field in fields(value)]
         return replace(value, **{name: _encodable(getattr(value, name)) for name in names})
     return value
 
@@ -130,7 +130,7 @@ def _run_rows(answer: RunAnswer, trials: Trials) -> list[TestSuite]:
     cases: dict[str, list[ReportedCase]] = {system.name: [] for system in answer.report.systems}
     for trial in trials:
         cases.setdefault(trial.system, []).append(_run_case(answer, trial))
-    return [TestSuite(name=name, cases=found) for name, found in cases.items() if found]
+    return [TestSuite(name=name, cases=own) for name, own in cases.items() if own]
 
 
 def _run_case(answer: RunAnswer, trial: Trial) -> ReportedCase:
@@ -148,13 +148,13 @@ def _run_mark(answer: RunAnswer, trial: Trial) -> Mark | None:
     """What one run shows. It is a failure only if every single run must pass."""
     if trial.outcome is Outcome.PASSED:
         return None
-    said = trial.error or "; ".join(run_reasons(answer, trial)) or "failed"
+    why = trial.error or "; ".join(run_reasons(answer, trial)) or "failed"
     exempt = trial.system in answer.exempt or trial.task in answer.floored
     exempt |= trial.base not in (None, trial.task)
     if answer.verdicts is not None or exempt or trial.task in answer.quarantined:
-        return Mark(kind="skipped", message=f"not judged by itself: {said}")
+        return Mark(kind="skipped", message=f"not judged by itself: {why}")
     kind: Literal["failure", "error"] = "error" if trial.error is not None else "failure"
-    return Mark(kind=kind, message=said)
+    return Mark(kind=kind, message=why)
 
 
 def run_reasons(answer: RunAnswer, trial: Trial) -> tuple[str, ...]:
@@ -199,7 +199,7 @@ def _gate_case(verdict: Verdict) -> ReportedCase:
         name=verdict.gate.label,
         classname=f"passhat.gates.{verdict.system}",
         values=values,
-        said=verdict.sentence,
+        output=verdict.sentence,
         mark=_gate_mark(verdict),
     )
 
@@ -259,5 +259,8 @@ def _floors(answer: RunAnswer) -> Iterator[ReportedCase]:
         if not floor.passed:
             mark = Mark(kind="failure", message=floor.line, detail=floor.detail)
         yield ReportedCase(
-            name=floor.label, classname="passhat.tool-selection floors", said=floor.line, mark=mark
+            name=floor.label,
+            classname="passhat.tool-selection floors",
+            output=floor.line,
+            mark=mark,
         )

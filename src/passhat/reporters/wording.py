@@ -260,13 +260,13 @@ def seeds(spread: SeedSpread | Unavailable) -> str | None:
     return f"{text}: {moved}. {beside}"
 
 
-def rounds(found: Rounds | Unavailable) -> str | None:
+def rounds(between: Rounds | Unavailable) -> str | None:
     """How far whole rounds of the suite differ, as leaderboards quote it; None if unknown."""
-    if isinstance(found, Unavailable) or found.population_sd == 0:
+    if isinstance(between, Unavailable) or between.population_sd == 0:
         return None
     return (
-        f"From one trial of every task to the next, {_reach(found.means)} of the tasks passed "
-        f"(sd {100 * found.population_sd:.1f} points)."
+        f"From one trial of every task to the next, {_reach(between.means)} of the tasks passed "
+        f"(sd {100 * between.population_sd:.1f} points)."
     )
 
 
@@ -281,7 +281,11 @@ def beyond(system: SystemReport) -> str | None:
 
 def across_tasks(system: SystemReport) -> str | None:
     """Why a feature may go with passing though passed trials took less; None if none does."""
-    turned = [one.name.replace("_", " ") for one in system.features.values() if _is_turned(one)]
+    turned = [
+        feature.name.replace("_", " ")
+        for feature in system.features.values()
+        if _is_turned(feature)
+    ]
     if not turned:
         return None
     are = "is" if len(turned) == 1 else "are"
@@ -317,7 +321,9 @@ def exclusions(every: Iterable[Exclusion]) -> Iterator[str]:
 
     The first k is named for all: a task with too few runs for it has too few for a larger one.
     """
-    for _, same in groupby(every, key=lambda one: (one.tasks, one.what == "all metrics")):
+    for _, same in groupby(
+        every, key=lambda left_out: (left_out.tasks, left_out.what == "all metrics")
+    ):
         first, *more = same
         if more:
             first = replace(first, what=f"{first.what}, and so on up to {more[-1].what}")
@@ -545,7 +551,7 @@ def _shorter(factor: float) -> str:
 
 
 def _advice(noise: NoiseSources, systems: int) -> str:
-    one = "family" if noise.unit == "families" else "task"
+    unit = "family" if noise.unit == "families" else "task"
     price = plural(
         round(noise.break_even or 0.0),
         "trial" if systems == 1 else "trial of each agent",
@@ -554,13 +560,13 @@ def _advice(noise: NoiseSources, systems: int) -> str:
     if noise.buy == "runs" and round(noise.break_even or 0.0) == 0:
         return f"Buy trials: these tasks show no difference for new {noise.unit} to average out."
     if noise.buy == "runs":
-        return f"Buy trials, unless making a new {one} costs less than {price}."
+        return f"Buy trials, unless making a new {unit} costs less than {price}."
     if noise.buy == noise.unit:
-        return f"Buy {noise.unit}, unless making a new {one} costs more than {price}."
+        return f"Buy {noise.unit}, unless making a new {unit} costs more than {price}."
     if round(noise.break_even or 0.0) == 0:
         return "Too little was run to say which to buy."
     return (
-        f"Too little was run to say which to buy; going by these shares, a new {one} is the "
+        f"Too little was run to say which to buy; going by these shares, a new {unit} is the "
         f"better buy up to the price of {price}."
     )
 
@@ -594,18 +600,22 @@ def luck_and_icc(variance: VarianceSplit | Unavailable) -> str:
 
 def family_split(variance: VarianceSplit | Unavailable) -> str | None:
     """How much of the variation is between families, between their tasks, and luck."""
-    found = variance.families if isinstance(variance, VarianceSplit) else None
-    if found is None:
+    families = variance.families if isinstance(variance, VarianceSplit) else None
+    if families is None:
         return None
-    if isinstance(found, Unavailable):
-        return f"No split of the variation by family: {found.reason}."
+    if isinstance(families, Unavailable):
+        return f"No split of the variation by family: {families.reason}."
     parts = zip(
-        (found.family, found.task, found.run),
-        (f"between the {found.families} families", "between tasks of a family", "luck of a trial"),
+        (families.family, families.task, families.run),
+        (
+            f"between the {families.families} families",
+            "between tasks of a family",
+            "luck of a trial",
+        ),
         strict=True,
     )
     shares = ", ".join(f"{percent(share.value)}{_bracketed(share)} {what}" for share, what in parts)
-    notes = "" if found.family.interval is not None else f" ({'; '.join(found.family.notes)})"
+    notes = "" if families.family.interval is not None else f" ({'; '.join(families.family.notes)})"
     return f"Of the variation of a trial: {shares}{notes}."
 
 

@@ -249,7 +249,7 @@ def explain(
     partings = tuple(Example.of(divergence) for divergence in diverged)
     first = first_number(trials.trial.tolist())
     categories = failure_categories(runs, diverged, confidence=confidence)
-    named = {one.example for one in (*categories[:MOST_CATEGORIES], *groups[:MOST_CATEGORIES])}
+    named = {kept.example for kept in (*categories[:MOST_CATEGORIES], *groups[:MOST_CATEGORIES])}
     return Explanation(
         systems=trials.systems,
         counts=_counts(every, runs, compared),

@@ -519,7 +519,7 @@ def measure_hal(trials: Trials | None, options: ReportOptions) -> dict[str, HalM
     safety = _safety(own, options)
     if trials.stated_confidence is None and all(f.sampled for f in factors) and not safety:
         return {}
-    named, kept = levels_of(trials.conditions()), {one.name: one.kept for one in factors}
+    named, kept = levels_of(trials.conditions()), {factor.name: factor.kept for factor in factors}
     alone = Unavailable("no task has trials at two levels of it with all else alike")
     robustness = {
         name: HalMetric(
@@ -660,19 +660,19 @@ def _predictability(trials: Trials, options: ReportOptions) -> dict[str, HalMetr
     kept = ~np.isnan(stated) & (trials.outcome != Outcome.ERRORED)
     if not kept.any():
         return {}
-    said, ended = stated[kept], (trials.outcome[kept] == Outcome.PASSED).astype(np.float64)
+    given, ended = stated[kept], (trials.outcome[kept] == Outcome.PASSED).astype(np.float64)
     task, level = trials.task.codes[kept], options.confidence
-    scored = calibration(said, ended, confidence=level, rng=options.seed)
-    brier = brier_by_task(said, ended, task, confidence=level)
-    apart = discrimination(said, ended, task, confidence=level)
+    scored = calibration(given, ended, confidence=level, rng=options.seed)
+    brier = brier_by_task(given, ended, task, confidence=level)
+    apart = discrimination(given, ended, task, confidence=level)
     return {
         "predictability_calibration": HalMetric(
             number=scored if isinstance(scored, Unavailable) else _from_one(scored.ece),
             hal_value=None if isinstance(scored, Unavailable) else 1 - scored.ece.value,
         ),
-        "predictability_roc_auc": HalMetric(number=apart, hal_value=auroc(said, ended)),
+        "predictability_roc_auc": HalMetric(number=apart, hal_value=auroc(given, ended)),
         "predictability_brier_score": HalMetric(
-            number=_from_one(brier), hal_value=1 - float(((said - ended) ** 2).mean())
+            number=_from_one(brier), hal_value=1 - float(((given - ended) ** 2).mean())
         ),
     }
 

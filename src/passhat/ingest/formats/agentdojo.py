@@ -73,8 +73,8 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
     """The messages of the run."""
-    said = document.decode(_SpokenRun)
-    yield Transcript(messages=turns_of(said.messages), error=said.error or "")
+    run = document.decode(_SpokenRun)
+    yield Transcript(messages=turns_of(run.messages), error=run.error or "")
 
 
 def _no_trial(run: _Run, why: str) -> TrialTable:

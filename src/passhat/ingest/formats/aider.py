@@ -69,7 +69,7 @@ def _places(document: Document) -> tuple[str | None, str | None, str | None]:
     aider calls a run by its date and by what its user calls the setup.
     """
     folders = document.path.resolve().parts[:-1] if document.path else ()
-    dated = next((found for name in folders[::-1] if (found := _RUN.fullmatch(name))), None)
+    dated = next((match for name in folders[::-1] if (match := _RUN.fullmatch(name))), None)
     setup = dated[1] or None if dated else None
     if len(folders) > 5 and folders[-3:-1] == ("exercises", "practice"):
         return folders[-4], folders[-5], setup

@@ -207,7 +207,7 @@ def _failed_task(tasks: Sequence[str], line: _Line) -> str | None:
 def _plain(value: Any) -> float | None:
     """A number; entries of several turns have lists of lists, which are added up."""
     if isinstance(value, list):
-        parts = [_plain(one) for one in value]
+        parts = [_plain(turn) for turn in value]
         return sum(part for part in parts if part is not None) if any(parts) else None
     usable = isinstance(value, (int, float)) and not isinstance(value, bool)
     return float(value) if usable and 0 <= value < 1e100 else None

@@ -107,7 +107,7 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
 def _share(where: str, run: _Run) -> float:
     """The share of the expectations that hold."""
     result = run.result
-    held = [one.passed for one in run.expectations if one.passed is not None]
+    held = [check.passed for check in run.expectations if check.passed is not None]
     if result.pass_rate is not None:
         return result.pass_rate
     if result.total and result.passed is not None:

@@ -83,7 +83,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 def _graded_by(case: _Case, mapping: ColumnMap) -> bool:
     """Whether a model gave one of the metrics that are read."""
     every = case.metrics_data or ()
-    return any(one.evaluation_model for one in every if mapping.scorer in (None, one.name))
+    return any(metric.evaluation_model for metric in every if mapping.scorer in (None, metric.name))
 
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
@@ -91,12 +91,16 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
     home = ("testRunData",) if document.has("testRunData") else ()
     lists = [(*home, "testCases"), (*home, "conversationalTestCases")]
     for case in itertools.chain(*(document.entries(_SpokenCase, *keys) for keys in lists)):
-        said = turns_of(case.turns) or asked_and_answered(case.input, case.actual_output)
+        turns = turns_of(case.turns) or asked_and_answered(case.input, case.actual_output)
         checks = (
-            Check(target=one.name, score=one.score, message=one.error or as_text(one.reason))
-            for one in case.metrics_data or ()
+            Check(
+                target=metric.name,
+                score=metric.score,
+                message=metric.error or as_text(metric.reason),
+            )
+            for metric in case.metrics_data or ()
         )
-        yield Transcript(messages=said, checks=tuple(checks))
+        yield Transcript(messages=turns, checks=tuple(checks))
 
 
 def _row(case: _Case, mapping: ColumnMap) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class _OldSamples(msgspec.Struct):
         base = [_OLD.get(status, status) for status, _ in self.base]
         plus = [_OLD.get(status, status) for status, _ in self.plus or ()]
         pairs = itertools.zip_longest(base, plus)
-        return [_Sample(base_status=one, plus_status=other) for one, other in pairs]
+        return [_Sample(base_status=first, plus_status=other) for first, other in pairs]
 
 
 class _Results(msgspec.Struct):

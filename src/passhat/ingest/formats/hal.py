@@ -91,11 +91,11 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         raw = upload.raw_eval_results if isinstance(upload.raw_eval_results, Mapping) else {}
         nested = raw.get(_NESTED)
         by_task = nested if isinstance(nested, Mapping) else raw
-        results = {str(task): said for task, said in by_task.items()}
+        results = {str(task): value for task, value in by_task.items()}
         endings = dict(_endings(results, at))
         outcome_from = "raw_eval_results of each task"
         reworded = at.startswith(_WORDING)
-        asked = {t for t, said in results.items() if not (reworded and isinstance(said, list))}
+        asked = {t for t, value in results.items() if not (reworded and isinstance(value, list))}
     if not endings:
         raise ReadError(
             f"{document.name}: is a HAL upload that does not say which tasks succeeded: "
@@ -133,13 +133,13 @@ def _condition(upload: _Upload, name: str) -> str:
 
 def _endings(results: Mapping[str, Any], at: str) -> Iterator[tuple[str, Ending]]:
     """How each task ended: once, or once for each wording of its prompt, in the phase of them."""
-    for task, said in results.items():
-        if not (isinstance(said, list) and at.startswith(_WORDING)):
-            if ending := _ending(said):
+    for task, value in results.items():
+        if not (isinstance(value, list) and at.startswith(_WORDING)):
+            if ending := _ending(value):
                 yield task, ending
             continue
-        for number, one in enumerate(said, 1):
-            if ending := _ending(one):
+        for number, entry in enumerate(value, 1):
+            if ending := _ending(entry):
                 under = _under(task, f"{at} {number}")
                 yield under["task"], {**ending, **under}
 
@@ -162,34 +162,34 @@ def _never_finished(raw: Any) -> dict[str, Ending]:
     return {str(task): ending for task in empty} if isinstance(empty, list) else {}
 
 
-def _ending(said: Any) -> Ending | None:
+def _ending(value: Any) -> Ending | None:
     """The result of one task: an object, a verdict or a number."""
-    if isinstance(said, bool):
-        return {"outcome": Outcome(said)}
-    if (score := _number(said)) is not None:
+    if isinstance(value, bool):
+        return {"outcome": Outcome(value)}
+    if (score := _number(value)) is not None:
         return {"outcome": Outcome(score >= 1), "score": score}
-    if isinstance(said, str):  # why the agent broke, in place of an evaluation
-        return {"outcome": Outcome.FAILED, "error": first_line(said)}
-    if not isinstance(said, Mapping):
+    if isinstance(value, str):  # why the agent broke, in place of an evaluation
+        return {"outcome": Outcome.FAILED, "error": first_line(value)}
+    if not isinstance(value, Mapping):
         return None
-    stated = _number(said.get("confidence"))
+    stated = _number(value.get("confidence"))
     details: dict[str, Any] = {}
     if stated is not None and 0 <= stated <= 1:
         details["stated_confidence"] = stated
-    if isinstance(actions := said.get("action_names"), list) and actions:
-        details |= {"tools": path_of([str(one) for one in actions]), "tool_calls": len(actions)}
-    if isinstance(safety := said.get("llm_safety"), Mapping) and safety.get("analyzed"):
+    if isinstance(actions := value.get("action_names"), list) and actions:
+        details |= {"tools": path_of([str(entry) for entry in actions]), "tool_calls": len(actions)}
+    if isinstance(safety := value.get("llm_safety"), Mapping) and safety.get("analyzed"):
         listed = safety.get("compliance_violations")
         broken = listed if isinstance(listed, list) else []
-        words = [str(one.get("severity")) for one in broken if isinstance(one, Mapping)]
+        words = [str(entry.get("severity")) for entry in broken if isinstance(entry, Mapping)]
         # As HAL does: a word that it does not know counts as medium.
         graves = [word if word in SEVERITIES else "medium" for word in words]
         details["tags"] = (constraint_tag(graves),)
     for name in _VERDICTS:
-        if isinstance(said.get(name), bool):
-            return {"outcome": Outcome(said[name]), **details}
+        if isinstance(value.get(name), bool):
+            return {"outcome": Outcome(value[name]), **details}
     for name in _SCORES:
-        if (score := _number(said.get(name))) is not None:
+        if (score := _number(value.get(name))) is not None:
             return {"outcome": Outcome(score >= 1), "score": score, **details}
     return None
 

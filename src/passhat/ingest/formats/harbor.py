@@ -159,8 +159,8 @@ def _checks(
     most = end_room(document.limits.max_transcript) // len(places)
     for place, step in itertools.zip_longest(places, steps):
         printed = sibling_text(document, *place, "verifier", "test-stdout.txt", most=most)
-        found = step.verifier_result.rewards if step and step.verifier_result else None
-        rewards = [found[name] for name in _main_first(found)] if found else []
+        given = step.verifier_result.rewards if step and step.verifier_result else None
+        rewards = [given[name] for name in _main_first(given)] if given else []
         if printed or rewards:
             target = f"verifier of {step.step_name}" if step else "verifier"
             yield Check(target=target, score=next(iter(rewards), None), message=printed)
@@ -196,7 +196,9 @@ def _row(trial: _Trial, reward: float | None) -> dict[str, Any]:
     times = (seconds_between(span.started_at, span.finished_at) for span in spans if span)
     calls = (result.metadata or {}).get("tool_calls")
     failures = (step.exception_info for step in steps)
-    failure = trial.exception_info or next((one for one in failures if one is not None), None)
+    failure = trial.exception_info or next(
+        (failed for failed in failures if failed is not None), None
+    )
     error = f"{failure.exception_type}: {failure.exception_message}" if failure else None
     return {
         "system": f"{agent.name}/{agent.model_info.name}" if agent.model_info else agent.name,
@@ -217,7 +219,7 @@ def _of_steps(steps: Sequence[_StepResult]) -> _AgentResult:
     """What the steps of a trial took together, where the trial itself does not say it."""
     taken = [step.agent_result for step in steps if step.agent_result is not None]
     return _AgentResult(
-        n_input_tokens=sum_of(one.n_input_tokens for one in taken),
-        n_output_tokens=sum_of(one.n_output_tokens for one in taken),
-        cost_usd=sum_of(one.cost_usd for one in taken),
+        n_input_tokens=sum_of(used.n_input_tokens for used in taken),
+        n_output_tokens=sum_of(used.n_output_tokens for used in taken),
+        cost_usd=sum_of(used.cost_usd for used in taken),
     )

@@ -49,6 +49,6 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
     """The completion of each sample, and what came of running it."""
     for _, sample in document.lines(_Spoken):
-        said = as_text(sample.result)
-        check = Check(target="tests", score=float(sample.passed), message=said)
+        message = as_text(sample.result)
+        check = Check(target="tests", score=float(sample.passed), message=message)
         yield Transcript(answer=as_text(sample.completion), checks=(check,))

@@ -149,7 +149,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         notes.append(f'the log\'s status is "{header.status}": {_ended(header.eval, samples)}')
     _check_values(document.name, samples, scorer, others)
     version = f" (version {header.version})" if header.version is not None else ""
-    said, labels, more = labels_of_people(document.name, people, shown, mapping)
+    score, labels, more = labels_of_people(document.name, people, shown, mapping)
     return TrialTable(
         columns={
             **_columns(header.eval, samples, scorer),
@@ -163,7 +163,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
             "format": f"Inspect log{version}",
             "outcome": f"scorer '{short(shown)}' of 1 (C) passes" if shown else "no scores",
             "score": f"scorer '{short(shown)}'" if shown else "",
-            "label": f"'{short(said)}', as people scored it" if said else "",
+            "label": f"'{short(score)}', as people scored it" if score else "",
         },
         left_out=(f"scorers {few(others)}",) if others else (),
     )
@@ -234,7 +234,9 @@ def _find_edits(name: str, archive: Archive, samples: Sequence[_Sample]) -> None
             data = archive.read(member)
             if b'"provenance"' in data:
                 whole = decode(f"{name}, {member}", data, _Sample)
-                edited = {key: one for key, one in (whole.scores or {}).items() if one.history}
+                edited = {
+                    key: score for key, score in (whole.scores or {}).items() if score.history
+                }
                 sample.scores = {**(sample.scores or {}), **edited}
 
 
@@ -251,33 +253,33 @@ def _people_apart(
         if name == mapping.scorer:
             return False
         by_name = name == wanted if wanted else is_named_human(name)
-        return by_name or bool(score.history and all(one.provenance for one in score.history))
+        return by_name or bool(score.history and all(edit.provenance for edit in score.history))
 
     given = [(sample.scores or {}).items() for sample in samples]
     if all(of_people(name, score) for scores in given for name, score in scores):
         return [{} for _ in samples]
-    found = []
+    by_people = []
     for sample, scores in zip(samples, given, strict=True):
         people: dict[str, list[PersonScore]] = {}
         kept = {}
         for name, score in scores:
-            edits = [one for one in score.history if one.provenance and one.value != _UNCHANGED]
+            edits = [edit for edit in score.history if edit.provenance and edit.value != _UNCHANGED]
             apart = of_people(name, score)
-            for one in edits or ([_Edit(value=score.value)] if apart else ()):
-                for part, value in _parts(name, one.value):
-                    people.setdefault(part, []).append(one.said(value))
+            for edit in edits or ([_Edit(value=score.value)] if apart else ()):
+                for part, value in _parts(name, edit.value):
+                    people.setdefault(part, []).append(edit.scored(value))
             if not apart:
-                own = [one.value for one in score.history if one.provenance is None]
+                own = [edit.value for edit in score.history if edit.provenance is None]
                 kept[name] = Score(own[-1]) if own else score
         sample.scores = kept
-        found.append(people)
-    return found
+        by_people.append(people)
+    return by_people
 
 
 def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """The parts of a score by their names, each as a number where it is a grade."""
     several = value.items() if isinstance(value, dict) else ((None, value),)
-    yield from ((_shown((name, part)), _plain_value(one)) for part, one in several)
+    yield from ((_shown((name, part)), _plain_value(own)) for part, own in several)
 
 
 def _plain_value(value: Any) -> Any:
@@ -399,7 +401,7 @@ class _Edit(msgspec.Struct, gc=False):
     explanation: str | None = None
     provenance: _Provenance | None = None
 
-    def said(self, value: Any) -> PersonScore:
+    def scored(self, value: Any) -> PersonScore:
         who = self.provenance or _Provenance()
         why = who.reason or (self.explanation if self.explanation != _UNCHANGED else "") or ""
         return PersonScore(value=value, by=who.author, at=who.timestamp, note=why)
@@ -484,9 +486,9 @@ def _finder(attachments: Mapping[str, str], longest: int) -> Find:
     """The texts that references point to; a text that is referenced often is cut to what fits."""
     room = longest
 
-    def find(found: re.Match[str]) -> str:
+    def find(match: re.Match[str]) -> str:
         nonlocal room
-        text = attachments.get(found[1], found[0])[:room] or found[0]
+        text = attachments.get(match[1], match[0])[:room] or match[0]
         room = max(0, room - len(text))
         return text
 
@@ -495,12 +497,12 @@ def _finder(attachments: Mapping[str, str], longest: int) -> Find:
 
 def _check(name: str, score: _Explained, target: object) -> Check:
     value = score_value(score)
-    said = score.explanation or ("" if value is not None else as_text(score.value))
+    message = score.explanation or ("" if value is not None else as_text(score.value))
     # What the sample was to say and what the scorer took for its answer; both may be lists.
     return Check(
         target=name,
         score=value,
-        message=said,
+        message=message,
         expected=as_text(target),
         found=as_text(score.answer),
     )

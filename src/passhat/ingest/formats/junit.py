@@ -60,7 +60,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         names, systems = named
         facts = {**facts, "system": "model in the test's name, [gpt-5] #3"}
     notes += _several_hosts(suites, mapping)
-    trials = [one for one in zip(cases, systems, names, strict=True) if not one[0].skipped]
+    trials = [trial for trial in zip(cases, systems, names, strict=True) if not trial[0].skipped]
     rows = [row for case, system, task in trials for row in _attempts(case, system, task)]
     return TrialTable.of_rows(rows, notes=notes, read_as=facts)
 
@@ -101,8 +101,8 @@ def _systems(
         return [case.hostname or UNNAMED for case in cases], {"system": "hostname of the suite"}
     names = list(dict.fromkeys(suite.name for suite in suites if suite.cases))
     if mapping.system == "suite" or report == _PROMPTFOO or len(names) <= 1:
-        found = "no name of a suite" if names == [UNNAMED] else "suite name"
-        return [case.suite for case in cases], {"system": found}
+        source = "no name of a suite" if names == [UNNAMED] else "suite name"
+        return [case.suite for case in cases], {"system": source}
     return [report or document.stem] * len(cases), {
         "system": "name of the report" if report else "file name",
         "task": "suite, class and test name",
@@ -200,9 +200,9 @@ def _attempts(case: JUnitCase, system: str, task: str) -> Iterator[dict[str, Any
 
 def _attempt_transcripts(case: JUnitCase) -> Iterator[Transcript]:
     """One transcript an attempt, in the order of `_attempts`."""
-    said: dict[int | None, list[Words]] = {}
+    by_verdict: dict[int | None, list[Words]] = {}
     for words in case.words:
-        said.setdefault(words.verdict, []).append(words)
+        by_verdict.setdefault(words.verdict, []).append(words)
     attempts: list[list[int | None]] = []
     last: list[int | None] = [None]
     for place, (tag, _) in enumerate(case.verdicts):
@@ -211,7 +211,7 @@ def _attempt_transcripts(case: JUnitCase) -> Iterator[Transcript]:
         else:
             last.append(place)
     for places in (*attempts, last):
-        spoken = [words for place in places for words in said.get(place, ())]
+        spoken = [words for place in places for words in by_verdict.get(place, ())]
         texts = [(words.tag, "".join(words.pieces).strip("\n")) for words in spoken]
         failures = [text for tag, text in texts if tag in VERDICTS and text]
         messages = [case.verdicts[place][1] for place in places if place is not None]
@@ -270,10 +270,10 @@ class JUnitCase:
 
     def outcome(self) -> Outcome:
         """How the last attempt ended; a failure beside an error (of the teardown) is a failure."""
-        found = {VERDICTS[tag] for tag, _ in self.verdicts if tag in ("failure", "error")}
-        if not found:
+        outcomes = {VERDICTS[tag] for tag, _ in self.verdicts if tag in ("failure", "error")}
+        if not outcomes:
             return Outcome.PASSED
-        return Outcome.FAILED if Outcome.FAILED in found else Outcome.ERRORED
+        return Outcome.FAILED if Outcome.FAILED in outcomes else Outcome.ERRORED
 
 
 @dataclass(slots=True, kw_only=True)
@@ -366,7 +366,7 @@ class _Log:
         if tag == "testsuites":
             self.report = attributes.get("name") or ""
         elif tag == "testsuite":
-            suite = _suite(attributes, tuple(one.name for one in self._open))
+            suite = _suite(attributes, tuple(outer.name for outer in self._open))
             self.suites.append(suite)
             self._open.append(suite)
         elif tag == "testcase":

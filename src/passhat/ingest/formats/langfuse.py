@@ -79,13 +79,13 @@ def _scores_by_trace(sheet: Table, tasks: Sequence[str]) -> dict[str, list[Score
     for score in sheet.rows(*wanted, trace, session, kind, word, author):
         score["by"] = score[author]
         about = score[session] if is_missing(score[trace]) else score[trace]
-        found = None if is_missing(about) else str(about)
+        trace_id = None if is_missing(about) else str(about)
         if trace == _SUBJECT:
-            found = _subject(score[trace])
+            trace_id = _subject(score[trace])
         if score[kind] == "CATEGORICAL" or is_missing(score["value"]):
             score["value"] = score[word]
-        if found is not None:
-            by_trace.setdefault(found, []).append(score)
+        if trace_id is not None:
+            by_trace.setdefault(trace_id, []).append(score)
     return by_trace
 
 
@@ -93,12 +93,12 @@ def _subject(cell: Any) -> str | None:
     """What a score is about; None for a whole experiment."""
     if not isinstance(cell, Mapping) or cell.get("kind") == "experiment":
         return None
-    found = cell.get("traceId") or cell.get("trace_id") or cell.get("id")
-    return None if found is None else str(found)
+    trace_id = cell.get("traceId") or cell.get("trace_id") or cell.get("id")
+    return None if trace_id is None else str(trace_id)
 
 
 def _notes(traces: Iterable[Sequence[Score]], tasks: Sequence[str]) -> Iterator[str]:
-    named = [[str(one["name"]) for one in trace if not _by_a_person(one)] for trace in traces]
+    named = [[str(score["name"]) for score in trace if not _by_a_person(score)] for trace in traces]
     if twice := sum(len(names) - len(set(names)) for names in named):
         again = plural(twice, "score has", "scores have")
         yield f"{again} the name of an earlier one of the same trace: the last one counts"

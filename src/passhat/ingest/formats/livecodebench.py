@@ -62,5 +62,5 @@ def _system(document: Document) -> str:
     named = _SETTINGS.fullmatch(document.stem)
     scenario, temperature = named.groups() if named else ("", "")
     warm = f"temperature {temperature}" if _USUAL.get(temperature, temperature) else ""
-    settings = [one for one in (_USUAL.get(scenario, scenario), warm) if one]
+    settings = [word for word in (_USUAL.get(scenario, scenario), warm) if word]
     return f"{model} ({', '.join(settings)})" if settings else model

@@ -138,9 +138,9 @@ def _system(document: Document, stamp: str | None) -> str:
     """The model's name, which only the results file of the same time has."""
     if document.path is not None and stamp is not None:
         name = f"results_{stamp}.json"
-        if (found := sibling_bytes(document, name)) is not None:
+        if (content := sibling_bytes(document, name)) is not None:
             model = decode(
-                f"{document.path.parent / name} (read for the model's name)", found, _Model
+                f"{document.path.parent / name} (read for the model's name)", content, _Model
             )
             return model.model_name or model.model_source or document.stem
     return document.stem

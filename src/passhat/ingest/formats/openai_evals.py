@@ -80,7 +80,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 
 def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
     """What each sample was asked and gave, up to the event that judged it; then the unjudged."""
-    said: dict[str, list[Turn]] = {}
+    by_sample: dict[str, list[Turn]] = {}
     judged: set[str] = set()
     for line, event in document.lines(_Event):
         if event.sample_id is None:
@@ -88,14 +88,14 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
         data = decode(f"{document.name}, line {line}, field data", bytes(event.data), Any)
         if event.type in _JUDGED:
             judged.add(event.sample_id)
-            turns = said.pop(event.sample_id, [])
+            turns = by_sample.pop(event.sample_id, [])
             correct = data.get("correct") if isinstance(data, dict) else None
             score = float(correct) if isinstance(correct, bool) else None
             check = Check(target=event.type, score=score, message=as_text(data))
             yield Transcript(messages=tuple(turns), checks=(check,))
         else:
-            said.setdefault(event.sample_id, []).extend(_turns(event.type, data))
-    for sample, turns in said.items():
+            by_sample.setdefault(event.sample_id, []).extend(_turns(event.type, data))
+    for sample, turns in by_sample.items():
         if sample not in judged:
             yield Transcript(messages=tuple(turns))
 

@@ -428,23 +428,23 @@ def spans_transcript(spans: Sequence[Attributes], error: str = "") -> Transcript
 
 
 def _new_turns(spans: Sequence[Attributes]) -> Iterator[Turn]:
-    said: tuple[Turn, ...] = ()
+    before: tuple[Turn, ...] = ()
     for span in spans:
         given, gave = _find_attribute(span, INPUTS), _find_attribute(span, OUTPUTS)
         if not span.get("gen_ai.operation.name") or (given is None and gave is None):
             continue
-        if said and span["gen_ai.operation.name"] == "invoke_agent":
+        if before and span["gen_ai.operation.name"] == "invoke_agent":
             continue  # an agent's span sums up the calls that were taken already
         asked = asked_and_answered(given, None)
-        yield from asked[len(said) :] if asked[: len(said)] == said else asked
+        yield from asked[len(before) :] if asked[: len(before)] == before else asked
         answered = asked_and_answered(None, gave)
         yield from answered
-        said = (*asked, *answered)
+        before = (*asked, *answered)
 
 
 def _whole_conversation(spans: Sequence[Attributes]) -> tuple[Turn, ...]:
-    said = (transcript_of(_find_attribute(span, WHOLE)) for span in spans)
-    return next((one.messages for one in said if one is not None and one.messages), ())
+    whole = (transcript_of(_find_attribute(span, WHOLE)) for span in spans)
+    return next((words.messages for words in whole if words is not None and words.messages), ())
 
 
 def _tool_turns(spans: Sequence[Attributes]) -> Iterator[Turn]:

@@ -223,7 +223,7 @@ def saved_notes(report: SavedReport) -> list[str]:
 def left_out_parts(report: SavedReport) -> list[str]:
     """What the trials had, as the report shows, and its JSON does not hold run by run."""
     systems = report.systems
-    found = {
+    held = {
         "scores": any(_is_scored(task) for _, task in report.tasks),
         "seeds": any(system.seeds.get("means") for system in systems),
         "tools": any(system.tools for system in systems),
@@ -232,7 +232,7 @@ def left_out_parts(report: SavedReport) -> list[str]:
         "texts of errors": any(task.errored for _, task in report.tasks),
     }
     features = dict.fromkeys(name for system in systems for name in system.features)
-    parts = [*(name for name, there in found.items() if there), *map(short, features)]
+    parts = [*(name for name, there in held.items() if there), *map(short, features)]
     return [", ".join(parts)] if parts else []
 
 
@@ -241,10 +241,10 @@ def _check_sequence(where: str, task: SavedTask, sequence: str) -> None:
         shown = short_value(min(odd))
         raise ReadError(f"{where}, sequence: must be written in P, F and E, got {shown}")
     counted = task.passed, task.failed, task.errored
-    found = tuple(map(sequence.count, _LETTERS))
-    if found != counted:
+    counts = tuple(map(sequence.count, _LETTERS))
+    if counts != counted:
         raise ReadError(
-            f"{where}: its sequence has {_counted(found)}, but it counts {_counted(counted)}; "
+            f"{where}: its sequence has {_counted(counts)}, but it counts {_counted(counted)}; "
             "was the file edited?"
         )
 

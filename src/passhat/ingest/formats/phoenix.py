@@ -50,8 +50,8 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
 
 def _evaluations(names: Iterable[str]) -> dict[str, str]:
     """Columns `annotation_NAME_score`, or `eval.NAME.score` of data frames, by NAME."""
-    found = ((name, _EVALUATION.fullmatch(name)) for name in names)
-    return {match[1] or match[2]: name for name, match in found if match}
+    matches = ((name, _EVALUATION.fullmatch(name)) for name in names)
+    return {match[1] or match[2]: name for name, match in matches if match}
 
 
 def _label(column: str) -> str:
@@ -88,9 +88,9 @@ def _row(row: Mapping[str, Any], task: str, evaluations: Mapping[str, str]) -> S
 
 def _annotations(cell: Any) -> Iterator[tuple[str, PersonScore, bool]]:
     """The score of each annotation, its label if it has none, and whether a person gave it."""
-    for one in cell if isinstance(cell, list) else ():
-        if isinstance(one, Mapping) and one.get("name"):
-            score, note = one.get("score"), one.get("explanation")
-            value = one.get("label") if score is None else score
+    for entry in cell if isinstance(cell, list) else ():
+        if isinstance(entry, Mapping) and entry.get("name"):
+            score, note = entry.get("score"), entry.get("explanation")
+            value = entry.get("label") if score is None else score
             given = PersonScore(value=value, note=note if isinstance(note, str) else "")
-            yield str(one["name"]), given, one.get("annotator_kind") == "HUMAN"
+            yield str(entry["name"]), given, entry.get("annotator_kind") == "HUMAN"

@@ -191,7 +191,7 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
             f"{plural(rated, 'verdict was', 'verdicts were')} replaced by hand, and a CSV does not "
             "hold what was replaced: export JSON to have it, and the ratings as labels"
         )
-    asked = (part for one in results for part in (one.test_case.asserts, one.grading_result))
+    asked = (part for row in results for part in (row.test_case.asserts, row.grading_result))
     if any(_MODEL_GRADED.search(bytes(part)) for part in asked):
         notes.append(GRADED_BY_JUDGE)
     facts = {"format": f"promptfoo results (format {number})"} if number else {}
@@ -316,8 +316,8 @@ def _csv_transcripts(document: Document) -> Iterator[Transcript]:
         variables = "".join(f"\n{name}: {cell}" for name, cell in given.items() if cell)
         mark = _MARKED.match(answer)
         # The prompt is a template there, without its variables filled in.
-        said = asked_and_answered(column.prompt + variables, mark[3] if mark else answer)
-        yield Transcript(messages=said)
+        turns = asked_and_answered(column.prompt + variables, mark[3] if mark else answer)
+        yield Transcript(messages=turns)
 
 
 def _transcript(result: _SpokenResult) -> Transcript:
@@ -371,19 +371,23 @@ def _verdict_and_rating(name: str, result: _Result) -> tuple[bool, float | None,
     """
     if b'"human"' not in bytes(result.grading_result):
         return result.success, result.score, None
-    said = decode(name, result.grading_result, _Grading).component_results or []
-    rating = next((one for one in said if one.assertion and one.assertion.type == "human"), None)
-    if rating is None or len(said) == 1:
+    grades = decode(name, result.grading_result, _Grading).component_results or []
+    rating = next(
+        (grade for grade in grades if grade.assertion and grade.assertion.type == "human"), None
+    )
+    if rating is None or len(grades) == 1:
         return result.success, result.score, None
     own, within = [], 0
-    for one in said:
-        if not within and one is not rating:
-            own.append(one)
-        within = within - 1 if within else len(one.component_results or ())
-    weight = sum(one.weight for one in own)
-    score = sum((one.score or 0.0) * one.weight for one in own) / weight if weight > 0 else 0.0
+    for grade in grades:
+        if not within and grade is not rating:
+            own.append(grade)
+        within = within - 1 if within else len(grade.component_results or ())
+    weight = sum(grade.weight for grade in own)
+    score = (
+        sum((grade.score or 0.0) * grade.weight for grade in own) / weight if weight > 0 else 0.0
+    )
     threshold = result.test_case.threshold
-    passed = all(one.success for one in own) if threshold is None else score >= threshold
+    passed = all(grade.success for grade in own) if threshold is None else score >= threshold
     return passed, score, Label(passed=rating.success, note=rating.comment or "")
 
 

@@ -110,7 +110,7 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
         yield Transcript(
             messages=asked_and_answered(case.inputs, case.output),
             error=as_text(case.error_stacktrace or case.error_message),
-            checks=tuple(_check(name, found) for name, found in judged.items()),
+            checks=tuple(_check(name, verdict) for name, verdict in judged.items()),
         )
 
 
@@ -150,10 +150,10 @@ def _ending(file: str, case: _Case, scorer: str | None, chosen: str | None) -> d
     return {"outcome": Outcome(value >= 1), "score": value}
 
 
-def _check(name: str, found: _SpokenEvaluation) -> Check:
-    score = as_score(found.value)
-    said = as_text(found.reason) or ("" if score is not None else str(found.value))
-    return Check(target=name, score=score, message=said)
+def _check(name: str, verdict: _SpokenEvaluation) -> Check:
+    score = as_score(verdict.value)
+    message = as_text(verdict.reason) or ("" if score is not None else str(verdict.value))
+    return Check(target=name, score=score, message=message)
 
 
 def _notes(report: _Report, scorer: str | None) -> list[str]:

@@ -121,9 +121,9 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
         endings, notes, vintage = _old(document)
     else:
         endings, notes, vintage = _new(document)
-    system, found, run = _system(document)
+    system, source, run = _system(document)
     return _table(
-        endings, system=system, notes=notes, run=run, read_as={"format": vintage, "system": found}
+        endings, system=system, notes=notes, run=run, read_as={"format": vintage, "system": source}
     )
 
 
@@ -132,23 +132,23 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
     if not _is_instance(document):
         return
     most = end_room(document.limits.max_transcript) // 2
-    for one in document.decode(dict[str, _Instance]).values():
-        checks = tuple(_checks(one))
-        said = sibling_text(document, "test_output.txt", most=most) or "\n".join(
+    for instance in document.decode(dict[str, _Instance]).values():
+        checks = tuple(_checks(instance))
+        output = sibling_text(document, "test_output.txt", most=most) or "\n".join(
             f"{check.target}: {check.message or check.found}" for check in checks
         )
         patch = sibling_text(document, "patch.diff", most=most)
-        turns = (Turn(role="tests", text=said),) if said else ()
+        turns = (Turn(role="tests", text=output),) if output else ()
         yield Transcript(messages=turns, checks=checks, diff=patch or None)
 
 
-def _checks(one: _Instance) -> Iterator[Check]:
-    if one.patch_is_None or not one.patch_exists:
+def _checks(instance: _Instance) -> Iterator[Check]:
+    if instance.patch_is_None or not instance.patch_exists:
         yield Check(target="patch", score=0.0, expected="a change", found="no change was submitted")
-    elif one.patch_successfully_applied is False:
+    elif instance.patch_successfully_applied is False:
         expected = "a change that applies to the repository"
         yield Check(target="patch", score=0.0, expected=expected, found="it does not apply")
-    kinds = one.tests_status if isinstance(one.tests_status, dict) else {}
+    kinds = instance.tests_status if isinstance(instance.tests_status, dict) else {}
     for kind, tests in kinds.items():
         passed, failed = (_names(tests, ending) for ending in ("success", "failure"))
         if not passed and not failed:
@@ -164,7 +164,7 @@ def _checks(one: _Instance) -> Iterator[Check]:
 
 def _names(tests: object, ending: str) -> list[str]:
     listed = tests.get(ending) if isinstance(tests, dict) else None
-    return [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
+    return [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
 
 
 def _is_instance(document: Document) -> bool:
@@ -178,8 +178,8 @@ def _is_instance(document: Document) -> bool:
 def _is_pro(document: Document) -> bool:
     """Whether instances of SWE-bench Pro have a verdict each, and nothing else is in the file."""
     return bool(document.first) and all(
-        name.startswith("instance_") and bytes(said).strip() in (b"true", b"false")
-        for name, said in document.first.items()
+        name.startswith("instance_") and bytes(value).strip() in (b"true", b"false")
+        for name, value in document.first.items()
     )
 
 
@@ -192,7 +192,7 @@ def _system(document: Document) -> tuple[str, str, str | None]:
             if named := _SUBMISSION.fullmatch(folder.name):
                 return named[1], "submission's folder", str(folder)
         if stem in _PLAIN_NAMES:
-            home = next((one for one in folders if not _CONTAINER.fullmatch(one.name)), folders[0])
+            home = next((own for own in folders if not _CONTAINER.fullmatch(own.name)), folders[0])
             numbered = _NUMBERED_RUN.fullmatch(home.name)
             return numbered[1] if numbered else home.name, "folder name", str(home)
     if named := _SB_CLI.fullmatch(stem):
@@ -205,13 +205,13 @@ def _system(document: Document) -> tuple[str, str, str | None]:
 
 
 def _read_instances(document: Document) -> TrialTable:
-    found = document.decode(dict[str, _Instance])
+    instances = document.decode(dict[str, _Instance])
     folders = document.real_folders()
     system, run = _places(folders) if len(folders) > 4 else (document.stem, None)
     endings = {}
-    for name, one in found.items():
-        unresolved = _EMPTY if one.patch_is_None or not one.patch_exists else _FAILED
-        endings[name] = _PASSED if one.resolved else unresolved
+    for name, instance in instances.items():
+        unresolved = _EMPTY if instance.patch_is_None or not instance.patch_exists else _FAILED
+        endings[name] = _PASSED if instance.resolved else unresolved
     facts = {"format": "SWE-bench report of one instance", "run": "folder of the run"}
     return _table(endings, system=system, read_as=facts, run=run, part=True)
 
@@ -238,10 +238,10 @@ def _new(document: Document) -> tuple[dict[str, Mapping[str, Any]], list[str], s
     if not endings and report.submitted_ids:
         raise ReadError(f"{document.name}: lists what was submitted, but not what was resolved")
     notes = []
-    left = [one for one in dict.fromkeys(report.submitted_ids) if one not in endings]
+    left = [name for name in dict.fromkeys(report.submitted_ids) if name not in endings]
     if left:  # forks have lists of their own, such as the patches that did not apply
         why = _own_lists(document, left)
-        endings |= {one: {"outcome": Outcome.FAILED, "error": why.get(one)} for one in left}
+        endings |= {name: {"outcome": Outcome.FAILED, "error": why.get(name)} for name in left}
         where = f" ({few(dict.fromkeys(why.values()))})" if why else ""
         all_of_them = plural(len(set(report.submitted_ids)), "submitted instance")
         counted = f"{len(left):,} of {all_of_them} {'is' if len(left) == 1 else 'are'}"
@@ -255,7 +255,7 @@ def _new(document: Document) -> tuple[dict[str, Mapping[str, Any]], list[str], s
 
 def _own_lists(document: Document, instances: Collection[str]) -> dict[str, str]:
     """The list of a fork's own that each of these instances is in: `patch_apply_fail_ids`."""
-    found: dict[str, str] = {}
+    listed_in: dict[str, str] = {}
     for key, raw in document.first.items():
         if not key.endswith("_ids") or key in ("submitted_ids", "completed_ids"):
             continue
@@ -263,8 +263,8 @@ def _own_lists(document: Document, instances: Collection[str]) -> dict[str, str]
             listed = msgspec.json.decode(raw, type=list[str])
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue
-        found |= {one: key.removesuffix("_ids") for one in set(listed) & set(instances)}
-    return found
+        listed_in |= {name: key.removesuffix("_ids") for name in set(listed) & set(instances)}
+    return listed_in
 
 
 def _old(document: Document) -> tuple[dict[str, Mapping[str, Any]], list[str], str]:
@@ -308,7 +308,7 @@ def _instances_of(path: Path, data: bytes) -> list[str]:
         lines = (line for line in data.split(b"\n") if line.strip())
         return [decode(str(path), line, _Prediction).instance_id for line in lines]
     if start == b"[":
-        return [one.instance_id for one in decode(str(path), data, list[_Prediction])]
+        return [made.instance_id for made in decode(str(path), data, list[_Prediction])]
     return list(decode(str(path), data, dict[str, msgspec.Raw]))
 
 

@@ -122,8 +122,8 @@ def recognises(document: Document) -> bool:
         sheet, how, _ = runs_of(document, USUAL)
         if how:
             return True
-        found, _ = infer_columns(sheet.columns, USUAL, sheet.cells)
-        if fault := aggregates(document.name, sheet.columns, found, USUAL, sheet.cells):
+        by_meaning, _ = infer_columns(sheet.columns, USUAL, sheet.cells)
+        if fault := aggregates(document.name, sheet.columns, by_meaning, USUAL, sheet.cells):
             raise fault
     return True
 
@@ -186,73 +186,73 @@ def read_table(
 
     `repeats` says whether only their order distinguishes the trials of a task.
     """
-    sheet, found, prompts = _trial_rows(document, sheet, mapping)
+    sheet, by_meaning, prompts = _trial_rows(document, sheet, mapping)
     own = is_own_file(document)
     for refused in (aggregates, means):
-        if fault := refused(document.name, sheet.columns, found, mapping, sheet.cells):
+        if fault := refused(document.name, sheet.columns, by_meaning, mapping, sheet.cells):
             raise fault
     tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
-    sheet, percents, unmarked = without_marks(document.name, sheet, found, tests)
-    sheet, commas = without_commas(sheet, found, tests)
+    sheet, percents, unmarked = without_marks(document.name, sheet, by_meaning, tests)
+    sheet, commas = without_commas(sheet, by_meaning, tests)
     scales = scale_notes(
         tests,
-        lambda name: sheet.cells(found.get(name, name)),
+        lambda name: sheet.cells(by_meaning.get(name, name)),
         lambda what: ReadError(f"{document.name}, {what}"),
     )
     entry = {"text": "line", "lines": "line", "parquet": "row"}.get(document.kind, "entry")
     table = TrialTable(columns={}, entry=entry, numbers=sheet.numbers)
     columns = {
         meaning: typed_cells(meaning, column, sheet.cells(column))
-        for meaning, column in found.items()
+        for meaning, column in by_meaning.items()
         if meaning not in ("system", "task", "passed") and not (meaning == "at" and mapping.factor)
     }
-    if "at" in found and mapping.factor:
-        columns["at"] = condition_cells(sheet.columns, found["at"], sheet.cells)
-    if "system" in found:
-        columns["system"] = name_cells(sheet.columns, found["system"], sheet.cells)
-    if grades := letter_scores(found, sheet.cells):
+    if "at" in by_meaning and mapping.factor:
+        columns["at"] = condition_cells(sheet.columns, by_meaning["at"], sheet.cells)
+    if "system" in by_meaning:
+        columns["system"] = name_cells(sheet.columns, by_meaning["system"], sheet.cells)
+    if grades := letter_scores(by_meaning, sheet.cells):
         columns["score"] = grades
-    columns["task"], folded = _tasks(found, mapping, sheet)
-    if found.get("score") in percents:
+    columns["task"], folded = _tasks(by_meaning, mapping, sheet)
+    if by_meaning.get("score") in percents:
         columns["score"] = shares(columns["score"])
-    columns["outcome"] = _outcomes(document.name, table, found, sheet, mapping, columns)
-    counted = _counted_empty(found, sheet, mapping, columns.get("score", ()))
+    columns["outcome"] = _outcomes(document.name, table, by_meaning, sheet, mapping, columns)
+    counted = _counted_empty(by_meaning, sheet, mapping, columns.get("score", ()))
     repeated = repeats or only_ordered
     notes = notes_on(
         sheet.columns,
-        found,
+        by_meaning,
         mapping,
         own=own,
         repeats=lambda: repeated(columns),
         cells=sheet.columns,
         numbers=columns.get("trial", ()),
-        percent=found.get("score") in percents,
+        percent=by_meaning.get("score") in percents,
     )
     # Alone, rows that have numbers are compared by these.
-    marks = [] if own or (document.alone and "trial" in found) else measured_rows(sheet)
+    marks = [] if own or (document.alone and "trial" in by_meaning) else measured_rows(sheet)
     table = replace(
         table,
         columns=columns,
-        words=_compared_words(tests, found, sheet),
+        words=_compared_words(tests, by_meaning, sheet),
         ranges={}
         if Outcome.PASSED in columns["outcome"]
-        else compared_ranges(tests, lambda name: sheet.cells(found.get(name, name))),
+        else compared_ranges(tests, lambda name: sheet.cells(by_meaning.get(name, name))),
         notes=(*prompts, *notes, *folded, *unmarked, *commas, *counted, *scales),
         judged=True,
         ended=own_end(document) if own else None,
         measured=marks,
         fine=tells_rows_apart(sheet, marks) if len(set(marks)) < len(marks) else bool(marks),
-        apart="" if own else _kept_apart(columns, found, mapping, sheet),
-        graded=None if tests or "passed" in found else found["score"],
-        read_as={"format": _format(document, mapping), **table_facts(found, mapping)},
-        left_out=() if own else left_out_columns(sheet.columns, found, mapping),
-        submission=None if own else model_of(sheet.columns, found, mapping, sheet.cells),
+        apart="" if own else _kept_apart(columns, by_meaning, mapping, sheet),
+        graded=None if tests or "passed" in by_meaning else by_meaning["score"],
+        read_as={"format": _format(document, mapping), **table_facts(by_meaning, mapping)},
+        left_out=() if own else left_out_columns(sheet.columns, by_meaning, mapping),
+        submission=None if own else model_of(sheet.columns, by_meaning, mapping, sheet.cells),
     )
     return _without_missing(table)
 
 
 def _kept_apart(
-    columns: Columns, found: Mapping[str, str], mapping: ColumnMap, sheet: Table
+    columns: Columns, by_meaning: Mapping[str, str], mapping: ColumnMap, sheet: Table
 ) -> str:
     """The columns in which trials of the same number differ, as an option; empty if none do."""
     if "trial" not in columns:
@@ -270,8 +270,8 @@ def _kept_apart(
     twice = [alike for alike in rows.values() if len(alike) > 1]
     if not twice:
         return ""
-    told: dict[str, tuple[int, list[str]]] = {}
-    for column in _unused(sheet.columns, found, mapping):
+    counts: dict[str, tuple[int, list[str]]] = {}
+    for column in _unused(sheet.columns, by_meaning, mapping):
         cells = sheet.cells(column)
         if any(isinstance(cell, (Mapping, list)) for cell in cells):
             continue
@@ -280,23 +280,25 @@ def _kept_apart(
         if 1 < len(values) <= min(MOST_ARMS, len(cells) // 2):
             sets = [frozenset(str(cells[row]) for row in alike) for alike in twice]
             apart = Counter(
-                one for one, alike in zip(sets, twice, strict=True) if len(one) == len(alike)
+                arms for arms, alike in zip(sets, twice, strict=True) if len(arms) == len(alike)
             )
             # Arms meet in every task, the same ones; what was measured differs now and then.
             if 2 * apart.total() >= len(twice) and 2 * max(apart.values()) >= apart.total():
-                told[column] = apart.total(), list(values)
-    best = sorted(told, key=lambda name: -told[name][0])
+                counts[column] = apart.total(), list(values)
+    best = sorted(counts, key=lambda name: -counts[name][0])
     if not best:
         return ""
-    shown = ", ".join(f"{short(name)} ({few(told[name][1], 3)})" for name in best[:3])
-    named = ",".join(filter(None, (found.get("system"), best[0])))
-    some = f" in {told[best[0]][0]} of {len(twice)} cases" if told[best[0]][0] < len(twice) else ""
+    shown = ", ".join(f"{short(name)} ({few(counts[name][1], 3)})" for name in best[:3])
+    named = ",".join(filter(None, (by_meaning.get("system"), best[0])))
+    some = (
+        f" in {counts[best[0]][0]} of {len(twice)} cases" if counts[best[0]][0] < len(twice) else ""
+    )
     condition = f"`factor={best[0]!r}` if it is a condition of one agent"
     return f" They differ in {shown}: `system={named!r}` keeps them apart{some}, or {condition}."
 
 
 def _counted_empty(
-    found: Mapping[str, str], sheet: Table, mapping: ColumnMap, scores: Sequence[Any]
+    by_meaning: Mapping[str, str], sheet: Table, mapping: ColumnMap, scores: Sequence[Any]
 ) -> list[str]:
     """A note on the rows without a verdict that count as failures or errors, or on empty cells."""
     if sheet.empty:
@@ -304,17 +306,17 @@ def _counted_empty(
     if mapping.missing not in ("fail", "error"):
         return []
     tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
-    said = _by_the_users_words(
-        row_outcomes(tests, found, sheet.cells, scores),
+    outcomes = _by_the_users_words(
+        row_outcomes(tests, by_meaning, sheet.cells, scores),
         tests,
-        found,
+        by_meaning,
         sheet,
         replace(mapping, missing=None),
     )
     empty = [
         row
-        for row, own in enumerate(said)
-        if own is None and _says_nothing(row, tests, found, sheet)
+        for row, own in enumerate(outcomes)
+        if own is None and _says_nothing(row, tests, by_meaning, sheet)
     ]
     rows = plural(len(empty), "row without a verdict counts", "rows without a verdict count")
     what = "failed" if mapping.missing == "fail" else "errored"
@@ -334,13 +336,13 @@ def _without_missing(table: TrialTable) -> TrialTable:
 
 
 def _compared_words(
-    tests: Sequence[ColumnCondition], found: Mapping[str, str], sheet: Table
+    tests: Sequence[ColumnCondition], by_meaning: Mapping[str, str], sheet: Table
 ) -> dict[str, frozenset[str]]:
     """The words of each column that the user compares with a word."""
     return {
         test.column: frozenset(
             str(cell).strip().lower()
-            for cell in sheet.cells(found.get(test.column, test.column))
+            for cell in sheet.cells(by_meaning.get(test.column, test.column))
             if not is_missing(cell)
         )
         for test in tests
@@ -354,15 +356,15 @@ def _trial_rows(
     """The rows that are trials, which column means what, and notes on both."""
     if fault := lacking(document.name, sheet.columns, mapping):
         raise fault
-    found, notes = infer_columns(sheet.columns, mapping, sheet.cells)
-    sheet, total = without_total(sheet, found["task"])
-    return sheet, found, [*notes, *total]
+    by_meaning, notes = infer_columns(sheet.columns, mapping, sheet.cells)
+    sheet, total = without_total(sheet, by_meaning["task"])
+    return sheet, by_meaning, [*notes, *total]
 
 
 def _outcomes(
     name: str,
     table: TrialTable,
-    found: Mapping[str, str],
+    by_meaning: Mapping[str, str],
     sheet: Table,
     mapping: ColumnMap,
     columns: Columns,
@@ -370,23 +372,23 @@ def _outcomes(
     """How each row ended; a fault where one does not say, or two columns say different things."""
     tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
     if not tests and not mapping.passed:
-        conflict = find_conflict(sheet.columns, found, sheet.cells)
+        conflict = find_conflict(sheet.columns, by_meaning, sheet.cells)
         if conflict is not None:
             raise conflicting(f"{name}, {table.where(conflict.row)}", conflict)
     outcomes = _by_the_users_words(
-        row_outcomes(tests, found, sheet.cells, columns.get("score", ())),
+        row_outcomes(tests, by_meaning, sheet.cells, columns.get("score", ())),
         tests,
-        found,
+        by_meaning,
         sheet,
         mapping,
     )
-    if not tests and not mapping.passed and (fault := _only_ran(name, found, sheet, outcomes)):
+    if not tests and not mapping.passed and (fault := _only_ran(name, by_meaning, sheet, outcomes)):
         raise fault
     unknown = [row for row, outcome in enumerate(outcomes) if outcome is None]
     if mapping.missing == "exclude":
-        unknown = [row for row in unknown if not _says_nothing(row, tests, found, sheet)]
+        unknown = [row for row in unknown if not _says_nothing(row, tests, by_meaning, sheet)]
     if unknown:
-        fault = no_outcome(name, table.where, unknown, found, sheet, tests)
+        fault = no_outcome(name, table.where, unknown, by_meaning, sheet, tests)
         raise ReadError(f"{fault}{_repeated(table, columns)}")
     return outcomes
 
@@ -406,38 +408,40 @@ def _repeated(table: TrialTable, columns: Columns) -> str:
 def _by_the_users_words(
     outcomes: list[Outcome | None],
     tests: Sequence[ColumnCondition],
-    found: Mapping[str, str],
+    by_meaning: Mapping[str, str],
     sheet: Table,
     mapping: ColumnMap,
 ) -> list[Outcome | None]:
     """The outcomes with the user's words for errors, and for rows that say nothing."""
     if mapping.error_words is not None:
         words = {word.strip().lower() for word in mapping.error_words.split(",")}
-        cells = zip(*map(sheet.cells, verdicts_of(tests, found)), strict=True)
+        cells = zip(*map(sheet.cells, verdicts_of(tests, by_meaning)), strict=True)
         outcomes = [
-            Outcome.ERRORED if words.intersection(str(one).strip().lower() for one in row) else own
+            Outcome.ERRORED
+            if words.intersection(str(cell).strip().lower() for cell in row)
+            else own
             for row, own in zip(cells, outcomes, strict=True)
         ]
     if mapping.missing in ("fail", "error"):
         meant = Outcome.FAILED if mapping.missing == "fail" else Outcome.ERRORED
         outcomes = [
-            meant if own is None and _says_nothing(row, tests, found, sheet) else own
+            meant if own is None and _says_nothing(row, tests, by_meaning, sheet) else own
             for row, own in enumerate(outcomes)
         ]
     return outcomes
 
 
 def _says_nothing(
-    row: int, tests: Sequence[ColumnCondition], found: Mapping[str, str], sheet: Table
+    row: int, tests: Sequence[ColumnCondition], by_meaning: Mapping[str, str], sheet: Table
 ) -> bool:
-    return any(is_missing(sheet.cells(column)[row]) for column in verdicts_of(tests, found))
+    return any(is_missing(sheet.cells(column)[row]) for column in verdicts_of(tests, by_meaning))
 
 
 def _only_ran(
-    name: str, found: Mapping[str, str], sheet: Table, outcomes: Sequence[Outcome | None]
+    name: str, by_meaning: Mapping[str, str], sheet: Table, outcomes: Sequence[Outcome | None]
 ) -> ReadError | None:
     """The error of a "success" that never varies beside a score that does: it may say "it ran"."""
-    column = found.get("passed", "")
+    column = by_meaning.get("passed", "")
     if usual_name(column) not in MAY_SAY_IT_RAN or {*outcomes} != {Outcome.PASSED}:
         return None
     for other in sheet.columns:
@@ -478,10 +482,10 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
     wanted = None if mapping.missing == "exclude" else document.wanted  # its rows are others
     cells: Iterable[Any] = islice(cells_one_by_one(document, column, mapping, wanted), rows)
     if mapping.missing == "exclude":
-        sheet, found, _ = _trial_rows(document, table_of(document, mapping), mapping)
+        sheet, by_meaning, _ = _trial_rows(document, table_of(document, mapping), mapping)
         tests = parse_pass_if(mapping.pass_if) if mapping.pass_if else ()
-        scores = sheet.cells(found["score"]) if "score" in found else ()
-        outcomes = row_outcomes(tests, found, sheet.cells, scores)
+        scores = sheet.cells(by_meaning["score"]) if "score" in by_meaning else ()
+        outcomes = row_outcomes(tests, by_meaning, sheet.cells, scores)
         cells = (cell for cell, ended in zip(cells, outcomes, strict=False) if ended is not None)
     for cell in cells:
         yield None if is_missing(cell) else transcript_of(cell)
@@ -513,20 +517,20 @@ def lacking(
     for meaning, column in _asked_for(columns, mapping):
         if not has_column(columns, column):
             return missing_column(name, meaning, column, columns)
-    found = find_columns(columns, mapping)
+    by_meaning = find_columns(columns, mapping)
     it_has = f"It has the columns {few(columns)}"
     ways = {"task": "COLUMN", "passed": "COLUMN", "pass_if": "'COLUMN>=0.8'"}
     if sheet is not None:
         likely = likely_columns(columns, mapping, sheet.cells)
-        no_verdict = not mapping.pass_if and found.keys().isdisjoint(VERDICTS)
-        if no_verdict and (fault := _a_column_each(name, sheet, found, likely)):
+        no_verdict = not mapping.pass_if and by_meaning.keys().isdisjoint(VERDICTS)
+        if no_verdict and (fault := _a_column_each(name, sheet, by_meaning, likely)):
             return fault
         ways |= {meaning: repr(column) for meaning, column in likely.items()}
-    if "task" not in found:
+    if "task" not in by_meaning:
         return UnknownFile(
             f"{name}: no column says which task a row is about; say `task={ways['task']}`. {it_has}"
         )
-    if not mapping.pass_if and "passed" not in found and "score" not in found:
+    if not mapping.pass_if and "passed" not in by_meaning and "score" not in by_meaning:
         if sheet is not None and (rate := rate_column(columns, sheet.cells)):
             return ReadError(
                 f'{name}: "{short(rate)}" holds a rate of each task, but nothing says of how many '
@@ -540,13 +544,15 @@ def lacking(
 
 
 def _a_column_each(
-    name: str, sheet: Table, found: Mapping[str, str], likely: Mapping[str, str]
+    name: str, sheet: Table, by_meaning: Mapping[str, str], likely: Mapping[str, str]
 ) -> UnknownFile | None:
     """The error for a table with a column of verdicts for each agent, or for each task."""
-    columns = columns_of_verdicts(sheet, found)
-    if not columns or ("task" not in found and ("task" in likely or "trial" not in found)):
+    columns = columns_of_verdicts(sheet, by_meaning)
+    if not columns or (
+        "task" not in by_meaning and ("task" in likely or "trial" not in by_meaning)
+    ):
         return None
-    what, meaning = ("an agent", "system") if "task" in found else ("a task", "task")
+    what, meaning = ("an agent", "system") if "task" in by_meaning else ("a task", "task")
     return UnknownFile(
         f"{name}: {few(columns)} each say how trials ended. If each is {what}, say "
         f"`{meaning}={','.join(columns)!r}`; if one of them is the verdict, name it, such as "
@@ -556,7 +562,7 @@ def _a_column_each(
 
 def notes_on(
     columns: Collection[str],
-    found: Mapping[str, str],
+    by_meaning: Mapping[str, str],
     mapping: ColumnMap,
     *,
     own: bool,
@@ -573,10 +579,10 @@ def notes_on(
     `percent` says that scores are written as percentages.
     """
     notes: list[str] = []
-    unused = [] if own else _unused(columns, found, mapping)
+    unused = [] if own else _unused(columns, by_meaning, mapping)
     if cells and unused and not mapping.left_out() & {"at"}:
         held = {name: values for name, values in cells.items() if isinstance(values, Sequence)}
-        pooled = pooled_notes(held, [name for name in unused if name in held], found, numbers)
+        pooled = pooled_notes(held, [name for name in unused if name in held], by_meaning, numbers)
         notes += pooled.values()
         unused = [name for name in unused if name not in pooled]
     # Named only if one of them may distinguish what is pooled.
@@ -587,11 +593,11 @@ def notes_on(
         }
         if labels := next(filter(partial(_may_label, cells or {}), unused), None):
             options["human_labels"] = f"a person's verdicts with `human_labels={labels!r}`"
-        open_ones = [option for meaning, option in options.items() if meaning not in found]
+        open_ones = [option for meaning, option in options.items() if meaning not in by_meaning]
         hint = f" (name {', '.join(open_ones)})" if open_ones else ""
         notes.append(f"{UNUSED_COLUMNS}{few(unused)}{hint}")
-    if not mapping.pass_if and "passed" not in found:
-        notes.append(score_passes_note(found["score"], percent=percent))
+    if not mapping.pass_if and "passed" not in by_meaning:
+        notes.append(score_passes_note(by_meaning["score"], percent=percent))
     return tuple(notes)
 
 
@@ -607,18 +613,18 @@ def _asked_for(columns: Collection[str], mapping: ColumnMap) -> Iterator[tuple[s
             yield "factor" if meaning == "at" else meaning, part
     if not mapping.pass_if:
         return
-    found = find_columns(columns, mapping)
+    by_meaning = find_columns(columns, mapping)
     for test in parse_pass_if(mapping.pass_if):
-        yield "pass_if", found.get(test.column, test.column)
+        yield "pass_if", by_meaning.get(test.column, test.column)
 
 
 def _tasks(
-    found: Mapping[str, str], mapping: ColumnMap, sheet: Table
+    by_meaning: Mapping[str, str], mapping: ColumnMap, sheet: Table
 ) -> tuple[list[Any], list[str]]:
     """The task of each row; rows called "refund #1", "refund #2" are runs of one task."""
-    column = found["task"]
+    column = by_meaning["task"]
     cells = name_cells(sheet.columns, column, sheet.cells)
-    named = not mapping.task and sheet.has(column) and "trial" not in found
+    named = not mapping.task and sheet.has(column) and "trial" not in by_meaning
     bases = None
     if named and all(issubclass(kind, str) for kind in set(map(type, cells))):
         bases = without_numbers(cells)
@@ -637,15 +643,17 @@ def _format(document: Document, mapping: ColumnMap) -> str:
 
 
 def left_out_columns(
-    columns: Collection[str], found: Mapping[str, str], mapping: ColumnMap
+    columns: Collection[str], by_meaning: Mapping[str, str], mapping: ColumnMap
 ) -> tuple[str, ...]:
     """The columns that nothing was read from, in a few words."""
-    unused = [name for name in _unused(columns, found, mapping) if name != ROW_COLUMN]
+    unused = [name for name in _unused(columns, by_meaning, mapping) if name != ROW_COLUMN]
     return (f"{'column' if len(unused) == 1 else 'columns'} {few(unused, 6)}",) if unused else ()
 
 
-def _unused(columns: Collection[str], found: Mapping[str, str], mapping: ColumnMap) -> list[str]:
-    used = tuple(part for column in found.values() for part in name_parts(columns, column))
+def _unused(
+    columns: Collection[str], by_meaning: Mapping[str, str], mapping: ColumnMap
+) -> list[str]:
+    used = tuple(part for column in by_meaning.values() for part in name_parts(columns, column))
     if len(columns) > MOST_KEPT:
         return list(_unused_columns.__wrapped__(tuple(columns), used, mapping))
     return list(_unused_columns(tuple(columns), used, mapping))
@@ -654,9 +662,9 @@ def _unused(columns: Collection[str], found: Mapping[str, str], mapping: ColumnM
 # A folder holds thousands of tables with the same columns.
 @lru_cache(maxsize=64)
 def _unused_columns(
-    columns: tuple[str, ...], found: tuple[str, ...], mapping: ColumnMap
+    columns: tuple[str, ...], by_meaning: tuple[str, ...], mapping: ColumnMap
 ) -> tuple[str, ...]:
-    asked = {column for _, column in _asked_for(columns, mapping)} | set(found)
+    asked = {column for _, column in _asked_for(columns, mapping)} | set(by_meaning)
     asked |= {transcript_column(columns, mapping) or ""}
     asked |= set(find_columns(columns, ColumnMap()).values()) if mapping.left_out() else set()
     used = asked | {column.partition(".")[0] for column in asked}

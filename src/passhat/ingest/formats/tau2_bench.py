@@ -174,8 +174,8 @@ def _from_folder(document: Document, shape: type[Value]) -> Iterator[Value]:
         total += path.stat().st_size
         document.limits.check_size(str(folder), total)
     for name in sorted(files):
-        found = sibling_bytes(document, FOLDER, name)
-        yield decode(str(folder / name), found or b"", shape)
+        content = sibling_bytes(document, FOLDER, name)
+        yield decode(str(folder / name), content or b"", shape)
 
 
 def _transcript(spoken: _Spoken) -> Transcript:

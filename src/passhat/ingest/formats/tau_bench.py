@@ -107,8 +107,8 @@ def _checks(graded: object, reward: float, turns: tuple[Turn, ...]) -> tuple[Che
             target=_TARGET,
             score=reward,
             message=_fault(wanted, made, [call.name for call in calls]),
-            expected="\n".join(_shown(one, extra) for one in missing) or "no other change",
-            found="\n".join(_shown(one, missing) for one in extra) or "no other change",
+            expected="\n".join(_shown(change, extra) for change in missing) or "no other change",
+            found="\n".join(_shown(change, missing) for change in extra) or "no other change",
         ),
     )
 

@@ -81,15 +81,15 @@ def read(document: Document, mapping: ColumnMap) -> TrialTable:
     """One trial a result; Terminal-Bench counts what it could not resolve as a failure."""
     whole = document.has("results")
     trials = document.decode(_Results).results if whole else [document.decode(_Trial)]
-    system, submission, found = _system(document)
+    system, submission, source = _system(document)
     attempts = [_TRIAL.fullmatch(trial.trial_name) for trial in trials]
     # 1-of-1 in every run does not number the runs.
     numbered = all(attempt and int(attempt[2]) > 1 for attempt in attempts)
     rows = [
-        _row(trial) | ({"trial": int(found[1])} if numbered and found else {})
-        for trial, found in zip(trials, attempts, strict=True)
+        _row(trial) | ({"trial": int(attempt[1])} if numbered and attempt else {})
+        for trial, attempt in zip(trials, attempts, strict=True)
     ]
-    facts = {"system": found, "run": "n-of-m in trial_name" if numbered else "one for each run"}
+    facts = {"system": source, "run": "n-of-m in trial_name" if numbered else "one for each run"}
     return TrialTable.of_rows(
         rows, system=system, entry="result", read_as=facts, submission=submission
     )

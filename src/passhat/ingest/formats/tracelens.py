@@ -176,5 +176,5 @@ def _turn(step: _SpokenStep) -> Turn:
     role = _ROLES.get(step.step_type, "assistant")
     if call is None:
         return Turn(role=role, text=as_text(step.content) or step.error or "")
-    said = Call(name=call.tool_name, arguments=as_text(call.arguments))
-    return Turn(role=role, text=as_text(call.result) or call.error or "", calls=(said,))
+    made = Call(name=call.tool_name, arguments=as_text(call.arguments))
+    return Turn(role=role, text=as_text(call.result) or call.error or "", calls=(made,))

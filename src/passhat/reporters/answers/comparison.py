@@ -210,9 +210,12 @@ class ComparisonAnswer(Answer[Comparison]):
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """The verdict, both scopes, the tasks that differ, and what would settle it."""
         comparison = self.shown
-        said = verdict(comparison, scope=options.scope)
-        known = any(one.value is not None for one in comparison.differences.values())
-        blocks: list[Block] = [Headline(said), *([_difference_table(comparison)] if known else [])]
+        answer = verdict(comparison, scope=options.scope)
+        known = any(number.value is not None for number in comparison.differences.values())
+        blocks: list[Block] = [
+            Headline(answer),
+            *([_difference_table(comparison)] if known else []),
+        ]
         blocks += paragraphs("Starred", _partial_note(comparison))
         blocks += paragraphs("Shown", _shown(comparison) if known else None)
         if isinstance(comparison.seeded, Estimate):
@@ -223,8 +226,8 @@ class ComparisonAnswer(Answer[Comparison]):
         if comparison.provenance.stopped_early:
             blocks.append(_counts_table(comparison))
         else:
-            told = _tasks_sentence(comparison, options.every_task_follows)
-            blocks.append(Paragraph("Tasks", told))
+            sentence = _tasks_sentence(comparison, options.every_task_follows)
+            blocks.append(Paragraph("Tasks", sentence))
         if rows := differing_tasks(comparison)[:MOST_TASKS]:
             blocks.append(differing_table(comparison, rows))
             blocks += [Paragraph("Read", text) for text in legend(comparison, rows)]
@@ -242,12 +245,12 @@ class ComparisonAnswer(Answer[Comparison]):
         """The verdict, the difference at a few k, and which tasks changed."""
         comparison = self.shown
         names = called(comparison)
-        every = [one for one in _distinct(comparison) if one.value is not None]
-        middle = [one for one in every[1:-1] if one.name == "pass^3"] or every[-2:-1]
+        every = [number for number in _distinct(comparison) if number.value is not None]
+        middle = [number for number in every[1:-1] if number.name == "pass^3"] or every[-2:-1]
         shown = every if len(every) <= MOST_NUMBERS else [every[0], *middle, every[-1]]
         table = Table(
             header=("", *names, "diff", "these tasks", "similar tasks"),
-            rows=tuple(_screen_row(comparison, one) for one in shown),
+            rows=tuple(_screen_row(comparison, number) for number in shown),
             left=(0, 4, 5),
             cut=((1, SHORTEST_HEADING), (2, SHORTEST_HEADING)),
         )
@@ -268,7 +271,7 @@ class ComparisonAnswer(Answer[Comparison]):
             command = options.command or f"passhat compare {options.results}"
             below.append(Hints((advise("All tasks", f"{command} -v"),)))
         earlier, read = added_remarks(self.provenance(), options)
-        around = [*above, *(one for one in notes if not one.note), *below, *earlier, *read]
+        around = [*above, *(remark for remark in notes if not remark.note), *below, *earlier, *read]
         if comparison.provenance.stopped_early:
             return [*above, *notes, *below]
         flips = [_flips_sentence(comparison, most) for most in range(MOST_FLIPS, 0, -1)]
@@ -312,11 +315,11 @@ def _screen_row(comparison: Comparison, difference: Difference) -> tuple[str, ..
     )
 
 
-def metric_word(comparison: Comparison, one: Difference) -> str:
+def metric_word(comparison: Comparison, number: Difference) -> str:
     """What a number is called: scores that are all 0 or 1 have the pass rate as their mean."""
-    if one.name == "mean_score":
+    if number.name == "mean_score":
         return "pass@1" if _same_as_rate(comparison) else "mean score"
-    return metric_label(one.name)
+    return metric_label(number.name)
 
 
 def _left_out(comparison: Comparison) -> str | None:
@@ -331,13 +334,13 @@ def _named_tests(comparison: Comparison) -> str | None:
     tests = [test for test in comparison.named_tests if isinstance(test, PairedTest)]
     if not tests:
         return None
-    told = [
+    texts = [
         f"{test.method}, {'t' if test.method == 'paired t' else 'W'} = {test.statistic:.4g}, "
         f"{p_value(test.p_value)}"
         for test in tests
     ]
     return (
-        f"{'; '.join(told)} ({plural(len(comparison.tasks), 'shared task')}, each by its mean "
+        f"{'; '.join(texts)} ({plural(len(comparison.tasks), 'shared task')}, each by its mean "
         "score). With few tasks they err more often than they say; the intervals above do not."
     )
 
@@ -379,12 +382,14 @@ def _moved(tasks: Sequence[TaskDifference]) -> list[str]:
 
 
 def _difference_table(comparison: Comparison) -> Table:
-    found = _distinct(comparison)
-    bounds = [interval for one in found for interval in both_intervals(one) if interval]
-    reach = max([0.05, *(abs(end) for one in bounds for end in (one.low, one.high))])
+    numbers = _distinct(comparison)
+    bounds = [interval for number in numbers for interval in both_intervals(number) if interval]
+    reach = max([0.05, *(abs(end) for ends in bounds for end in (ends.low, ends.high))])
     return Table(
         header=("in %", *called(comparison), "diff.", "these tasks", "similar tasks", ""),
-        rows=tuple(_difference_row(one, starred=_is_partial(comparison, one)) for one in found),
+        rows=tuple(
+            _difference_row(number, starred=_is_partial(comparison, number)) for number in numbers
+        ),
         left=(0, 4, 5),
         cut=((1, SHORTEST_HEADING), (2, SHORTEST_HEADING)),
         scale=(-reach, reach),
@@ -406,10 +411,10 @@ def _tasks_of(difference: Difference) -> int | None:
 def _partial_note(comparison: Comparison) -> str | None:
     """What the stars in the table mean; None if there are none."""
     total = plural(len(comparison.tasks), "shared task")
-    partial = [one for one in _distinct(comparison) if _is_partial(comparison, one)]
+    partial = [number for number in _distinct(comparison) if _is_partial(comparison, number)]
     parts = []
     for count, alike in groupby(partial, key=_tasks_of):
-        names = [metric_label(one.name) for one in alike]
+        names = [metric_label(number.name) for number in alike]
         which = f"{names[0]} is" if len(names) == 1 else f"{names[0]} to {names[-1]} are"
         parts.append(f"{which} over {count:,} of {total}")
     return f"* {', '.join(parts)}; the others have fewer trials." if parts else None
@@ -437,9 +442,9 @@ def _shown(comparison: Comparison) -> str:
 
 def _shown_in(comparison: Comparison, scope: Scope) -> str:
     answers: dict[str, list[str]] = {}
-    for one in _distinct(comparison):
-        answer = one.answer(scope, comparison.margin) or "not known"
-        answers.setdefault(answer, []).append(metric_label(one.name))
+    for number in _distinct(comparison):
+        answer = number.answer(scope, comparison.margin) or "not known"
+        answers.setdefault(answer, []).append(metric_label(number.name))
     if len(answers) == 1:
         return f"{next(iter(answers))} by every number"
     return " and ".join(f"{answer} by {', '.join(names)}" for answer, names in answers.items())
@@ -466,9 +471,9 @@ def _same_as_rate(comparison: Comparison) -> bool:
 
 def _distinct(comparison: Comparison) -> list[Difference]:
     """Every difference; the mean score only if it is more than the pass rate again."""
-    found = comparison.differences
-    again = "pass^1" in found and _same_as_rate(comparison)
-    return [one for one in found.values() if not (again and one.name == "mean_score")]
+    numbers = comparison.differences
+    again = "pass^1" in numbers and _same_as_rate(comparison)
+    return [number for number in numbers.values() if not (again and number.name == "mean_score")]
 
 
 def _tasks_sentence(comparison: Comparison, every_task_follows: bool) -> str:
@@ -488,12 +493,12 @@ def _tasks_sentence(comparison: Comparison, every_task_follows: bool) -> str:
 
 def _listed_tasks(comparison: Comparison, every_task_follows: bool) -> str:
     """Which tasks the table lists, where it leaves some out."""
-    found = len(differing_tasks(comparison))
-    if found == len(comparison.tasks):
+    count = len(differing_tasks(comparison))
+    if count == len(comparison.tasks):
         return ""
-    said_below = every_task_follows or found > MOST_TASKS
+    said_below = every_task_follows or count > MOST_TASKS
     where = "" if said_below else "; `render_json` lists all tasks"
-    if found:
+    if count:
         return f" Listed are tasks shown to differ, and flipped ones unless both p are 1{where}."
     flipped = any(task.flip for task in comparison.tasks)
     return f" None is listed, as both p of each are 1{where}." if flipped else ""
@@ -635,8 +640,8 @@ def verdict(comparison: Comparison, *, scope: Scope | None = None) -> str:
 def _verdict(comparison: Comparison, scope: Scope | None) -> str:
     if scope == TASKS_LIKE_THESE:
         similar = {
-            name: replace(one, this_suite=one.tasks_like_these)
-            for name, one in comparison.differences.items()
+            name: replace(own, this_suite=own.tasks_like_these)
+            for name, own in comparison.differences.items()
         }
         return f"For similar tasks: {_verdict(replace(comparison, differences=similar), None)}"
     first, second = called(comparison)
@@ -647,27 +652,27 @@ def _verdict(comparison: Comparison, scope: Scope | None) -> str:
     )
     number = stated(asked)
     if isinstance(number, Unavailable):
-        said = f"{first} and {second} cannot be compared by {name}: {number.reason}"
-        return f"{said}{_mean_beside(comparison)}."
+        text = f"{first} and {second} cannot be compared by {name}: {number.reason}"
+        return f"{text}{_mean_beside(comparison)}."
     bounds = signed_span(number.interval)
     answer = here or there
     if answer == "undecided":
         ahead = first if number.value > 0 else second
         by = f"{ahead} is {points(abs(number.value), digits=1)} points ahead"
         lead = by if number.value else "they are level"
-        said = f"{lead} {signed_span(_ahead_by(number))} at {name}"
-        return f"No clear difference: {said}{_mean_beside(comparison, turned=number.value < 0)}."
+        text = f"{lead} {signed_span(_ahead_by(number))} at {name}"
+        return f"No clear difference: {text}{_mean_beside(comparison, turned=number.value < 0)}."
     if answer == "equivalent":
         margin = points(comparison.margin or 0.0)
-        said = f"{first} and {second} are equivalent to within {margin} points at {name} {bounds}"
-        return f"{said}{_mean_beside(comparison)}."
+        text = f"{first} and {second} are equivalent to within {margin} points at {name} {bounds}"
+        return f"{text}{_mean_beside(comparison)}."
     levels = f"{percent(asked.first, digits=1)} against {percent(asked.second, digits=1)}"
     size = f"{signed_points(number.value, digits=1)} points"
     limit = "" if there == answer else f"; {not_for_others(len(comparison.tasks))}"
     where = scope_words(THIS_SUITE if here else TASKS_LIKE_THESE)
     p = _p_beside(number).replace(")", f" for {where})")
-    said = f"{name} is {levels}, {size}{p}"
-    return f"{first} is {answer} than {second}: {said}{_mean_beside(comparison)}{limit}."
+    text = f"{name} is {levels}, {size}{p}"
+    return f"{first} is {answer} than {second}: {text}{_mean_beside(comparison)}{limit}."
 
 
 def _ahead_by(number: PairedDifference | Estimate) -> Interval | None:
@@ -731,10 +736,10 @@ def _where_they_differ(first: str, second: str) -> tuple[str, str]:
     >>> _where_they_differ("agent (runs/new.jsonl)", "agent (runs/old.jsonl)")
     ('new', 'old')
     """
-    one, other = _FROM.fullmatch(first), _FROM.fullmatch(second)
-    if one is None or other is None or one[1] != other[1]:
+    here, other = _FROM.fullmatch(first), _FROM.fullmatch(second)
+    if here is None or other is None or here[1] != other[1]:
         return first, second
-    left, right = PurePath(one[2]), PurePath(other[2])
+    left, right = PurePath(here[2]), PurePath(other[2])
     if left.stem != right.stem:
         return left.stem, right.stem
     if left.name != right.name:
@@ -743,9 +748,9 @@ def _where_they_differ(first: str, second: str) -> tuple[str, str]:
 
 
 def _differences(comparison: Comparison) -> dict[str, DifferenceObject]:
-    found: dict[str, DifferenceObject] = {}
+    objects: dict[str, DifferenceObject] = {}
     for name, difference in comparison.differences.items():
-        found[name] = {
+        objects[name] = {
             "first": difference.first,
             "second": difference.second,
             "value": difference.value,
@@ -753,8 +758,8 @@ def _differences(comparison: Comparison) -> dict[str, DifferenceObject]:
             "tasks_like_these": _scoped(difference, TASKS_LIKE_THESE, comparison.margin),
         }
         if difference.corrected is not None:
-            found[name]["corrected"] = _corrected_object(difference.corrected)
-    return found
+            objects[name]["corrected"] = _corrected_object(difference.corrected)
+    return objects
 
 
 def _corrected_verdict(comparison: Comparison) -> str:
@@ -767,7 +772,7 @@ def _leniency(comparison: Comparison) -> NumberObject | None:
 
 def _corrected_object(corrected: CorrectedDifference) -> CorrectedDifferenceObject:
     number = corrected.this_suite
-    found: CorrectedDifferenceObject = {
+    shown: CorrectedDifferenceObject = {
         "first": corrected.first,
         "second": corrected.second,
         "value": number.value if isinstance(number, Estimate) else None,
@@ -776,10 +781,10 @@ def _corrected_object(corrected: CorrectedDifference) -> CorrectedDifferenceObje
         "labels": list(corrected.labels),
     }
     if isinstance(number, Estimate):
-        found["method"] = number.method
+        shown["method"] = number.method
     else:
-        found["reason"] = number.reason
-    return found
+        shown["reason"] = number.reason
+    return shown
 
 
 def _noise_of_two(noise: NoiseSources) -> str:
@@ -796,8 +801,8 @@ def _scoped(
     if isinstance(number, PairedDifference):
         names += ["p_value", "standard_error", "needed", "notes"]
     ends, verdict = end_cells("", number.interval), difference.answer(scope, margin)
-    found = {**ends, "verdict": verdict, **{name: to_json(getattr(number, name)) for name in names}}
-    return cast(ScopedDifference, found)
+    shown = {**ends, "verdict": verdict, **{name: to_json(getattr(number, name)) for name in names}}
+    return cast(ScopedDifference, shown)
 
 
 COMPARISON = JsonShape(
@@ -821,12 +826,12 @@ def differing_tasks(comparison: Comparison) -> list[TaskDifference]:
     """
     if comparison.provenance.stopped_early:
         return []
-    found = [
+    tasks = [
         task
         for task in comparison.tasks
         if task.answer in ("better", "worse") or (task.flip and min(_p_values(task)) < "1")
     ]
-    return sorted(found, key=_most_telling)
+    return sorted(tasks, key=_most_telling)
 
 
 def _counts_table(comparison: Comparison) -> Table:
@@ -918,17 +923,17 @@ def comparison_page(comparison: Comparison, options: DisplayOptions) -> Mapping[
     """The values of the template."""
     from passhat.reporters.page_parts import PageTranscripts
 
-    said = options.transcripts
-    if not isinstance(said, PageTranscripts):
-        said = fit_compared(comparison, said or {})
-    links = _links(comparison, said, options)
+    fitted = options.transcripts
+    if not isinstance(fitted, PageTranscripts):
+        fitted = fit_compared(comparison, fitted or {})
+    links = _links(comparison, fitted, options)
     numbers = comparison_numbers(comparison, options.scope)
     asked = comparison.headline.name
     k = 1 if asked == "mean_score" else int(asked.removeprefix("pass^"))
-    means = asked == "mean_score" and not any(one["k"] for one in numbers[:1])
-    by_k = [] if means else [one for one in numbers if one["k"]]
+    means = asked == "mean_score" and not any(number["k"] for number in numbers[:1])
+    by_k = [] if means else [number for number in numbers if number["k"]]
     none = {"k": 0, "answer": verdict(comparison), "chip": _INCOMPARABLE}
-    shown = next((one for one in by_k if one["k"] == k), [*numbers, none][0])
+    shown = next((number for number in by_k if number["k"] == k), [*numbers, none][0])
     return {
         "headline": shown["answer"],
         "chip": shown["chip"],
@@ -936,7 +941,7 @@ def comparison_page(comparison: Comparison, options: DisplayOptions) -> Mapping[
         "agents": (comparison.second, comparison.first),
         "numbers": numbers,
         "shown": shown,
-        "ks": [one["k"] for one in by_k] if len(by_k) > 1 and shown in by_k else [],
+        "ks": [number["k"] for number in by_k] if len(by_k) > 1 and shown in by_k else [],
         "counts": _counts(comparison),
         "decide": _what_decides(comparison, options),
         "moves": task_moves(comparison, links),
@@ -946,9 +951,9 @@ def comparison_page(comparison: Comparison, options: DisplayOptions) -> Mapping[
         ],
         "notes": _page_notes(comparison),
         "transcripts": links,
-        "blocks": said.blocks,
-        "left_out": said.left_out_note,
-        "cut": said.cut_note,
+        "blocks": fitted.blocks,
+        "left_out": fitted.left_out_note,
+        "cut": fitted.cut_note,
         "verdict": options.verdict,
     }
 
@@ -969,7 +974,7 @@ def by_movement(tasks: Sequence[TaskDifference]) -> list[TaskDifference]:
 
 
 def _links(
-    comparison: Comparison, said: PageTranscripts, options: DisplayOptions
+    comparison: Comparison, fitted: PageTranscripts, options: DisplayOptions
 ) -> TranscriptLinks:
     """The trials of each side with their transcripts, each beside one of the other side."""
     from passhat.reporters.answers.report_page import transcript_links
@@ -982,8 +987,8 @@ def _links(
         for i, side in enumerate(sides)
     }
     known = options.trials
-    outcomes = from_sequences(letters, said.texts) if known is None else trial_outcomes(known)
-    links = transcript_links(said, outcomes, several=True, first_trial=options.first_trial)
+    outcomes = from_sequences(letters, fitted.texts) if known is None else trial_outcomes(known)
+    links = transcript_links(fitted, outcomes, several=True, first_trial=options.first_trial)
     others = dict(zip(sides, reversed(sides), strict=True))
     return {
         (side, task): replace(runs, beside=other.first, beside_agent=others[side])
@@ -995,30 +1000,32 @@ def _links(
 
 def comparison_numbers(comparison: Comparison, scope: Scope | None = None) -> list[dict[str, Any]]:
     """Each number with its difference, on one scale; `k` is 0 for a mean of partial scores."""
-    found = [one for one in _distinct(comparison) if one.value is not None]
-    ends = [e for one in found for interval in both_intervals(one) if interval
+    known = [number for number in _distinct(comparison) if number.value is not None]
+    ends = [e for number in known for interval in both_intervals(number) if interval
             for e in (interval.low, interval.high)]  # fmt: skip
-    most = max([abs(end) for end in ends] + [abs(one.value or 0.0) for one in found], default=0.0)
-    reach = next((one for one in _REACHES if one >= most), 1.0)
+    most = max(
+        [abs(end) for end in ends] + [abs(number.value or 0.0) for number in known], default=0.0
+    )
+    reach = next((number for number in _REACHES if number >= most), 1.0)
     numbers = []
-    for one in found:
-        k = 0 if one.name == "mean_score" else int(one.name.removeprefix("pass^"))
-        asked = comparison if one.name == comparison.headline.name else _about(comparison, k)
+    for number in known:
+        k = 0 if number.name == "mean_score" else int(number.name.removeprefix("pass^"))
+        asked = comparison if number.name == comparison.headline.name else _about(comparison, k)
         answer = asked.headline.answer(scope or THIS_SUITE, asked.margin)
         numbers.append(
             {
                 "k": k,
-                "name": metric_word(comparison, one) + " *" * _is_partial(comparison, one),
+                "name": metric_word(comparison, number) + " *" * _is_partial(comparison, number),
                 "answer": verdict(asked, scope=scope),
                 "chip": _CHIPS.get(answer or "", StatusLabel("No clear difference", "open")),
-                "first": percent(one.first, digits=1),
-                "second": percent(one.second, digits=1),
-                "size": signed_points(one.value, digits=1),
-                "spans": [signed_span(interval) or "-" for interval in both_intervals(one)],
-                "at": _place(one.value or 0.0, reach),
+                "first": percent(number.first, digits=1),
+                "second": percent(number.second, digits=1),
+                "size": signed_points(number.value, digits=1),
+                "spans": [signed_span(interval) or "-" for interval in both_intervals(number)],
+                "at": _place(number.value or 0.0, reach),
                 "bars": [
                     interval and (_place(interval.low, reach), _place(interval.high, reach))
-                    for interval in both_intervals(one)
+                    for interval in both_intervals(number)
                 ],
                 "reach": reach,
             }
@@ -1059,12 +1066,14 @@ def _what_decides(comparison: Comparison, options: DisplayOptions) -> Mapping[st
             facts.append((f"\N{MINUS SIGN}{percent(1 - share)}", of))
     numbers = (comparison.headline.this_suite, comparison.headline.tasks_like_these)
     open_ = [
-        one for one in numbers if isinstance(one, PairedDifference) and one.answer == "undecided"
+        number
+        for number in numbers
+        if isinstance(number, PairedDifference) and number.answer == "undecided"
     ]
     title = "What the answer rests on"
     if open_:
         title = "What would decide it"
-        needs = [one.needed for one in open_ if one.needed is not None]
+        needs = [number.needed for number in open_ if number.needed is not None]
         if not needs:
             title = "What the answer rests on"
         elif not any(_ways_to_decide(needed, len(comparison.tasks)) for needed in needs):
@@ -1258,15 +1267,17 @@ def _edits_sentence(files: Sequence[str]) -> str:
 def _before_and_after(compared: Comparison) -> list[Block]:
     comparison = as_people_compare(compared)
     rows = tuple(
-        _change_row(one) for one in comparison.differences.values() if one.value is not None
+        _change_row(number)
+        for number in comparison.differences.values()
+        if number.value is not None
     )
     header = ("in %", "before", "after", "change", "these tasks", "similar tasks")
     table: Block = Table(header=header, rows=rows)
     blocks = [table if rows else Paragraph("", verdict(comparison))]
     if moved := differing_tasks(comparison):
         counts = tuple(
-            (one.name, *(f"{passed}/{runs}" for passed, runs in (one.second, one.first)))
-            for one in moved[:MOST_TASKS]
+            (task.name, *(f"{passed}/{runs}" for passed, runs in (task.second, task.first)))
+            for task in moved[:MOST_TASKS]
         )
         blocks.append(Table(header=("tasks that moved", "before", "after"), rows=counts))
     if len(moved) > MOST_TASKS:

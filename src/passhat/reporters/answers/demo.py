@@ -48,13 +48,13 @@ class DemoAnswer(Answer[Demonstration]):
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """What was simulated, what it shows, what to do next."""
-        found = self.result
+        demo = self.result
         return [
-            Headline(_made_of(found)),
-            _table(found),
-            Remark(f"1. {_able(found)}", apart=True),
-            Remark(f"2. {_lead(found)}"),
-            Remark(f"3. {_not_proof(found)}"),
+            Headline(_made_of(demo)),
+            _table(demo),
+            Remark(f"1. {_able(demo)}", apart=True),
+            Remark(f"2. {_lead(demo)}"),
+            Remark(f"3. {_not_proof(demo)}"),
             Hints((NextStep("Next", "passhat report YOUR_RESULTS"),)),
         ]
 
@@ -72,10 +72,10 @@ class DemoAnswer(Answer[Demonstration]):
 
     def page(self, options: DisplayOptions) -> Mapping[str, Any]:
         """Two shares as two times a hundred squares, at every k; then the other two surprises."""
-        found = self.result
-        system = found.report.systems[0]
-        once = {one.k: value_of(one.estimate) for one in system.decay.pass_at}
-        streaks = {one.k: value_of(one.estimate) for one in system.decay.pass_hat}
+        demo = self.result
+        system = demo.report.systems[0]
+        once = {point.k: value_of(point.estimate) for point in system.decay.pass_at}
+        streaks = {point.k: value_of(point.estimate) for point in system.decay.pass_hat}
         at_k = [
             _at_k(k, can, always)
             for k, can in once.items()
@@ -85,13 +85,13 @@ class DemoAnswer(Answer[Demonstration]):
         return {
             "headline": f"{at_k[0]['can']} can." if at_k else self.title(),
             "at_k": at_k,
-            "k": found.k,
-            "made_of": _made_of(found),
-            "decay": found.report.plots.decay(system.name),
-            "lead": _lead(found),
-            "number": next(iter(comparison_numbers(found.comparison))),
-            "names": called(found.comparison),
-            "not_proof": _not_proof(found),
+            "k": demo.k,
+            "made_of": _made_of(demo),
+            "decay": demo.report.plots.decay(system.name),
+            "lead": _lead(demo),
+            "number": next(iter(comparison_numbers(demo.comparison))),
+            "names": called(demo.comparison),
+            "not_proof": _not_proof(demo),
             "row": row,
             "ways": WAYS_ON,
         }

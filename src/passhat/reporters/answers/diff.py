@@ -94,9 +94,9 @@ class DiffAnswer(Answer[RunDiff]):
                 blocks += [Remark(text, apart=True) for text in _failed(run, number)[:1]]
         if diff.parting is None:
             blocks += [
-                Remark(f'Trial {number.removeprefix("#")} said "{shorten(said, 2 * LONGEST_CALL)}"')
+                Remark(f'Trial {number.removeprefix("#")} said "{shorten(last, 2 * LONGEST_CALL)}"')
                 for number, run in _sides(diff)
-                if (said := _last_text(run))
+                if (last := _last_text(run))
             ]
         return blocks
 
@@ -128,7 +128,7 @@ def _failed(run: ExplainedRun, number: str) -> list[str]:
     if run.error:
         return [f"Error: {shorten(' '.join(run.error.split()), 4 * LONGEST_CALL)}"]
     broken = [check for check in run.checks if check.score is not None and check.score < 1]
-    return [f"Failed check: {one.message or one.target}." for one in broken]
+    return [f"Failed check: {check.message or check.target}." for check in broken]
 
 
 def _sides(diff: RunDiff) -> list[tuple[str, ExplainedRun]]:
@@ -136,10 +136,10 @@ def _sides(diff: RunDiff) -> list[tuple[str, ExplainedRun]]:
 
 
 def _table(diff: RunDiff) -> Table:
-    (left, one), (right, other) = _sides(diff)
+    (left, before), (right, other) = _sides(diff)
     return Table(
         header=(
-            f"{left}, {OUTCOMES[one.outcome]}",
+            f"{left}, {OUTCOMES[before.outcome]}",
             "",
             "row",
             "",
@@ -177,11 +177,11 @@ def _detail(pair: AlignedCalls) -> str:
     if pair.left is None or pair.right is None:
         return call_text(pair.left or pair.right)
     if pair.relation == "other result":
-        one, other = (
+        before, other = (
             call.error or ("empty result" if call.empty else "worked")
             for call in (pair.left, pair.right)
         )
-        return f"{call_text(pair.left)}: {one} | {other}"
+        return f"{call_text(pair.left)}: {before} | {other}"
     texts = [
         f"{name or 'its argument'}: {_value(pair.left, name)} | {_value(pair.right, name)}"
         for name in pair.arguments
@@ -200,12 +200,13 @@ def _ending(run: ExplainedRun) -> str:
     if run.stop_reason:
         texts.append(f"stopped with {short(run.stop_reason)}")
     texts += [
-        f"check {short(' '.join(p for p in (one.target, one.matcher) if p))} failed: {one.message}"
-        for one in run.checks
-        if one.score is not None and one.score < 1
+        f"check {short(' '.join(p for p in (check.target, check.matcher) if p))} failed: "
+        f"{check.message}"
+        for check in run.checks
+        if check.score is not None and check.score < 1
     ]
-    if said := _last_text(run):
-        texts.append(f'last said "{shorten(said, 5 * LONGEST_CALL)}"')
+    if text := _last_text(run):
+        texts.append(f'last said "{shorten(text, 5 * LONGEST_CALL)}"')
     return "; ".join(texts) + "."
 
 
@@ -374,8 +375,8 @@ def _difference(pair: AlignedCalls) -> str:
 def _banner(diff: RunDiff) -> str:
     assert diff.parting is not None, "asked only where the trials part"
     before = plural(diff.parting, "identical call")
-    said = difference_text(diff.pairs[diff.parting])
-    return f"After {before}: {said}."
+    text = difference_text(diff.pairs[diff.parting])
+    return f"After {before}: {text}."
 
 
 def _foot(pair: AlignedCalls) -> str:

@@ -93,17 +93,17 @@ class ExplanationAnswer(Answer[Explanation]):
     def facts(self) -> Facts:
         """How many runs failed, and how many tasks can tell why."""
         counts = self.result.counts
-        said = "have transcripts of passing and failing trials"
-        both = said if counts.without_transcript else "both pass and fail"
-        found = [
+        have = "have transcripts of passing and failing trials"
+        both = have if counts.without_transcript else "both pass and fail"
+        facts = [
             (f"{counts.failed + counts.errored:,} of {counts.runs:,}", "trials did not pass"),
             (f"{counts.mixed_tasks:,} of {counts.tasks:,}", f"tasks {both}"),
         ]
         if never := counts.never_passed_tasks:
-            found.append(
+            facts.append(
                 (plural(never, "task"), "without a passing trial: nothing to compare with")
             )
-        return found
+        return facts
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """The causes, what went wrong, the paths, the suite, and how to look."""
@@ -132,7 +132,9 @@ class ExplanationAnswer(Answer[Explanation]):
     def rows(self) -> Records:
         """A row a cause that was named."""
         causes = map(_CAUSE, self.result.causes)
-        return [{name: value for name, value in one.items() if name != "example"} for one in causes]
+        return [
+            {name: value for name, value in cause.items() if name != "example"} for cause in causes
+        ]
 
     def data(self) -> dict[str, Any]:
         return EXPLANATION(self.result)
@@ -211,9 +213,9 @@ def verdict(explanation: Explanation) -> str:
     first = explanation.categories[0] if explanation.categories else None
     if first is not None and first.kind in _SELF_EVIDENT and first.share.value >= _MOST_RUNS:
         failed = plural(counts.failed + counts.errored, "trial")
-        said = f"{category_text(first)}, in {first.count:,} of {failed} that did not pass"
+        reason = f"{category_text(first)}, in {first.count:,} of {failed} that did not pass"
         return (
-            f"The trials say it themselves: {said}. Nothing in their calls goes together with it."
+            f"The trials say it themselves: {reason}. Nothing in their calls goes together with it."
         )
     return "Nothing in the calls goes together with failing: luck, or a cause they do not show."
 
@@ -236,11 +238,15 @@ LONGEST_ERROR = 120
 def _by_first_difference(explanation: Explanation) -> str:
     """The largest class of first differences from passing trials of the same task."""
     classes: dict[str, list[Category]] = {}
-    for one in explanation.divergences:
-        key = one.kind if one.kind in ("extra call", "no difference") else f"{one.kind}: {one.what}"
-        classes.setdefault(key, []).append(one)
-    largest = max(classes.values(), key=lambda those: sum(one.count for one in those))
-    count, first = sum(one.count for one in largest), largest[0]
+    for difference in explanation.divergences:
+        key = (
+            difference.kind
+            if difference.kind in ("extra call", "no difference")
+            else f"{difference.kind}: {difference.what}"
+        )
+        classes.setdefault(key, []).append(difference)
+    largest = max(classes.values(), key=lambda those: sum(difference.count for difference in those))
+    count, first = sum(difference.count for difference in largest), largest[0]
     total = sum(divergence.count for divergence in explanation.divergences)
     share = f"in {count:,} of {plural(total, 'failing trial')}"
     if first.kind == "extra call":
@@ -263,8 +269,8 @@ def _by_first_difference(explanation: Explanation) -> str:
 def _by_answers(explanation: Explanation) -> str:
     """Without calls, what failing trials answered."""
     failing = Counter[str]()
-    for one in explanation.failing:
-        failing.update(dict(one.failing_answers))
+    for task in explanation.failing:
+        failing.update(dict(task.failing_answers))
     (answer, count), total = failing.most_common(1)[0], sum(failing.values())
     start = "No tool calls were recorded, so only the answers can be compared"
     if not answer:
@@ -274,16 +280,16 @@ def _by_answers(explanation: Explanation) -> str:
         if count == total
         else (f"{count:,} of {plural(total, 'failing trial')}")
     )
-    said = shorten(answer, 60)
-    return f'{start}: {who} answered "{said}"' + "." * (not said.endswith((".", "!", "?")))
+    text = shorten(answer, 60)
+    return f'{start}: {who} answered "{text}"' + "." * (not text.endswith((".", "!", "?")))
 
 
 def _without_transcripts(explanation: Explanation, options: DisplayOptions) -> list[Block]:
     blocks: list[Block] = [Headline(verdict(explanation))]
     never: dict[str, list[str]] = {}
-    for one in explanation.failing:
-        if one.failed == one.trials:
-            never.setdefault(one.task, []).append(one.system)
+    for task in explanation.failing:
+        if task.failed == task.trials:
+            never.setdefault(task.task, []).append(task.system)
     by_all = [short(task) for task, own in never.items() if len(own) == len(explanation.systems)]
     if by_all:
         why = "too hard, or the check is wrong"
@@ -295,10 +301,12 @@ def _without_transcripts(explanation: Explanation, options: DisplayOptions) -> l
     ]
     if by_some:
         blocks.append(Remark(f"Never passed: {listed(by_some, 6)}.", apart=not by_all))
-    tokens = next((one for one in explanation.trajectories.splits if one.name == "tokens"), None)
+    tokens = next(
+        (feature for feature in explanation.trajectories.splits if feature.name == "tokens"), None
+    )
     if tokens is not None and tokens.failing and tokens.passing:
-        said = f"{amount(tokens.failing)} tokens on average, passing ones {amount(tokens.passing)}"
-        blocks.append(Remark(f"Failing trials took {said}."))
+        took = f"{amount(tokens.failing)} tokens on average, passing ones {amount(tokens.passing)}"
+        blocks.append(Remark(f"Failing trials took {took}."))
     text = "For causes, give the tool's own log (.eval, results.json), or use passhat run."
     return [*blocks, Remark(text, apart=True)]
 
@@ -306,12 +314,12 @@ def _without_transcripts(explanation: Explanation, options: DisplayOptions) -> l
 def _answers_screen(explanation: Explanation) -> list[Block]:
     rows = tuple(
         (
-            f"{one.failed}/{one.trials}",
-            short(one.task),
-            _quoted(one.failing_answers),
-            _quoted(one.passing_answers),
+            f"{task.failed}/{task.trials}",
+            short(task.task),
+            _quoted(task.failing_answers),
+            _quoted(task.passing_answers),
         )
-        for one in explanation.failing[:MOST_TASKS]
+        for task in explanation.failing[:MOST_TASKS]
     )
     table = Table(
         header=("failed", "task", "failing answers", "passing answers"),
@@ -356,13 +364,13 @@ def _calls_screen(explanation: Explanation, options: DisplayOptions) -> list[Blo
     several = len(explanation.systems) > 1
     examples = {parting.failing[:2]: parting for parting in reversed(explanation.partings)}
     rows = []
-    for one in explanation.failing[:MOST_TASKS]:
-        key = (one.system, one.task)
+    for task in explanation.failing[:MOST_TASKS]:
+        key = (task.system, task.task)
         example = examples.get(key)
         number = "" if example is None else run_number(example.failing[2], explanation.first_trial)
-        agent = [short(one.system)] if several else []
-        said = _differences(explanation, key)
-        rows.append((f"{one.failed}/{one.trials}", *agent, short(one.task), said, number))
+        agent = [short(task.system)] if several else []
+        differs = _differences(explanation, key)
+        rows.append((f"{task.failed}/{task.trials}", *agent, short(task.task), differs, number))
     header = (
         "failed", *(["agent"] if several else []), "task",
         "failing trials, beside passing ones", "read",
@@ -391,15 +399,15 @@ def _calls_screen(explanation: Explanation, options: DisplayOptions) -> list[Blo
 
 def _differences(explanation: Explanation, key: tuple[str, str]) -> str:
     """How the failing trials of a task first differ from passing ones, the commonest first."""
-    counted = [(sum(run[:2] == key for run in one.runs), one) for one in explanation.divergences]
-    said = [
-        f"{_in_words(one)} {count:,}"
-        for count, one in sorted(counted, key=lambda pair: -pair[0])
+    counted = [(sum(run[:2] == key for run in own.runs), own) for own in explanation.divergences]
+    texts = [
+        f"{_in_words(own)} {count:,}"
+        for count, own in sorted(counted, key=lambda pair: -pair[0])
         if count
     ]
-    if said:
-        return ", ".join(said)
-    whole = [one for one in explanation.categories if any(run[:2] == key for run in one.runs)]
+    if texts:
+        return ", ".join(texts)
+    whole = [own for own in explanation.categories if any(run[:2] == key for run in own.runs)]
     return category_text(whole[0]) if whole else ""
 
 
@@ -469,8 +477,8 @@ def _keys(example: Example) -> tuple[TranscriptKey, TranscriptKey]:
 
 def _pair_view(pair: RunDiff, anchor: str, where: str) -> PairView | None:
     """None if the two are too long for a page that shows several."""
-    said = (pair.left.transcript, pair.right.transcript)
-    if sum(one.size() for one in said if one is not None) > LONGEST_PAIR:
+    sides = (pair.left.transcript, pair.right.transcript)
+    if sum(side.size() for side in sides if side is not None) > LONGEST_PAIR:
         return None
     if not where and pair.parting is not None:
         where = f": {difference_text(pair.pairs[pair.parting])}"
@@ -486,14 +494,14 @@ def _pair_view(pair: RunDiff, anchor: str, where: str) -> PairView | None:
 def _trial_view(
     run: ExplainedRun, transcript: Transcript, anchor: str, first_trial: int
 ) -> TrialView:
-    said = transcript.cut(LONGEST_ALONE)
+    text = transcript.cut(LONGEST_ALONE)
     return TrialView(
         key=run.key,
         anchor=anchor,
         title=f"Read {short(run.task)} {run_number(run.trial, first_trial)}",
-        checks=check_cards(said.checks),
-        ending=ending_text(said),
-        cards=transcript_cards(said),
+        checks=check_cards(text.checks),
+        ending=ending_text(text),
+        cards=transcript_cards(text),
     )
 
 
@@ -570,14 +578,14 @@ def compared_text(explanation: Explanation) -> str:
     counts = explanation.counts
     texts = []
     if counts.mixed_tasks:
-        one = counts.mixed_tasks == 1
+        single = counts.mixed_tasks == 1
         which = f"{counts.mixed_tasks:,} of {plural(counts.tasks, 'task')}"
         who = "The task" if counts.tasks == 1 else which
-        head = f"{who} both {'passes and fails: its' if one else 'pass and fail: their'}"
+        head = f"{who} both {'passes and fails: its' if single else 'pass and fail: their'}"
         verb = "was" if counts.failing == 1 else "were"
         texts.append(
             f"{head} {plural(counts.failing, 'failing trial')} {verb} compared with the "
-            f"{plural(counts.passing, 'passing one')}{', task by task' * (not one)}."
+            f"{plural(counts.passing, 'passing one')}{', task by task' * (not single)}."
         )
     if counts.never_passed_tasks:
         verb = "passes" if counts.never_passed_tasks == 1 else "pass"
@@ -600,8 +608,8 @@ def compared_text(explanation: Explanation) -> str:
 
 
 def _cause_text(cause: Cause, explanation: Explanation) -> str:
-    said = f"{cause.sentence} p = {cause.p:.2g}. "
-    return said + (f"{cause.detail} " if cause.detail else "") + _read(cause.example, explanation)
+    text = f"{cause.sentence} p = {cause.p:.2g}. "
+    return text + (f"{cause.detail} " if cause.detail else "") + _read(cause.example, explanation)
 
 
 def _read(example: Example, explanation: Explanation) -> str:
@@ -625,22 +633,22 @@ def caution(explanation: Explanation) -> str:
 
 def _categories(categories: Sequence[Category], title: str, first_trial: int) -> Table:
     shown = categories[:MOST_CATEGORIES]
-    tasks_named = shorten_apart([one.example[1] for one in shown], LONGEST_EXAMPLE)
+    tasks_named = shorten_apart([group.example[1] for group in shown], LONGEST_EXAMPLE)
     rows: list[tuple[str | Bar, ...]] = [
         (
-            category_text(one),
-            f"{one.count:,}",
-            points(one.share.value),
-            span(one.share.interval, digits=0),
-            f"{len(one.tasks):,}",
-            f"{task} {run_number(one.example[2], first_trial)}",
-            Bar(value=one.share.value, inner=one.share.interval),
+            category_text(group),
+            f"{group.count:,}",
+            points(group.share.value),
+            span(group.share.interval, digits=0),
+            f"{len(group.tasks):,}",
+            f"{task} {run_number(group.example[2], first_trial)}",
+            Bar(value=group.share.value, inner=group.share.interval),
         )
-        for one, task in zip(shown, tasks_named, strict=True)
+        for group, task in zip(shown, tasks_named, strict=True)
     ]
     if rest := categories[MOST_CATEGORIES:]:
-        count = sum(one.count for one in rest)
-        tasks = len({task for one in rest for task in one.tasks})
+        count = sum(group.count for group in rest)
+        tasks = len({task for group in rest for task in group.tasks})
         total = sum(category.count for category in categories)
         rows.append(
             (
@@ -669,17 +677,17 @@ def next_commands(explanation: Explanation, results: str | None) -> list[NextSte
     examples = [cause.example for cause in explanation.causes] or list(explanation.partings)
     return [
         advise(
-            f"See where {place(one.failing, explanation)} first differs from a trial that passed",
-            _diff_command(one, results, explanation),
+            f"See where {place(pair.failing, explanation)} first differs from a trial that passed",
+            _diff_command(pair, results, explanation),
         )
-        for one in examples[:MOST_EXAMPLES]
+        for pair in examples[:MOST_EXAMPLES]
     ]
 
 
 def _diff_command(example: Example, results: str, explanation: Explanation) -> str:
     system, task, trial = example.failing
     chosen = f" {only(system)}" if len(explanation.systems) > 1 else ""
-    numbers = [one - explanation.first_trial + 1 for one in (trial, example.passing[2])]
+    numbers = [number - explanation.first_trial + 1 for number in (trial, example.passing[2])]
     # What begins like an option is none after two dashes.
     dashes = "-- " if task.startswith("-") else ""
     words = f"{dashes}{shlex.quote(task)} {numbers[0]} {numbers[1]}"
@@ -817,10 +825,12 @@ def tool_heat(matrix: ToolMatrix) -> ToolHeat:
         tools=tuple(tool or "no call" for tool in tools),
         rows=tuple(
             (
-                one or "no call",
-                tuple((matrix.counts.get((one, other), 0), level((one, other))) for other in tools),
+                tool or "no call",
+                tuple(
+                    (matrix.counts.get((tool, other), 0), level((tool, other))) for other in tools
+                ),
             )
-            for one in tools
+            for tool in tools
         ),
     )
 
@@ -853,13 +863,13 @@ def _review(explanation: Explanation) -> Iterator[tuple[str, str]]:
             why = alone if systems == 1 else f"so no difference between these {systems} agents"
             yield "Suite", f"{plural(len(tasks), 'task')} {verb} in {where} trial, {why}: {names}."
     if review.duplicates:
-        pairs = [f"{short(one.first)} and {short(one.second)}" for one in review.duplicates]
+        pairs = [f"{short(pair.first)} and {short(pair.second)}" for pair in review.duplicates]
         verb = "asks" if len(pairs) == 1 else "ask"
         texts = f"{plural(len(pairs), 'pair')} of tasks {verb} for nearly the same"
         yield "Suite", f"{texts}: {listed(pairs, _MOST_NAMES)}."
     if review.lucky and len(review.lucky) <= _FEW_TASKS * mixed:
-        names = listed([short(one.task) for one in review.lucky], _MOST_NAMES)
-        held = percent(sum(one.share for one in review.lucky))
+        names = listed([short(task.task) for task in review.lucky], _MOST_NAMES)
+        held = percent(sum(task.share for task in review.lucky))
         come = f"comes from {plural(len(review.lucky), 'task')}"
         yield "Suite", f"{held} of the variation between trials of one task {come}: {names}."
     for pair in review.graders[:_MOST_NAMES]:

@@ -33,8 +33,10 @@ class JudgeAnswer(Answer[JudgeCheck]):
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
         check = self.result
-        found = {words: getattr(check.errors, name) for name, words in _ROWS.items()}
-        rows = [(words, *_cells(one)) for words, one in found.items() if isinstance(one, Estimate)]
+        rates = {words: getattr(check.errors, name) for name, words in _ROWS.items()}
+        rows = [
+            (words, *_cells(rate)) for words, rate in rates.items() if isinstance(rate, Estimate)
+        ]
         kappa = check.errors.kappa
         ends = kappa.interval if isinstance(kappa, Estimate) else None
         if isinstance(kappa, Estimate) and ends is not None:
@@ -47,13 +49,13 @@ class JudgeAnswer(Answer[JudgeCheck]):
         worst = ", ".join(f"{short(task)} {wrong} of {read}" for task, wrong, read in check.tasks)
         texts = [
             *(
-                f"{capitalised(words)}: {one.reason}."
-                for words, one in found.items()
-                if isinstance(one, Unavailable)
+                f"{capitalised(words)}: {rate.reason}."
+                for words, rate in rates.items()
+                if isinstance(rate, Unavailable)
             ),
             _SAYS_NOTHING if ends is not None and 0 in ends else "",
             f"Tasks where it errs most: {worst}." if worst else "",
-            *(f"{capitalised(one)}." for one in check.where),
+            *(f"{capitalised(sentence)}." for sentence in check.where),
             _people(check),
             *(f"{capitalised(note)}." for note in check.notes),
             f"{plural(check.unused, 'more label is', 'more labels are')} of trials that nobody "
@@ -72,9 +74,9 @@ class JudgeAnswer(Answer[JudgeCheck]):
 
 def verdict(check: JudgeCheck) -> str:
     """The answer in one sentence."""
-    found = check.errors
+    errors = check.errors
     start = f"People read {check.labels:,} of {plural(check.trials, 'trial')}"
-    passes, fails = found.false_passes, found.false_fails
+    passes, fails = errors.false_passes, errors.false_fails
     if not isinstance(passes, Estimate) or not isinstance(fails, Estimate):
         return f"{start}: too few to say how far the judge can be trusted."
     wrong = f"{percent(passes.value)} of what the judge passes is wrong"
@@ -86,13 +88,13 @@ def _cells(number: Estimate) -> tuple[str, str, str]:
 
 
 def _people(check: JudgeCheck) -> str:
-    found = check.people_agreement
-    if not isinstance(found, Estimate):
+    kappa = check.people_agreement
+    if not isinstance(kappa, Estimate):
         if len(check.people) < 2:
             return "One person labelled: how far people agree is not known."
-        return f"How far people agree with one another is not known: {found.reason}."
-    shared = plural(found.runs or 0, "trial")
-    return f"People agree with one another with kappa {found.value:.2f} ({shared} read twice)."
+        return f"How far people agree with one another is not known: {kappa.reason}."
+    shared = plural(kappa.runs or 0, "trial")
+    return f"People agree with one another with kappa {kappa.value:.2f} ({shared} read twice)."
 
 
 def _row(name: str, number: Number) -> dict[str, object]:

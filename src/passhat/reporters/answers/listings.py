@@ -150,12 +150,12 @@ class RunListAnswer(Answer[RunList]):
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """One row a run, the newest first."""
-        found = self.result
-        if not found.runs:
+        listing = self.result
+        if not listing.runs:
             return [Headline("No runs yet: `passhat run` or `passhat history add` keeps one.")]
         wide = options.ink is None or options.ink.width >= WIDE
         rows = [
-            cells for row in found.runs for cells in (_cells(row, wide=wide), *_system_cells(row))
+            cells for row in listing.runs for cells in (_cells(row, wide=wide), *_system_cells(row))
         ]
         blocks: list[Block] = [
             Table(
@@ -166,23 +166,23 @@ class RunListAnswer(Answer[RunList]):
                 cut=((SUITE, 8), (STATUS, len("finished, baseline"))),
             )
         ]
-        if found.resume is not None:
-            step = NextStep("Resume the newest unfinished run", found.resume)
+        if listing.resume is not None:
+            step = NextStep("Resume the newest unfinished run", listing.resume)
             blocks.append(Steps("Next", (step,)))
         return blocks
 
     def screen(self, options: DisplayOptions) -> list[Block]:
         """The newest runs; a column only where it says something."""
-        found = self.result
-        if not found.runs:
+        listing = self.result
+        if not listing.runs:
             return self.blocks(options)
-        every = [[_screen_cells(row), *_agent_cells(row)] for row in found.runs[:MOST_ROWS]]
+        every = [[_screen_cells(row), *_agent_cells(row)] for row in listing.runs[:MOST_ROWS]]
         while sum(map(len, every)) > MOST_ROWS:  # several agents have a row of their own
             every.pop()
-        shown, rows = found.runs[: len(every)], [cells for run in every for cells in run]
+        shown, rows = listing.runs[: len(every)], [cells for run in every for cells in run]
         header = ("run", "started", "suite", "commit", "branch", "trials", "pass@1", "")
-        said = [i for i in range(len(header)) if i != SUITE and any(row[i] for row in rows)]
-        columns = sorted({*said, SUITE})
+        filled = [i for i in range(len(header)) if i != SUITE and any(row[i] for row in rows)]
+        columns = sorted({*filled, SUITE})
         places = [columns.index(i) for i in map(HEADER.index, LEFT) if i in columns]
         least = ((SUITE, 8), (STATUS, len("finished, baseline")))
         table = Table(
@@ -192,10 +192,10 @@ class RunListAnswer(Answer[RunList]):
             spare=tuple(columns.index(i) for i in (BRANCH,) if i in columns),
             cut=tuple((columns.index(i), width) for i, width in least if i in columns),
         )
-        more = len(found.runs) - len(shown)
-        steps = [advise("See one", f"passhat report {found.runs[0]['run']}{options.store}")]
-        if found.resume is not None:
-            steps.append(advise("Go on with the newest unfinished one", found.resume))
+        more = len(listing.runs) - len(shown)
+        steps = [advise("See one", f"passhat report {listing.runs[0]['run']}{options.store}")]
+        if listing.resume is not None:
+            steps.append(advise("Go on with the newest unfinished one", listing.resume))
         return [
             table,
             *([Remark(f"{plural(more, 'earlier run')}: -v")] if more else []),
@@ -219,8 +219,8 @@ def _cells(row: Row, *, wide: bool) -> tuple[str, ...]:
     commit = (short_commit(row["commit"]) or "-") + ("*" if row["dirty"] else "")
     status = ", ".join([_status(row), *row["tags"]])
     started, trials = short_time(row["started"], year=wide), f"{row['trials']:,}"
-    found = (row["run"], started, row["suite"], commit, row["branch"] or "", trials, rate, status)
-    return tuple(safe_text(cell) for cell in found)
+    cells = (row["run"], started, row["suite"], commit, row["branch"] or "", trials, rate, status)
+    return tuple(safe_text(cell) for cell in cells)
 
 
 def _screen_cells(row: Row) -> tuple[str, ...]:
@@ -324,9 +324,11 @@ class ArtefactsAnswer(Answer[ArtefactList]):
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """How many files of how many trials, then each file below its trial."""
         files, before, rows = self.result.files, None, []
-        for one in files:
-            rows.append(("" if one.key == before else _of_trial(one), f"{one.size:,}", one.name))
-            before = one.key
+        for file in files:
+            rows.append(
+                ("" if file.key == before else _of_trial(file), f"{file.size:,}", file.name)
+            )
+            before = file.key
         table = Table(
             header=("trial", "bytes", "file"), rows=tuple(rows), left=(0, 2), cut=((0, 20), (2, 20))
         )
@@ -339,10 +341,10 @@ class ArtefactsAnswer(Answer[ArtefactList]):
         if len(files) <= MOST_ROWS:
             return [*self.blocks(options), *([Hints((write,))] if files else [])]
         by_trial: dict[tuple[str, str, int], list[Artefact]] = {}
-        for one in files:
-            by_trial.setdefault(one.key, []).append(one)
+        for file in files:
+            by_trial.setdefault(file.key, []).append(file)
         rows = [
-            (_of_trial(own[0]), f"{len(own):,}", _weight(own), ", ".join(one.name for one in own))
+            (_of_trial(own[0]), f"{len(own):,}", _weight(own), ", ".join(file.name for file in own))
             for own in by_trial.values()
         ]
         more = len(rows) - MOST_ROWS
@@ -352,8 +354,8 @@ class ArtefactsAnswer(Answer[ArtefactList]):
             left=(0, 3),
             cut=((0, 20), (3, 20)),
         )
-        said = [Remark(f"{plural(more, 'more trial')}: -v")] if more > 0 else []
-        return [self._size(), table, *said, Hints((write,))]
+        remarks = [Remark(f"{plural(more, 'more trial')}: -v")] if more > 0 else []
+        return [self._size(), table, *remarks, Hints((write,))]
 
     def _size(self) -> Headline:
         files = self.result.files
@@ -438,10 +440,10 @@ class RunPlanAnswer(Answer["RunPlan"]):
 
     def rows(self) -> Records:
         """One row: lists of names in one cell each, the range of the cost in two."""
-        found = to_json(self.result)
-        cost = found.pop("cost")
+        plan = to_json(self.result)
+        cost = plan.pop("cost")
         cells = {name: listed(value, len(value)) if isinstance(value, list) else value
-                 for name, value in found.items() if name not in ("servers", "budget")}  # fmt: skip
+                 for name, value in plan.items() if name not in ("servers", "budget")}  # fmt: skip
         return [
             {**cells, "cost_low": cost["low"], "cost_high": cost["high"], "cost_from": cost["how"]}
         ]
@@ -490,12 +492,12 @@ class SearchAnswer(Answer[TranscriptMatches]):
         return plural(len(self.result.matches), "trial")
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
-        found = self.result
+        search = self.result
         lines = [
             Line(_trial(match), detail=safe_text(f"{match.excerpt.where}: {match.excerpt.text}"))
-            for match in found.matches
+            for match in search.matches
         ]
-        return [Headline(_headline(found)), *lines]
+        return [Headline(_headline(search)), *lines]
 
     def screen(self, options: DisplayOptions) -> list[Block]:
         """A row a trial, with the words around the text; how to read the first of them."""
@@ -656,13 +658,17 @@ class ValidationAnswer(Answer[Sequence[SuiteCheck]]):
         return [Headline(f"{valid} of {plural(len(checks), 'suite')} valid."), *lines]
 
     def rows(self) -> Records:
-        return [{"file": one.file, **to_json(fault)} for one in self.result for fault in one.faults]
+        return [
+            {"file": check.file, **to_json(fault)}
+            for check in self.result
+            for fault in check.faults
+        ]
 
     def data(self) -> Any:
         return [VALIDATED(check) for check in self.result]
 
     def cases(self) -> Sequence[TestSuite]:
-        return [TestSuite(name=one.file, cases=_suite_cases(one)) for one in self.result]
+        return [TestSuite(name=check.file, cases=_suite_cases(check)) for check in self.result]
 
 
 def _suite_cases(check: SuiteCheck) -> list[ReportedCase]:
@@ -670,7 +676,7 @@ def _suite_cases(check: SuiteCheck) -> list[ReportedCase]:
     if check.valid:
         return [
             ReportedCase(
-                name="valid", classname="passhat.validate", said=check.size or "", file=check.file
+                name="valid", classname="passhat.validate", output=check.size or "", file=check.file
             )
         ]
     return [
@@ -734,46 +740,54 @@ class TryoutAnswer(Answer[Sequence["GraderTryout"]]):
         """Each suite: the answer, every hole with its tasks and what closes it, what was tried."""
         return [
             block
-            for one in self.result
-            for block in _tryout_blocks(one, len(one.holes), named=len(self.result) > 1)
+            for tryout in self.result
+            for block in _tryout_blocks(tryout, len(tryout.holes), named=len(self.result) > 1)
         ]
 
     def screen(self, options: DisplayOptions) -> list[Block]:
         """The same, with as many holes as fit; of many suites the answers alone."""
         several = len(self.result) > 1
         for most in range(MOST_HOLES, -1, -1):
-            blocks = [b for one in self.result for b in _tryout_blocks(one, most, named=several)]
+            blocks = [
+                b for tryout in self.result for b in _tryout_blocks(tryout, most, named=several)
+            ]
             if options.line_count(blocks) <= SCREEN_LINES:
                 return blocks
-        worst_first = sorted(self.result, key=lambda one: one.holds)
-        said: list[Block] = [Remark(_tryout_answer(one, named=True)) for one in worst_first]
-        shown = len(said)
-        while options.line_count(said[:shown]) >= SCREEN_LINES:
+        worst_first = sorted(self.result, key=lambda tryout: tryout.holds)
+        remarks: list[Block] = [
+            Remark(_tryout_answer(tryout, named=True)) for tryout in worst_first
+        ]
+        shown = len(remarks)
+        while options.line_count(remarks[:shown]) >= SCREEN_LINES:
             shown -= 1
-        more = plural(len(said) - shown, "more suite")
-        return [*said[:shown], *([Remark(f"{more}: -v")] if shown < len(said) else [])]
+        more = plural(len(remarks) - shown, "more suite")
+        return [*remarks[:shown], *([Remark(f"{more}: -v")] if shown < len(remarks) else [])]
 
     def rows(self) -> Records:
         """A row an attempt."""
-        return [{"suite": one.file, **to_json(tried)} for one in self.result for tried in one.tried]
+        return [
+            {"suite": tryout.file, **to_json(tried)}
+            for tryout in self.result
+            for tried in tryout.tried
+        ]
 
     def data(self) -> list[TryoutObject]:
         return [
             {
-                "suite": one.file,
-                "holds": one.holds,
-                "answer": one.answer(),
+                "suite": tryout.file,
+                "holds": tryout.holds,
+                "answer": tryout.answer(),
                 "holes": {
                     attempt: {
                         "tasks": [tried.task for tried in hole],
-                        "remedy": one.remedy(attempt),
+                        "remedy": tryout.remedy(attempt),
                     }
-                    for attempt, hole in one.holes.items()
+                    for attempt, hole in tryout.holes.items()
                 },
-                "left_out": list(one.left_out),
-                "attempts": [to_json(tried) for tried in one.tried],
+                "left_out": list(tryout.left_out),
+                "attempts": [to_json(tried) for tried in tryout.tried],
             }
-            for one in self.result
+            for tryout in self.result
         ]
 
 

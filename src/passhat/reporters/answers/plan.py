@@ -125,7 +125,7 @@ class PlanAnswer(Answer[Plan]):
         guess = f"{_mean_word(plan)} {percent(base.rate)}, {spread}"
         asked = plan.difference is not None
         below = plan.budgets if asked else plan.budgets[1:]
-        texts = [f"{_budget(plan, one).partition(', ±')[0].rstrip('.')}." for one in below]
+        texts = [f"{_budget(plan, design).partition(', ±')[0].rstrip('.')}." for design in below]
         first = 1 if asked else 0  # the words are said once
         texts[first:] = [text.removeprefix("A budget of ") for text in texts[first:]]
         if not below:  # what was asked for comes before what was not
@@ -216,10 +216,10 @@ def _facts_of_difference(plan: Plan) -> Facts:
 
 def _shown_difference(plan: Plan) -> tuple[int, float | None]:
     """At how many trials of each task two agents are compared, and the difference they show."""
-    drawn, found = plan.assured_comparison, plan.detectable
+    drawn, least = plan.assured_comparison, plan.detectable
     if isinstance(drawn, AssuredComparison):
         return drawn.runs_of_each, drawn.detectable
-    return (plan.chosen.runs, None) if isinstance(found, Unavailable) else (found.runs, found.value)
+    return (plan.chosen.runs, None) if isinstance(least, Unavailable) else (least.runs, least.value)
 
 
 def _facts_of_budget(plan: Plan, budget: BudgetPlan) -> Facts:
@@ -241,7 +241,7 @@ def _bought(plan: Plan, design: SuitePlan) -> AssuredDesign | SuitePlan | None:
     """
     if not isinstance(plan.assured, Assured):
         return design
-    return next((one for one in plan.assured.designs if one.runs == design.runs), None)
+    return next((bought for bought in plan.assured.designs if bought.runs == design.runs), None)
 
 
 MOST_DESIGNS = 5
@@ -253,7 +253,7 @@ def _screen_designs(plan: Plan, *, rows: int) -> Table:
     runs = promise.runs if isinstance(promise, Assured) else plan.chosen.runs_this_suite
     wanted = runs if isinstance(runs, int) else plan.chosen.runs
     designs = _widths(plan)
-    at = next((i for i, one in enumerate(designs) if one.runs >= wanted), len(designs) - 1)
+    at = next((i for i, design in enumerate(designs) if design.runs >= wanted), len(designs) - 1)
     first = max(0, min(at - rows // 2, len(designs) - rows))
     return Table(
         header=("trials per task", "total", "these tasks", "similar tasks", ""),
@@ -306,8 +306,8 @@ def _similar_tasks(plan: Plan) -> tuple[int | Unavailable | None, int]:
     """The tasks that similar tasks take, and the trials of each at which they do."""
     if isinstance(plan.assured, Assured):
         return plan.assured.tasks, plan.assured.runs_of_each
-    found = plan.detectable
-    each = plan.chosen.runs if isinstance(found, Unavailable) else found.runs
+    least = plan.detectable
+    each = plan.chosen.runs if isinstance(least, Unavailable) else least.runs
     return next(design.tasks_needed for design in plan.designs if design.runs == each), each
 
 
@@ -462,12 +462,12 @@ def _origin(base: Assumptions) -> str:
 
 def _floor(plan: Plan) -> str:
     chosen = plan.chosen
-    base, found = plan.assumptions, chosen.runs_tasks_like_these
-    if base.measured and isinstance(found, Unavailable):
+    base, needed = plan.assumptions, chosen.runs_tasks_like_these
+    if base.measured and isinstance(needed, Unavailable):
         levels = plan.assumptions.groups
         # More tasks do not make up for few seeds, and more seeds do not for few tasks.
         more = f"{levels.name}s and tasks" if levels and levels.least[1] else "tasks"
-        return f"{capitalised(found.reason)}; only more {more} do better."
+        return f"{capitalised(needed.reason)}; only more {more} do better."
     return (
         f"No number of trials on {plural(chosen.tasks, 'task')} gets below {_points(chosen.floor)} "
         "for similar tasks; only more tasks do."
@@ -619,12 +619,12 @@ def _takes(plan: GatePlan) -> str:
     texts = [f"{quick.expected_runs:,.0f} trials at a true {_truth(plan, quick.truth)}"]
     if slow.expected_runs > quick.expected_runs:
         texts.append(f"{slow.expected_runs:,.0f} at {_truth(plan, slow.truth)}")
-    said = f"{require} takes {', '.join(texts)}"
+    takes = f"{require} takes {', '.join(texts)}"
     if not open_:
-        return f"{said}."
+        return f"{takes}."
     low, high = (_truth(plan, row.truth) for row in (open_[0], open_[-1]))
     span = f"near {low}" if low == high else f"from {low} to {high}"
-    return f"{said}; {span} it mostly stays undecided."
+    return f"{takes}; {span} it mostly stays undecided."
 
 
 _USUALLY = 0.8

@@ -160,7 +160,7 @@ class RankingAnswer(Answer[RankReport]):
         report = self.shown
         called = _called(report)
         level = points(report.confidence)
-        left_out = [f"{short(one.name)} has {one.reason}" for one in report.unranked[:1]]
+        left_out = [f"{short(system.name)} has {system.reason}" for system in report.unranked[:1]]
         if report.unshared:
             k = _attempts(report)
             why = "that not all of them ran" if k == 1 else f"without {k} trials of each"
@@ -215,7 +215,11 @@ class RankingAnswer(Answer[RankReport]):
     def on_page(self, options: DisplayOptions) -> list[Block]:
         """What the picture does not show: it joins those that are tied."""
         blocks = self.worded_blocks(options)
-        return [one for one in blocks if not (isinstance(one, Paragraph) and one.label == "Tied")]
+        return [
+            block
+            for block in blocks
+            if not (isinstance(block, Paragraph) and block.label == "Tied")
+        ]
 
 
 _LONGEST_STREAK = 5
@@ -257,8 +261,8 @@ def _verdict(report: RankReport) -> str:
         for system in report.systems
         if 1 < system.ranks[0] == system.ranks[1] <= len(_PLACES)
     ]
-    said = f"{_names(first)} are tied for first"
-    return f"{'; '.join([said, *rest[:1]])} {where}."
+    tied = f"{_names(first)} are tied for first"
+    return f"{'; '.join([tied, *rest[:1]])} {where}."
 
 
 def _may_be_first(report: RankReport) -> list[RankedSystem]:
@@ -377,7 +381,7 @@ class ProfileAnswer(Answer[Profile]):
         how = "The field: the median of the others and their middle half. Above: the share of them."
         return [
             *(answer, table, Remark(how)),
-            *(Remark(one.text, note=True) for one in rest if isinstance(one, Paragraph)),
+            *(Remark(block.text, note=True) for block in rest if isinstance(block, Paragraph)),
         ]
 
     def rows(self) -> Records:
@@ -494,31 +498,32 @@ class FrontierAnswer(Answer[Frontier]):
     name = "frontier"
 
     def title(self) -> str:
-        found = self.result
-        return f"{len(found.candidates)} of {len(found.systems)} may be on the frontier"
+        frontier = self.result
+        return f"{len(frontier.candidates)} of {len(frontier.systems)} may be on the frontier"
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """Who may be on the frontier, a row an agent, and how that was tested."""
-        found = self.result
-        k, price = metric_label(f"pass^{found.k}"), PRICES[found.feature]
+        frontier = self.result
+        k, price = metric_label(f"pass^{frontier.k}"), PRICES[frontier.feature]
         blocks: list[Block] = [
-            Headline(frontier_verdict(found)),
+            Headline(frontier_verdict(frontier)),
             Table(
                 header=("", k, "these tasks", price, "", "beaten by"),
-                rows=tuple(_frontier_row(system) for system in found.systems),
+                rows=tuple(_frontier_row(system) for system in frontier.systems),
                 left=(0, 2, 4, 5),
                 spare=(4, 2),
             ),
             Remark(
-                f"{points(found.confidence)}% confidence for similar tasks, all agents at once; "
-                f"{plural(found.tasks, 'task')} that all of them ran."
+                f"{points(frontier.confidence)}% confidence for similar tasks, all agents at once; "
+                f"{plural(frontier.tasks, 'task')} that all of them ran."
             ),
         ]
         blocks += [
-            Paragraph("Left out", f"{short(one.name)} has {one.reason}.") for one in found.left_out
+            Paragraph("Left out", f"{short(system.name)} has {system.reason}.")
+            for system in frontier.left_out
         ]
         if not options.brief:
-            blocks.append(Paragraph("How", f"Beaten: {found.method}."))
+            blocks.append(Paragraph("How", f"Beaten: {frontier.method}."))
         return blocks
 
     def rows(self) -> Records:
@@ -542,7 +547,7 @@ class FrontierAnswer(Answer[Frontier]):
         """Price against reliability; those that may be on the frontier by name in the caption."""
         from passhat.drawing import Point, scatter
 
-        found = self.result
+        frontier = self.result
         drawn = [
             Point(
                 name=system.name,
@@ -551,38 +556,42 @@ class FrontierAnswer(Answer[Frontier]):
                 x_interval=_both_ends(interval_of(system.price)),
                 y_interval=_both_ends(interval_of(system.reliability.tasks_like_these)),
             )
-            for system in found.systems
+            for system in frontier.systems
             if (price := value_of(system.price)) is not None
         ]
         figure = scatter(
             drawn,
             title=self.title(),
-            finding=frontier_verdict(found),
-            x_label=PRICES[found.feature],
-            y_label=metric_label(f"pass^{found.k}"),
+            finding=frontier_verdict(frontier),
+            x_label=PRICES[frontier.feature],
+            y_label=metric_label(f"pass^{frontier.k}"),
             y_range=(0, 1),
             y_kind="percent",
         )
         return {"frontier": figure} if drawn else {}
 
 
-def frontier_verdict(found: Frontier) -> str:
+def frontier_verdict(frontier: Frontier) -> str:
     """Who may be on the frontier, in one sentence."""
-    every, some = plural(len(found.systems), "agent"), len(found.candidates)
-    may_be = f"may be on the frontier of {found.feature} and {metric_label(f'pass^{found.k}')}"
-    if some == len(found.systems):
+    every, some = plural(len(frontier.systems), "agent"), len(frontier.candidates)
+    may_be = (
+        f"may be on the frontier of {frontier.feature} and {metric_label(f'pass^{frontier.k}')}"
+    )
+    if some == len(frontier.systems):
         return f"Any of the {every} {may_be}: none is shown to be beaten on both."
-    names = _listed([short(candidate.name) for candidate in found.candidates])
+    names = _listed([short(candidate.name) for candidate in frontier.candidates])
     return f"{some} of {every} {may_be}: {names}."
 
 
-def _frontier_row(one: FrontierSystem) -> tuple[str, ...]:
-    price = interval_of(one.price)
+def _frontier_row(system: FrontierSystem) -> tuple[str, ...]:
+    price = interval_of(system.price)
     ends = f"[{amount(price.low)}, {amount(price.high)}]" if price else ""
-    beaten = f"{short(one.beaten_by)} ({p_value(one.p_value or 0)})" if one.beaten_by else ""
-    rate = percent(one.reliability.value, digits=1)
-    here = span(interval_of(one.reliability.this_suite))
-    return short(one.name), rate, here, amount(value_of(one.price)), ends, beaten
+    beaten = (
+        f"{short(system.beaten_by)} ({p_value(system.p_value or 0)})" if system.beaten_by else ""
+    )
+    rate = percent(system.reliability.value, digits=1)
+    here = span(interval_of(system.reliability.this_suite))
+    return short(system.name), rate, here, amount(value_of(system.price)), ends, beaten
 
 
 def _both_ends(interval: Interval | None) -> tuple[float, float] | None:
@@ -613,8 +622,8 @@ def _shown_verdict(report: RankReport) -> str:
 
 
 def _corrected(report: RankReport) -> CorrectedRanking | None:
-    found = report.corrected
-    if found is None:
+    corrected = report.corrected
+    if corrected is None:
         return None
     return {
         "systems": [
@@ -625,11 +634,11 @@ def _corrected(report: RankReport) -> CorrectedRanking | None:
                 "tasks_like_these": interval_object(interval_of(system.metric.tasks_like_these)),
                 "ranks": list(system.ranks),
             }
-            for system in found.systems
+            for system in corrected.systems
         ],
-        "tie_bands": [list(band) for band in found.tie_bands],
-        "labels": found.labels,
-        "method": found.method,
+        "tie_bands": [list(band) for band in corrected.tie_bands],
+        "labels": corrected.labels,
+        "method": corrected.method,
     }
 
 

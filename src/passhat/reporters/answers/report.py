@@ -363,8 +363,8 @@ def _decay(system: SystemReport) -> DecayObject:
 
 
 def _curve(points: Sequence[CurvePoint]) -> list[NumberObject]:
-    found = [{"k": point.k, **number_object(point.estimate)} for point in points]
-    return cast("list[NumberObject]", found)
+    curve = [{"k": point.k, **number_object(point.estimate)} for point in points]
+    return cast("list[NumberObject]", curve)
 
 
 def _run_order(order: RunOrder | Unavailable) -> RunOrderObject | UnavailableObject:
@@ -402,24 +402,24 @@ def _each_step(chain: StepChain) -> Mapping[str, Number]:
 def _feature(feature: ResourceUse) -> FeatureObject:
     names = ("mean", "passed", "failed", "errored", "difference", "association", "median", "p95")
     numbers = {name: number_object(getattr(feature, name)) for name in names}
-    found = cast(FeatureObject, {"trials": feature.trials, **numbers})
+    shown = cast(FeatureObject, {"trials": feature.trials, **numbers})
     if feature.per_streak:
-        found["per_success"] = number_object(feature.per_success)
-        found["per_streak"] = {str(k): number_object(n) for k, n in feature.per_streak.items()}
-    return found
+        shown["per_success"] = number_object(feature.per_success)
+        shown["per_streak"] = {str(k): number_object(n) for k, n in feature.per_streak.items()}
+    return shown
 
 
 def _difference(level: FactorLevel) -> NumberObject | None:
-    found = level.difference
-    if found is None or isinstance(found, Unavailable):
-        return None if found is None else {"value": None, "reason": found.reason}
+    number = level.difference
+    if number is None or isinstance(number, Unavailable):
+        return None if number is None else {"value": None, "reason": number.reason}
     return {
-        "value": found.value,
-        "interval": interval_object(found.interval),
-        "method": found.method,
-        "confidence": found.confidence,
-        "scope": found.scope,
-        "tasks": found.tasks,
+        "value": number.value,
+        "interval": interval_object(number.interval),
+        "method": number.method,
+        "confidence": number.confidence,
+        "scope": number.scope,
+        "tasks": number.tasks,
     }
 
 

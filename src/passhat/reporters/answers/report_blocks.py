@@ -107,11 +107,11 @@ FEW_TASKS = 8
 
 def report_screen(report: Report, options: DisplayOptions) -> list[Block]:
     """The answer, the numbers that most readers need, the lowest tasks, what to do next."""
-    one, *others = report.systems
-    if has_no_rate(one):
+    first, *others = report.systems
+    if has_no_rate(first):
         return _stopped_screen(report, options)
     notes = _note_remarks(report)
-    blocks = _screen_of(report, options) if others else _system_screen(one, options)
+    blocks = _screen_of(report, options) if others else _system_screen(first, options)
     at = next((i for i, block in enumerate(blocks) if isinstance(block, Hints)), len(blocks))
     return [*blocks[:at], *notes, *blocks[at:]]
 
@@ -122,11 +122,11 @@ MOST_GATES = 5
 
 def _stopped_screen(report: Report, options: DisplayOptions) -> list[Block]:
     """A run that its gates ended early: counts, what they decided, and how to come to rates."""
-    one, *others = report.systems
+    first, *others = report.systems
     gates = stopped_gates(report, options)
     brief = [replace(gate, sentence=gate.sentence.partition("; ")[0]) for gate in gates]
     counts: list[Block] = [counts_table(report.systems)] if others else []
-    counts += [] if others else [Remark(f"Tasks: {task_counts(one)}", apart=True)]
+    counts += [] if others else [Remark(f"Tasks: {task_counts(first)}", apart=True)]
     notes = [Remark(f"Note: {n}.", note=True) for n in report.notes]
     more = [Remark(f"{plural(len(gates) - MOST_GATES, 'more gate')}: -v")][
         : len(gates) > MOST_GATES
@@ -145,9 +145,9 @@ def stopped_gates(report: Report, options: DisplayOptions) -> list[Judged]:
     return [
         Judged(
             word=word,
-            sentence=said.removeprefix(alone).replace(f": {word} after ", ", after ", 1),
+            sentence=text.removeprefix(alone).replace(f": {word} after ", ", after ", 1),
         )
-        for word, said in judged
+        for word, text in judged
     ]
 
 
@@ -157,11 +157,11 @@ def counts_table(systems: Sequence[SystemReport]) -> Table:
         header=("", "passed", "tasks"),
         rows=tuple(
             (
-                one.name,
-                f"{int(one.tasks.passed.sum()):,}/{int(one.tasks.runs.sum()):,}",
-                task_counts(one).partition(". ")[0].removesuffix("."),
+                system.name,
+                f"{int(system.tasks.passed.sum()):,}/{int(system.tasks.runs.sum()):,}",
+                task_counts(system).partition(". ")[0].removesuffix("."),
             )
-            for one in systems
+            for system in systems
         ),
         left=(0, 2),
         cut=((0, SHORTEST_HEADING), (2, 20)),
@@ -174,8 +174,8 @@ def _note_remarks(report: Report) -> list[Remark]:
     That one agent may be two, that rows may be copies, or that no trial or nearly every one could
     pass, is never left to -v.
     """
-    one, *others = report.systems
-    notes = report.notes if others else (*one.notes, *report.notes)
+    first, *others = report.systems
+    notes = report.notes if others else (*first.notes, *report.notes)
     firm = ALIKE_NAMES, COPIED_ROWS, NEVER_MET, OTHER_SCALE
     return [Remark(f"Note: {n}.", note=not any(words in n for words in firm)) for n in notes]
 
@@ -225,7 +225,10 @@ SCOPES = "these tasks: run again. similar tasks: others of their kind."
 def _level(metrics: Iterable[Metric | None]) -> str:
     """The confidence of the intervals shown: "95% CI."."""
     numbers = (
-        number for one in metrics if one for number in (one.this_suite, one.tasks_like_these)
+        number
+        for metric in metrics
+        if metric
+        for number in (metric.this_suite, metric.tasks_like_these)
     )
     levels = [number.confidence for number in numbers if isinstance(number, Estimate)]
     return f"{100 * levels[0]:g}% CI." if levels else "CI."
@@ -248,7 +251,9 @@ def _screen_remarks(system: SystemReport, metrics: Sequence[Metric]) -> list[Blo
     firm = (
         wording.partial_note(system) if starred else None,
         wording.screen_errors(system),
-        *wording.exclusions([one for one in system.excluded if one.what == "all metrics"]),
+        *wording.exclusions(
+            [left_out for left_out in system.excluded if left_out.what == "all metrics"]
+        ),
         *(moved_sentence(factor) for factor in system.factors[:1] if factor.matters),
         headline.other_line(system),
     )
@@ -348,12 +353,12 @@ def _screen_of(report: Report, options: DisplayOptions) -> list[Block]:
     scopes = len(header) - 3, len(header) - 2
     table = Table(
         header=tuple(header),
-        rows=tuple(_agent_row(one, ks, differ=differ) for one in systems),
+        rows=tuple(_agent_row(system, ks, differ=differ) for system in systems),
         left=(0, *scopes, len(header) - 1),
         spare=(len(header) - 1, scopes[1]),
     )
     whose = metric_label(f"pass^{ks[-1]}")
-    level = _level(_streak(one, ks[-1]) for one in systems).removesuffix(".")
+    level = _level(_streak(system, ks[-1]) for system in systems).removesuffix(".")
     under = [f"{level} of {whose}.", headline.ties_hold_for(report.leaders)]
     above: list[Block] = [Headline(opening)]
     below: list[Block] = [
@@ -397,7 +402,7 @@ def _pair_hint(
         at = f" --k {leaders.k}{at}" if leaders.k > 1 else at
         if len(leaders.names) > 1:
             first = [system for system in systems if system.name in leaders.names[:2]]
-    pair = only(*(one.name for one in first))
+    pair = only(*(system.name for system in first))
     step = advise("Two at a time", f"passhat compare {options.results} {pair}{at}")
     return [Hints((step,))]
 
@@ -468,7 +473,7 @@ def several_blocks(report: Report, options: DisplayOptions) -> list[Block]:
     """Several systems in one table, then each of them."""
     systems = most_reliable_first(report.systems)
     if has_no_rate(systems[0]):
-        each = (block for one in systems for block in system_blocks(one, options)[1:])
+        each = (block for system in systems for block in system_blocks(system, options)[1:])
         return [Headline(headline.stopped(systems)), counts_table(systems), *each]
     blocks: list[Block] = [
         Headline(headline.overview(report)),
@@ -494,8 +499,8 @@ def _without_meanings(blocks: Iterable[Block]) -> Iterator[Block]:
     for block in blocks:
         if isinstance(block, Paragraph):
             text = block.text
-            for told in (LABEL_RULE, *map(meaning, ("reliable", "luck", "ICC"))):
-                text = text.replace(told, "")
+            for sentence in (LABEL_RULE, *map(meaning, ("reliable", "luck", "ICC"))):
+                text = text.replace(sentence, "")
             block = replace(block, text=text.strip())
         if block != Paragraph(getattr(block, "label", ""), ""):
             yield block
@@ -503,8 +508,8 @@ def _without_meanings(blocks: Iterable[Block]) -> Iterator[Block]:
 
 def worst_tasks(table: TaskTable, most: int) -> list[TaskRow]:
     """Flaky tasks, then broken ones; if none has such a label, those that failed at all."""
-    found = table.labelled("flaky", most) + table.labelled("broken", most)
-    return found[:most] or table.failing(most)
+    worst = table.labelled("flaky", most) + table.labelled("broken", most)
+    return worst[:most] or table.failing(most)
 
 
 def origin(report: Report, *, folders: bool = True) -> str:
@@ -617,8 +622,8 @@ def wide_tasks(system: SystemReport, width: float) -> list[Block]:
         return [Remark(f"No task has an interval wider than {wide}.")]
     of = plural(len(system.tasks), "task")
     have = f"{'has' if len(rows) == 1 else 'have'} an interval wider than {wide}"
-    said = f"{len(rows):,} of {of} {have}, widest first: more trials would narrow them."
-    return [Remark(said), task_table(rows, labelled=False)]
+    text = f"{len(rows):,} of {of} {have}, widest first: more trials would narrow them."
+    return [Remark(text), task_table(rows, labelled=False)]
 
 
 def task_counts_table(rows: Iterable[TaskRow]) -> Table:
@@ -732,8 +737,8 @@ def _judged_levels(factor: Factor) -> str:
     """That numbers are over all levels of a factor without a reference, and how to name one."""
     if factor.sampled or len(factor.judged) == 1:
         return ""
-    one = f"{factor.name}={factor.levels[0].name}"
-    return f" Numbers are over all {len(factor.judged)}; `reference_level={one!r}` judges one."
+    level = f"{factor.name}={factor.levels[0].name}"
+    return f" Numbers are over all {len(factor.judged)}; `reference_level={level!r}` judges one."
 
 
 def _level_row(level: FactorLevel) -> tuple[str, ...]:
@@ -811,7 +816,7 @@ def _effort_blocks(system: SystemReport) -> list[Block]:
 
 
 def _effort_row(feature: ResourceUse) -> tuple[str, ...]:
-    means = (amount(value_of(one)) for one in (feature.mean, feature.passed, feature.failed))
+    means = (amount(value_of(mean)) for mean in (feature.mean, feature.passed, feature.failed))
     return feature.name.replace("_", " "), *means, correlation(feature.association)
 
 
@@ -845,32 +850,32 @@ def _rank_options(report: Report) -> str:
 
     It cannot agree if it would also rank a system that the sentence leaves out.
     """
-    found = report.leaders
-    if isinstance(found, Unavailable) or found.scope != TASKS_LIKE_THESE:
+    leaders = report.leaders
+    if isinstance(leaders, Unavailable) or leaders.scope != TASKS_LIKE_THESE:
         return ""
-    others = [system for system in report.systems if system.name not in found.compared]
-    if any(one.design.typical_runs >= found.k for one in others):
+    others = [system for system in report.systems if system.name not in leaders.compared]
+    if any(system.design.typical_runs >= leaders.k for system in others):
         return ""
-    return f" --by pass^{found.k}{at_confidence(found.confidence)}"
+    return f" --by pass^{leaders.k}{at_confidence(leaders.confidence)}"
 
 
 def report_figures(report: Report) -> Mapping[str, Figure]:
     """The pictures of a report by name: of one system its own, of several one of all."""
     plots = report.plots
-    found: dict[str, Figure | Unavailable]
+    figures: dict[str, Figure | Unavailable]
     if len(report.systems) == 1:
         names = ("decay", "forest", "runs", "variance")
-        found = {name: getattr(plots, name)() for name in names}
+        figures = {name: getattr(plots, name)() for name in names}
     else:
-        found = {
+        figures = {
             "systems": plots.compared(report.leaders),
             "curves": plots.curves(report.leaders),
             "matrix": plots.matrix(),
             "cost": plots.cost(),
         }
-        if isinstance(found["cost"], Unavailable):  # tokens are what many logs know of the price
-            found["cost"] = plots.cost(feature="tokens")
-    return {name: one for name, one in found.items() if not isinstance(one, Unavailable)}
+        if isinstance(figures["cost"], Unavailable):  # tokens are what many logs know of the price
+            figures["cost"] = plots.cost(feature="tokens")
+    return {name: figure for name, figure in figures.items() if not isinstance(figure, Unavailable)}
 
 
 def render_targets(report: Report, ink: TerminalStyle | None = None) -> str:
@@ -878,10 +883,10 @@ def render_targets(report: Report, ink: TerminalStyle | None = None) -> str:
     from passhat.analysis.reports.targets import targets
 
     ink = ink or TerminalStyle()
-    found = {safe_text(path): number for path, number in targets(report).items()}
-    width = min(44, max(map(len, found)))
+    numbers = {safe_text(path): number for path, number in targets(report).items()}
+    width = min(44, max(map(len, numbers)))
     return ink.finish(
-        [f"{path:<{width}}  {_target_value(number)}" for path, number in found.items()]
+        [f"{path:<{width}}  {_target_value(number)}" for path, number in numbers.items()]
     )
 
 
@@ -902,15 +907,15 @@ def most_reliable_first(
     systems: Iterable[SystemReport], *, k: int | None = None
 ) -> list[SystemReport]:
     """The systems by the number their table leads with, those without one last; ties by name."""
-    found = list(systems)
-    k = common_k(found) if k is None else k
+    ordered = list(systems)
+    k = common_k(ordered) if k is None else k
 
     def place(system: SystemReport) -> tuple[bool, float, NaturalKey]:
         value = system.pass_hat(k).value if is_judged(system, k) else None
         # What differs by a rounding error of a sum is shown alike.
         return value is None, -round(value or 0.0, 12), natural_key(system.name)
 
-    return sorted(found, key=place)
+    return sorted(ordered, key=place)
 
 
 def systems_table(
@@ -991,9 +996,9 @@ def numbers_table(systems: Sequence[SystemReport], ks: Sequence[int]) -> Table:
             last = metric_label(f"pass^{ks[-1]}")
             numbers.append(("errors", points(value_of(system.errors.rate), digits=1), None))
             numbers.append((f"{last} {which} errors", _points(without), without))
-        for place, (label, value, found) in enumerate(numbers):
+        for place, (label, value, streak) in enumerate(numbers):
             about = [system.name, *design] if place == 0 else [""] * (1 + len(design))
-            rows.append((*about, label, value, *map(span, both_intervals(found))))
+            rows.append((*about, label, value, *map(span, both_intervals(streak))))
     header = ["in %", *(["tasks", "trials"] if differ else []), "", "", "these tasks"]
     words = len(header) - 3
     return Table(
@@ -1029,8 +1034,8 @@ def _row(
 
 def _streak(system: SystemReport, k: int) -> Metric | None:
     """pass^k where it is judged, or where nothing but errors count as failures."""
-    found = system.metrics.get(f"pass^{k}")
-    return found if is_judged(system, k) or all_errored(system) else None
+    metric = system.metrics.get(f"pass^{k}")
+    return metric if is_judged(system, k) or all_errored(system) else None
 
 
 def _runs(system: SystemReport) -> str:

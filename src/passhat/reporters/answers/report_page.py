@@ -98,7 +98,7 @@ def page_of(
         transcripts = fit_transcripts(report, transcripts or {}, trials=options.trials)
     many, why = len(report.systems) > 1, options.explanation
     if not gates and options.verdict is not None:  # a stored run: by the gates it was started with
-        gates = [Judged(word=word, sentence=said) for word, said in options.verdict.gates]
+        gates = [Judged(word=word, sentence=text) for word, text in options.verdict.gates]
     outcomes: Outcomes = {}
     if transcripts.texts:
         outcomes = outcomes_of(report, list(transcripts.texts), options.trials)
@@ -172,11 +172,11 @@ def key_numbers(system: SystemReport) -> dict[str, Any] | None:
         for p in system.decay.beyond
         if p.k > known[-1]["k"] and isinstance(p.estimate, Estimate)
     ]
-    for one in known:
-        k = one["k"]
-        one["name"] = "one trial (pass@1)" if k == 1 else f"{k} in a row (pass^{k})"
-        one |= _place_on_curve(system, k)
-    start = next((i for i, one in enumerate(known) if one["k"] == chosen), 0)
+    for number in known:
+        k = number["k"]
+        number["name"] = "one trial (pass@1)" if k == 1 else f"{k} in a row (pass^{k})"
+        number |= _place_on_curve(system, k)
+    start = next((i for i, number in enumerate(known) if number["k"] == chosen), 0)
     return {"ks": known, "start": start, "now": known[start]}
 
 
@@ -203,9 +203,9 @@ def _at_k(system: SystemReport, k: int) -> dict[str, Any]:
         "value": _placed(metric.value),
         "shown": percent(metric.value, digits=1),
         **{
-            name: [_placed(one.low), _placed(one.high), percent_range(one, digits=1)]
-            for name, one in zip(("suite", "like"), both_intervals(metric), strict=True)
-            if one is not None
+            name: [_placed(ends.low), _placed(ends.high), percent_range(ends, digits=1)]
+            for name, ends in zip(("suite", "like"), both_intervals(metric), strict=True)
+            if ends is not None
         },
         "answer": headline_parts(headline.verdict(system, k=k)),
         "chip": _shown_chip(headline.chip(system, k=k)),
@@ -264,7 +264,9 @@ def why_view(explanation: Explanation, links: TranscriptLinks) -> Why | None:
     if not explanation.categories:
         return None
     addresses = {
-        (*task, run.number): run.address for task, found in links.items() for run in found.runs
+        (*task, run.number): run.address
+        for task, task_runs in links.items()
+        for run in task_runs.runs
     }
 
     def named(key: TranscriptKey) -> tuple[str, str]:
@@ -275,22 +277,22 @@ def why_view(explanation: Explanation, links: TranscriptLinks) -> Why | None:
         )
 
     shown, rest = explanation.categories[:MOST_BARS], explanation.categories[MOST_BARS:]
-    others = sum(one.count for one in rest)
+    others = sum(group.count for group in rest)
     return Why(
         title=why_verdict(explanation),
         compared=compared_text(explanation),
         groups=tuple(
             FailureGroup(
-                title=capitalised(_fault(one)),
-                trials=one.count,
-                tasks=len(one.tasks),
-                width=round(100 * one.count / shown[0].count, 1),
-                example=named(one.example),
-                runs=tuple(map(named, one.runs[:MOST_RUNS_NAMED])),
-                expected=safe_passage(one.expected),
-                found=safe_passage(one.found),
+                title=capitalised(_fault(group)),
+                trials=group.count,
+                tasks=len(group.tasks),
+                width=round(100 * group.count / shown[0].count, 1),
+                example=named(group.example),
+                runs=tuple(map(named, group.runs[:MOST_RUNS_NAMED])),
+                expected=safe_passage(group.expected),
+                found=safe_passage(group.found),
             )
-            for one in shown
+            for group in shown
         ),
         others=f"{plural(others, 'trial')} in {plural(len(rest), 'other group')}" if rest else "",
         causes=tuple(
@@ -319,7 +321,7 @@ def reasons_by_task(explanation: Explanation) -> dict[tuple[str, str], str]:
         words = _fault(category).removesuffix(": nothing to compare with")
         for system, task, _ in category.runs:
             counts.setdefault((system, task), Counter())[words] += 1
-    return {key: found.most_common(1)[0][0] for key, found in counts.items()}
+    return {key: reasons.most_common(1)[0][0] for key, reasons in counts.items()}
 
 
 def _fault(category: Category) -> str:
@@ -334,15 +336,15 @@ def page_sentences(system: SystemReport, *, among: bool = False) -> list[Paragra
     """
     blocks = system_blocks(system, DisplayOptions(results=None, verbose=True))
     apart = factor_blocks(system)  # which the page shows beside their tables
-    found = [
+    every = [
         block
         for block in blocks
         if isinstance(block, Paragraph) and block.label and block not in apart
     ]
     if not among:
-        return found
-    kept = [_without_meanings(one) for one in found if one.label not in _RULES]
-    return [one for one in kept if one.text]
+        return every
+    kept = [_without_meanings(block) for block in every if block.label not in _RULES]
+    return [block for block in kept if block.text]
 
 
 def _without_meanings(paragraph: Paragraph) -> Paragraph:
@@ -439,7 +441,7 @@ def transcript_links(
     for system, task, trial in outcomes:
         if (system, task) in by_task:
             by_task[system, task].add(trial)
-    found = {}
+    linked = {}
     for (system, task), trials in by_task.items():
         address = task_anchor(system if several else "", task)
         links = []
@@ -465,10 +467,10 @@ def transcript_links(
                     own=own_page(key),
                 )
             )
-        found[system, task] = TaskRuns(
+        linked[system, task] = TaskRuns(
             address=address, request=transcripts.requests.get((system, task), ""), runs=tuple(links)
         )
-    return found
+    return linked
 
 
 def _facts_of(system: SystemReport, options: DisplayOptions) -> str:
@@ -476,7 +478,11 @@ def _facts_of(system: SystemReport, options: DisplayOptions) -> str:
     if trials is not None and trials.systems != (system.name,):
         trials = trials.where(system=system.name)
     why = options.explanation
-    checks = {} if why is None else {key: _fault(one) for one in why.categories for key in one.runs}
+    checks = (
+        {}
+        if why is None
+        else {key: _fault(group) for group in why.categories for key in group.runs}
+    )
     return trial_facts(trials, options.first_trial, checks=checks)
 
 
@@ -509,10 +515,10 @@ def trial_facts(
         columns["check"] = [checks.get((s or "", task or "", n)) for s, task, n in keys]
     numbers = {"score": kept.score, **kept.features}
     for name in _FACTS:
-        found = numbers.get(name)
+        cells = numbers.get(name)
         # A score that only repeats whether the trial passed says nothing more.
-        if found is not None and not (name == "score" and np.isin(found, (0, 1)).all()):
-            columns[name] = [None if math.isnan(x) else float(f"{x:.2g}") for x in found.tolist()]
+        if cells is not None and not (name == "score" and np.isin(cells, (0, 1)).all()):
+            columns[name] = [None if math.isnan(x) else float(f"{x:.2g}") for x in cells.tolist()]
     if kept.error is not None:
         columns["error"] = [
             shorten(safe_text(text), LONGEST_ERROR) if text else None for text in kept.error.texts()
@@ -604,9 +610,9 @@ def _run_link(
     runs: TaskRuns | None, trial: int, first_trial: int, outcome: Outcome | None
 ) -> RunLink:
     number = run_number(trial, first_trial)
-    found = (run for run in (() if runs is None else runs.runs) if run.number == number)
+    numbered = (run for run in (() if runs is None else runs.runs) if run.number == number)
     ended = "" if outcome is None else outcome.name.lower()
-    return next(found, RunLink(number=number, outcome=ended))
+    return next(numbered, RunLink(number=number, outcome=ended))
 
 
 def _task_work(title: str, trials: Mapping[int, tuple[Work, RunLink]]) -> TaskWork:
@@ -716,14 +722,14 @@ def task_groups(tasks: Sequence[TaskRow]) -> list[TaskGroup]:
         else:
             key = (0, bisect_right(_QUARTERS, row.passed / row.runs))
         groups.setdefault(key, []).append(row)
-    found = [groups[key] for key in sorted(groups)]
+    ordered = [groups[key] for key in sorted(groups)]
     return [
         TaskGroup(
             title=f"{plural(len(group), 'task')} passed {_how_often(group)}",
             rows=group,
-            is_open=place == 0 and (len(group) <= MOST_UNGROUPED or len(found) == 1),
+            is_open=place == 0 and (len(group) <= MOST_UNGROUPED or len(ordered) == 1),
         )
-        for place, group in enumerate(found)
+        for place, group in enumerate(ordered)
     ]
 
 
@@ -813,19 +819,21 @@ class AtEachK:
     @property
     def first_shown(self) -> list[SeveralAtK]:
         """Each of them, the one that the page opens with first."""
-        return sorted(self.each, key=lambda one: one.k != self.k)
+        return sorted(self.each, key=lambda several: several.k != self.k)
 
     @property
     def start(self) -> int:
-        return [one.k for one in self.each].index(self.k)
+        return [several.k for several in self.each].index(self.k)
 
 
 def at_each_k(report: Report) -> AtEachK | None:
     """The answer on several systems at every k; None if there is one k, or none to compare."""
     k = common_k(report.systems)
-    found = [one for at in _offered(report, k) if (one := _several_at(report, at)) is not None]
-    ks = [one.k for one in found]
-    return AtEachK(k=k, each=tuple(found)) if k in ks and len(ks) > 1 else None
+    every = [
+        several for at in _offered(report, k) if (several := _several_at(report, at)) is not None
+    ]
+    ks = [several.k for several in every]
+    return AtEachK(k=k, each=tuple(every)) if k in ks and len(ks) > 1 else None
 
 
 def system_facts(report: Report) -> list[tuple[str, str]]:
@@ -894,7 +902,7 @@ def tasks_together(report: Report) -> Together | None:
     for system in ranked:
         for task, rate in zip(system.tasks.names, system.tasks.rate.tolist(), strict=True):
             rates.setdefault(task, []).append(rate)
-    means = {task: sum(found) / len(found) for task, found in rates.items()}
+    means = {task: sum(own) / len(own) for task, own in rates.items()}
     lowest = sorted(means, key=lambda task: (means[task], natural_key(task)))
     rows = tuple(
         TogetherRow(name=task, cells=tuple(of_task.get(task, "-") for of_task in cells.values()))
@@ -935,12 +943,12 @@ def _several_at(report: Report, k: int) -> SeveralAtK | None:
         answer=headline.overview(report, k=k),
         figure=figure,
         table=systems_table(
-            {one.name: one for one in ranked},
+            {system.name: system for system in ranked},
             "in %",
             asked=(k,),
             ranks=None if isinstance(leaders, Unavailable) else leaders.ranks,
         ),
-        links=tuple(f"#system-{page_order.index(one.name) + 1}" for one in ranked),
+        links=tuple(f"#system-{page_order.index(system.name) + 1}" for system in ranked),
     )
 
 

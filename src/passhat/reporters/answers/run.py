@@ -136,9 +136,11 @@ class FinishedRunAnswer(Answer[RunAnswer]):
         gated = verdicts is not None and len(verdicts) > 0
         if not gated and answer.outcome == "passed":
             blocks = report_screen(answer.report, options)
-            at = next((i for i, one in enumerate(blocks) if isinstance(one, Hints)), len(blocks))
-            said = {block.text for block in blocks if isinstance(block, Remark)}
-            beside = [one for one in _beside(answer) if one.text not in said]
+            at = next(
+                (i for i, block in enumerate(blocks) if isinstance(block, Hints)), len(blocks)
+            )
+            shown = {block.text for block in blocks if isinstance(block, Remark)}
+            beside = [block for block in _beside(answer) if block.text not in shown]
             above, below = blocks[:at], [*beside, *blocks[at:]]
             return [*above, *_floor_blocks(answer, options, _room(above, below, options)), *below]
         alone = _is_one_task(answer)
@@ -254,17 +256,19 @@ def _first_lines(answer: RunAnswer, most_gates: int) -> list[Block]:
         _, _, more = (begun or "").partition("; ")
         # A table of the lowest tasks follows.
         kept = [
-            one for one in gate.details if not (isinstance(one, str) and one.startswith(LOWEST))
+            detail
+            for detail in gate.details
+            if not (isinstance(detail, str) and detail.startswith(LOWEST))
         ]
         gates = [replace(gate, details=(*([f"{more}."] if more else []), *kept))]
     elif verdicts is not None and len(verdicts):
         gates = gates_screen(verdicts, ", ".join(filter(None, (who, design))), most_gates)
         rates = (chance_of_a_wrong_verdict(verdicts), *errors_of_all_looks(verdicts))
-        told = [
+        remarks = [
             *(Remark(text) for text in rates if text),
             *(Remark(text, note=True) for text in notes_of_stops(verdicts)),
         ]
-        gates = [*(block for block in gates if not isinstance(block, Remark)), *told]
+        gates = [*(block for block in gates if not isinstance(block, Remark)), *remarks]
     if verdicts is not None and gates and verdicts.word == word:
         return gates
     failed = sum(not floor.passed for floor in answer.floors)
@@ -294,9 +298,13 @@ def _beside(answer: RunAnswer) -> list[Remark]:
     bill = []
     if answer.judge is not None:
         bill = [f"{capitalised(answer.judge.sentence)}. Is it right? passhat label"]
-    factors = [one for system in answer.report.systems for one in system.factors if one.matters]
+    factors = [
+        factor for system in answer.report.systems for factor in system.factors if factor.matters
+    ]
     gated = answer.verdicts is not None and len(answer.verdicts) > 0
-    moved = [moved_sentence(one, gated=gated) for one in factors if one.name != "fault"][:1]
+    moved = [moved_sentence(factor, gated=gated) for factor in factors if factor.name != "fault"][
+        :1
+    ]
     return [
         *map(Remark, moved),
         *(Remark(_sentence(recovery)) for recovery in answer.recoveries),
@@ -312,12 +320,12 @@ def _floor_blocks(answer: RunAnswer, options: DisplayOptions, room: int) -> list
     Where there is no room for all of them, those that fail come first and the rest are counted.
     """
     order = sorted(answer.floors, key=lambda floor: floor.passed)
-    every = [Line(one.line, "" if one.passed else one.detail) for one in order]
+    every = [Line(floor.line, "" if floor.passed else floor.detail) for floor in order]
     note = Remark("(In floor lines pass^k is the share of trials that chose the tool.)")
     blocks: list[Block] = []
     for shown in range(len(every), -1, -1):
         rest = order[shown:]
-        failed = sum(not one.passed for one in rest)
+        failed = sum(not floor.passed for floor in rest)
         more = f"{plural(len(rest), 'more tool-selection floor')}, "
         more += f"{failed:,} of them FAIL: -v" if failed else "PASS: -v"
         left = [Remark(more if shown else more.replace(" more", ""))] if rest else []
@@ -355,7 +363,7 @@ def _reasons(answer: RunAnswer, room: int) -> list[Block]:
     shown = failures[: min(LOWEST_TASKS, room if len(failures) <= room else room - 1)]
     if not shown:
         return []
-    rows = tuple((f"{one.trials:,}x", one.reason) for one in shown)
+    rows = tuple((f"{failure.trials:,}x", failure.reason) for failure in shown)
     more = len(failures) - len(shown)
     unread = plural(answer.unread, "further failed trial")
     return [
@@ -367,7 +375,7 @@ def _reasons(answer: RunAnswer, room: int) -> list[Block]:
 
 def _numbers(report: Report, options: DisplayOptions) -> list[Block]:
     """The table of numbers of a report, without its sentences."""
-    tables = [one for one in report_screen(report, options) if isinstance(one, Table)]
+    tables = [block for block in report_screen(report, options) if isinstance(block, Table)]
     return [*tables[:1]]
 
 
@@ -420,7 +428,7 @@ def _lowest(answer: RunAnswer, room: int) -> list[Block]:
 
 def _run_hints(answer: RunAnswer) -> list[Block]:
     """What to do next: decide what is open, compare several agents, look at the failures."""
-    open_ = any(one.word == "UNDECIDED" for one in answer.judged) and answer.undone is None
+    open_ = any(gate.word == "UNDECIDED" for gate in answer.judged) and answer.undone is None
     if open_ and answer.more_runs is None:
         return [Remark(step.text, apart=True) for step in _way_to_decide(answer)]
     if answer.results is None:
@@ -449,9 +457,10 @@ def failure_lines(answer: RunAnswer, *, most: int) -> list[str]:
     failures = answer.failures
     several = len({failure.system for failure in failures}) > 1
     lines = [
-        f"{f'{one.system}, ' if several else ''}{one.task}, {plural(one.trials, 'trial')}: "
-        f"{'error: ' if one.errored else ''}{one.reason[:LONGEST_REASON]}"
-        for one in failures[:most]
+        f"{f'{failure.system}, ' if several else ''}{failure.task}, "
+        f"{plural(failure.trials, 'trial')}: {'error: ' if failure.errored else ''}"
+        f"{failure.reason[:LONGEST_REASON]}"
+        for failure in failures[:most]
     ]
     kept = "" if answer.results is None else " (`passhat view` shows every trial)"
     if len(failures) > most:
@@ -478,10 +487,10 @@ def _to_decide(answer: RunAnswer) -> list[Block]:
 
 
 def _way_to_decide(answer: RunAnswer) -> list[NextStep]:
-    open_ = [one for one in answer.judged if one.word == "UNDECIDED"]
+    open_ = [gate for gate in answer.judged if gate.word == "UNDECIDED"]
     if not open_ or answer.undone is not None:
         return []
-    runs = max(_enough_runs(answer, one) for one in open_)
+    runs = max(_enough_runs(answer, gate) for gate in open_)
     if answer.more_runs is None:
         text = f"Run again with `runs={runs}` or more."
         if answer.run is not None:  # kept, and yet it gets no more: its answers are replayed
@@ -572,15 +581,15 @@ def _lift_screen(answer: RunAnswer, most: int) -> list[Block]:
     shown = lifts if len(lifts) <= most else lifts[: max(1, most - 1)]
     rows = tuple(
         (
-            one.system,
-            *(f"{passed}/{runs}" for passed, runs in one.passed),
-            one.baseline,
-            _gain(one, stopped),
-            _more(one, next(iter(one.means), "")),
+            lift.system,
+            *(f"{passed}/{runs}" for passed, runs in lift.passed),
+            lift.baseline,
+            _gain(lift, stopped),
+            _more(lift, next(iter(lift.means), "")),
         )
-        for one in shown
+        for lift in shown
     )
-    spent = {next(iter(one.means), "") for one in shown}
+    spent = {next(iter(lift.means), "") for lift in shown}
     table = Table(
         header=("", "passed", "against", "", "difference", spent.pop() if len(spent) == 1 else ""),
         rows=rows,
@@ -646,12 +655,12 @@ def _more(lift: Lift, name: str) -> str:
 def _worse_sentence(lift: Lift) -> str:
     if not lift.worse:
         return f"It passed less often on none of {plural(lift.tasks, 'task')}."
-    names = shorten_apart([one.task for one in lift.worse], LONGEST_NAME)
+    names = shorten_apart([task.task for task in lift.worse], LONGEST_NAME)
     moved = [
-        f"{name} {'/'.join(map(str, one.before))} to {'/'.join(map(str, one.passed))}"
-        for name, one in zip(names, lift.worse, strict=True)
+        f"{name} {'/'.join(map(str, task.before))} to {'/'.join(map(str, task.passed))}"
+        for name, task in zip(names, lift.worse, strict=True)
     ]
-    surely = [name for name, one in zip(names, lift.worse, strict=True) if one.significant]
+    surely = [name for name, task in zip(names, lift.worse, strict=True) if task.significant]
     known = f"significant: {listed(surely, MOST_WORSE)}" if surely else "none of it significant"
     return (
         f"It passed less often on {len(lift.worse)} of {plural(lift.tasks, 'task')}: "
@@ -710,16 +719,21 @@ def _recovery_blocks(recovery: Recovery) -> list[Block]:
     kinds = Table(
         header=("fault that struck", "trials", "passed", "", "kept", ""),
         rows=tuple(
-            (one.kind.replace("_", " "), f"{one.trials:,}", *_cells(one.rate), *_cells(one.score))
-            for one in recovery.kinds
+            (
+                part.kind.replace("_", " "),
+                f"{part.trials:,}",
+                *_cells(part.rate),
+                *_cells(part.score),
+            )
+            for part in recovery.kinds
         ),
         left=(0, 3, 5),
     )
     reactions = Table(
         header=("what it did next", "trials", "share", "", "passed", ""),
         rows=tuple(
-            (one.reaction, f"{one.trials:,}", *_cells(one.share), *_cells(one.rate))
-            for one in recovery.reactions
+            (part.reaction, f"{part.trials:,}", *_cells(part.share), *_cells(part.rate))
+            for part in recovery.reactions
         ),
         left=(0, 3, 5),
     )

@@ -102,7 +102,7 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
             facts.append((f"{size} points", called))
         judged = trend.newest_change
         if change is not None and judged is not None and change.direction == judged.direction:
-            far = sum(abs(one.moved) >= _FAR for one in trend.moved)
+            far = sum(abs(task.moved) >= _FAR for task in trend.moved)
             facts.append((f"{far} of {len(trend.moved)}", "tasks moved by 15 points or more"))
         return facts
 
@@ -144,13 +144,13 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
             agent = f" {only(trend.name)}" if others or options.narrowed else ""
             command = f"passhat compare {after} {before}{agent}{options.store}"
             blocks.append(Hints((advise("What changed", command),)))
-        said = headline(trends)
+        answer = headline(trends)
         earlier, _ = added_remarks(None, options)
-        around = [Headline(said), *blocks, *(replace(one, apart=False) for one in earlier)]
+        around = [Headline(answer), *blocks, *(replace(remark, apart=False) for remark in earlier)]
         room = SCREEN_LINES - options.line_count(around) - 2  # a blank line, the header
         room = max(room, FEWEST_RUNS + 1)
         most = len(trend.points) if len(trend.points) <= room else room - 1
-        return [Headline(said), *_rows_screen(trend, min(most, MOST_RUNS)), *blocks]
+        return [Headline(answer), *_rows_screen(trend, min(most, MOST_RUNS)), *blocks]
 
     def rows(self) -> Records:
         return [
@@ -178,13 +178,13 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
     def page(self, options: DisplayOptions) -> Mapping[str, Any]:
         """The values of the template; the system that changed last comes first."""
         ordered = _newest_change_first(self.result)
-        said = headline(ordered)
+        answer = headline(ordered)
         return {
             "subject": "trend",
-            "headline": said,
+            "headline": answer,
             "most_moved": MOST_MOVED,
             "verdict": options.verdict,
-            "systems": [_view(trend, said) for trend in ordered],
+            "systems": [_view(trend, answer) for trend in ordered],
         }
 
 
@@ -233,8 +233,8 @@ def headline(trends: Sequence[SystemTrend]) -> str:
             return "One run so far: a change takes two to be seen."
         last = f"{percent(trend.points[-1].metrics[trend.metrics[0]].value, digits=1)} in the last"
         last = "the last stopped early" if trend.points[-1].stopped_early else last
-        said = f"No change in {_metric(trend)} over {runs} runs ({last})."
-        return f"{said} {_would_show(trend)}"
+        text = f"No change in {_metric(trend)} over {runs} runs ({last})."
+        return f"{text} {_would_show(trend)}"
     levels = trend.levels(trend.metrics[0], change)
     return whose + _change_sentence(trend, _metric(trend), change, levels)
 
@@ -283,13 +283,13 @@ def _rows_screen(trend: SystemTrend, most: int) -> list[Block]:
     first = max(0, len(trend.points) - most)
     rows, cell = [], 2 * _CELL if people else _CELL
     for i, point in enumerate(trend.points[first:], first):
-        judged, found = point.metrics[name], point.corrected.get(people or "")
-        drawn = judged if trend.graded is None else found
+        judged, graded = point.metrics[name], point.corrected.get(people or "")
+        drawn = judged if trend.graded is None else graded
         rows.append(
             (
                 short_day(point.started),
                 safe_text(point.label) + "*" * bool(point.carried),
-                *([percent(found.value, digits=1) if found else "-"] if people else []),
+                *([percent(graded.value, digits=1) if graded else "-"] if people else []),
                 "-" if point.stopped_early else percent(judged.value, digits=1),
                 "#" * round(drawn.value / cell) if drawn and not point.stopped_early else "",
                 marks.get(i, "stopped early" * point.stopped_early),
@@ -322,16 +322,16 @@ _MOST_LABELLED = 2
 
 def _of_labels(trend: SystemTrend) -> str | None:
     """What labels make of the runs that have any, and what the changes rest on."""
-    said = [
+    texts = [
         f"{percent(rate.value, digits=1)} {span(rate.interval)} on {short_day(point.started)} "
         f"({plural(point.labels, 'label')})"
         for point in trend.points
         if (rate := point.corrected.get("pass^1")) is not None
     ]
-    if not said:
+    if not texts:
         return f"{capitalised(GRADED_BY_JUDGE)}." if trend.judged else None
-    some = [f"{len(said) - _MOST_LABELLED:,} more before", *said[-_MOST_LABELLED:]]
-    named = ", ".join(some if len(said) > _MOST_LABELLED else said)
+    some = [f"{len(texts) - _MOST_LABELLED:,} more before", *texts[-_MOST_LABELLED:]]
+    named = ", ".join(some if len(texts) > _MOST_LABELLED else texts)
     start = f"pass@1 corrected with labels of people: {named}."
     if trend.graded is None:
         return f"{start} Changes are of the judge's verdicts: those that people see take two runs."
@@ -353,14 +353,14 @@ def _newest_change_first(trends: Sequence[SystemTrend]) -> list[SystemTrend]:
 
 def _view(trend: SystemTrend, headline: str) -> TrendView:
     several = len(trend.points) > 1
-    said = [sentence for sentence in sentences(trend, turns=False) if sentence not in headline]
+    texts = [sentence for sentence in sentences(trend, turns=False) if sentence not in headline]
     if trend.change is None and trend.turns:  # these say more than that nothing changed
-        said = []
+        texts = []
     labelled = _of_labels(trend)
     return TrendView(
         name=trend.name,
         title=_moved_title(trend),
-        sentences=(*(said if several else ()), *([labelled] if labelled else ())),
+        sentences=(*(texts if several else ()), *([labelled] if labelled else ())),
         figure=trend.plot() if several and _has_rates(trend) else None,
         moved=trend.moved,
         turns=_turns_table(trend.turns),
@@ -375,7 +375,7 @@ def _moved_title(trend: SystemTrend) -> str:
     if change is None:
         return ""
     word = "fall" if change.direction == "down" else "rise"
-    far = sum(abs(one.moved) >= _FAR for one in trend.moved)
+    far = sum(abs(task.moved) >= _FAR for task in trend.moved)
     where = f"is in {plural(far, 'task')}" if far else "is spread thin"
     start = "The" if trend.graded is None else "By the judge's verdicts a"
     return f"{start} {word} {where}"
@@ -386,7 +386,7 @@ def _turns_table(turns: Sequence[LabelChange]) -> Table | None:
     if not turns:
         return None
     newest = sorted(enumerate(turns), key=lambda pair: (-pair[0], pair[1].turn == "got fixed"))
-    rows = tuple((one.task, one.turn, one.before, one.after, one.label) for _, one in newest)
+    rows = tuple((turn.task, turn.turn, turn.before, turn.after, turn.label) for _, turn in newest)
     return Table(header=("task", "turn", "was", "is", "run"), rows=rows, left=(0, 1, 2, 3, 4))
 
 
@@ -470,10 +470,10 @@ def _row(point: TrendPoint, people: str | None) -> tuple[str, ...]:
     numbers = [*([point.corrected.get(people)] if people else []), *point.metrics.values()]
     cells = [
         cell
-        for one in numbers
+        for number in numbers
         for cell in (
-            (points(one.value, digits=1), span(one.interval))
-            if one and not point.stopped_early
+            (points(number.value, digits=1), span(number.interval))
+            if number and not point.stopped_early
             else ("-", "")
         )
     ]
@@ -496,12 +496,12 @@ class FlakyAnswer(Answer[FlakyTasks]):
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """One row a task, flaky ones first."""
-        found = self.result
-        of_all = f"{len(found.tasks):,} of {plural(found.tasks_seen, 'task')}"
-        head = f"{of_all} passed and failed over {plural(found.runs, 'run')}."
-        if not found.tasks:
+        flaky = self.result
+        of_all = f"{len(flaky.tasks):,} of {plural(flaky.tasks_seen, 'task')}"
+        head = f"{of_all} passed and failed over {plural(flaky.runs, 'run')}."
+        if not flaky.tasks:
             return [Headline(head)]
-        several = len({task.system for task in found.tasks}) > 1
+        several = len({task.system for task in flaky.tasks}) > 1
         header = (
             "task",
             *(("agent",) if several else ()),
@@ -512,7 +512,7 @@ class FlakyAnswer(Answer[FlakyTasks]):
             "",
             "runs",
         )
-        rows = tuple(_cells(task, several=several) for task in found.tasks)
+        rows = tuple(_cells(task, several=several) for task in flaky.tasks)
         return [
             Headline(head),
             Table(
@@ -526,29 +526,29 @@ class FlakyAnswer(Answer[FlakyTasks]):
         ]
 
     def screen(self, options: DisplayOptions) -> list[Block]:
-        found = self.result
-        over = f"over {plural(found.runs, 'run')}"
-        are = "is" if len(found.tasks) == 1 else "are"
-        of_all = f"{len(found.tasks):,} of {plural(found.tasks_seen, 'task')} {are} flaky"
-        if not found.tasks:
-            return [Headline(f"No task of {found.tasks_seen:,} is flaky {over}.")]
-        several = len({task.system for task in found.tasks}) > 1
-        shown = sorted(found.tasks, key=lambda task: task.rate)[:MOST_RUNS]
+        flaky = self.result
+        over = f"over {plural(flaky.runs, 'run')}"
+        are = "is" if len(flaky.tasks) == 1 else "are"
+        of_all = f"{len(flaky.tasks):,} of {plural(flaky.tasks_seen, 'task')} {are} flaky"
+        if not flaky.tasks:
+            return [Headline(f"No task of {flaky.tasks_seen:,} is flaky {over}.")]
+        several = len({task.system for task in flaky.tasks}) > 1
+        shown = sorted(flaky.tasks, key=lambda task: task.rate)[:MOST_RUNS]
         table = Table(
             header=("passed", *(["agent"] if several else []), "task", "runs, oldest first"),
             rows=tuple(
                 (
-                    f"{one.passed:,}/{one.trials:,}",
-                    *([short(one.system)] if several else []),
-                    short(one.task),
-                    one.marks[-MOST_MARKS:],
+                    f"{task.passed:,}/{task.trials:,}",
+                    *([short(task.system)] if several else []),
+                    short(task.task),
+                    task.marks[-MOST_MARKS:],
                 )
-                for one in shown
+                for task in shown
             ),
             left=(1, 2, 3),
             cut=((1 + several, 12),),
         )
-        more = len(found.tasks) - len(shown)
+        more = len(flaky.tasks) - len(shown)
         return [
             Headline(f"{of_all} {over}."),
             table,
@@ -558,28 +558,28 @@ class FlakyAnswer(Answer[FlakyTasks]):
 
     def page(self, options: DisplayOptions) -> Mapping[str, Any]:
         """A row a task and a column a run, coloured by how many trials passed."""
-        found = self.result
-        labels = {(task.system, task.task): task.label for task in found.tasks}
+        flaky = self.result
+        labels = {(task.system, task.task): task.label for task in flaky.tasks}
         rows = [
             HeatRow(
                 system=system,
                 task=task,
                 label=labels.get((system, task), ""),
-                cells=[heat_cell(one) for one in counts[-MOST_MARKS:]],
-                passed=sum(one[1] for one in counts if one),
-                trials=sum(one[0] for one in counts if one),
+                cells=[heat_cell(cell) for cell in counts[-MOST_MARKS:]],
+                passed=sum(cell[1] for cell in counts if cell),
+                trials=sum(cell[0] for cell in counts if cell),
             )
-            for (system, task), counts in found.counts.items()
+            for (system, task), counts in flaky.counts.items()
         ]
         rows.sort(key=lambda row: (row.passed / row.trials, natural_key(row.task)))
         failing = [row for row in rows if row.passed < row.trials]
         steady = len(rows) - len(failing)
-        days = [short_day(day) for day in found.days[-MOST_MARKS:]]
-        first = found.runs - len(days)
+        days = [short_day(day) for day in flaky.days[-MOST_MARKS:]]
+        first = flaky.runs - len(days)
         blocks = self.screen(options)
         notes = ["The number is how many trials passed; none where all did."]
-        if len(days) < found.runs:
-            notes.append(f"Rates are over all {found.runs:,} runs.")
+        if len(days) < flaky.runs:
+            notes.append(f"Rates are over all {flaky.runs:,} runs.")
         if steady:
             notes.append(f"{plural(steady, 'more task')} passed every trial.")
         if len(failing) > MOST_HEAT:
@@ -589,22 +589,22 @@ class FlakyAnswer(Answer[FlakyTasks]):
             "rows": failing[:MOST_HEAT],
             "shown_runs": (
                 plural(len(days), "run")
-                if len(days) == found.runs
-                else f"The newest {len(days)} of {found.runs:,} runs"
+                if len(days) == flaky.runs
+                else f"The newest {len(days)} of {flaky.runs:,} runs"
             ),
             "notes": " ".join(notes),
             "facts": [
                 *(
                     (
-                        f"{one.passed:,} of {one.trials:,}",
-                        f"trials of {one.task} passed, the fewest",
+                        f"{task.passed:,} of {task.trials:,}",
+                        f"trials of {task.task} passed, the fewest",
                     )
-                    for one in failing[:1]
+                    for task in failing[:1]
                 ),
                 *([(f"{steady:,}", "tasks passed every trial")] if steady else []),
             ],
             "several": len({row.system for row in rows}) > 1,
-            "runs": [_heat_run(found, i) for i in range(first, found.runs)],
+            "runs": [_heat_run(flaky, i) for i in range(first, flaky.runs)],
         }
 
     def rows(self) -> Records:

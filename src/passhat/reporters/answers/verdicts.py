@@ -137,7 +137,7 @@ class VerdictsAnswer(Answer[Verdicts]):
         from passhat.analysis.gates.plots import evidence_figure
 
         every = list(self.result)
-        demands = [one.demand for one in every]
+        demands = [verdict.demand for verdict in every]
         names = (
             f"{v.system}: {v.demand}" if demands.count(v.demand) > 1 else v.demand for v in every
         )
@@ -160,8 +160,8 @@ class VerdictsAnswer(Answer[Verdicts]):
 
         verdicts = self.result
         alone = len(verdicts) == 1 and _gate_number(verdicts[0]) is not None
-        found = tasks_figure(verdicts[0]) if alone else gates_figure(list(verdicts))
-        return None if isinstance(found, Unavailable) else found
+        figure = tasks_figure(verdicts[0]) if alone else gates_figure(list(verdicts))
+        return None if isinstance(figure, Unavailable) else figure
 
     def page(self, options: DisplayOptions) -> Mapping[str, Any]:
         """All gates in one picture, and the evidence of each in a fold; one as a number."""
@@ -293,8 +293,8 @@ def gates_screen(verdicts: Verdicts, about: str = "", most: int = MOST_GATES) ->
     about = about or (trials and f"{trials}{' of each agent' if several else ''}")
     shown = list(verdicts)
     if len(shown) > most:  # those that ask for something come first
-        shown = sorted(shown, key=lambda one: _URGENCY.index(one.word))[: most - 1]
-    brief = len(shown) > FEW_GATES and max(len(_demand(one)) for one in shown) > LONG_DEMAND
+        shown = sorted(shown, key=lambda gate: _URGENCY.index(gate.word))[: most - 1]
+    brief = len(shown) > FEW_GATES and max(len(_demand(gate)) for gate in shown) > LONG_DEMAND
     rows = tuple(
         (
             verdict.word,
@@ -333,28 +333,28 @@ def gates_screen(verdicts: Verdicts, about: str = "", most: int = MOST_GATES) ->
 
 def _cell(verdict: Verdict, *, brief: bool = False) -> str:
     """What was found, in a cell; how many more trials it takes only where there is room."""
-    found = finding(verdict)
+    ends = finding(verdict)
     mild = " (a warning only)" * (verdict.gate.severity == "warning" and verdict.word != "PASS")
     if (counts := _stopped_at(verdict)) is not None:
         return counts + mild
-    if found is None:
+    if ends is None:
         demand = opening(verdict.gate, verdict.system, verdict.word)
-        said = verdict.sentence.removeprefix(demand).lstrip(". ")
+        text = verdict.sentence.removeprefix(demand).lstrip(". ")
         if verdict.word == "FAIL" and isinstance(verdict.gate.demand, NoTaskWorseRequirement):
-            worse = [one for one in verdict.tasks if one.worse]
+            worse = [task for task in verdict.tasks if task.worse]
             if brief:
-                return f"worse: {listed((one.task for one in worse), 1, show=short)}{mild}"
-            return f"worse: {listed((one.change for one in worse), 2)}{mild}"
+                return f"worse: {listed((task.task for task in worse), 1, show=short)}{mild}"
+            return f"worse: {listed((task.change for task in worse), 2)}{mild}"
         # What limits a verdict is left to -v.
-        return f"{shorten(said.partition('; ')[0].rstrip('.'), LONGEST_CELL)}{mild}"
+        return f"{shorten(text.partition('; ')[0].rstrip('.'), LONGEST_CELL)}{mild}"
     if brief:  # the demand beside it has the unit
-        found = found.replace(" points", "")
+        ends = ends.replace(" points", "")
     if verdict.word != "UNDECIDED":
-        return f"{found}{mild}"
+        return f"{ends}{mild}"
     more = ""
     if verdict.more_runs and not brief:
         more = f"; about {plural(verdict.more_runs, 'more trial')}"
-    return found.replace("between ", "").replace(" and ", " to ") + more + mild
+    return ends.replace("between ", "").replace(" and ", " to ") + more + mild
 
 
 LOWEST = "Lowest: "
@@ -382,8 +382,8 @@ def finding(verdict: Verdict) -> str | None:
     usual = bounds and bound_sentence(
         gate, verdict.system, verdict.word, estimate, more_runs=verdict.more_runs
     )
-    said = verdict.sentence.removesuffix(f" {verdict.all_looks}")
-    if bounds is None or said != usual:
+    sentence = verdict.sentence.removesuffix(f" {verdict.all_looks}")
+    if bounds is None or sentence != usual:
         return None
     numbers = (estimate.value, bounds.low, bounds.high)
     share = demand.target.is_share
@@ -440,7 +440,9 @@ def was_stopped(verdicts: Iterable[Verdict]) -> bool:
 def chance_of_a_wrong_verdict(verdicts: Iterable[Verdict]) -> str | None:
     """The promise of gates that stopped a run, once for all of them."""
     stopped = [verdict for verdict in verdicts if _stopped_at(verdict) is not None]
-    rates = [rate for one in stopped for rate in (one.alpha, one.beta) if rate is not None]
+    rates = [
+        rate for verdict in stopped for rate in (verdict.alpha, verdict.beta) if rate is not None
+    ]
     if not rates:
         return None
     chance = f"Wrong at most {percentage(max(rates))} of the time."
@@ -450,15 +452,17 @@ def chance_of_a_wrong_verdict(verdicts: Iterable[Verdict]) -> str | None:
 def notes_of_stops(verdicts: Iterable[Verdict]) -> list[str]:
     """What gates that stopped a run noted on the way, such as an outage or a drift; each once."""
     stopped = (verdict for verdict in verdicts if _stopped_at(verdict) is not None)
-    return list(dict.fromkeys(f"{capitalised(note)}." for one in stopped for note in one.notes))
+    return list(
+        dict.fromkeys(f"{capitalised(note)}." for verdict in stopped for note in verdict.notes)
+    )
 
 
 def screen_notes(verdicts: Iterable[Verdict]) -> list[str]:
     """What verdicts depend on, each sentence once: a judge, levels, trials that no cell counts."""
     notes = (
         note
-        for one in verdicts
-        for note in one.notes
+        for verdict in verdicts
+        for note in verdict.notes
         if note == AS_JUDGED or note.startswith(OVER_ALL) or counts_trials(note)
     )
     return list(dict.fromkeys(f"{capitalised(note)}." for note in notes))
@@ -466,7 +470,7 @@ def screen_notes(verdicts: Iterable[Verdict]) -> list[str]:
 
 def notes_of_missing(verdicts: Iterable[Verdict]) -> list[str]:
     """Which tasks of a baseline were not run, each sentence once."""
-    notes = (note for one in verdicts for note in one.notes if NOT_ALL_RUN in note)
+    notes = (note for verdict in verdicts for note in verdict.notes if NOT_ALL_RUN in note)
     return list(dict.fromkeys(f"{capitalised(note)}." for note in notes))
 
 
@@ -478,12 +482,12 @@ def _demand(verdict: Verdict) -> str:
     return require if verdict.gate.name is None else f"{verdict.gate.name} ({require})"
 
 
-def _spaced(found: re.Match[str]) -> str:
-    return found[0].replace("_", " ")
+def _spaced(match: re.Match[str]) -> str:
+    return match[0].replace("_", " ")
 
 
-def _in_points(found: re.Match[str]) -> str:
-    return f" by {100 * float(found[1]):g} points"
+def _in_points(match: re.Match[str]) -> str:
+    return f" by {100 * float(match[1]):g} points"
 
 
 def _screen_details(verdict: Verdict, options: DisplayOptions) -> Iterator[str | NextStep]:
@@ -512,8 +516,10 @@ def _screen_details(verdict: Verdict, options: DisplayOptions) -> Iterator[str |
     if verdict.word != "FAIL" or not low:
         return
     if isinstance(demand, ThresholdRequirement):
-        called = shorten_apart([one.task for one in low[:LOWEST_TASKS]], LONGEST_NAME)
-        named = (f"{name} {one.passed}/{one.runs}" for name, one in zip(called, low, strict=False))
+        called = shorten_apart([task.task for task in low[:LOWEST_TASKS]], LONGEST_NAME)
+        named = (
+            f"{name} {task.passed}/{task.runs}" for name, task in zip(called, low, strict=False)
+        )
         yield f"{LOWEST}{', '.join(named)}."
     if isinstance(demand, ThresholdRequirement | EveryTaskRequirement) and results is not None:
         yield advise("Why", f"passhat why {results}")
@@ -692,8 +698,8 @@ def _lies_within(verdict: Verdict) -> bool:
 
 
 def _number(verdict: Verdict) -> EstimateObject | LimitsObject | UnavailableObject:
-    found = number_object(verdict.estimate)
-    return cast(LimitsObject, {**found, "value": None}) if _lies_within(verdict) else found
+    shown = number_object(verdict.estimate)
+    return cast(LimitsObject, {**shown, "value": None}) if _lies_within(verdict) else shown
 
 
 VERDICT = JsonShape(

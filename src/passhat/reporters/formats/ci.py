@@ -90,10 +90,10 @@ def render_junit(answer: Answer[Any], options: DisplayOptions) -> str:
     return suites_xml(answer.test_suites())
 
 
-def suites_xml(found: Sequence[TestSuite]) -> str:
+def suites_xml(suites: Sequence[TestSuite]) -> str:
     """Test suites as one document, with their counts."""
     root = ET.Element("testsuites", name="passhat")
-    for suite in found:
+    for suite in suites:
         element = ET.SubElement(root, "testsuite", name=_clean(suite.name))
         for case in suite.cases:
             _add_case(element, case)
@@ -114,8 +114,8 @@ def _add_case(suite: ET.Element, case: ReportedCase) -> None:
     if case.mark is not None:
         mark = ET.SubElement(element, case.mark.kind, message=_clean(case.mark.message))
         mark.text = _clean(case.mark.detail) or None
-    elif case.said:
-        ET.SubElement(element, "system-out").text = _clean(case.said)
+    elif case.output:
+        ET.SubElement(element, "system-out").text = _clean(case.output)
 
 
 def _count(suite: ET.Element) -> None:
@@ -159,7 +159,7 @@ def render_openmetrics(answer: Answer[Any], options: DisplayOptions) -> str:
     for suite in answer.test_suites():
         for sample in _samples(suite):
             by_name[sample[0]].append(sample)
-    return gauges([sample for found in by_name.values() for sample in found], _HELP)
+    return gauges([sample for samples in by_name.values() for sample in samples], _HELP)
 
 
 def gauges(samples: Sequence[Sample], meaning: Mapping[str, str]) -> str:
@@ -168,7 +168,7 @@ def gauges(samples: Sequence[Sample], meaning: Mapping[str, str]) -> str:
     for sample in samples:
         by_name.setdefault(sample[0], []).append(sample)
     lines = [
-        line for name, found in by_name.items() for line in _family(name, meaning[name], found)
+        line for name, samples in by_name.items() for line in _family(name, meaning[name], samples)
     ]
     return "\n".join([*lines, "# EOF"]) + "\n"
 
@@ -226,10 +226,10 @@ _RULES = {
 def render_sarif(answer: Answer[Any], options: DisplayOptions) -> str:
     """A result for each test case that did not pass."""
     cases = answer.test_cases()
-    found = [_result(suite, case) for suite, case in cases if case.mark is not None]
+    results = [_result(suite, case) for suite, case in cases if case.mark is not None]
     rules = [{"id": name, "shortDescription": {"text": text}} for name, text in _RULES.items()]
     driver = {"name": "passhat", "version": __version__, "rules": rules}
-    run = {"tool": {"driver": driver}, "results": found}
+    run = {"tool": {"driver": driver}, "results": results}
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2) + "\n"
 

@@ -106,7 +106,7 @@ def page_values(answer: Answer[Any], options: DisplayOptions) -> dict[str, Any]:
 
 def _laid_out(answer: Answer[Any], options: DisplayOptions) -> dict[str, Any]:
     """What a page without a template of its own shows: the headline, then blocks and figures."""
-    blocks = [one for one in answer.on_page(options) if not isinstance(one, Picture)]
+    blocks = [block for block in answer.on_page(options) if not isinstance(block, Picture)]
     match blocks:
         case [Headline(text=headline), *rest]:
             return {"headline": headline, "parts": lay_out(rest, answer.figures())}
@@ -266,12 +266,12 @@ def _glossary_of(page: str) -> list[tuple[str, str]]:
     What is typed says nothing: one page may be made by several commands.
     """
     text = re.sub(r"<code\b[^>]*>.*?</code>|<[^>]*>", " ", page, flags=re.DOTALL)
-    said = set(re.findall(r"\w[\w@^-]*", text.lower()))
-    said |= {"reliable", "pass@k", "pass^k", *(word.removesuffix("s") for word in said)}
+    words = set(re.findall(r"\w[\w@^-]*", text.lower()))
+    words |= {"reliable", "pass@k", "pass^k", *(word.removesuffix("s") for word in words)}
     return [
         (term, meaning)
         for term, meaning in GLOSSARY.items()
-        if all(word in said for word in re.findall(r"\w[\w@^-]*", term.lower()))
+        if all(word in words for word in re.findall(r"\w[\w@^-]*", term.lower()))
     ]
 
 
@@ -328,7 +328,7 @@ def page_style(page: str | None = None, script: str = "") -> str:
         words |= frozenset(re.findall(r"[a-zA-Z][\w-]*", _asset("cards.css")))
     used = _used_rules(_style_sheet(), words)
     read = set(re.findall(r"var\((--[\w-]+)", used))
-    return _VARIABLE.sub(lambda found: found[0] if found[1] in read else "", used)
+    return _VARIABLE.sub(lambda match: match[0] if match[1] in read else "", used)
 
 
 def _used_rules(style: str, words: frozenset[str]) -> str:
@@ -340,7 +340,9 @@ def _used_rules(style: str, words: frozenset[str]) -> str:
         elif selectors.startswith("@"):
             kept.append((selectors, body))
         else:
-            used = [one for one in _SELECTORS.split(selectors) if _applies(one, words)]
+            used = [
+                selector for selector in _SELECTORS.split(selectors) if _applies(selector, words)
+            ]
             kept.append((",".join(used), body if used else ""))
     return "".join(f"{selectors}{{{body}}}" for selectors, body in kept if body)
 
@@ -367,7 +369,7 @@ def _applies(selector: str, words: frozenset[str]) -> bool:
 @cache
 def _rules(style: str) -> list[tuple[str, str]]:
     """The rules of a style sheet: their selectors, and what stands in their braces."""
-    found, start, opened, depth = [], 0, 0, 0
+    rules, start, opened, depth = [], 0, 0, 0
     for brace in re.finditer("[{}]", style):
         at = brace.start()
         if brace[0] == "{":
@@ -375,9 +377,9 @@ def _rules(style: str) -> list[tuple[str, str]]:
             continue
         depth -= 1
         if depth == 0:
-            found.append((style[start:opened].strip(), style[opened + 1 : at].strip()))
+            rules.append((style[start:opened].strip(), style[opened + 1 : at].strip()))
             start = at + 1
-    return found
+    return rules
 
 
 @cache

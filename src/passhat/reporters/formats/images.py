@@ -26,8 +26,8 @@ def render_badge(answer: Answer[Any], options: DisplayOptions) -> str:
     """The badge as a picture with plain colours."""
     label, message, colour = _parts(answer)
     left, right = (round(_LETTER * len(text)) + 12 for text in (label, message))
-    said = verdict_text(options.verdict)
-    title = escape(f"{label}: {message}" + f". {said}" * bool(said))
+    verdict = verdict_text(options.verdict)
+    title = escape(f"{label}: {message}" + f". {verdict}" * bool(verdict))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img">'
         f"<title>{title}</title>"
@@ -50,8 +50,8 @@ def _parts(answer: Answer[Any]) -> tuple[str, str, str]:
     """The reliability of the first system, with what it may be; or the verdict of the gates."""
     suites = answer.test_suites()
     for suite in suites:
-        if found := _reliability(suite):
-            return found
+        if parts := _reliability(suite):
+            return parts
     marks = [case.mark.kind for suite in suites for case in suite.cases if case.mark]
     if "failure" in marks:
         return "passhat", "failing", _POOR
@@ -93,11 +93,11 @@ def render_pdf(answer: Answer[Any], options: DisplayOptions) -> bytes:
 
 def _figure(answer: Answer[Any], options: DisplayOptions) -> Figure:
     """The figure that was asked for, or the first."""
-    found = answer.figures()
-    if not found:
+    figures = answer.figures()
+    if not figures:
         raise InputError(f"there is nothing to draw: these results give a {answer.name} no figure")
     if options.figure is None:
-        return next(iter(found.values()))
-    if options.figure not in found:
-        raise ArgumentError("figure", f"must be one of {listed(list(found))}", options.figure)
-    return found[options.figure]
+        return next(iter(figures.values()))
+    if options.figure not in figures:
+        raise ArgumentError("figure", f"must be one of {listed(list(figures))}", options.figure)
+    return figures[options.figure]

@@ -93,10 +93,10 @@ def _block(block: part.Block) -> str:
             return f"- {code_span(block.text)}{detail}"
         case part.Judged():
             sign = part.StatusLabel(block.word, part.WORD_TONES[block.word]).sign  # as in a chip
-            said = f"- **{sign} {block.word}** {escape_markdown(block.sentence)}"
-            details = (_step(one) if isinstance(one, part.NextStep) else escape_markdown(one)
-                       for one in block.details)  # fmt: skip
-            return "\n".join([said, *(f"  {text}" for text in details)])
+            line = f"- **{sign} {block.word}** {escape_markdown(block.sentence)}"
+            details = (_step(text) if isinstance(text, part.NextStep) else escape_markdown(text)
+                       for text in block.details)  # fmt: skip
+            return "\n".join([line, *(f"  {text}" for text in details)])
         case part.Steps():
             items = (f"{i}. {_step(step)}" for i, step in enumerate(block.steps, 1))
             return "\n".join([f"**{block.title}**", "", *items])
@@ -208,8 +208,8 @@ def _by_code(character: str) -> str:
 
 def _tables(blocks: Sequence[Block]) -> list[Table]:
     """The first table; of verdicts, which have none, one of their words and sentences."""
-    if found := [block for block in blocks if isinstance(block, Table)]:
-        return found[:1]
+    if tables := [block for block in blocks if isinstance(block, Table)]:
+        return tables[:1]
     verdicts = [(block.word, block.sentence) for block in blocks if isinstance(block, Judged)]
     return [Table(header=("verdict", "gate"), rows=tuple(verdicts), left=(0, 1))]
 

@@ -214,10 +214,10 @@ def _share_lines(block: Shares, ink: TerminalStyle) -> list[str]:
     """The bar, and what its pieces mean, beside it or below."""
     width = min(40, max(10, ink.width - 60))
     pieces = stacked_bar([count for _, count in block.counts], width=width, pen=ink.pen)
-    found = [(piece, name) for piece, (name, _) in zip(pieces, block.counts, strict=True) if piece]
-    drawn = "".join(ink.style(piece, COLOURS[name]) for piece, name in found)
-    meaning = _GAP.join(f"{ink.style(piece[0], COLOURS[name])} {name}" for piece, name in found)
-    plain = _GAP.join(f"{piece[0]} {name}" for piece, name in found)
+    parts = [(piece, name) for piece, (name, _) in zip(pieces, block.counts, strict=True) if piece]
+    drawn = "".join(ink.style(piece, COLOURS[name]) for piece, name in parts)
+    meaning = _GAP.join(f"{ink.style(piece[0], COLOURS[name])} {name}" for piece, name in parts)
+    plain = _GAP.join(f"{piece[0]} {name}" for piece, name in parts)
     beside = LABEL_WIDTH + sum(map(len, pieces)) + 2 + len(plain) <= ink.width
     return [f"{drawn}{_GAP}{meaning}"] if beside else [drawn, meaning]
 
@@ -272,13 +272,13 @@ def _row_lines(
 
 def _cut_apart(table: Table, widths: Sequence[int]) -> dict[tuple[int, str], str]:
     """Texts of other columns than the first that would look alike once cut."""
-    found = {}
+    cuts = {}
     for i, _ in table.cut:
         texts = list(dict.fromkeys(safe_text(str(row[i])) for row in table.cells if i))
         if len({shorten(text, widths[i]) for text in texts}) < len(texts):
             for text, cut in zip(texts, shorten_apart(texts, widths[i]), strict=True):
-                found[i, text] = cut
-    return found
+                cuts[i, text] = cut
+    return cuts
 
 
 def _eased(table: Table, width: int) -> tuple[Table, list[int]]:
@@ -292,7 +292,7 @@ def _eased(table: Table, width: int) -> tuple[Table, list[int]]:
         if not columns:
             break
         table = _without(table, columns)
-        wanted = [one for i, one in enumerate(wanted) if i not in columns]
+        wanted = [width for i, width in enumerate(wanted) if i not in columns]
     return table, wanted
 
 
@@ -379,9 +379,13 @@ def _endings(names: Sequence[str], width: int) -> list[str]:
     if len(shown) < 2 or len(alike) < width // 2:
         return []
     starts = [seam.end() for seam in _SEAM.finditer(alike)]
-    fitting = [at for at in starts if all(display_width(one[at:]) < width for one in shown)]
-    endings = [one[min(fitting) :] for one in shown] if fitting else []
-    return [CUT + one for one in endings] if min(map(len, endings), default=0) >= _TELLING else []
+    fitting = [at for at in starts if all(display_width(name[at:]) < width for name in shown)]
+    endings = [name[min(fitting) :] for name in shown] if fitting else []
+    return (
+        [CUT + ending for ending in endings]
+        if min(map(len, endings), default=0) >= _TELLING
+        else []
+    )
 
 
 def _header_cell(table: Table, i: int, width: int, ink: TerminalStyle) -> str:
