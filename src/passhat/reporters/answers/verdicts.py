@@ -429,7 +429,7 @@ def _stopped_at(verdict: Verdict) -> str | None:
         return f"{seen}: {verdict.seen}"
     passed = sum(task.passed for task in verdict.tasks)
     known = sum(task.runs for task in verdict.tasks) == verdict.runs
-    return f"{seen}: {f'{passed:,} passed' if known else verdict.seen}"
+    return f"{seen}: {passed:,} passed" if known else seen
 
 
 def was_stopped(verdicts: Iterable[Verdict]) -> bool:
