@@ -39,3 +39,15 @@ def test_gates_that_are_stricter_in_a_job_say_how_sure_each_verdict_is(here, cal
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(here / "summary.md"))
     done = call("gate", "new.csv", "--against", "old.csv", "--margin", "0.02")
     assert "One-sided bounds at 95% for PASS, 99.95% for FAIL" in " ".join(done.stdout.split())
+
+
+def test_the_one_error_of_all_trials_is_said_to_its_end(here, suite, call):
+    (here / "listing.py").write_text("class Lists:\n    def handle(self, text): return [text]\n")
+    suite(
+        "name: lists\nsystems: [{name: a, python: 'listing:Lists.handle'}]\ndefaults: {runs: 2}\n"
+        "tasks: [{name: t, prompt: hi, expect: [{contains: hello}]}]\n"
+    )
+    screen = call("run", "suite.yml").stdout
+    assert "return a bool, a score in [0, 1], a text or a dict" in " ".join(screen.split())
+    assert "Fix it, and give the same command again." in screen
+    assert max(map(len, screen.splitlines())) <= 80

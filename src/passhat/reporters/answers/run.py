@@ -18,7 +18,7 @@ from passhat.analysis.gates.run_answer import (
     SelectionFloor,
 )
 from passhat.analysis.reports.parts import has_no_rate
-from passhat.messages import capitalised, listed, plural
+from passhat.messages import capitalised, listed, plural, shorten
 from passhat.reporters import headline
 from passhat.reporters.answer import (
     SCREEN_LINES,
@@ -231,11 +231,13 @@ def _nothing_ran(answer: RunAnswer) -> list[Block]:
     for system in systems:
         kinds.update(system.errors.kinds)
     rows = tuple((f"{count:,}x", kind) for kind, count in kinds.most_common(LOWEST_TASKS))
-    table = Table(header=("", ""), rows=rows, left=(1,), cut=((1, 20),))
+    errors: Block = Table(header=("", ""), rows=rows, left=(1,), cut=((1, 20),))
+    if len(kinds) == 1:  # read to its end, which says what to do
+        errors = Remark(shorten(next(iter(kinds)), LONGEST_REASON))
     return [
         Judged(word="ERROR", sentence=f"{which}{of} errored: there is nothing to judge."),
-        *([table] if rows else []),
-        Hints((NextStep("Fix it, then", "passhat run"),), apart=True),
+        *([errors] if rows else []),
+        Remark("Fix it, and give the same command again."),
     ]
 
 
