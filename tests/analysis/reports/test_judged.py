@@ -402,7 +402,7 @@ def test_a_judge_that_changed_is_no_change_of_the_agent():
     assert trend.newest_change is not None
     assert trend.graded.newest is None
     first, *_ = render(trend).splitlines()
-    assert first.startswith("No change in pass@1 as people grade it over 12 labelled runs")
+    assert first.startswith("No change in pass@1 as people grade it shown over 12 labelled runs")
     assert "By the judge's verdicts pass@1 fell" in " ".join(render(trend).split())
     (verdict,) = judge_agents(history)
     assert "As people grade it: no change shown." in verdict.sentence

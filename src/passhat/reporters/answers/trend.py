@@ -233,7 +233,7 @@ def headline(trends: Sequence[SystemTrend]) -> str:
             return "One run so far: a change takes two to be seen."
         last = f"{percent(trend.points[-1].metrics[trend.metrics[0]].value, digits=1)} in the last"
         last = "the last stopped early" if trend.points[-1].stopped_early else last
-        text = f"No change in {_metric(trend)} over {runs} runs ({last})."
+        text = f"No change in {_metric(trend)} shown over {runs} runs ({last})."
         return f"{text} {_would_show(trend)}"
     levels = trend.levels(trend.metrics[0], change)
     return whose + _change_sentence(trend, _metric(trend), change, levels)
@@ -247,7 +247,8 @@ def _graded_sentence(trend: SystemTrend, graded: GradedChanges) -> str:
     name, change = _as_people_grade(graded), graded.newest
     if change is None:
         last = percent(trend.points[graded.places[-1]].corrected[graded.metric].value, digits=1)
-        return f"No change in {name} over {len(graded.places)} labelled runs ({last} in the last)."
+        shown = f"shown over {len(graded.places)} labelled runs"
+        return f"No change in {name} {shown} ({last} in the last)."
     return _change_sentence(trend, name, change, trend.graded_levels(graded, change))
 
 
