@@ -3,7 +3,9 @@
 import ast
 import re
 from collections.abc import Iterator
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import CodeType
 
 import pytest
 
@@ -102,3 +104,38 @@ def test_the_exceptions_are_all_needed():
     for name, flags in PARTS_OF_COMMANDS.items():
         there = {flag for text in texts(SOURCE / name) for flag in FLAG.findall(text)}
         assert flags <= there, name
+
+
+VAGUE = {"found", "one", "told", "said"}
+"""Words that say that there is a thing, and not what it is."""
+
+BESIDE_EXPECTED = {
+    "records/transcript.py",
+    *("analysis/explaining/explain.py", "ingest/formats/swebench.py"),
+    *("reporters/page_parts.py", "reporters/answers/report_page.py"),
+}
+"""Where `found` is the field beside `expected` that stored checks and JSON have."""
+
+NUMBERS = {"stats/suite_bounds.py": {"one"}}
+"""Where it is the number 1, beside `zero`."""
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for part in code.co_consts:
+        if isinstance(part, CodeType):
+            yield from _codes(part)
+
+
+def test_variables_fields_and_functions_are_named_by_what_they_are():
+    vague = {}
+    for file in SOURCE.rglob("*.py"):
+        name = file.relative_to(SOURCE).as_posix()
+        code = SourceFileLoader(name, str(file)).get_code(name)
+        assert code is not None
+        here = {word for part in _codes(code) for word in (*part.co_varnames, *part.co_cellvars)}
+        fields = {word for part in _codes(code) for word in part.co_names}
+        here |= fields - {"found"} if name in BESIDE_EXPECTED else fields
+        if words := {w for w in here if w.strip("_") in VAGUE} - NUMBERS.get(name, set()):
+            vague[name] = words
+    assert vague == {}

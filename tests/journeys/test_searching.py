@@ -95,7 +95,7 @@ def test_of_a_huge_dataset_the_first_failures_are_read_and_no_more(kept, monkeyp
     assert of_store is not None
     # Even trials failed: s0 alone, five tasks, the first three of each.
     chosen = {("s0", f"t{task}", trial) for task in range(5) for trial in range(3)}
-    assert set(of_dataset[1].said) == set(of_store[1].said) == chosen
+    assert set(of_dataset[1].transcripts) == set(of_store[1].transcripts) == chosen
     assert of_dataset[1].first_trial == of_store[1].first_trial == 0
     page = tmp_path / "page.html"
     told = CliRunner().invoke(main, ["report", str(dataset), "--transcripts", "-o", str(page)])

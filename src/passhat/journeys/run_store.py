@@ -143,8 +143,8 @@ DECIDED = (
 def decided_gate(verdict: Verdict) -> dict[str, Any]:
     """What a gate decided that could end a run, as it is stored: its terms and its verdict."""
     terms = {name: getattr(verdict.gate, name) for name in _DECIDING}
-    found = {name: getattr(verdict, name) for name in DECIDED}
-    return {"terms": terms, "system": verdict.system, **found}
+    decided = {name: getattr(verdict, name) for name in DECIDED}
+    return {"terms": terms, "system": verdict.system, **decided}
 
 
 OpenRun = StoredRun | UnstoredRun

@@ -221,7 +221,7 @@ def first_ended(ends: Iterable[Ended | None]) -> Ended | None:
 def noted_end(notes: Iterable[str]) -> Ended | None:
     """How trials ended by their notes, where a file or store of an older version has no word."""
     known = tuple(notes)
-    return next((e for e, said in _ENDED_NOTES.items() for n in known if n.endswith(said)), None)
+    return next((e for e, end in _ENDED_NOTES.items() for n in known if n.endswith(end)), None)
 
 
 def ended_early(sources: Iterable[Source]) -> list[str]:

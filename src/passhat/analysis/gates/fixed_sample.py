@@ -503,7 +503,7 @@ def _regression_words(
     if word != "UNDECIDED":
         both = isinstance(gate.demand, EquivalentRequirement)
         sure = percentage(1 - (gate.beta if word == "FAIL" and not both else gate.alpha))
-        bound, said = (
+        bound, how_low = (
             (f"between {low} and {high}",) * 2
             if both
             else (f"at least {low}", f"no lower than {low}")
@@ -511,7 +511,7 @@ def _regression_words(
             else (f"at most {high}", f"no higher than {high}")
         )
         return (
-            f"{whole}, {said} at {sure} confidence.",
+            f"{whole}, {how_low} at {sure} confidence.",
             f"{changed} {bound} points at {sure} confidence",
         )
     whole += f", between {low} and {high}"

@@ -170,7 +170,7 @@ class ComparisonAnswer(Answer[Comparison]):
     def paper_table(self) -> Table | None:
         """The differences, with a p value for each scope."""
         table = _difference_table(self.shown)
-        numbers = [(one.this_suite, one.tasks_like_these) for one in _distinct(self.shown)]
+        numbers = [(shown.this_suite, shown.tasks_like_these) for shown in _distinct(self.shown)]
         rows = (
             (*row[:5], _p_cell(here), row[5], _p_cell(there))
             for row, (here, there) in zip(table.rows, numbers, strict=True)
@@ -186,7 +186,7 @@ class ComparisonAnswer(Answer[Comparison]):
         comparison, origin = self.shown, self.shown.provenance
         head = comparison.headline
         scopes = [(THIS_SUITE, head.this_suite), (TASKS_LIKE_THESE, head.tasks_like_these)]
-        found = [
+        intervals = [
             f"{scope_words(scope)} ({number.method}; {metric_word(comparison, head)}: "
             f"{p_value(number.p_value)})"
             for scope, number in scopes
@@ -200,7 +200,7 @@ class ComparisonAnswer(Answer[Comparison]):
             f"We compared {' and '.join(called(comparison))} on the {shared} that both ran.",
             "Differences are rounded last.",
             RELIABILITY,
-            f"The intervals are for {' and for '.join(found)}." if found else "",
+            f"The intervals are for {' and for '.join(intervals)}." if intervals else "",
             f"Tests by name, on pass@1: {tests}" if tests else "",
             f"Trials that errored were {counted}.",
             f"Computed with passhat {origin.versions['passhat']} ({made_from}).",
@@ -684,8 +684,8 @@ def _ahead_by(number: PairedDifference | Estimate) -> Interval | None:
 
 
 def _p_cell(number: PairedDifference | Estimate | Unavailable) -> str:
-    said = "" if isinstance(number, Unavailable) else _p_beside(number)
-    return said.strip(" ()").removeprefix("p").removeprefix(" = ").strip() or "-"
+    beside = "" if isinstance(number, Unavailable) else _p_beside(number)
+    return beside.strip(" ()").removeprefix("p").removeprefix(" = ").strip() or "-"
 
 
 def _p_beside(number: PairedDifference | Estimate) -> str:

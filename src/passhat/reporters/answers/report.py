@@ -131,19 +131,19 @@ class ReportAnswer(Answer[Report]):
                 what, whose = "pass@1, pass^k and pass@k", ""
         ran = common_design(systems)
         on = f" on {ran.replace(' x ', ', ')} of each" if ran else ""
-        said = (
+        caption = (
             f"{what} of {who}{on}, in percent. Brackets are {level} confidence intervals{whose}: "
             "for these tasks, if they were run again, and for similar tasks."
         )
         if len(systems) > 1 and any(system.errors.count for system in systems):
             how = "excl." if systems[0].errors.policy == "fail" else "incl."
-            said += f" Errors are the share of trials that errored; {how} errors is {last} "
-            said += f"{'without' if how == 'excl.' else 'with'} them."
+            caption += f" Errors are the share of trials that errored; {how} errors is {last} "
+            caption += f"{'without' if how == 'excl.' else 'with'} them."
         if len(systems) > 1 and any(
             system.pass_hat(k).value is None for system in systems for k in ks
         ):
-            said += " A dash: some task has fewer than k trials."
-        return said
+            caption += " A dash: some task has fewer than k trials."
+        return caption
 
     def paper_table(self) -> Table | None:
         """Of several agents and several k that were asked for, each number with its intervals."""
@@ -220,19 +220,19 @@ _ORDERED = "laws of each task's counts such that one more failure never raises a
 def _families(systems: Sequence[SystemReport]) -> list[str]:
     """What similar tasks are where tasks have families, and intervals for other families."""
     means = [(system.name, system.mean_score.tasks_like_these) for system in systems]
-    known = [(name, one) for name, one in means if isinstance(one, Estimate) and one.families]
+    known = [(name, mean) for name, mean in means if isinstance(mean, Estimate) and mean.families]
     if not known:
         return []
-    count = max(one.families or 0 for _, one in known)
+    count = max(mean.families or 0 for _, mean in known)
     if count >= FEWEST_FAMILIES:
         return [f"Numbers for similar tasks are for families like these {count}."]
     others = [
-        f"{span(one.family_interval)}{f' for {short(name)}' if len(systems) > 1 else ''}"
-        for name, one in known
-        if one.family_interval is not None
+        f"{span(mean.family_interval)}{f' for {short(name)}' if len(systems) > 1 else ''}"
+        for name, mean in known
+        if mean.family_interval is not None
     ]
-    told = f"; for other families mean scores are {', '.join(others)}" if others else ""
-    return [f"Similar tasks means tasks from these {count} families{told}."]
+    beyond = f"; for other families mean scores are {', '.join(others)}" if others else ""
+    return [f"Similar tasks means tasks from these {count} families{beyond}."]
 
 
 def _intervals(system: SystemReport, origin: Provenance) -> str:

@@ -402,7 +402,7 @@ def finding(verdict: Verdict) -> str | None:
 
 def errors_of_all_looks(verdicts: Iterable[Verdict]) -> list[str]:
     """What bounds on trials that extend a plan promise, each sentence once."""
-    return list(dict.fromkeys(one.all_looks for one in verdicts if one.all_looks))
+    return list(dict.fromkeys(verdict.all_looks for verdict in verdicts if verdict.all_looks))
 
 
 def _difference(verdict: Verdict) -> str | None:
