@@ -7,7 +7,10 @@ from math import sqrt
 import pytest
 from bench.calibrate import comparisons, frontier, hal, ranks
 
-pytestmark = pytest.mark.slow("simulates error rates and coverage in dozens of designs")
+pytestmark = [
+    pytest.mark.slow("simulates error rates and coverage in dozens of designs"),
+    pytest.mark.timeout(900),  # three CPU minutes in the first of them
+]
 
 
 @pytest.fixture(scope="module")
