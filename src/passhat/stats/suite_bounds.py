@@ -202,10 +202,11 @@ def _confidence_sums(cells: Cells, end: End) -> Floats:
     """The chances that the summed pass^k of each suite lies below the middles of lattice steps."""
     rates = ((np.arange(_CONFIDENCE_STEPS) + 0.5) / _CONFIDENCE_STEPS) ** (1 / end.k)
     below = np.zeros((cells.n.size, _CONFIDENCE_STEPS + 2))
+    # At each rate the chance of at least so many passes: how far the confidence in it goes. Of none
+    # it is 1, so that a lower end is 0; of one more than the runs it is 0.
+    least, runs = (cells.c + end.upper)[:, None], cells.n.astype(np.int64)[:, None]
+    below[:, 1:-1] = special.bdtrc(least - 1, runs, rates)
     below[:, -1] = 1.0
-    for runs in cells.lengths:
-        rows = cells.n == runs
-        below[rows, 1:-1] = _chances_of_passes(runs, cells.c[rows] + end.upper, rates)
     most = int(np.minimum(cells.task_count, _FEW_SUMMED).max())
     size = 1 << (most * _CONFIDENCE_STEPS).bit_length()
     spectrum = np.fft.rfft(np.diff(below, axis=1), size, axis=-1)
@@ -216,26 +217,6 @@ def _confidence_sums(cells: Cells, end: End) -> Floats:
     for task in range(most):
         product = product * spectrum[(tasks_so_far <= task).sum(axis=-1)]
     return np.asarray(np.fft.irfft(product, size, axis=-1).clip(0.0).cumsum(axis=-1))
-
-
-def _chances_of_passes(runs: float, passes: Floats, rates: Floats) -> Floats:
-    """The chance of at least so many passes, at each rate: how far a confidence in it goes.
-
-    Of no passes it is 1, so a lower end is 0; of more passes than runs it is 0.
-    """
-    if runs > TABLED_RUNS:
-        a, b = (np.maximum(part, 1.0)[:, None] for part in (passes, runs - passes + 1))
-        sure = np.where(passes > 0, np.where(passes > runs, 0.0, np.nan), 1.0)[:, None]
-        return np.where(np.isnan(sure), special.betainc(a, b, rates), sure)
-    # All at once: a sum of so many chances takes a tenth of the time of the beta function.
-    count = np.arange(runs + 1)[:, None]
-    choices = (
-        special.gammaln(runs + 1) - special.gammaln(count + 1) - special.gammaln(runs - count + 1)
-    )
-    chances = np.exp(choices + count * np.log(rates) + (runs - count) * np.log1p(-rates))
-    at_least = np.zeros((int(runs) + 2, rates.size))
-    at_least[:-1] = chances[::-1].cumsum(axis=0)[::-1]
-    return at_least[passes.astype(np.intp)]
 
 
 def _quantiles(below: Floats, chance: Floats) -> Floats:
