@@ -14,7 +14,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import wraps
 from pathlib import Path
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from passhat.records import Trial, Trials
 
 SYSTEM = "pytest"
-MOST_FAILURES = 3
-"""Runs whose failure is shown in full below a test that failed."""
 
 
 class JudgedTest(TypedDict):
@@ -306,7 +304,7 @@ def _judged_reports(
 ) -> Iterator[pytest.TestReport]:
     check = _check(item, demand)
     budget = item.config.stash[_BUDGET]
-    failures: list[str] = []
+    failures: dict[str, list[int]] = {}
     reports: list[pytest.TestReport] = []
     while (not check.trials or not budget.spent()) and (run := check.next_run()) is not None:
         if check.trials:
@@ -322,7 +320,9 @@ def _judged_reports(
         error = "fixture" if word == "errored" else None
         check.finish(run, word, seconds=seconds, error=error)
         budget.cost += run.recorded.get("cost") or 0.0
-        failures += [f"trial {run.index + 1}\n{r.longreprtext}" for r in reports if r.failed]
+        for report in reports:
+            if report.failed:
+                failures.setdefault(report.longreprtext, []).append(run.index + 1)
     item.session._setupstate.teardown_exact(nextitem)  # noqa: SLF001
     sentence = _sentence(item, check.verdicts()[0], len(check.trials))
     judged = JudgedTest(sentence=sentence, require=demand.gate["require"], runs=check.plain_runs())
@@ -383,9 +383,11 @@ def _with_verdict(
     reports: Sequence[pytest.TestReport],
     verdicts: Verdicts,
     judged: JudgedTest,
-    failures: Sequence[str],
+    failures: Mapping[str, Sequence[int]],
 ) -> Iterator[pytest.TestReport]:
     """The reports of the last run, with the verdict in place of its own outcome."""
+    from passhat.journeys.reliability_check import different_failures
+
     for report in reports:
         report.outcome = "passed"
         report.longrepr = None
@@ -394,7 +396,9 @@ def _with_verdict(
             report.duration = sum(run["seconds"] for run in judged["runs"])
             if verdicts.exit_code != 0:
                 report.outcome = "failed"
-                report.longrepr = "\n\n".join([judged["sentence"], *failures[:MOST_FAILURES]])
+                report.longrepr = "\n\n".join(
+                    [judged["sentence"], *different_failures(failures, ":\n")]
+                )
         if report.when == "teardown":  # where pytest's JUnit writer looks for properties
             report.user_properties += _properties(verdicts[0], judged)
         yield report

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Unpack
 
 from passhat.arguments import SEED, in_screen_words, whole_number
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 SYSTEM = "python"
 MOST_FAILURES = 3
-"""Failures that a message shows."""
+"""Different failures, and trials of each, that a message shows."""
 
 LONGEST_PAUSE = 5.0
 """Seconds that a test waits at most in case of an outage: a person is waiting for the verdict."""
@@ -226,7 +227,7 @@ def assert_reliable(
     wanted = _wanted(function)
     gate = {"require": require, "confidence": confidence, **terms}
     check = ReliabilityCheck(name, gate, runs=runs)
-    failures: list[str] = []
+    failures: dict[str, list[int]] = {}
     while (run := check.next_run()) is not None:
         begun = time.perf_counter()
         offered = {"trial": run, "seed": run.seed}
@@ -234,12 +235,25 @@ def assert_reliable(
         outcome = "passed" if failure is None else "failed"
         check.finish(run, outcome, seconds=time.perf_counter() - begun)
         if failure is not None:
-            failures.append(f"trial {run.index + 1}: {failure}")
+            failures.setdefault(failure, []).append(run.index + 1)
     verdicts = check.verdicts()
     if not verdicts:
         sentence = verdict_sentence(verdicts[0], len(check.trials), "`runs`")
-        raise AssertionError("\n".join([f"{name}: {sentence}", *failures[:MOST_FAILURES]]))
+        different = different_failures(failures, ": ")
+        raise AssertionError("\n".join([f"{name}: {sentence}", *different]))
     return verdicts
+
+
+def different_failures(failures: Mapping[str, Sequence[int]], between: str) -> list[str]:
+    """The first few failures that differ, each with the numbers of the trials that ended so."""
+    shown = []
+    for text, trials in islice(failures.items(), MOST_FAILURES):
+        first, rest = ", ".join(map(str, trials[:MOST_FAILURES])), len(trials) - MOST_FAILURES
+        more = f" and {rest} more" if rest > 0 else ""
+        shown.append(f"{'trials' if len(trials) > 1 else 'trial'} {first}{more}{between}{text}")
+    if (rest := len(failures) - MOST_FAILURES) > 0:
+        shown.append(f"and {rest} other failure{'s' * (rest > 1)}")
+    return shown
 
 
 def verdict_sentence(verdict: Verdict, runs: int, where: str, *, spent: str | None = None) -> str:
