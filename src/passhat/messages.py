@@ -78,6 +78,9 @@ def quoted(text: str) -> str:
     return shown if len(shown) <= LONGEST_TEXT else shown[: LONGEST_TEXT - 2] + CUT + shown[0]
 
 
+# Shares as people read them: rounded alike everywhere, never 100% for less than all, never 0% for
+# more than none.
+
 _KEPT_DECIMALS = 9  # further ones depend on the order of a sum
 
 
@@ -89,6 +92,48 @@ def halves_away(number: float) -> float:
     """
     kept = round(number, _KEPT_DECIMALS)
     return kept + math.copysign(10.0 ** -(_KEPT_DECIMALS + 1), kept)
+
+
+def percent(share: float | None, *, digits: int = 0) -> str:
+    """A share as a percentage that does not round to an end it has not reached.
+
+    >>> percent(0.62), percent(0.9991), percent(1.0), percent(0.0004), percent(0.0), percent(None)
+    ('62%', '>99%', '100%', '<1%', '0%', '-')
+    """
+    return "-" if share is None else f"{points(share, digits=digits)}%"
+
+
+def points(share: float | None, *, digits: int = 0) -> str:
+    """`percent` without its sign, for columns that carry it in their heading.
+
+    >>> points(0.99996, digits=1), points(-0.034, digits=1), points(None)
+    ('>99.9', '-3.4', '-')
+    >>> points(0.5874999999999998, digits=1), points(0.5875, digits=1), points(0.525)
+    ('58.8', '58.8', '53')
+    """
+    if share is None:
+        return "-"
+    text = f"{halves_away(100 * share):.{digits}f}"
+    rounded, step = float(text), 10.0**-digits
+    if abs(rounded) == 100 and abs(share) < 1:
+        return f">{100 - step:.{digits}f}" if share > 0 else f"<-{100 - step:.{digits}f}"
+    if rounded == 0:
+        return "0" if share == 0 else f"{'<' if share > 0 else '>-'}{step:.{digits}f}"
+    return "100" if rounded == 100 else text
+
+
+def signed_points(share: float | None, *, digits: int = 0) -> str:
+    """A difference of shares in points.
+
+    >>> signed_points(-0.126), signed_points(0.0625, digits=1), signed_points(-0.0002, digits=1)
+    ('-13', '+6.3', '>-0.1')
+    """
+    if share is None:
+        return "-"
+    text = f"{halves_away(100 * share):+.{digits}f}"
+    if float(text) or not share:
+        return text
+    return f"{'<+' if share > 0 else '>-'}{10.0**-digits:.{digits}f}"
 
 
 def rounded(estimate: Any) -> str:
@@ -105,8 +150,10 @@ def rounded(estimate: Any) -> str:
     if bounds is None:
         return f"{estimate.value:.3g}"
     numbers = (estimate.value, bounds.low, bounds.high)
-    form = ".3f" if all(-1 <= number <= 1 for number in numbers) else ".3g"
-    value, low, high = (format(number, form) for number in numbers)
+    if all(-1 <= number <= 1 for number in numbers):
+        value, low, high = (f"{halves_away(number):.3f}" for number in numbers)
+    else:
+        value, low, high = (f"{number:.3g}" for number in numbers)
     return f"{value} [{low}, {high}]"
 
 

@@ -20,6 +20,15 @@ budget: {max_minutes: 5}
 """
 
 
+@pytest.fixture(autouse=True)
+def server(here):
+    """A program that nobody starts."""
+    path = here / "server"
+    path.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
 def plan(call, *arguments):
     done = call("run", "--dry-run", "--json", *arguments)
     assert done.exit_code == 0, done.output
@@ -129,3 +138,37 @@ def test_who_asked_for_one_run_or_for_a_verdict_is_not_told_of_runs(suite, call,
     assert ONCE not in " ".join(call("run", *given).output.split())
     suite(SCRIPTED + "defaults: {runs: 2}\n")
     assert ONCE not in " ".join((call("run").output + call("check").output).split())
+
+
+LOCAL = """\
+name: local
+agents:
+  - {{name: mine, {agent}, prompt: Hello, runs: 2}}
+{gates}
+"""
+
+
+@pytest.mark.parametrize(
+    ("agent", "gates"),
+    [
+        ("command: [./no-such-agent]", ""),
+        ("python: no_such_module:answer", ""),
+        ("command: [./server]", "gates: [no_worse_than main by 0.05]"),
+    ],
+    ids=["no program", "no module", "no baseline"],
+)
+def test_it_refuses_what_the_run_refuses(suite, call, here, agent, gates):
+    (here / "old.csv").write_text("task,passed\na,1\na,0\n", encoding="utf-8")
+    assert call("history", "add", "old.csv").exit_code == 0  # a store without such a run
+    suite(LOCAL.format(agent=agent, gates=gates))
+    planned, done = call("run", "--dry-run"), call("run")
+    assert planned.exit_code == done.exit_code == 2
+    assert planned.stderr.splitlines()[0] == done.stderr.splitlines()[0]
+
+
+def test_a_baseline_needs_a_store(suite, call, here):
+    suite(LOCAL.format(agent="command: [./server]", gates="gates: [no_worse_than main by 0.05]"))
+    for options in ((), ("--no-store",)):
+        done = call("run", "--dry-run", *options)
+        assert done.exit_code == 2, done.output
+    assert not (here / ".passhat").exists()

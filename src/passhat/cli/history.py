@@ -40,6 +40,15 @@ def _of_store(command: Callable[..., None]) -> Callable[..., None]:
 _limit = click.option(
     "--limit", type=options.WholeNumber(min=1), default=20, help="At most this many."
 )
+
+
+def _typed_limit() -> int | None:
+    """How many rows were asked for by number: a screen shows as many."""
+    context = click.get_current_context()
+    typed = context.get_parameter_source("limit") is click.core.ParameterSource.COMMANDLINE
+    return context.params["limit"] if typed else None
+
+
 _list_options = options.in_order(
     click.option("--suite", metavar="NAME", help="Runs of this suite only."),
     click.option("--branch", metavar="NAME", help="Runs of this branch only."),
@@ -66,7 +75,7 @@ _list_options = options.in_order(
         "",
         "--suite NAME         runs of this suite only",
         "--branch NAME        runs of this branch only",
-        "--limit N            how many of the newest runs (20); with -v all are shown",
+        "--limit N            show so many of the newest runs (10; 20 with -v)",
         "--store URL          the store (.passhat/history.db)",
         "--sql QUERY          print the rows of a SELECT query",
         options.JSON,
@@ -135,7 +144,7 @@ def _list(
     from passhat.journeys import list_runs as listed_runs
 
     runs = listed_runs(suite=suite, branch=branch, limit=limit, store=path)
-    output.write(runs, store=store_words(path))
+    output.write(runs, store=store_words(path), most_rows=_typed_limit())
 
 
 @history.command(cls=options.SectionedCommand, brief=["It is now: passhat report RUN"])
@@ -208,7 +217,7 @@ def log(path: Path | str, run: str | None, limit: int, output: Output) -> None:
                 raise
             about = run
         changes = store.changes(about, limit=limit)
-    output.write(RunLog(changes=tuple(changes)))
+    output.write(RunLog(changes=tuple(changes)), most_rows=_typed_limit())
 
 
 @history.command(cls=options.SectionedCommand)
@@ -319,7 +328,7 @@ def search(
         outcome=outcome,
         limit=limit,
     )
-    output.write(matches)
+    output.write(matches, most_rows=_typed_limit())
 
 
 @history.command(

@@ -53,6 +53,7 @@ _judge = functools.partial(shared, "Where a judge grades")
         "--half-width SHARE   how exact: 0.05 is +-5 points",
         "--difference SHARE   the difference between two agents to detect",
         "--gate GATE          what deciding this gate takes",
+        "--indifference SHARE decide it near its threshold too: within 0.05, say",
         "--k K                plan for pass^k instead of pass@1",
         "--judge 0.9,0.85     labels to buy, where such a judge grades",
         "--max-cost DOLLARS   what this much buys",

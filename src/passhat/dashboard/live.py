@@ -48,7 +48,7 @@ from passhat.records import Outcome
 from passhat.reporters import headline
 from passhat.reporters.answer import WORD_TONES, StatusLabel
 from passhat.reporters.answers.report import ReportAnswer
-from passhat.reporters.formatting import percent, span
+from passhat.reporters.formatting import percent, points, span
 
 POLL_SECONDS = 0.5
 # Proxies close a connection that sends nothing for long.
@@ -144,6 +144,7 @@ class PageState:
             "gates": [self._gate_text(gate, progress, done) for gate in self.expected.gates],
             "funnel": self._pictures(len(systems), most, ended=progress.status != RUNNING),
             "systems": [[name, *counts] for name, counts in systems.items()],
+            "rates": {name: points(_rate(*counts), digits=1) for name, counts in systems.items()},
             "intervals": {name: _interval(*counts) for name, counts in systems.items()},
             "tasks": list(_task_rows(changed)),
             "recent": fresh[-MOST_RECENT:],
@@ -424,6 +425,10 @@ def _counts(progress: StoredProgress) -> dict[str, list[int]]:
     return by_system
 
 
+def _rate(passed: int, failed: int, errored: int) -> float:
+    return passed / (passed + failed + errored)
+
+
 def _interval(passed: int, failed: int, errored: int) -> str:
     """The pass rate's interval in percent; it holds at every look at once, for it is watched."""
     return span(rate_so_far(passed + failed + errored, passed), digits=0)
@@ -688,14 +693,14 @@ def _series(name: str, points: Sequence[Counts]) -> Series:
 def _title(series: Series, number: WatchedNumber, *, ended: bool) -> str:
     """The number, and on which side of it each line is."""
     low, high = (series.low or [0.0])[-1], (series.high or [1.0])[-1]
-    share = f"{series.name}: {number.title} is {100 * series.y[-1]:.0f}%"
+    share = f"{series.name}: {number.title} is {percent(series.y[-1])}"
     return "; ".join([share if ended else f"{share} so far", *_sides(number, low, high)])
 
 
 def _sides(number: WatchedNumber, low: float, high: float) -> Iterator[str]:
     for _, level in number.gates:
         inside = low <= level <= high
-        yield f"the line of {100 * level:.3g}% is {'still inside' if inside else 'outside'}"
+        yield f"the line of {100 * level:.4g}% is {'still inside' if inside else 'outside'}"
 
 
 def _finding(number: WatchedNumber) -> str:

@@ -21,7 +21,7 @@ from passhat.drawing.figure import (
     number,
     rounded,
 )
-from passhat.messages import shorten_apart
+from passhat.messages import percent, shorten_apart
 
 HEIGHT = 290
 LEFT, RIGHT, TOP, BOTTOM = 56, 120, 32, 44
@@ -437,7 +437,7 @@ class Scale:
     def show(self, value: float) -> str:
         """A tick's text."""
         if self.kind == "percent":
-            return f"{value * 100:.3g}%"
+            return f"{value * 100:.4g}%"
         if abs(value) >= 1e6:
             return f"{value / 1e6:.6g} M"
         return f"{0.0 if abs(value) < 1e-12 else value:,.6g}"
@@ -539,7 +539,7 @@ def stacked_bar(
 ) -> Figure:
     """A bar whose parts are named beneath it; `edge` is where the first of them may truly end."""
     pieces, at = [], float(BAR_LEFT)
-    names = [f"{part.name} {part.share * 100:.0f}%" for part in parts]
+    names = [f"{part.name} {percent(part.share)}" for part in parts]
     places = _name_places(parts, names, width)
     for i, part in enumerate(parts):
         length = part.share * (width - 2 * BAR_LEFT)

@@ -19,6 +19,7 @@ from passhat.drawing.figure import (
     rounded,
     text_names,
 )
+from passhat.messages import points
 
 TOP, ROW, GAP = 34, 22, 1
 LEVELS = ("l1", "l2", "l3", "l4")
@@ -131,10 +132,10 @@ def _by_group(
         top = TOP + tall * i
         parts.append(room.label(name, top + tall / 2))
         for j, mean in enumerate(_group_means(row, groups)):
-            left, level = room.width + cell * j, 0 if mean is None else _level(round(mean, 2))
+            left, level = room.width + cell * j, 0 if mean is None else _level(mean)
             box = f"M{number(left)} {number(top + 1)}h{number(cell - 2)}v{tall - 2}h{2 - cell:.1f}z"
             boxes.setdefault(("l0", *LEVELS)[level], []).append(box)
-            shown = "-" if mean is None else f"{100 * mean:.0f}"
+            shown = points(mean)
             look = f"mid on{level}" if level > 2 else "mid"
             written.append(label(shown, left + cell / 2 - 1, top + tall / 2 + 4, look))
     parts += [element("path", d="".join(drawn), class_=level) for level, drawn in boxes.items()]

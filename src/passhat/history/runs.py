@@ -85,29 +85,35 @@ def look_up(history: Index, reference: str) -> NamedRun:
     return NamedRun(run=run, note=f"{several}; taken: the newest, {taken}")
 
 
-def look_up_baseline(history: Index, reference: str, *, judged: Run | None) -> NamedRun:
+def look_up_baseline(
+    history: Index, reference: str, *, judged: Run | None, suite: str | None = None
+) -> NamedRun:
     """The baseline of a run: the newest other run of that name.
 
-    On a branch, it is one of the same suite, and a finished one if there is any.
+    On a branch, it is one of the same suite, and a finished one if there is any. `suite` is that
+    of a run which has not begun.
     """
     kind, ids = _fitting(history, reference)
-    if judged is None:
+    suite = suite if judged is None else judged.suite
+    if suite is None:
         return look_up(history, reference)
     if kind == "tag":  # each suite may have a run of that name
-        own = [number for number in ids if history.run_by_id(number).suite == judged.suite]
+        own = [number for number in ids if history.run_by_id(number).suite == suite]
         ids = own or ids
     if kind == "branch":
         rows = history.database.execute(
             "SELECT id FROM runs WHERE branch = ? AND suite = ? "
             "ORDER BY status != 'finished', started DESC, id DESC",
-            (reference, judged.suite),
+            (reference, suite),
         )
         ids = [run for (run,) in rows]
-    others = [run for run in ids if run != judged.id]
+    others = [run for run in ids if judged is None or run != judged.id]
     if not others:
-        raise HistoryError(_only_itself(history, reference, kind, judged))
+        raise HistoryError(_no_other(history, reference, kind, judged, suite))
     run = history.run_by_id(others[0])
-    note = f"compared with run {run.key} of {short_time(run.started, year=True)} ({reference})"
+    whose = "" if run.suite == suite else f" of another suite, {run.suite},"
+    day = short_time(run.started, year=True)
+    note = f"compared with run {run.key}{whose} of {day} ({reference})"
     return NamedRun(run=run, note=note)
 
 
@@ -157,10 +163,12 @@ def _beginning_with(history: Index, reference: str) -> tuple[Kind, list[int]] | 
     return next(iter(named.values()), None)
 
 
-def _only_itself(history: Index, reference: str, kind: Kind, judged: Run) -> str:
+def _no_other(history: Index, reference: str, kind: Kind, judged: Run | None, suite: str) -> str:
+    if judged is None:
+        return f"{history.name}: {kind} {reference} has no run of {suite} to compare with"
     what = f"{reference} is the run that is judged ({judged.key})"
     if kind in ("branch", "commit"):
-        what = f"{kind} {reference} has no other run of {judged.suite} to compare {judged.key} with"
+        what = f"{kind} {reference} has no other run of {suite} to compare {judged.key} with"
     return (
         f"{history.name}: {what}, and a run is not compared with itself; "
         "`passhat history` lists the runs"

@@ -15,13 +15,14 @@ from passhat import arguments
 from passhat.arguments import STORE, STORE_VARIABLE, path, several
 from passhat.dataclass import Displayed, dataclass
 from passhat.errors import MissingExtra, PasshatError, SuiteError
-from passhat.journeys.gating import at_most
+from passhat.journeys import run_store
+from passhat.journeys.gating import at_most, baseline_names
+from passhat.journeys.results import open_store
 from passhat.journeys.run_request import AnswerSource, RunRequest, RunTerms, choose_source
-from passhat.journeys.running import load, prepare
+from passhat.journeys.running import checked_source, load, prepare
 from passhat.messages import few, plural, quoted, short_repr
 from passhat.records.secrets import bare_address
 from passhat.records.suite import SuiteCheck, SuiteProblem, model_of
-from passhat.suite import refuse_unknown_models
 
 if TYPE_CHECKING:
     from passhat.analysis.reports.judged import LabelEvidence
@@ -494,7 +495,6 @@ def _notes(suite: Suite, store: str | Path | None) -> list[str]:
 
 def _gates_out_of_reach(suite: Suite, named: str | Path | None) -> Iterator[str]:
     """Gates that no number of trials can pass at the judge's error, as the newest labels show."""
-    from passhat.journeys.results import open_store
     from passhat.journeys.stored_runs import run_labels
 
     if not suite.gates:
@@ -571,9 +571,8 @@ def plan_run(
     job = prepare(loaded, RunRequest.of(path, terms, None), store=store)
     suite = job.suite
     redactor = suite_redactor(suite, os.environ)
-    source = choose_source(suite, job.request)
-    if source.asks_always:
-        refuse_unknown_models(suite)
+    source = checked_source(job)
+    _refuse_missing_baselines(job)
     rule = job.rule()
     low, high, why = _cost(job) if source.asks else (0.0, 0.0, "answers are recorded")
     if rule is not None and high is not None:
@@ -599,6 +598,18 @@ def plan_run(
         cost=CostRange(low=low, high=high, how=why),
         notes=tuple(job.hints),
     )
+
+
+def _refuse_missing_baselines(job: RunJob) -> None:
+    """Refuse a gate that compares with a run which is not stored, as the run would."""
+    names = baseline_names(job.gates, job.suite)
+    if not names:
+        return
+    if job.store is None:
+        run_store.refuse_without_store(names[0])
+    with open_store(job.store) as history:
+        for name in names:
+            run_store.find_baseline(history, name, job.resting.get(name), job.suite.name, None)
 
 
 def _address_of(server: Server, redactor: Redactor) -> str:

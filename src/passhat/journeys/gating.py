@@ -715,7 +715,7 @@ def baselines_of(
     is now, by its `arms`.
     """
     baselines = {}
-    for name in _baseline_names(gates, suite):
+    for name in baseline_names(gates, suite):
         history, run = opened.baseline(name, arms.get(name))
         trials = without_changed(history.trials(run), history, run, opened.run)
         baselines[name] = trials.where(system=name) if name in arms else trials
@@ -733,7 +733,7 @@ def days_of_baselines(
             "fail",
             system=name if name in arms else None,
         )
-        for name in _baseline_names(gates, suite)
+        for name in baseline_names(gates, suite)
     }
 
 
@@ -743,10 +743,11 @@ def resting_arms(gates: Sequence[Gate], suite: Suite, whole: Suite) -> Arms:
 
     tasks = {task.name for task in suite.tasks}
     kept = replace(whole, pairings=tuple(p for p in whole.pairings if p.task.name in tasks))
-    names = [name for name in _baseline_names(gates, suite) if name in kept.systems]
+    names = [name for name in baseline_names(gates, suite) if name in kept.systems]
     return {name: arm_of(kept, name) for name in names}
 
 
-def _baseline_names(gates: Sequence[Gate], suite: Suite) -> list[str]:
+def baseline_names(gates: Sequence[Gate], suite: Suite) -> list[str]:
+    """What gates compare with beside the agents that are run."""
     names = [getattr(gate.demand, "baseline", None) for gate in gates]
     return list(dict.fromkeys(name for name in names if name and name not in suite.systems))

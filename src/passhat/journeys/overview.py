@@ -36,6 +36,7 @@ from passhat.journeys.stored_runs import (
     verdict_basis,
     verdict_on,
 )
+from passhat.messages import percent
 from passhat.records import Tally, Trials
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def _spark(name: str, k: int, levels: Sequence[Sequence[float | None]]) -> Figur
     """`levels` are pass^1, pass^2, ... of each run."""
     values = [value for level in levels if (value := level[k - 1]) is not None]
     moved = (
-        f"from {100 * values[0]:.0f}% to {100 * values[-1]:.0f}% over {len(values)} runs"
+        f"from {percent(values[0])} to {percent(values[-1])} over {len(values)} runs"
         if len(values) > 1
         else "one run so far"
     )

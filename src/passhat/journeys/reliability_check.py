@@ -183,7 +183,7 @@ def group_by_suite(names: Sequence[str]) -> dict[str, list[str]]:
 
 def suite_sentence(trials: Sequence[Trial], demands: Sequence[str]) -> str:
     """How reliable some tests are together: one try, and the longest pass^k that is demanded."""
-    from passhat.messages import plural
+    from passhat.messages import percent, plural, points
     from passhat.records import Outcome
     from passhat.stats.sequential.confidence_sequences import suite_sequence
 
@@ -195,9 +195,9 @@ def suite_sentence(trials: Sequence[Trial], demands: Sequence[str]) -> str:
     for k in sorted({1, min(longest, *runs.values())}):
         number = suite_sequence(list(runs.values()), [passes[task] for task in runs], k=k)
         assert number.interval is not None, "a confidence sequence has two ends"
-        low, high = (f"{100 * end:.0f}" for end in (number.interval.low, number.interval.high))
+        low, high = map(points, (number.interval.low, number.interval.high))
         words = "pass@1" if k == 1 else f"pass^{k}"
-        phrases.append(f"{words} {100 * number.value:.0f}% [{low}, {high}]")
+        phrases.append(f"{words} {percent(number.value)} [{low}, {high}]")
     return "; ".join(phrases)
 
 

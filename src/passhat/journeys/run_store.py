@@ -77,13 +77,7 @@ class StoredRun:
 
         With an `arm`, it is the newest one in which the agent of that name was like this.
         """
-        from passhat.history.runs import look_up_baseline
-
-        if arm is not None:
-            return self.history, _run_of_arm(self.history, self.run, name, arm)
-
-        # The newest run of a branch may be this one: the baseline is the one before it.
-        return self.history, look_up_baseline(self.history, name, judged=self.run).run
+        return self.history, find_baseline(self.history, name, arm, self.run.suite, self.run)
 
     def transcripts(self, trials: Sequence[Trial]) -> dict[TrialKey, str]:
         """The transcripts of these trials, as far as there are any."""
@@ -118,7 +112,7 @@ class UnstoredRun:
 
     def baseline(self, name: str, arm: Mapping[str, str] | None = None) -> NoReturn:
         """Refuse a gate that compares with an earlier run."""
-        raise HistoryError(f"no_worse_than {name}: a run without a store knows no earlier runs")
+        refuse_without_store(name)
 
     def transcripts(self, trials: Sequence[Trial]) -> dict[TrialKey, str]:
         """The transcripts of these trials, as far as there are any."""
@@ -153,12 +147,32 @@ Arms = Mapping[str, Mapping[str, str]]
 """What the trials of agents depend on, by the agent: see `runner.preflight.arm_of`."""
 
 
-def _run_of_arm(history: History, judged: Run, name: str, arm: Mapping[str, str]) -> Run:
+def refuse_without_store(name: str) -> NoReturn:
+    """Refuse a gate that compares with an earlier run where none is stored."""
+    raise HistoryError(f"no_worse_than {name}: a run without a store knows no earlier runs")
+
+
+def find_baseline(
+    history: History, name: str, arm: Mapping[str, str] | None, suite: str, judged: Run | None
+) -> Run:
+    """The run that a gate on a run of `suite` compares with; `judged` is None before it begins."""
+    from passhat.history.runs import look_up_baseline
+
+    if arm is not None:
+        return _run_of_arm(history, suite, judged, name, arm)
+    # The newest run of a branch may be the judged one: the baseline is the one before it.
+    return look_up_baseline(history, name, judged=judged, suite=suite).run
+
+
+def _run_of_arm(
+    history: History, suite: str, judged: Run | None, name: str, arm: Mapping[str, str]
+) -> Run:
     """The newest finished run of a suite in which an agent was as it is now."""
     changed = ""
-    for run in history.runs(suite=judged.suite):
+    for run in history.runs(suite=suite):
         stored = run.options.get("arms", {}).get(name)
-        if stored is None or run.id == judged.id or run.status != "finished":
+        own = judged is not None and run.id == judged.id
+        if stored is None or own or run.status != "finished":
             continue
         differs = [
             f"its {word} was {stored.get(word) or 'none'} and is {now or 'none'}"

@@ -56,7 +56,7 @@ from passhat.journeys.run_request import (
     open_source,
     surely_asked,
 )
-from passhat.messages import listed, plural
+from passhat.messages import listed, percent, plural
 from passhat.records.suite import FAULT, CommandSystem, has_faults, plain_pairings
 from passhat.records.trial import Outcome
 from passhat.suite import find_suite, load_suite, refuse_unknown_models
@@ -431,10 +431,7 @@ def execute(
     """Run what is missing, and answer."""
     from passhat.runner.models.factory import refuse_unreachable
 
-    source = choose_source(job.suite, job.request, resumed=job.resumed is not None)
-    if source.asks_always:
-        refuse_unknown_models(job.suite)
-        _refuse_absent(job.suite)
+    source = checked_source(job)
     asked = surely_asked(job.suite, source)
     if job.resumed is None:
         refuse_unreachable(job.suite, asked)
@@ -503,6 +500,15 @@ def _notes(job: RunJob, rule: StoppingRule | None, *, added: int) -> list[str]:
         runs = f"passhat run --trials {job.request.runs}"
         late.append(f"{NOTHING_ADDED}; `{runs}` runs every task as often, decided or not")
     return late
+
+
+def checked_source(job: RunJob) -> AnswerSource:
+    """Where answers come from; refuses agents, servers and models that can give none."""
+    source = choose_source(job.suite, job.request, resumed=job.resumed is not None)
+    if source.asks_always:
+        refuse_unknown_models(job.suite)
+        _refuse_absent(job.suite)
+    return source
 
 
 def _refuse_absent(suite: Suite) -> None:
@@ -919,7 +925,7 @@ def _judge_notes(
         panel = any(rubric.options.get("panel") for rubric in rubrics)
         who = "the judges disagreed" if panel else "the judge disagreed with itself"
         yield (
-            f"{who} in {100 * mean:.0f}% of pairs of readings; the readings of {split:,} of "
+            f"{who} in {percent(mean)} of pairs of readings; the readings of {split:,} of "
             f"{plural(len(shares), 'answer')} were split"
         )
     if bill is not None:

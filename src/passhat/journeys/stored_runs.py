@@ -12,7 +12,7 @@ from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import PasshatError, StoreError
 from passhat.journeys.results import COUNTED_IN_STORE, Results, open_store, renamed
 from passhat.journeys.run_store import DECIDED, changed_tasks, decided_gate, look_up_here
-from passhat.messages import short_commit
+from passhat.messages import percent, short_commit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -655,6 +655,10 @@ def days_between(results: Results, errors: ErrorPolicy) -> Days | None:
         first, second = (look_up_here(history, name).run if name else None for name in named)
         if first is not None and second is not None and first.id == second.id:
             return None
+        if first and second and first.suite != second.suite and results.on_note is not None:
+            sides = zip(results.paths, (first, second), strict=True)
+            runs = "; ".join(f"{name} is run {run.key} of {run.suite}" for name, run in sides)
+            results.on_note(f"these are runs of two suites: {runs}")
         baseline, judged = (first, None) if second is None else (second, first)
         assert baseline is not None, "one of the two is a run"
         return days_around(history, baseline, judged, errors)
@@ -735,7 +739,7 @@ def _plot_task(runs: Sequence[TaskInRun]) -> Figure | Unavailable:
     )
     return line_chart(
         [line],
-        title=f"From {100 * rates[0]:.0f}% to {100 * rates[-1]:.0f}% over {len(rates)} runs",
+        title=f"From {percent(rates[0])} to {percent(rates[-1])} over {len(rates)} runs",
         finding="The share of this task's trials that passed in each run. Bands: 95% intervals.",
         x_label="run, oldest first",
         y_label="pass rate",

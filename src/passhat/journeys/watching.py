@@ -23,7 +23,7 @@ import msgspec
 
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, GraderError, InputError, ReadError
-from passhat.messages import few, plural, short
+from passhat.messages import few, percent, plural, short
 from passhat.records.trial import Outcome, families_by_prefix
 from passhat.runner.run import run_coroutine
 from passhat.stats.sequential.detection import (
@@ -280,7 +280,7 @@ class Watch:
         return WatchEvent(
             kind="watching",
             sentence=(
-                f"watching {spoken}: {100 * agent.whole.usual:.1f}% pass in "
+                f"watching {spoken}: {percent(agent.whole.usual, digits=1)} pass in "
                 f"{plural(agent.trials, 'trial')} ({by})"
                 f"{f', with {families}' if agent.families else ''}; at most "
                 f"{self.false_alarms:g} false alarms in 1,000 trials"
@@ -303,12 +303,12 @@ class Watch:
         if kind == "alarm":
             every = plural(len({trial.task for trial in seen}), "task")
             where = f"; in {few(tasks)}" if tasks else f"; spread over {every}"
-        size = f"{100 * rate:.0f}% of {plural(len(seen), 'trial')} passed since {since}"
+        size = f"{percent(rate)} of {plural(len(seen), 'trial')} passed since {since}"
         verb = "got worse" if kind == "alarm" else "has recovered"
         event = WatchEvent(
             kind=kind,
             sentence=(
-                f"{name} {verb}: {size}, {100 * stream.usual:.0f}% before{where} "
+                f"{name} {verb}: {size}, {percent(stream.usual)} before{where} "
                 f"(trial {seen[-1].number:,})"
             ),
             system=system,
@@ -780,7 +780,7 @@ def watch_summary(watched: Watch) -> list[str]:
         else:
             worse = any(stream.alarmed for _, stream in agent.streams)
             now = "not shown to be as usual again" if worse else "no change shown"
-            usual = f"usually {100 * agent.whole.usual:.0f}% pass"
+            usual = f"usually {percent(agent.whole.usual)} pass"
             sentences.append(f"{name}: {now} in {seen}; {usual}")
     return sentences
 

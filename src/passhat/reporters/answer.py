@@ -56,9 +56,9 @@ class DisplayOptions:
     the answer is about: the same sentence on every screen and page.
     `more_runs` adds runs to the stored run that is reported. `scope` is what the first sentence
     judges, these tasks (the default) or similar ones. `all_tasks` lists every task, `wider_than`
-    those whose interval is wider. `wording` rewrites notes on arguments (`family`) for the caller
-    (--family). `line_count` counts the lines of blocks on a terminal of 80 columns: a format that
-    shows one screen lays it out.
+    those whose interval is wider; `most_rows` is how many rows of a list were asked for. `wording`
+    rewrites notes on arguments (`family`) for the caller (--family). `line_count` counts the
+    lines of blocks on a terminal of 80 columns: a format that shows one screen lays it out.
     """
 
     ink: TerminalStyle | None = None
@@ -70,6 +70,7 @@ class DisplayOptions:
     verbose: bool | None = None
     all_tasks: bool = False
     wider_than: float | None = None
+    most_rows: int | None = None
     narrowed: bool = False
     explain: bool = False
     scope: Scope | None = None

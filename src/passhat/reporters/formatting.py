@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 
 from passhat.dataclass import dataclass
 from passhat.messages import display_width as display_width
-from passhat.messages import halves_away, plural
 from passhat.messages import metric_label as metric_label
+from passhat.messages import percent as percent
+from passhat.messages import plural
+from passhat.messages import points as points
 from passhat.messages import safe_lines as safe_lines
 from passhat.messages import safe_text as safe_text
 from passhat.messages import shorten as shorten
 from passhat.messages import shorten_apart as shorten_apart
+from passhat.messages import signed_points as signed_points
 from passhat.messages import without_commands as without_commands
 
 if TYPE_CHECKING:
@@ -149,37 +152,9 @@ def run_marks(sequence: str, *, pen: CharacterSet = UNICODE) -> str:
     return sequence.translate(str.maketrans("PFE", pen.passed + pen.failed + pen.errored))
 
 
-# Numbers as people read them: never 100% for less than all, never 0% for more than none.
+# Numbers as people read them.
 
 _UNGROUPED_FROM = 1e15  # larger numbers in groups of three digits are hard to read
-
-
-def percent(share: float | None, *, digits: int = 0) -> str:
-    """A share as a percentage that does not round to an end it has not reached.
-
-    >>> percent(0.62), percent(0.9991), percent(1.0), percent(0.0004), percent(0.0), percent(None)
-    ('62%', '>99%', '100%', '<1%', '0%', '-')
-    """
-    return "-" if share is None else f"{points(share, digits=digits)}%"
-
-
-def points(share: float | None, *, digits: int = 0) -> str:
-    """`percent` without its sign, for columns that carry it in their heading.
-
-    >>> points(0.99996, digits=1), points(-0.034, digits=1), points(None)
-    ('>99.9', '-3.4', '-')
-    >>> points(0.5874999999999998, digits=1), points(0.5875, digits=1), points(0.525)
-    ('58.8', '58.8', '53')
-    """
-    if share is None:
-        return "-"
-    text = f"{halves_away(100 * share):.{digits}f}"
-    rounded, step = float(text), 10.0**-digits
-    if abs(rounded) == 100 and abs(share) < 1:
-        return f">{100 - step:.{digits}f}" if share > 0 else f"<-{100 - step:.{digits}f}"
-    if rounded == 0:
-        return "0" if share == 0 else f"{'<' if share > 0 else '>-'}{step:.{digits}f}"
-    return "100" if rounded == 100 else text
 
 
 def percent_range(interval: Interval | None, *, digits: int = 0) -> str:
@@ -218,20 +193,6 @@ def signed_span(interval: Interval | None, *, digits: int = 1) -> str:
         return ""
     ends = (signed_points(end, digits=digits) for end in (interval.low, interval.high))
     return f"[{', '.join(ends)}]"
-
-
-def signed_points(share: float | None, *, digits: int = 0) -> str:
-    """A difference of shares in points.
-
-    >>> signed_points(-0.126), signed_points(0.0625, digits=1), signed_points(-0.0002, digits=1)
-    ('-13', '+6.3', '>-0.1')
-    """
-    if share is None:
-        return "-"
-    text = f"{halves_away(100 * share):+.{digits}f}"
-    if float(text) or not share:
-        return text
-    return f"{'<+' if share > 0 else '>-'}{10.0**-digits:.{digits}f}"
 
 
 def amount(value: float | None) -> str:

@@ -119,7 +119,7 @@ def overview(report: Report, *, k: int | None = None, scope: Scope | None = None
     else:
         judgement = judgement_of_all(for_scope(judged, scope), of=len(report.systems), k=k)
         judgement = f"For similar tasks: {judgement}" if scope == TASKS_LIKE_THESE else judgement
-        answer = f"{judgement}. {ahead(leaders)}.{corrected_with(*judged)}"
+        answer = f"{judgement}. {ahead(leaders, scope)}.{corrected_with(*judged)}"
     return " ".join([answer, *unjudged(report.systems, k)])
 
 
@@ -246,8 +246,8 @@ def _partly_refuted(judged: Sequence[SystemReport], those: str, k: int) -> str:
     return f"{bad} is not reliable ({unknown} {other})"
 
 
-def ahead(leaders: Leaders | Unavailable) -> str:
-    """Who is ahead, where the results show it."""
+def ahead(leaders: Leaders | Unavailable, scope: Scope | None = None) -> str:
+    """Who is ahead, where the results show it; asked for these tasks, nothing of similar ones."""
     if isinstance(leaders, Unavailable):
         return f"{capitalised(leaders.reason)}, so none is called the leader"
     streak, where = "pass@1" if leaders.k == 1 else f"{leaders.k} in a row", ""
@@ -259,7 +259,12 @@ def ahead(leaders: Leaders | Unavailable) -> str:
     if not others:
         return f"{best} leads: {streak} {rate}{where}"
     if leaders.here is not None:
-        return _ahead_here(leaders, leaders.here, streak + where)
+        only_here = scope == THIS_SUITE
+        return _ahead_here(leaders, leaders.here, streak + where, only_here=only_here)
+    if scope == THIS_SUITE:
+        rest = others[0] if len(others) == 1 else f"all {len(others)} others near it"
+        reach = f"{rate} and {rates[0]}" if len(others) == 1 else f"{rate} to {rates[-1]}"
+        return f"On these tasks {best} is not shown ahead of {rest}: {streak} {reach}{where}"
     if len(others) == 1:
         which = "are tied" if len(leaders.compared) == 2 else "lead and are tied"
         return f"{best} and {others[0]} {which}: {streak} {rate} and {rates[0]}{where}"
@@ -270,9 +275,11 @@ def ahead(leaders: Leaders | Unavailable) -> str:
     return f"{best} and {rest} lead and are tied: {streak} {span}{where}"
 
 
-def ties_hold_for(leaders: Leaders | Unavailable) -> str | None:
-    """For which tasks the first place and its ties are shown."""
+def ties_hold_for(leaders: Leaders | Unavailable, scope: Scope | None = None) -> str | None:
+    """For which tasks the first place and its ties are shown; None where the sentence says it."""
     if isinstance(leaders, Unavailable) or leaders.here is not None:
+        return None
+    if scope == THIS_SUITE and len(leaders.names) > 1:
         return None
     what = "The lead holds" if len(leaders.names) == 1 else "Ties are"
     count = len(leaders.compared)
@@ -355,8 +362,8 @@ def names(systems: Sequence[SystemReport]) -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def _ahead_here(leaders: Leaders, here: str, streak: str) -> str:
-    """First what is shown for these tasks, then that it is not shown for others."""
+def _ahead_here(leaders: Leaders, here: str, streak: str, *, only_here: bool) -> str:
+    """First what is shown for these tasks, then that it is not shown for others, if they matter."""
     called = shorten_apart(leaders.names, LONGEST_NAME)
     rated = [
         f"{name} ({percent(value)})" for name, value in zip(called, leaders.values, strict=True)
@@ -366,8 +373,8 @@ def _ahead_here(leaders: Leaders, here: str, streak: str) -> str:
     at_once = (
         "" if len(leaders.compared) == 2 else f" (all {len(leaders.compared)} compared at once)"
     )
-    limit = not_for_others(leaders.tasks)
-    return f"On these tasks {first} is ahead of {rest} at {streak}{at_once}, though {limit}"
+    limit = "" if only_here else f", though {not_for_others(leaders.tasks)}"
+    return f"On these tasks {first} is ahead of {rest} at {streak}{at_once}{limit}"
 
 
 def _answer(system: SystemReport, k: int) -> str:

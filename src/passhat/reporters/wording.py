@@ -249,14 +249,14 @@ def seeds(spread: SeedSpread | Unavailable) -> str | None:
         return f"{text}; {spread.variance.reason}."
     between, errors = spread.variance.between, spread.standard_errors
     assert errors is not None, "they are known where the variance is"
+    of_seeds, of_trials = (points(error, digits=1) for error in errors)
     beside = (
-        "Standard error of the mean: {:.1f} points between seeds, {:.1f} within trials.".format(
-            *(100 * error for error in errors)
-        )
+        f"Standard error of the mean: {of_seeds} points between seeds, {of_trials} within trials."
     )
     if between.interval is None or between.interval.low <= 0:
         return f"{text}: within noise. {beside}"
-    moved = f"they move the suite by ±{100 * between.value**0.5:.1f} points (1 sd) beyond chance"
+    deviation = points(between.value**0.5, digits=1)
+    moved = f"they move the suite by ±{deviation} points (1 sd) beyond chance"
     return f"{text}: {moved}. {beside}"
 
 
@@ -266,7 +266,7 @@ def rounds(between: Rounds | Unavailable) -> str | None:
         return None
     return (
         f"From one trial of every task to the next, {_reach(between.means)} of the tasks passed "
-        f"(sd {100 * between.population_sd:.1f} points)."
+        f"(sd {points(between.population_sd, digits=1)} points)."
     )
 
 
@@ -473,13 +473,13 @@ GLOSSARY: Mapping[str, str] = {
 }
 
 LABEL_RULE = (
-    f"A task gets the label whose chance is at least {CERTAINTY:.0%}: solid for a pass rate above "
-    f"{SOLID_ABOVE:.0%}, broken below {BROKEN_BELOW:.0%}, flaky between; without one it is "
-    "undecided. The chances come from the task's own trials and from how the tasks of the suite "
-    "differ, with a margin for how well that is known. A task that ran once is undecided; flaky "
-    "also takes trials that by themselves exclude the other two, so never trials that "
-    "all ended alike, and solid takes trials which show that at most "
-    f"{SOLID_ERROR:.0%} of the tasks called so are not."
+    f"A task gets the label whose chance is at least {percent(CERTAINTY)}: solid for a pass rate "
+    f"above {percent(SOLID_ABOVE)}, broken below {percent(BROKEN_BELOW)}, flaky between; without "
+    "one it is undecided. The chances come from the task's own trials and from how the tasks of "
+    "the suite differ, with a margin for how well that is known. A task that ran once is "
+    "undecided; flaky also takes trials that by themselves exclude the other two, so never trials "
+    "that all ended alike, and solid takes trials which show that at most "
+    f"{percent(SOLID_ERROR)} of the tasks called so are not."
 )
 """How labels are given: `label_tasks` in words."""
 

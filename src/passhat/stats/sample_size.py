@@ -13,6 +13,7 @@ import numpy as np
 from passhat.arguments import CONFIDENCE, confidence_level, finite_number, probability, whole_number
 from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import ArgumentError
+from passhat.messages import points
 from passhat.stats import special
 from passhat.stats.arguments import Floats, one_of
 from passhat.stats.estimate import Interval, Unavailable
@@ -760,12 +761,12 @@ def _runs_or_reason(
         # Rounded down: a width that is reached already must not be called out of reach.
         reach = f"below ±{int(100 * low)} points for similar tasks"
         return Unavailable(f"no number of trials on {these} gets {reach}")
-    if round(100 * low) == 0:  # a range that starts at 0 would say nothing
+    if low < 0.005:  # a range that starts at 0 would say nothing
         return Unavailable(
             f"whether more trials of {these} are enough for similar tasks is not known"
         )
     bounds = f"ICC {icc.low:.2f} to {icc.high:.2f}"
-    floor = f"between ±{100 * low:.0f} and ±{100 * high:.0f} points ({bounds})"
+    floor = f"between ±{points(low)} and ±{points(high)} points ({bounds})"
     return Unavailable(f"for similar tasks, more trials of {these} stop helping somewhere {floor}")
 
 

@@ -41,7 +41,7 @@ def test_the_lower_bound_may_be_asked_for(bound, word):
 
 def test_the_detail_says_how_sure_the_rate_is():
     detail = floor_of(9, 10).detail
-    assert "9 of 10 trials: 55 to 100% at 95% confidence, at least 61% one-sided" in detail
+    assert "9 of 10 trials: 55 to >99% at 95% confidence, at least 61% one-sided" in detail
 
 
 def test_the_detail_says_that_pass_k_in_the_line_is_a_plain_share():

@@ -32,7 +32,7 @@ from passhat.analysis.reports.metrics import SystemTrials, added_margins, trials
 from passhat.arguments import COMPARED_KS, ReportOptions, ReportTerms, takes
 from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
-from passhat.messages import listed, plural, quoted, rounded, short_repr
+from passhat.messages import listed, plural, points, quoted, rounded, short_repr, signed_points
 from passhat.records import ErrorPolicy, Tally, Trials, trial
 from passhat.records.trials import check_trials_argument, one_tally
 from passhat.stats.dependent_runs import (
@@ -495,13 +495,14 @@ def _judges_own(comparison: Comparison) -> list[str]:
     lead, notes = comparison.headline, []
     if (value := lead.value) is not None:
         name = "pass@1" if lead.name in ("mean_score", "pass^1") else lead.name
-        notes.append(f"by the judge's verdicts the difference in {name} is {100 * value:+.1f} "
+        size = signed_points(value, digits=1)
+        notes.append(f"by the judge's verdicts the difference in {name} is {size} "
                      "points; single tasks are compared by its verdicts")  # fmt: skip
     leniency = comparison.leniency
     if isinstance(leniency, Estimate) and leniency.interval is not None:
         value, interval = leniency.value, leniency.interval
-        low, high = (f"{100 * end:+.0f}" for end in (interval.low, interval.high))
-        more = f"{100 * abs(value):.0f} points {'less' if value < 0 else 'more'} often"
+        low, high = map(signed_points, (interval.low, interval.high))
+        more = f"{points(abs(value))} points {'less' if value < 0 else 'more'} often"
         pair = f"{comparison.first} {more} than {comparison.second}"
         alike = 0 in interval
         start = (

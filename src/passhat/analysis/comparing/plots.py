@@ -13,7 +13,7 @@ from passhat.analysis.comparing.comparison import Comparison, TaskDifference
 from passhat.analysis.comparing.ranking import RankedSystem, RankReport
 from passhat.analysis.reports.plots import metric_row, next_fifth
 from passhat.drawing import Figure, IntervalRow, Level, Marker, Series, interval_rows, line_chart
-from passhat.messages import halves_away, plural, short_day, shorten_apart
+from passhat.messages import percent, plural, short_day, shorten_apart, signed_points
 from passhat.records.trial import natural_key
 from passhat.stats.estimate import Estimate, Interval, Unavailable
 
@@ -115,7 +115,7 @@ def plot_trend(
         for change in series.points:
             if name == lead or abs(change.after - change.before) >= _MARKED:
                 changed.setdefault((change.position, change.direction), []).append(name)
-    now = ", ".join(f"{name} {100 * points[-1].value:.0f}%" for name, points in metrics.items())
+    now = ", ".join(f"{name} {percent(numbers[-1].value)}" for name, numbers in metrics.items())
     lines = "" if newest is None else " Level lines: before and since a change."
     levels = _levels(moves, [estimate.value for estimate in metrics[lead]])
     draw = partial(
@@ -207,8 +207,10 @@ def _within(share: float) -> float:
 
 
 def _signed(difference: float, interval: Interval | None) -> str:
-    bounds = "" if interval is None else f" [{100 * interval.low:+.0f}, {100 * interval.high:+.0f}]"
-    return f"{halves_away(100 * difference):+.0f}{bounds}"
+    if interval is None:
+        return signed_points(difference)
+    value, low, high = map(signed_points, (difference, interval.low, interval.high))
+    return f"{value} [{low}, {high}]"
 
 
 def _trend_words(
@@ -227,7 +229,7 @@ def _levels(changes: Sequence[ChangePoint], values: Sequence[float]) -> list[Lev
         return []
     places = sorted(change.position for change in changes)
     return [
-        Level(name=f"{100 * level:.0f}%", y=level, start=start, stop=end - 1)
+        Level(name=percent(level), y=level, start=start, stop=end - 1)
         for start, end in pairwise([0, *places, len(values)])
         for level in [fsum(values[start:end]) / (end - start)]
     ]

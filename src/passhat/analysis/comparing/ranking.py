@@ -28,6 +28,7 @@ from passhat.messages import (
     first_few,
     metric_label,
     one_of_rule,
+    percent,
     plural,
     quoted,
     rounded,
@@ -288,6 +289,7 @@ def _with_correction(
     ranks = rank_sets(values, better)
     judged = {system.name: system for system in report.systems}
     best = report.systems[0]
+    lead = percent(best.value, digits=1)
     corrected = replace(
         report,
         systems=tuple(
@@ -307,7 +309,7 @@ def _with_correction(
         pairs=tuple(pairs),
         method="labels of people, all pairs at once (Bonferroni)",
         agent_notes=(),
-        notes=(f"by the judge's verdicts {best.name} is first with {100 * best.value:.1f}%",),
+        notes=(f"by the judge's verdicts {best.name} is first with {lead}",),
         here=None,
         labels=sum(side.used for side in known),
     )

@@ -25,11 +25,14 @@ from passhat.errors import ArgumentError
 from passhat.messages import (
     first_few,
     metric_label,
+    percent,
     plural,
+    points,
     safe_text,
     short,
     short_day,
     short_repr,
+    signed_points,
 )
 from passhat.records import ErrorPolicy, Tally
 from passhat.records.trial import graded_by_judge
@@ -716,9 +719,10 @@ class RunDifference:
         low, high = self.interval.low, self.interval.high
         number = "" if self.k is None else f"{metric_label(f'pass^{self.k}')} "
         if self.word:
-            near, far = sorted(abs(round(100 * end)) for end in (low, high))
+            near, far = map(points, sorted((abs(low), abs(high))))
             return f"{number}{near} to {far} points {self.word}"
-        return f"too few trials to tell ({number}{100 * low:+.0f} to {100 * high:+.0f} points)"
+        ends = f"{signed_points(low)} to {signed_points(high)} points"
+        return f"too few trials to tell ({number}{ends})"
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
@@ -806,8 +810,8 @@ class AgentVerdict:
             named = ", ".join(first_few(names, MOST_NAMED))
             return f"{plural(len(names), 'task')} fell{on} ({named})"
         name, ends = metric_label(f"pass^{self.k}"), (self.interval.low, self.interval.high)
-        before, after = (f"{100 * (level or 0.0):.0f}%" for level in (self.before, self.after))
-        near, far = sorted(abs(round(100 * end)) for end in ends)
+        before, after = (percent(level or 0.0) for level in (self.before, self.after))
+        near, far = map(points, sorted(map(abs, ends)))
         name += " as people grade it" if self.graded == self.movement else ""
         return f"{name} {self.movement}{on} from {before} to {after}, by {near} to {far} points"
 

@@ -37,7 +37,7 @@ from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.metrics import Bars, SystemTrials, measure_metrics
 from passhat.analysis.reports.targets import Target
 from passhat.errors import ArgumentError
-from passhat.messages import few, listed, metric_label, plural
+from passhat.messages import few, listed, metric_label, percent, plural, signed_points
 from passhat.records import Tally, Trials
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
@@ -466,7 +466,8 @@ def _difference_by_labels(
     if isinstance(number, Unavailable):
         note = f"by the judge's verdicts: {count} of people do not correct them ({number.reason})"
         return replace(judged, notes=(*judged.notes, note))
-    own = f"corrected with {count} of people; by the judge it is {100 * judged.value:+.1f} points"
+    size = signed_points(judged.value, digits=1)
+    own = f"corrected with {count} of people; by the judge it is {size} points"
     method = f"{BY_LABELS}: {number.method}"
     return replace(number, method=method, notes=(own, *number.notes))
 
@@ -497,9 +498,12 @@ def _regression_words(
 ) -> tuple[str, str]:
     """What the difference is, and the same without it where it is decided: its bound alone."""
     assert seen.interval is not None
-    low, high = (f"{100 * end:+.1f}" for end in (seen.interval.low, seen.interval.high))
+    low, value, high = (
+        signed_points(share, digits=1)
+        for share in (seen.interval.low, seen.value, seen.interval.high)
+    )
     changed = f"{'The mean score' if changed == 'mean score' else changed} changed by"
-    whole = f"{changed} {100 * seen.value:+.1f} points"
+    whole = f"{changed} {value} points"
     if word != "UNDECIDED":
         both = isinstance(gate.demand, EquivalentRequirement)
         sure = percentage(1 - (gate.beta if word == "FAIL" and not both else gate.alpha))
@@ -714,7 +718,8 @@ def _by_labels(
     if isinstance(number, Unavailable):
         note = f"by the judge's verdicts: {count} of people do not correct them ({number.reason})"
         return replace(result, notes=(*result.notes, note))
-    own = f"corrected with {count} of people; by the judge {target} is {100 * result.value:.1f}%"
+    value = percent(result.value, digits=1)
+    own = f"corrected with {count} of people; by the judge {target} is {value}"
     method = f"{BY_LABELS}: {number.method}"
     return replace(number, scope=gate.scope, method=method, notes=(own, *number.notes))
 

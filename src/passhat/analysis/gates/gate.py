@@ -646,7 +646,7 @@ def shown(value: float, threshold: float | None = None, *, share: bool) -> str:
     """
     smallest = SMALLEST_SHARE if threshold is None else min(SMALLEST_SHARE, threshold or 1.0)
     if share and 0 < value < smallest:
-        return f"<{100 * smallest:.1g}%"
+        return f"<{100 * smallest:g}%"
     if share:
         return f"{_same_side(100 * value, None if threshold is None else 100 * threshold)}%"
     return _same_side(value, threshold)

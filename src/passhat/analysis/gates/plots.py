@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from passhat.analysis.gates.gate import ThresholdRequirement, Verdict
+from passhat.analysis.gates.gate import ThresholdRequirement, Verdict, percentage
 from passhat.analysis.gates.gate_plan import GatePlan
 from passhat.drawing import Figure, Guide, IntervalRow, Marker, Series, interval_rows, line_chart
 from passhat.drawing.lines import Column, column_chart
@@ -39,7 +39,7 @@ def plan_figure(plan: GatePlan) -> Figure:
             Series(name="19 of 20 end by", x=truths, y=[row.runs_95 for row in rows]),
         ],
         title=f"{plan.gate.require} takes most trials, {dearest.expected_runs:,.0f} on average, "
-        f"where the truth is {100 * dearest.truth:.3g}%",
+        f"where the truth is {percentage(dearest.truth)}",
         finding=plan_finding(plan),
         x_label="if this is the truth",
         x_kind="percent",

@@ -12,7 +12,7 @@ import numpy as np
 from passhat.analysis.reports.evidence import Evidence, count_evidence
 from passhat.arguments import CONFIDENCE
 from passhat.dataclass import Displayed, dataclass, result_dataclass
-from passhat.messages import plural, short_repr
+from passhat.messages import halves_away, percent, plural, points, short_repr
 from passhat.records import Outcome, Pairing, ToolSelection, Trials
 from passhat.records.tally import Categorical
 from passhat.records.trial import USED
@@ -84,7 +84,7 @@ class ToolCoverage:
         else:
             of_all = f"{called} of the {offered} tools of the servers"
             verb = "was" if called == 1 else "were"
-            text = f"{of_all} {verb} called ({100 * self.share:.0f}%)"
+            text = f"{of_all} {verb} called ({percent(self.share)})"
         if self.threshold is not None:
             word = "PASS" if self.passed else "FAIL"
             text = f"{word}: {text}, {100 * self.threshold:g}% are demanded"
@@ -540,7 +540,7 @@ class SelectionFloor:
 
         `pass^k` is here what those tools call so: the share of runs that called the tool.
         """
-        share = f"{100 * self.rate:.0f}%"
+        share = f"{halves_away(100 * self.rate):.0f}%"
         tokens = "unknown" if self.max_tokens is None else str(self.max_tokens)
         text = (
             f"tool-selection floor [{self.word}] {self.label}: selection "
@@ -557,8 +557,8 @@ class SelectionFloor:
         elif self._too_few:
             rate, what = (self.bound, "at least") if demand.bound else (self.rate, "in")
             reasons.append(
-                f"{demand.expected_tool} was called {what} {100 * rate:.0f}% of the trials, and "
-                f"{100 * demand.min_selection_rate:.0f}% are demanded"
+                f"{demand.expected_tool} was called {what} {percent(rate)} of the trials, and "
+                f"{100 * demand.min_selection_rate:g}% are demanded"
             )
         if self._over_tokens:
             allowed = demand.max_total_tokens
@@ -568,11 +568,11 @@ class SelectionFloor:
     @property
     def detail(self) -> str:
         """What the line cannot say: how sure the rate is, and what it calls `pass^k`."""
-        low, high = (f"{100 * end:.0f}" for end in (self.interval.low, self.interval.high))
+        low, high = map(points, (self.interval.low, self.interval.high))
         text = (
             f"{self.demand.expected_tool} was called in {self.selected} of {self.runs} trials: "
             f"{low} to {high}% at {100 * self.confidence:.4g}% confidence, "
-            f"at least {100 * self.bound:.0f}% one-sided"
+            f"at least {percent(self.bound)} one-sided"
         )
         if self.errored:
             text += f"; {self.errored} errored, which count as not called unless it was"

@@ -19,7 +19,7 @@ from passhat.analysis.gates.gate import (
 )
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.messages import listed, plural
+from passhat.messages import listed, percent, plural
 from passhat.records import Outcome, Trial
 from passhat.stats.estimate import THIS_SUITE, Estimate, Interval, Unavailable, hull
 from passhat.stats.passk import pass_at_k, pass_hat_k
@@ -453,9 +453,10 @@ def drift_words(runs: Sequence[Trial]) -> tuple[str, ...]:
     drift = find_drift([places[run.task] for run in runs], passed)
     if drift is None:
         return ()
-    halves = f"{100 * drift.first_half:.0f}% in their first half to {100 * drift.second_half:.0f}"
+    first, second = percent(drift.first_half), percent(drift.second_half)
     words = (
-        f"The pass rate changed during these trials, from {halves}% in the second, by more than "
+        f"The pass rate changed during these trials, from {first} in their first "
+        f"half to {second} in the second, by more than "
         "chance: the verdict is on their mean, not on the agent as it is now."
     )
     return (words,)

@@ -15,7 +15,7 @@ from passhat.analysis.reports.judged import LabelEvidence
 from passhat.arguments import CONFIDENCE, probability, whole_number
 from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
-from passhat.messages import plural, short_repr
+from passhat.messages import percent, plural, short_repr
 from passhat.stats.assurance import fewest
 from passhat.stats.judged import FEWEST_LABELLED_TASKS, FEWEST_LABELS, Strata
 from passhat.stats.paired import SETTLING_POWER
@@ -315,7 +315,7 @@ def out_of_reach(gates: Iterator[Gate] | list[Gate], labels: LabelEvidence) -> I
         )
         yield (
             f"no number of trials can pass {gate.require}: people fail {shown}, so that at most "
-            f"{100 * low:.1f}% could be shown; {way}"
+            f"{percent(low, digits=1)} could be shown; {way}"
         )
 
 

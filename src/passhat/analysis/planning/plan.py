@@ -27,7 +27,7 @@ from passhat.arguments import (
 )
 from passhat.dataclass import Displayed, dataclass, lazy_field, result_dataclass
 from passhat.errors import ArgumentError
-from passhat.messages import plural, rounded, short, short_repr
+from passhat.messages import plural, points, rounded, short, short_repr
 from passhat.records import ErrorPolicy, Tally, Trials
 from passhat.records.trials import one_tally
 from passhat.stats.arguments import Floats
@@ -285,7 +285,7 @@ def _levels_or_trials(
         elif name not in _GIVEN:
             many, take = max(2, total // 2), ""
             least, most = (
-                f"{100 * components.error(tasks=tasks, levels=n, runs=total // n):.1f}"
+                points(components.error(tasks=tasks, levels=n, runs=total // n), digits=1)
                 for n in (1, many)
             )
             if price is not None:
@@ -389,12 +389,12 @@ class _Target:
             [f"{plural(wide, 'task')} at {plural(runs, 'trial')} for the second"] if wide else []
         )
         rare = "failures" if self.base.rate > 0.5 else "passes"
+        these, similar = (points(width, digits=1) for width in (here, there))
         note = (
             f"with so few {rare} expected in {plural(tasks * runs, 'trial')}, a report will say "
-            f"about ±{100 * here:.1f} points for these tasks and ±{100 * there:.1f} for similar "
-            "tasks"
+            f"about ±{these} points for these tasks and ±{similar} for similar tasks"
         )
-        target = f"±{100 * self.half_width:.1f}"
+        target = f"±{points(self.half_width, digits=1)}"
         return (f"{note}; {target} takes {' and '.join(ways)}" if ways else note,)
 
     def _expected(self, tasks: int, runs: int) -> tuple[float, float]:
@@ -888,7 +888,8 @@ def out_of_reach(groups: GroupSpread | None, now: float, half_width: float) -> U
     if groups is None or groups.least[0] < half_width:
         return Unavailable(f"more than {_MOST_ASSURED_RUNS:,} trials of each task")
     several = plural(groups.needed(now, half_width), groups.name)
-    leave = f"more trials at {these_levels(groups)} leave ±{100 * groups.least[0]:.1f} points"
+    rest = points(groups.least[0], digits=1)
+    leave = f"more trials at {these_levels(groups)} leave ±{rest} points"
     return Unavailable(f"about {several}: {leave}")
 
 

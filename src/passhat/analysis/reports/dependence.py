@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from passhat.arguments import CONFIDENCE, confidence_level, whole_number
 from passhat.dataclass import dataclass, lazy_field, result_dataclass
 from passhat.errors import ArgumentError
-from passhat.messages import capitalised, listed, numbers_in_words, plural
+from passhat.messages import capitalised, listed, numbers_in_words, percent, plural, points
 from passhat.records import ErrorPolicy, Outcome, Trials
 from passhat.records.tally import place_in_group
 from passhat.records.trial import POOLED_ROUNDS
@@ -363,11 +363,11 @@ def _seen(event: Disturbance) -> str:
         return f"Trials under different conditions were pooled, {_range(event)} passed by round"
     if event.kind == "burst":
         return f"Trials did not fail independently: {_failures(event)}"
-    usual = 100 * (1 - (event.others or 0.0))
+    usual = percent(1 - (event.others or 0.0))
     which = _numbered(event.rounds)
     is_out = "is" if len(event.rounds) == 1 else "are"
     head = f"{capitalised(which)} {is_out} out of line"
-    return f"{head}: {_failures(event)}, {usual:.0f}% in the other rounds"
+    return f"{head}: {_failures(event)}, {usual} in the other rounds"
 
 
 def _numbered(numbers: Collection[int]) -> str:
@@ -395,11 +395,11 @@ def _time(event: Disturbance) -> str:
 
 def _from_to(event: Disturbance) -> str:
     first, last = event.means[0], event.means[-1]
-    return f"{100 * first:.0f}% passed in the first round and {100 * last:.0f}% in the last"
+    return f"{percent(first)} passed in the first round and {percent(last)} in the last"
 
 
 def _range(event: Disturbance) -> str:
-    return f"{100 * min(event.means):.0f} to {100 * max(event.means):.0f}%"
+    return f"{points(min(event.means))} to {percent(max(event.means))}"
 
 
 # How far whole runs of the suite differ by what they were sampled at: seeds, days.

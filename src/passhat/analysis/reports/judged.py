@@ -12,7 +12,7 @@ from passhat.analysis.reports.evidence import Evidence
 from passhat.analysis.reports.parts import Corrected, Metric, SystemReport, headline_k
 from passhat.arguments import CONFIDENCE
 from passhat.dataclass import Displayed, dataclass, result_dataclass
-from passhat.messages import plural, short, short_repr
+from passhat.messages import percent, plural, points, short, short_repr, signed_points
 from passhat.records import ErrorPolicy, Outcome, Tally, Trials
 from passhat.records.columns import AT_RANDOM, BY_TASK, BY_VERDICT
 from passhat.records.labels import Label, labelled_rows
@@ -211,11 +211,11 @@ def _notes(system: SystemReport, rate: Metric, corrected: Corrected) -> list[str
     notes = []
     if rate.value is not None:
         rest = "tasks, curves and whatever labels do not correct rest on its verdicts"
-        notes.append(f"by the judge pass@1 is {100 * rate.value:.1f}%; {rest}")
+        notes.append(f"by the judge pass@1 is {percent(rate.value, digits=1)}; {rest}")
     streak = system.metrics[f"pass^{headline_k(system)}"]
     number = streak.corrected
     if number is not None and number.limits and isinstance(number.this_suite, Unavailable):
-        low, high = (f"{100 * end:.0f}%" for end in (number.limits.low, number.limits.high))
+        low, high = map(percent, (number.limits.low, number.limits.high))
         way = f"for a number {number.this_suite.reason}"
         notes.append(f"{streak.name} lies between {low} and {high}, whatever the judge; {way}")
     return notes
@@ -399,9 +399,9 @@ def _more_lenient(
         and 0 not in lenience.interval
     ):
         more = "more" if lenience.value > 0 else "less"
-        low, high = (f"{100 * end:+.0f}" for end in (lenience.interval.low, lenience.interval.high))
+        low, high = map(signed_points, (lenience.interval.low, lenience.interval.high))
         yield (
-            f"it passes {words} {100 * abs(lenience.value):.0f} points {more} often than {others} "
+            f"it passes {words} {points(abs(lenience.value))} points {more} often than {others} "
             f"that people grade alike [{low}, {high}]"
         )
 

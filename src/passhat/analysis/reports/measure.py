@@ -58,7 +58,7 @@ from passhat.analysis.reports.unsettled import list_unsettled
 from passhat.arguments import CONFIDENCE, ReportOptions, ReportTerms, takes
 from passhat.dataclass import LazyMapping, dataclass
 from passhat.errors import ArgumentError
-from passhat.messages import listed, plural
+from passhat.messages import listed, percent, plural, points
 from passhat.records import FEATURES, ErrorPolicy, FeatureSums, Outcome, Tally, Trials
 from passhat.records.trial import STEP_FAILED, STEP_PASSED, USER_MARKS, families_by_prefix
 from passhat.records.trials import framed_trials, refuse_file
@@ -774,7 +774,7 @@ def _sentence(evidence: Evidence, source: str, labels: _Labels, confidence: floa
     shown = [name if len(name) <= longest else f"{name[: longest - 1]}…" for name in named]
     start = (
         f"tasks differ by the {source} ({listed(shown, 3)}), which explains about "
-        f"{_explained(evidence, labels):.0%} of the differences between them"
+        f"{percent(_explained(evidence, labels))} of the differences between them"
     )
     now, then = (_population(evidence, family, confidence) for family in (None, labels))
     if now is None or then is None or now.interval is None:
@@ -794,7 +794,7 @@ def _population(evidence: Evidence, family: _Labels | None, confidence: float) -
 
 
 def _points(bounds: Interval) -> str:
-    return f"[{100 * bounds.low:.1f}, {100 * bounds.high:.1f}]"
+    return f"[{points(bounds.low, digits=1)}, {points(bounds.high, digits=1)}]"
 
 
 # Which of several systems is ahead, on the tasks that all of them ran.

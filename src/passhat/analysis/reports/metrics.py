@@ -15,7 +15,7 @@ from passhat.analysis.reports.judged import LabelEvidence, label_evidence
 from passhat.analysis.reports.parts import BarCount, ErrorSplit, Metric
 from passhat.dataclass import dataclass, lazy_field, replace
 from passhat.errors import ArgumentError
-from passhat.messages import plural, short, typo_hint
+from passhat.messages import percent, plural, short, typo_hint
 from passhat.records import ErrorPolicy, Outcome, Tally, Trials
 from passhat.records.trial import USER_FLAGS
 from passhat.stats import dependent_runs
@@ -179,7 +179,7 @@ def _rate(trials: Trials, options: arguments.ReportOptions) -> str:
     evidence = count_evidence(trials.tally(), options)
     metrics = measure_metrics(evidence, (1,), confidence=options.confidence)
     value = metrics["pass@1"].value
-    return "unknown" if value is None else f"{100 * value:.1f}%"
+    return "unknown" if value is None else percent(value, digits=1)
 
 
 def _in_order(metrics: Sequence[Metric]) -> list[Metric]:

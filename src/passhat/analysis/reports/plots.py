@@ -40,7 +40,7 @@ from passhat.drawing import (
     stacked_bar,
 )
 from passhat.drawing.figure import WIDTH
-from passhat.messages import few, halves_away, metric_label, plural
+from passhat.messages import few, halves_away, metric_label, percent, plural, points
 from passhat.records.trial import natural_key
 from passhat.stats.estimate import Estimate, Interval, Number, Unavailable
 
@@ -351,7 +351,7 @@ def metric_row(name: str, metric: Metric) -> IntervalRow:
         low=low,
         high=high,
         inner=suite,
-        note=f"{100 * (metric.value or 0.0):.1f}%",
+        note=percent(metric.value or 0.0, digits=1),
     )
 
 
@@ -455,16 +455,16 @@ def compared_finding(k: int, *, ties: bool, left_out: Sequence[str]) -> str:
 def curves_title(series: Sequence[Series]) -> str:
     """How many points the systems lose between the ends of their curves."""
     falls = [line.y[0] - line.y[-1] for line in series]
-    least, most = 100 * min(falls), 100 * max(falls)
+    least, most = points(min(falls)), points(max(falls))
     last = f"{max(line.x[-1] for line in series):.0f}"
-    lost = f"{most:.0f}" if round(least) == round(most) else f"{least:.0f} to {most:.0f}"
+    lost = most if least == most else f"{least} to {most}"
     return f"From one trial to {last} in a row, agents lose {lost} points"
 
 
 def curves_finding(series: Sequence[Series], coloured: Sequence[str], left_out: int) -> str:
     """Whose curves fall least and most, and what the colours mean."""
     falls = sorted((line.y[0] - line.y[-1], line.name) for line in series)
-    ends = [f"{name} {halves_away(100 * fall):.0f}" for fall, name in (falls[0], falls[-1])]
+    ends = [f"{name} {points(fall)}" for fall, name in (falls[0], falls[-1])]
     parts = [f"The smallest and the largest fall, in points: {', '.join(dict.fromkeys(ends))}."]
     if coloured:
         parts.append("Blue: tied with the first.")
@@ -548,7 +548,7 @@ def _points(share: float) -> str:
 
 
 def _whole_percent(share: float) -> str:
-    return f"{halves_away(100 * share):.0f}%"
+    return percent(share)
 
 
 # Groups of tasks that pass with the same systems, and a sentence for each group.

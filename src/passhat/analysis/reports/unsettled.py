@@ -9,7 +9,7 @@ import numpy as np
 from passhat.analysis.reports import parts
 from passhat.analysis.reports.dependence import Disturbance, disturbance_advice
 from passhat.analysis.reports.evidence import Evidence
-from passhat.messages import capitalised, plural
+from passhat.messages import capitalised, plural, points
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
 from passhat.stats.proportions import lower_bound, upper_bound
 from passhat.stats.sample_size import (
@@ -214,7 +214,7 @@ def _suite_width(plan: SuitePlan) -> parts.Unsettled | None:
     if needed is None or needed <= plan.runs:
         return None
     more = needed - plan.runs
-    goal, now = "the mean of these tasks to ±5 points", f"now ±{100 * plan.this_suite:.1f}"
+    goal, now = "the mean of these tasks to ±5 points", f"now ±{points(plan.this_suite, digits=1)}"
     times = "once more" if more == 1 else f"{more:,} more times"
     # As in the table of a plan: what its first sentence promises takes more.
     advice = f"Run every task {times} to know {goal} ({now}; typically enough)."
@@ -228,7 +228,7 @@ def _population_width(plan: SuitePlan) -> parts.Unsettled | None:
     if plan.tasks_like_these <= HALF_WIDTH or plan.tasks_needed is None or needed is None:
         return None
     tasks = f"{plural(plan.tasks_needed - plan.tasks, 'more task')} would"
-    now = f"(now ±{100 * plan.tasks_like_these:.1f})"
+    now = f"(now ±{points(plan.tasks_like_these, digits=1)})"
     if isinstance(needed, Unavailable):
         more = None
         floor = capitalised(needed.reason)

@@ -54,9 +54,7 @@ if (live) {
       const row = rowOf(at("systems"), name, (made) => {
         for (let i = 0; i < 6; i++) cell(made, i ? "" : name, i ? "n" : "name");
       });
-      const all = passed + failed + errored;
-      const rate = (100 * passed / all).toFixed(1);
-      [passed, failed, errored, rate, news.intervals[name]].forEach((number, i) => {
+      [passed, failed, errored, news.rates[name], news.intervals[name]].forEach((number, i) => {
         row.cells[i + 1].textContent = number;
       });
     }

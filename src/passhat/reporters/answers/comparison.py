@@ -222,6 +222,7 @@ class ComparisonAnswer(Answer[Comparison]):
             blocks.append(Paragraph("Re-runs", _seeds_sentence(comparison, comparison.seeded)))
         if not isinstance(comparison.noise, Unavailable):
             blocks.append(Paragraph("Width", noise_sentence(comparison.noise, systems=2)))
+        blocks += paragraphs("p", _tests_of_p(comparison))
         blocks += paragraphs("By name", _named_tests(comparison) if known else None)
         if comparison.provenance.stopped_early:
             blocks.append(_counts_table(comparison))
@@ -327,6 +328,20 @@ def _left_out(comparison: Comparison) -> str | None:
     alone = zip(called(comparison), (comparison.only_first, comparison.only_second), strict=True)
     texts = [f"{plural(len(tasks), 'task')} that only {who} ran" for who, tasks in alone if tasks]
     return f"Left out: {' and '.join(texts)}." if texts else None
+
+
+def _tests_of_p(comparison: Comparison) -> str | None:
+    """Which tests the p of the number that is judged come from, for both kinds of tasks."""
+    asked = comparison.headline
+    texts = []
+    for number in (asked.this_suite, asked.tasks_like_these):
+        if isinstance(number, PairedDifference) and _p_beside(number):
+            tests = " and ".join(filter(None, (number.method, number.exact_method)))
+            larger = ", the larger of the two" if number.exact_method else ""
+            where = scope_words(number.scope)
+            texts.append(f"{p_value(number.p_value)} for {where} ({tests}{larger})")
+    name = metric_word(comparison, asked)
+    return f"Of {name}: {'; '.join(texts)}. Two-sided." if texts else None
 
 
 def _named_tests(comparison: Comparison) -> str | None:
@@ -946,6 +961,7 @@ def comparison_page(comparison: Comparison, options: DisplayOptions) -> Mapping[
         "decide": _what_decides(comparison, options),
         "moves": task_moves(comparison, links),
         "tests": [
+            *paragraphs("p", _tests_of_p(comparison)),
             *paragraphs("By name", _named_tests(comparison) if numbers else None),
             *_task_tests(comparison),
         ],

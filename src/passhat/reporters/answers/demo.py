@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from passhat.analysis.planning.simulate import Demonstration
 from passhat.analysis.reports.parts import SystemReport, TaskRow
-from passhat.messages import plural
+from passhat.messages import halves_away, plural, points
 from passhat.reporters.answer import (
     Answer,
     Block,
@@ -137,7 +137,7 @@ def _squares(share: float) -> int:
     >>> _squares(0.962), _squares(0.999), _squares(0.001), _squares(1.0)
     (96, 99, 1, 100)
     """
-    rounded = round(100 * share)
+    rounded = round(halves_away(100 * share))
     return rounded if share in (0, 1) else min(99, max(1, rounded))
 
 
@@ -173,7 +173,7 @@ def _lead(demonstration: Demonstration) -> str:
     number = comparison.mean_score.this_suite
     if isinstance(number, Unavailable):
         return f"The two cannot be compared: {number.reason}."
-    first, size = short(comparison.first), f"{100 * number.value:.1f} points"
+    first, size = short(comparison.first), f"{points(number.value, digits=1)} points"
     shown = comparison.mean_score.answer("this suite") != "undecided"
     verdict = "a clear difference" if shown else "no clear difference"
     return f"{first} is {size} ahead {signed_span(number.interval)}: {verdict}."

@@ -176,9 +176,10 @@ class RunListAnswer(Answer[RunList]):
         listing = self.result
         if not listing.runs:
             return self.blocks(options)
-        every = [[_screen_cells(row), *_agent_cells(row)] for row in listing.runs[:MOST_ROWS]]
-        while sum(map(len, every)) > MOST_ROWS:  # several agents have a row of their own
-            every.pop()
+        most = options.most_rows or MOST_ROWS
+        every = [[_screen_cells(row), *_agent_cells(row)] for row in listing.runs[:most]]
+        while options.most_rows is None and sum(map(len, every)) > MOST_ROWS:
+            every.pop()  # several agents have a row of their own
         shown, rows = listing.runs[: len(every)], [cells for run in every for cells in run]
         header = ("run", "started", "suite", "commit", "branch", "trials", "pass@1", "")
         filled = [i for i in range(len(header)) if i != SUITE and any(row[i] for row in rows)]
@@ -290,10 +291,11 @@ class RunLogAnswer(Answer[RunLog]):
     def screen(self, options: DisplayOptions) -> list[Block]:
         """The newest changes, each on one line."""
         changes = self.result.changes
-        more = len(changes) - MOST_ROWS
+        most = options.most_rows or MOST_ROWS
+        more = len(changes) - most
         return [
             *(self.blocks(options) if not changes else ()),
-            *(Line(short(_change(change), SCREEN_WIDTH)) for change in changes[:MOST_ROWS]),
+            *(Line(short(_change(change), SCREEN_WIDTH)) for change in changes[:most]),
             *([Remark(f"{plural(more, 'earlier change')}: -v")] if more > 0 else []),
         ]
 
@@ -504,7 +506,8 @@ class SearchAnswer(Answer[TranscriptMatches]):
         matches = self.result.matches
         if not matches:
             return self.blocks(options)
-        shown = matches if len(matches) <= MOST_ROWS else matches[: MOST_ROWS - 1]
+        most = options.most_rows or MOST_ROWS
+        shown = matches if len(matches) <= most else matches[: most - 1]
         several = len({match.system for match in matches}) > 1
         rows = tuple(
             (

@@ -41,7 +41,7 @@ from passhat.reporters.answer import (
     Table,
 )
 from passhat.reporters.data import JsonShape, to_json
-from passhat.reporters.formatting import amount, decimals, percent, signed_points
+from passhat.reporters.formatting import amount, decimals, percent, points, signed_points
 from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.sample_size import SuitePlan
 
@@ -210,7 +210,7 @@ def _facts_of_difference(plan: Plan) -> Facts:
         facts.append((f"{2 * count * each:,} trials", "in all, of both agents"))
     if seen is not None and seen < 1:
         size = f"{plural(plan.chosen.tasks, 'task')} at {plural(each, 'trial')}"
-        facts.append((f"{100 * seen:.1f} points", f"is what {size} tell apart"))
+        facts.append((f"{points(seen, digits=1)} points", f"is what {size} tell apart"))
     return facts
 
 
@@ -261,8 +261,8 @@ def _screen_designs(plan: Plan, *, rows: int) -> Table:
             (
                 f"{design.runs:,}",
                 f"{design.runs * plan.chosen.tasks:,}",
-                f"±{100 * design.this_suite:.1f}",
-                f"±{100 * design.tasks_like_these:.1f}",
+                f"±{points(design.this_suite, digits=1)}",
+                f"±{points(design.tasks_like_these, digits=1)}",
                 _reaches(plan) if design.runs == runs else "",
             )
             for design in designs[first : first + rows]
@@ -321,7 +321,7 @@ def _two_agents(plan: Plan) -> str:
     size = f"{plural(plan.chosen.tasks, 'task')} x {plural(each, 'trial')}"
     if (seen or 1.0) >= 1:
         return f"Two agents: {size} cannot show any difference."
-    return f"Two agents: {size} show a difference of {100 * (seen or 1.0):.0f} points."
+    return f"Two agents: {size} show a difference of {points(seen or 1.0)} points."
 
 
 def _certify(plan: Plan) -> str:
@@ -518,7 +518,8 @@ def _comparing(plan: Plan) -> str:
         return f"{capitalised(drawn.reason)}."
     each, seen = _shown_difference(plan)
     size = f"{plural(plan.chosen.tasks, 'task')} at {plural(each, 'trial')} per agent"
-    least = f"two agents apart that differ by {100 * (seen or 1.0):.1f} points of {_metric(plan)}"
+    gap = points(seen or 1.0, digits=1)
+    least = f"two agents apart that differ by {gap} points of {_metric(plan)}"
     shows = f"tell {least}" if (seen or 1.0) < 1 else "cannot tell any two agents apart"
     return f"{size} {shows} on similar tasks, both run on the same tasks (paired, {power} power)."
 
@@ -546,7 +547,7 @@ def _for_difference(plan: Plan, difference: float) -> str:
 
 
 def _points(half_width: float) -> str:
-    return f"±{100 * half_width:.1f} points".replace(".0 ", " ")
+    return f"±{points(half_width, digits=1)} points".replace(".0 ", " ")
 
 
 def _times(runs: int) -> str:
@@ -591,7 +592,10 @@ class GatePlanAnswer(Answer[Sequence[GatePlan]]):
         if plan.fixed_runs is not None:
             size += f" (a fixed design takes {plan.fixed_runs:,})"
         notes = [Remark(f"{capitalised(note)}.") for note in plan.notes]
-        return [Headline(_takes(plan)), _outcomes(plan), Remark(f"{size}; {wrong}."), *notes]
+        still_open = _open_rows(plan) and plan.gate.indifference is None
+        way = f" `indifference={_ZONE}` decides it there too, with more trials."
+        remark = Remark(f"{size}; {wrong}.{way if still_open else ''}")
+        return [Headline(_takes(plan)), _outcomes(plan), remark, *notes]
 
     def rows(self) -> Records:
         return [
@@ -611,7 +615,7 @@ def _takes(plan: GatePlan) -> str:
     """What the gate takes where it is clear, and where it is not."""
     require, rows = plan.gate.require, plan.rows
     decided = [row for row in rows if max(row.passes, row.fails) >= _USUALLY]
-    open_ = [row for row in rows if row.undecided >= 0.5]
+    open_ = _open_rows(plan)
     if not decided:
         return plan_finding(plan)
     quick = min(decided, key=lambda row: row.expected_runs)
@@ -626,6 +630,14 @@ def _takes(plan: GatePlan) -> str:
     span = f"near {low}" if low == high else f"from {low} to {high}"
     return f"{takes}; {span} it mostly stays undecided."
 
+
+def _open_rows(plan: GatePlan) -> list[GatePlanRow]:
+    """The truths at which the gate mostly stays undecided."""
+    return [row for row in plan.rows if row.undecided >= 0.5]
+
+
+_ZONE = 0.05
+"""The indifference that is proposed where a gate stays undecided."""
 
 _USUALLY = 0.8
 """The chance of a verdict from which on a truth is called clear."""

@@ -49,6 +49,8 @@ from passhat.reporters.formatting import (
     scope_cells,
     short,
     shorten_apart,
+    signed_points,
+    signed_span,
     span,
     value_of,
 )
@@ -140,6 +142,7 @@ class RankingAnswer(Answer[RankReport]):
             Paragraph("Left out", f"{short(system.name)} has {system.reason}.")
             for system in report.unranked
         ]
+        blocks += _pairs_blocks(report)
         level = points(report.confidence)
         blocks.append(
             Paragraph(
@@ -306,6 +309,30 @@ def _table(report: RankReport) -> Table:
         ),
         left=(0, 2, 3),
     )
+
+
+_MOST_PAIRS = 28
+"""The pairs of eight agents."""
+
+
+def _pairs_blocks(report: RankReport) -> list[Block]:
+    """Each pair with its p, which allows for all of them; of many agents the first pairs."""
+    called, pairs = _called(report), report.pairs[:_MOST_PAIRS]
+    if len(report.systems) < 3 or any(pair.p_value is None for pair in pairs):
+        return []
+    rows = tuple(
+        (
+            f"{called[pair.first]} - {called[pair.second]}",
+            signed_points(pair.value, digits=1),
+            signed_span(pair.interval),
+            p_value(pair.p_value or 0.0).removeprefix("p").removeprefix(" = ").strip(),
+        )
+        for pair in pairs
+    )
+    more = len(report.pairs) - len(pairs)
+    rest = [Remark(f"{plural(more, 'more pair')}: `pairs` in JSON.")] if more else []
+    header = ("pair", "points", scope_words(report.scope), "p (all pairs)")
+    return [Table(header=header, rows=rows, left=(0, 2)), *rest]
 
 
 def _called(report: RankReport) -> dict[str, str]:

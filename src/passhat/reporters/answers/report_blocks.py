@@ -359,7 +359,7 @@ def _screen_of(report: Report, options: DisplayOptions) -> list[Block]:
     )
     whose = metric_label(f"pass^{ks[-1]}")
     level = _level(_streak(system, ks[-1]) for system in systems).removesuffix(".")
-    under = [f"{level} of {whose}.", headline.ties_hold_for(report.leaders)]
+    under = [f"{level} of {whose}.", headline.ties_hold_for(report.leaders, options.scope)]
     above: list[Block] = [Headline(opening)]
     below: list[Block] = [
         Remark(" ".join(text for text in under if text)),

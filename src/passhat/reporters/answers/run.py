@@ -651,7 +651,7 @@ def _gain(lift: Lift, stopped: bool) -> str:
 def _more(lift: Lift, name: str) -> str:
     """How much more of something a trial takes: "+12%"."""
     more = lift.more_of.get(name)
-    return "" if more is None else f"{100 * more:+.0f}%"
+    return "" if more is None else f"{signed_points(more)}%"
 
 
 def _worse_sentence(lift: Lift) -> str:
