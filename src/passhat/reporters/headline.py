@@ -262,7 +262,7 @@ def ahead(leaders: Leaders | Unavailable, scope: Scope | None = None) -> str:
         only_here = scope == THIS_SUITE
         return _ahead_here(leaders, leaders.here, streak + where, only_here=only_here)
     if scope == THIS_SUITE:
-        rest = others[0] if len(others) == 1 else f"all {len(others)} others near it"
+        rest = others[0] if len(others) == 1 else f"all {plural(len(others), 'other')} near it"
         reach = f"{rate} and {rates[0]}" if len(others) == 1 else f"{rate} to {rates[-1]}"
         return f"On these tasks {best} is not shown ahead of {rest}: {streak} {reach}{where}"
     if len(others) == 1:
