@@ -185,3 +185,20 @@ def test_the_search_box_shows_where_it_was_said_and_leads_there(address, serve_s
     assert link in unescape(text)
     assert site.get(link)[0] == 200
     assert "Nothing found" in site.get("/search?q=cancel")[2]
+
+
+def test_a_sentence_that_trials_share_is_shown_once_and_their_own_words_before_it(
+    address, serve_site
+):
+    def told(own):
+        rule = Turn(role="system", text="Never promise a refund.")
+        return Transcript(messages=(rule, Turn(role="user", text=own))).to_json()
+
+    with History.open(address) as history:
+        run = fill(history, [told("My refund, now"), *(told(f"Hello {i}") for i in range(3))])
+    _, _, text = serve_site(address).get("/search?q=refund")
+    assert text.count("Never promise a refund.") == 1
+    assert "The same in 2 more trials" in text
+    assert "My refund, now" in text
+    for task in range(4):
+        assert f"/run/{run.key}/trial?system=agent&task=t00{task}&trial=0" in unescape(text)

@@ -13,7 +13,7 @@ from dataclasses import fields
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from passhat.dataclass import dataclass
+from passhat.dataclass import dataclass, replace
 from passhat.errors import StoreError
 from passhat.history.database import ALL, Row
 from passhat.history.store import TRIAL_COLUMNS, History, split_texts, trial_of_row, unpack
@@ -127,16 +127,22 @@ def newest_suite(history: History) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFilter:
-    """Which runs are wanted: those of a suite, a branch, with a status; None wants any of them."""
+    """Which runs are wanted: those of a suite, a branch, with a status; None wants any of them.
+
+    The store says "running" of a run until somebody ends it: `unended` are those that are shown
+    with the status that is asked for, "running" or "stopped".
+    """
 
     suite: str | None = None
     branch: str | None = None
     status: str | None = None
     tagged: bool = False
+    unended: tuple[int, ...] | None = None
 
     @property
     def values(self) -> dict[str, str]:
-        named = {"suite": self.suite, "branch": self.branch, "status": self.status}
+        status = self.status if self.unended is None else "running"
+        named = {"suite": self.suite, "branch": self.branch, "status": status}
         return {name: value for name, value in named.items() if value}
 
     @property
@@ -144,6 +150,8 @@ class RunFilter:
         """What a row of runs has to meet, in SQL with named values."""
         parts = [f"{name} = :{name}" for name in self.values]
         parts += ["id IN (SELECT run FROM tags)"] if self.tagged else []
+        if self.unended is not None:
+            parts.append(f"id IN ({', '.join(map(str, self.unended)) or 'NULL'})")
         return " AND ".join(parts) or "1 = 1"
 
 
@@ -152,7 +160,7 @@ ANY_RUN = RunFilter()
 
 def run_choices(history: History) -> dict[str, list[str]]:
     """The suites, branches and statuses that runs of the store have."""
-    return {
+    choices = {
         name: [
             str(value)
             for (value,) in history.database.execute(
@@ -161,10 +169,27 @@ def run_choices(history: History) -> dict[str, list[str]]:
         ]
         for name in ("suite", "branch", "status")
     }
+    shown = {run.status for run in _unended(history)}
+    choices["status"] = sorted({*choices["status"], *shown} - ({"running"} - shown))
+    return choices
+
+
+def _unended(history: History) -> list[Run]:
+    """The runs of which the store says that they are running, with what is shown of each."""
+    rows = history.database.execute("SELECT id FROM runs WHERE status = 'running'").fetchall()
+    return [history.run_by_id(number) for (number,) in rows]
+
+
+def _shown_as(history: History, wanted: RunFilter) -> RunFilter:
+    if wanted.status not in ("running", "stopped"):
+        return wanted
+    chosen = tuple(run.id for run in _unended(history) if run.status == wanted.status)
+    return replace(wanted, unended=chosen)
 
 
 def count_runs(history: History, wanted: RunFilter = ANY_RUN) -> int:
     """How many runs there are."""
+    wanted = _shown_as(history, wanted)
     query = f"SELECT count(*) FROM runs WHERE {wanted.condition}"  # noqa: S608  our own names
     row = history.database.execute(query, wanted.values).fetchone()
     return int(row[0]) if row else 0
@@ -174,6 +199,7 @@ def page_of_runs(
     history: History, wanted: RunFilter = ANY_RUN, *, offset: int = 0, limit: int = 50
 ) -> list[Run]:
     """Some runs, newest first."""
+    wanted = _shown_as(history, wanted)
     rows = history.database.execute(
         f"SELECT id FROM runs WHERE {wanted.condition} "  # noqa: S608  our own names
         "ORDER BY started DESC, id DESC LIMIT :limit OFFSET :offset",
@@ -645,6 +671,14 @@ class SaidHits:
 
     hits: tuple[SaidHit, ...]
     left: int = 0
+
+    @property
+    def quotes(self) -> dict[Excerpt, list[SaidHit]]:
+        """Each sentence that was found once, with the trials in which it stands."""
+        quotes: dict[Excerpt, list[SaidHit]] = {}
+        for hit in self.hits:
+            quotes.setdefault(hit.excerpt, []).append(hit)
+        return quotes
 
 
 def search_said(history: History, text: str, *, limit: int = HITS) -> SaidHits:

@@ -694,6 +694,10 @@ class TranscriptMatches(Displayed):
         return short_repr(head, count, f"{self.read:,} transcripts read", see=".matches")
 
 
+INSTRUCTING = frozenset({"system", "developer"})
+"""Roles that tell the agent what to do: the same words in every trial."""
+
+
 class TextSearch:
     """Looks for one text, in any case, in one transcript after another.
 
@@ -710,7 +714,7 @@ class TextSearch:
         self._as_kept = (wanted.lower(), escaped.lower())
 
     def find(self, kept: str) -> Excerpt | None:
-        """The first place where the text occurs in a kept transcript."""
+        """Where the text occurs first, in instructions only if nowhere else."""
         # Most transcripts do not hold it. Looking at the JSON as a whole tells that ten times
         # faster than reading it, except where letters are written as \uXXXX.
         lowered = kept.lower()
@@ -725,8 +729,11 @@ class TextSearch:
 
 
 def _parts(transcript: Transcript) -> Iterator[tuple[str, str]]:
-    """Every text of a transcript, and whose it is."""
+    """Every text of a transcript, and whose it is: instructions, which all trials share, last."""
+    instructions = [turn for turn in transcript.messages if turn.role in INSTRUCTING]
     for turn in transcript.messages:
+        if turn.role in INSTRUCTING:
+            continue
         yield (f"{turn.role} {turn.name}".strip(), turn.text)
         for call in turn.calls:
             yield f"call of {call.name}", call.name
@@ -737,6 +744,8 @@ def _parts(transcript: Transcript) -> Iterator[tuple[str, str]]:
         yield f"check {check.target}".strip(), check.message
     yield "standard error", transcript.stderr
     yield "stop reason", transcript.stop_reason
+    for turn in instructions:
+        yield f"{turn.role} {turn.name}".strip(), turn.text
 
 
 def _around(text: str, start: int, end: int) -> str:
