@@ -179,7 +179,7 @@ def test_a_table_of_trials_to_label_is_filled_in_elsewhere_and_kept_by_all_or_no
     assert "30 labels kept" in run("label", "--import", "in.csv").stdout
     assert {one.by for own in labels_in(run).values() for one in own} == {"ann"}
     assert "Corrected with 30 labels of people" in " ".join(run("report", "latest").stdout.split())
-    assert "People read 30 of 60 trials" in " ".join(run("judge", "latest").stdout.split())
+    assert "people read 30 of 60 trials" in " ".join(run("judge", "latest").stdout.split())
     # A second person is asked about one in five of them.
     run("label", "--by", "ben", "--budget", "30", "--export", "second.csv")
     assert len((run.directory / "second.csv").read_text().splitlines()) == 1 + 6

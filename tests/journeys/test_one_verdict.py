@@ -206,6 +206,20 @@ def test_whatever_the_history_all_say_the_same(world, serve_site, tmp_path):
         assert (words(sentence) in places["overview"]) == (word != "PASS")
 
 
+def test_a_trend_opens_with_what_the_verdict_on_its_newest_run_says_fell(
+    store, verdict, serve_site, tmp_path
+):
+    (agent,) = verdict.agents
+    said(store, "trend", "suite", "-o", tmp_path / "trend.html")
+    pages = [(tmp_path / "trend.html").read_text(), serve_site(store).get("/trend?suite=suite")[2]]
+    heads = [words(re.search(r'class="h1">(.*?)</h[12]>', page)[1]) for page in pages]
+    for answer in (said(store, "trend", "suite"), *heads):
+        if agent.fell:
+            assert answer.startswith(agent.answer)
+        else:
+            assert answer.startswith("No change in pass^5 shown")
+
+
 def test_a_trend_of_another_k_says_nothing_of_the_k_of_the_run(store, verdict):
     asked = said(store, "trend", "suite", "--k", "2")
     assert f"pass^{verdict.agents[0].k}" not in asked

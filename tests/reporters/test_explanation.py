@@ -163,6 +163,17 @@ def test_what_cannot_be_known_is_said():
     assert "no transcripts" in verdict(explain(table, {}))
 
 
+def test_where_a_difference_is_named_no_headline_says_that_the_calls_tell_nothing(omission):
+    causes = explain(*omission, shuffles=199).causes
+    said = Transcript(messages=(Turn(role="assistant", calls=(Call(name="look"),)),)).to_json()
+    table = Trials.from_columns(task=["a"] * 4, passed=[True, False] * 2)
+    alike = explain(table, {("system", "a", trial): said for trial in range(4)})
+    assert verdict(alike).startswith("The calls do not tell why")
+    named = verdict(replace(alike, causes=causes))
+    assert named.startswith(causes[0].sentence)
+    assert "The calls do not tell why" not in named
+
+
 def test_tasks_without_transcripts_are_not_said_to_never_go_both_ways():
     trials = Trials.from_columns(task=["a", "a"], passed=[True, False])
     page = str(render(explain(trials, {}), "html"))

@@ -577,7 +577,7 @@ def trend(
       passhat trend --tasks
 
     Change points have a stated false-alarm rate. The trend says where pass@k rises while pass^k
-    falls. With --tasks: a task is flaky if it passed and failed over the runs.
+    falls. With --tasks: the tasks that passed and failed over the runs, each with its label.
     """
     from passhat import journeys
     from passhat.history.database import store_words

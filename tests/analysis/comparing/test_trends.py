@@ -79,7 +79,7 @@ def test_between_two_falls_there_is_one_level_in_words_and_numbers():
     assert min(levels) < first.after < max(levels)
     level = f"{100 * np.mean(levels):.0f}%"
     told = [s for s in sentences(trend) if s.startswith("pass^5")]
-    assert f"{level} since" in told[0]
+    assert f"{level} until 9 Jan" in told[0]  # not "since": it fell again
     assert f"{level} before" in told[1]
     assert f"from {level} to" in trend.plot().text  # one level in words, on screens and pictures
 
@@ -207,7 +207,7 @@ def test_a_fall_that_may_be_noise_is_not_called_no_change():
     falling = [moment(i, np.full(4, 5), np.full(4, passes)) for i, passes in enumerate((3, 3, 2))]
     (trend,) = trends(falling, k=1)
     (said,) = sentences(trend)
-    assert said.startswith("agent: no change shown over 3 runs (a false alarm has a chance of")
+    assert said.startswith("agent: no change in pass@1 shown over 3 runs (a false alarm has a")
 
 
 def test_one_run_is_no_line():

@@ -781,7 +781,7 @@ class AgentVerdict:
         """The verdict, with the questions that it answers; made here and nowhere else."""
         if self.movement == "first":
             return "The first run: there is nothing to compare it with yet."
-        parts = [] if self._alone_says_it else [f"Against {self._earlier}: {self._answer}."]
+        parts = [] if self._alone_says_it else [f"Against {self._earlier}: {self.answer}."]
         if self.graded == "steady" or (self.graded == "rose" != self.movement):
             change = "no change shown" if self.graded == "steady" else "it rose"
             parts.append(f"As people grade it: {change}.")
@@ -799,7 +799,8 @@ class AgentVerdict:
         return "the run before" if self.runs_before == 1 else f"the {self.runs_before} runs before"
 
     @property
-    def _answer(self) -> str:
+    def answer(self) -> str:
+        """What changed against the runs before, in a clause."""
         if self.movement == "steady":
             return "no change shown"
         on = f" on {short_day(self.since_day)}" if self.since_day else ""

@@ -84,11 +84,11 @@ class ExplanationAnswer(Answer[Explanation]):
         explanation = self.result
         if explanation.causes:
             count = len(explanation.causes)
-            return StatusLabel("One cause named" if count == 1 else f"{count} causes named", "bad")
+            return StatusLabel(f"{plural(count, 'difference')} named", "bad")
         counts = explanation.counts
         if counts.failed + counts.errored == 0:
             return StatusLabel("No trial failed", "good")
-        return StatusLabel("No cause named", "open")
+        return StatusLabel("No difference named", "open")
 
     def facts(self) -> Facts:
         """How many runs failed, and how many tasks can tell why."""
@@ -261,8 +261,10 @@ def _by_first_difference(explanation: Explanation) -> str:
         return f"The agent calls {short(first.what)} with {argument}: {share}."
     if first.kind == "no difference":
         # Trials that pass differ too, in calls that only look above all: those do not count.
-        same = "no call that matters differs from a passing trial's"
-        return f"The calls do not tell why: {share} {same}."
+        same = f"{share} no call that matters differs from a passing trial's"
+        if explanation.causes:
+            return f"{explanation.causes[0].sentence} One call alone does not tell why: {same}."
+        return f"The calls do not tell why: {same}."
     return f"Failing trials differ in {first.kind}: {short(first.what)}, {share}."
 
 

@@ -75,12 +75,12 @@ class JudgeAnswer(Answer[JudgeCheck]):
 def verdict(check: JudgeCheck) -> str:
     """The answer in one sentence."""
     errors = check.errors
-    start = f"People read {check.labels:,} of {plural(check.trials, 'trial')}"
+    read = f"people read {check.labels:,} of {plural(check.trials, 'trial')}"
     passes, fails = errors.false_passes, errors.false_fails
     if not isinstance(passes, Estimate) or not isinstance(fails, Estimate):
-        return f"{start}: too few to say how far the judge can be trusted."
+        return f"Too few labels to say how far the judge can be trusted: {read}."
     wrong = f"{percent(passes.value)} of what the judge passes is wrong"
-    return f"{start}: {wrong}, and {percent(fails.value)} of what it fails."
+    return f"{wrong}, and {percent(fails.value)} of what it fails: {read}."
 
 
 def _cells(number: Estimate) -> tuple[str, str, str]:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from passhat.analysis.comparing.trends import (
     MOST_AWAITED,
     NOTABLE,
+    AgentVerdict,
     FlakyTask,
     FlakyTasks,
     GradedChanges,
     LabelChange,
+    Movement,
     RateChange,
+    RunVerdict,
     SystemTrend,
     TrendPoint,
 )
@@ -35,6 +39,7 @@ from passhat.reporters.answer import (
     Section,
     StatusLabel,
     Table,
+    Tone,
     added_remarks,
     paragraphs,
 )
@@ -144,7 +149,7 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
             agent = f" {only(trend.name)}" if others or options.narrowed else ""
             command = f"passhat compare {after} {before}{agent}{options.store}"
             blocks.append(Hints((advise("What changed", command),)))
-        answer = headline(trends)
+        answer = headline(trends, options.verdict)
         earlier, _ = added_remarks(None, options)
         around = [Headline(answer), *blocks, *(replace(remark, apart=False) for remark in earlier)]
         room = SCREEN_LINES - options.line_count(around) - 2  # a blank line, the header
@@ -178,10 +183,14 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
     def page(self, options: DisplayOptions) -> Mapping[str, Any]:
         """The values of the template; the system that changed last comes first."""
         ordered = _newest_change_first(self.result)
-        answer = headline(ordered)
+        answer = headline(ordered, options.verdict)
+        if (moved := _moved_agent(ordered, options.verdict)) is not None:
+            label = StatusLabel(moved.words, _TONES[moved.movement])
+            judged = {"chip": label, "title": f"{safe_text(answer)} · passhat"}
         return {
             "subject": "trend",
             "headline": answer,
+            **(judged if moved else {}),
             "most_moved": MOST_MOVED,
             "verdict": options.verdict,
             "systems": [_view(trend, answer) for trend in ordered],
@@ -218,13 +227,31 @@ _CELL = 0.05
 """What a character of a bar stands for."""
 
 
-def headline(trends: Sequence[SystemTrend]) -> str:
+_TONES: Mapping[Movement, Tone] = {"fell": "bad", "rose": "good"}
+
+
+def _moved_agent(trends: Sequence[SystemTrend], verdict: RunVerdict | None) -> AgentVerdict | None:
+    """The agent that the verdict on the newest run says has moved, where no trend shows a change.
+
+    A verdict also looks at single tasks, and at the newest run alone.
+    """
+    if verdict is None or any(trend.change is not None for trend in trends):
+        return None
+    return next((agent for agent in verdict.agents if agent.movement in _TONES), None)
+
+
+def headline(trends: Sequence[SystemTrend], verdict: RunVerdict | None = None) -> str:
     """The newest change of pass^k in one sentence: levels are the means of the runs shown.
 
-    Where two runs have enough labels, the change as people grade it.
+    Where two runs have enough labels, the change as people grade it. Where pass^k shows none and
+    the verdict on the newest run says what fell, that comes first.
     """
     trend = _newest_change_first(trends)[0]
     whose = f"{short(trend.name)}: " if len(trends) > 1 else ""
+    if (moved := _moved_agent(trends, verdict)) is not None:
+        whose = f"{short(moved.system)}: " if len(trends) > 1 else ""
+        mean = "" if moved.interval is not None else _mean_unchanged(trends, moved.system)
+        return f"{whose}{moved.answer}.{mean}"
     if trend.graded is not None:
         return whose + _graded_sentence(trend, trend.graded)
     if (change := trend.change) is None:
@@ -236,7 +263,18 @@ def headline(trends: Sequence[SystemTrend]) -> str:
         text = f"No change in {_metric(trend)} shown over {runs} runs ({last})."
         return f"{text} {_would_show(trend)}"
     levels = trend.levels(trend.metrics[0], change)
-    return whose + _change_sentence(trend, _metric(trend), change, levels)
+    return whose + _change_sentence(
+        trend, _metric(trend), change, levels, trend.changes[trend.metrics[0]]
+    )
+
+
+def _mean_unchanged(trends: Sequence[SystemTrend], system: str) -> str:
+    trend = next((trend for trend in trends if trend.name == system), trends[0])
+    last = trend.points[-1]
+    now = percent(last.metrics[trend.metrics[0]].value, digits=1)
+    shown = "" if last.stopped_early else f" ({now} in the last)"
+    runs = plural(len(trend.points), "run")
+    return f" The mean of all tasks, {_metric(trend)}, shows no change over {runs}{shown}."
 
 
 def _as_people_grade(graded: GradedChanges) -> str:
@@ -249,15 +287,23 @@ def _graded_sentence(trend: SystemTrend, graded: GradedChanges) -> str:
         last = percent(trend.points[graded.places[-1]].corrected[graded.metric].value, digits=1)
         shown = f"shown over {len(graded.places)} labelled runs"
         return f"No change in {name} {shown} ({last} in the last)."
-    return _change_sentence(trend, name, change, trend.graded_levels(graded, change))
+    levels = trend.graded_levels(graded, change)
+    return _change_sentence(trend, name, change, levels, graded.changes)
 
 
 def _change_sentence(
-    trend: SystemTrend, name: str, change: ChangePoint, levels: tuple[float | None, float | None]
+    trend: SystemTrend,
+    name: str,
+    change: ChangePoint,
+    levels: tuple[float | None, float | None],
+    changes: Changes,
 ) -> str:
     """A change in the one sentence that every screen and page has of it."""
+    others = [other.position for other in changes.points]
     point, ends = trend.points[change.position], change.interval
-    sides = zip(levels, ("before", "since"), strict=True)
+    later = min((at for at in others if at > change.position), default=None)
+    after = "since" if later is None else f"until {short_day(trend.points[later].started)}"
+    sides = zip(levels, ("before", after), strict=True)
     means = "".join(f"{percent(level)} {side}, " for level, side in sides if level is not None)
     return (
         f"{name} {'fell' if change.direction == 'down' else 'rose'} on "
@@ -409,7 +455,9 @@ def sentences(trend: SystemTrend, *, turns: bool = True) -> list[str]:
             )
         for name, changes in trend.changes.items():
             texts += [
-                _change_sentence(trend, metric_label(name), change, trend.levels(name, change))
+                _change_sentence(
+                    trend, metric_label(name), change, trend.levels(name, change), changes
+                )
                 for change in changes.points
             ]
     if turns:
@@ -432,7 +480,8 @@ def _no_change(trend: SystemTrend) -> str:
     if count == 1:
         return f"{name}: one run so far; a change takes two to be seen."
     rate = percent(next(iter(trend.changes.values())).false_alarm)
-    return f"{name}: no change shown over {count} runs (a false alarm has a chance of {rate})."
+    shown = f"no change in {_metric(trend)} shown over {count} runs"
+    return f"{name}: {shown} (a false alarm has a chance of {rate})."
 
 
 def _would_show(trend: SystemTrend) -> str:
@@ -493,13 +542,12 @@ class FlakyAnswer(Answer[FlakyTasks]):
     template = "flaky.html"
 
     def title(self) -> str:
-        return plural(len(self.result.tasks), "flaky task")
+        return _flaky_words(self.result)
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """One row a task, flaky ones first."""
         flaky = self.result
-        of_all = f"{len(flaky.tasks):,} of {plural(flaky.tasks_seen, 'task')}"
-        head = f"{of_all} passed and failed over {plural(flaky.runs, 'run')}."
+        head = _flaky_words(flaky)
         if not flaky.tasks:
             return [Headline(head)]
         several = len({task.system for task in flaky.tasks}) > 1
@@ -528,11 +576,8 @@ class FlakyAnswer(Answer[FlakyTasks]):
 
     def screen(self, options: DisplayOptions) -> list[Block]:
         flaky = self.result
-        over = f"over {plural(flaky.runs, 'run')}"
-        are = "is" if len(flaky.tasks) == 1 else "are"
-        of_all = f"{len(flaky.tasks):,} of {plural(flaky.tasks_seen, 'task')} {are} flaky"
         if not flaky.tasks:
-            return [Headline(f"No task of {flaky.tasks_seen:,} is flaky {over}.")]
+            return [Headline(_flaky_words(flaky))]
         several = len({task.system for task in flaky.tasks}) > 1
         shown = sorted(flaky.tasks, key=lambda task: task.rate)[:MOST_RUNS]
         table = Table(
@@ -551,7 +596,7 @@ class FlakyAnswer(Answer[FlakyTasks]):
         )
         more = len(flaky.tasks) - len(shown)
         return [
-            Headline(f"{of_all} {over}."),
+            Headline(_flaky_words(flaky)),
             table,
             *([Remark(f"{plural(more, 'more task')}: -v")] if more else []),
             Remark("P all passed, F all failed, ~ some of each, . not run"),
@@ -577,7 +622,6 @@ class FlakyAnswer(Answer[FlakyTasks]):
         steady = len(rows) - len(failing)
         days = [short_day(day) for day in flaky.days[-MOST_MARKS:]]
         first = flaky.runs - len(days)
-        blocks = self.screen(options)
         notes = ["The number is how many trials passed; none where all did."]
         if len(days) < flaky.runs:
             notes.append(f"Rates are over all {flaky.runs:,} runs.")
@@ -586,7 +630,7 @@ class FlakyAnswer(Answer[FlakyTasks]):
         if len(failing) > MOST_HEAT:
             notes.append(f"These are the {MOST_HEAT} lowest of {len(failing):,} that did not.")
         return {
-            "headline": blocks[0].text if isinstance(blocks[0], Headline) else self.title(),
+            "headline": self.title(),
             "rows": failing[:MOST_HEAT],
             "shown_runs": (
                 plural(len(days), "run")
@@ -619,6 +663,20 @@ class FlakyAnswer(Answer[FlakyTasks]):
 
     def data(self) -> Any:
         return FLAKY(self.result)
+
+
+def _flaky_words(tasks: FlakyTasks) -> str:
+    """How many tasks passed and failed, and how they are labelled."""
+    over = f"over {plural(tasks.runs, 'run')}"
+    if not tasks.tasks:
+        return f"No task of {tasks.tasks_seen:,} both passed and failed {over}."
+    labels = Counter(task.label for task in tasks.tasks)
+    given = [f"{labels[label]:,} {label}" for label in _LABEL_ORDER if labels[label]]
+    of_all = f"{len(tasks.tasks):,} of {plural(tasks.tasks_seen, 'task')}"
+    return f"{of_all} passed and failed {over}: {', '.join(given)}."
+
+
+_LABEL_ORDER = ("flaky", "broken", "solid", "undecided")
 
 
 MOST_HEAT = 300
