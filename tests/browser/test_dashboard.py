@@ -287,6 +287,16 @@ def test_one_click_leads_from_a_fall_on_the_overview_to_a_failing_trial(
     assert page.locator("h1").inner_text() == "task-8 #2 failed"
 
 
+def test_the_trials_of_a_task_that_fell_stand_beside_each_other_on_a_telephone(
+    serve_site, fallen_store, visit
+):
+    page = visit(serve_site(fallen_store), "/", viewport={"width": 400, "height": 900})
+    rows = page.locator("table.fallen .squares")
+    heights = rows.evaluate_all("those => those.map((one) => one.getBoundingClientRect().height)")
+    assert heights
+    assert max(heights) <= 26  # one line of squares
+
+
 def test_no_page_scrolls_sideways_on_a_telephone(serve_site, store, visit):
     site = serve_site(store)
     page = visit(site, "/", viewport={"width": 390, "height": 800})
@@ -587,7 +597,7 @@ def test_the_walk_through_of_the_judges_page_ends_in_the_number_of_a_person(
     assert corrected["labels"] == len(trials)
     assert corrected["value"] == pytest.approx(truth, abs=0.02)
     judged = " ".join(passhat("judge", "latest").stdout.split())
-    assert f"People read {len(trials)} of" in judged
+    assert f"people read {len(trials)} of" in judged
     page.goto(page.url.partition("/run/")[0] + "/run/latest")
     assert "labels of people" in " ".join(page.locator("main").inner_text().split())
 

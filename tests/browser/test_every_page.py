@@ -147,6 +147,36 @@ def test_every_name_of_a_task_and_every_mark_of_a_trial_is_a_link(
     assert {name: those[:5] for name, those in dead.items() if those} == {}
 
 
+COUNTS = {
+    "rank": "true rank",
+    "several": "pass^5",
+    "profile": "above",
+    "plan": "similar tasks",
+    "why": "trials",
+    "runs": "pass@1",
+}
+"""The column that a page is read for."""
+IN_SIGHT = """(words) => {
+  const heads = [...document.querySelectorAll(".scroll thead th")].filter((one) => one.innerText.trim() === words);
+  return heads.length > 0 && heads.every((head) => {
+    const cells = [...head.closest("table").tBodies[0].rows].map((row) => row.cells[head.cellIndex]);
+    const edge = head.closest(".scroll").getBoundingClientRect().right;
+    return [head, ...cells].every((cell) => cell.getBoundingClientRect().left < edge - 20);
+  });
+}"""  # noqa: E501
+
+
+@pytest.mark.slow("needs the saved pages")
+def test_the_column_that_counts_is_in_sight_on_a_telephone(saved_pages, open_page):
+    page = open_page("about:blank", viewport={"width": 400, "height": 900})
+    hidden = []
+    for name, column in COUNTS.items():
+        page.goto(saved_pages[name])
+        if not page.evaluate(IN_SIGHT, column):
+            hidden.append(name)
+    assert hidden == []
+
+
 @pytest.mark.slow("fifteen saved pages in four looks")
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)

@@ -3,6 +3,7 @@ import json
 import re
 
 import pytest
+from click.testing import CliRunner
 
 from passhat import compare, rank, render_html
 from passhat.analysis.comparing.trends import CountedRun, find_flaky, trends
@@ -10,6 +11,7 @@ from passhat.analysis.explaining.explain import explain
 from passhat.analysis.gates.judge import judge
 from passhat.analysis.planning.simulate import demonstrate, simulate
 from passhat.analysis.reports.measure import measure
+from passhat.cli import main
 from passhat.ingest import read_with_transcripts
 from passhat.records import Source, Trials
 from passhat.reporters.formats.html import page_style
@@ -337,8 +339,10 @@ def test_tasks_are_put_in_order_and_found_by_text_and_label(report, open_page):
 
 
 def test_a_thousand_tasks_fold_into_a_page_of_a_screen_or_two_and_are_found(tmp_path, open_page):
-    trials = simulate(tasks=1_000, runs=20, seed=3)
-    path = page_of(trials, tmp_path, trials=trials)
+    table, path = tmp_path / "big.csv", tmp_path / "big.html"
+    made = ["simulate", "--tasks", "1000", "--trials", "20", "--rate", "agent=0.8"]
+    for words in ([*made, "-o", str(table)], ["report", str(table), "-o", str(path)]):
+        assert CliRunner().invoke(main, words).exit_code == 0
     assert len(path.read_bytes()) <= 563 * 1024
     page = open_page(path.as_uri(), viewport={"width": 1280, "height": 800})
     assert page.locator(".group").count() <= 6

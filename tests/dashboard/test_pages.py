@@ -147,6 +147,8 @@ def test_more_than_two_are_ranked_and_a_choice_narrows_them(site, runs):
     assert f"careful ({day}, {commit})" in ranked
     narrowed = words(site.get(f"/compare?side={runs[1].key}.0&side={runs[2].key}.0")[2])
     assert re.search(r"pass@1: [\d.]+% → [\d.]+%", narrowed)
+    # Each run is judged at its own k, which need not be that of the comparison.
+    assert "against the runs before it is about pass^5, whatever k is chosen here" in narrowed
     assert "Choose at least two" in words(site.get(f"/compare?side={runs[1].key}.0")[2])
 
 
@@ -265,6 +267,27 @@ def test_a_run_without_a_trial_has_a_page(tmp_path, serve_site):
     assert "No trial has ended yet" in words(site.get(f"/run/{run.key}")[2])
     assert "watch it live" in words(site.get("/")[2])
     assert site.get("/trend")[0] == site.get(f"/compare?run={run.key}")[0] == 200
+
+
+def test_a_run_page_answers_before_it_describes(site, runs):
+    text = site.get(f"/run/{runs[0].key}")[2]
+    assert text.index('class="hero') < text.index('class="facts-line"') < text.index("Export CSV")
+
+
+def test_runs_are_chosen_by_the_status_that_is_shown_of_them(tmp_path, serve_site):
+    path = tmp_path / "history.db"
+    with History.open(path) as history:
+        died = history.start_run("shop", started="2026-01-01T09:00:00.000+00:00")
+        ended = history.finish_run(history.start_run("shop"))
+    site = serve_site(path)
+    every, stopped, running = (site.get(f"/runs{query}")[2] for query in
+                               ("", "?status=stopped", "?status=running"))  # fmt: skip
+    options = re.findall(r'<option value="(\w+)">', every)
+    assert {"finished", "stopped"} <= {*options}
+    assert "running" not in options
+    assert died.key in stopped
+    assert ended.key not in stopped
+    assert "No run matches" in running
 
 
 def test_an_empty_store_has_pages(tmp_path, serve_site):

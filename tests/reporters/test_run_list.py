@@ -2,6 +2,7 @@
 
 import pytest
 
+from passhat import render_html
 from passhat.reporters.answers.listings import Row, RunList
 from passhat.reporters.formatting import TerminalStyle, display_width
 from passhat.reporters.rendering import render_terminal
@@ -28,6 +29,12 @@ def test_no_line_is_wider_than_eighty_columns(tags):
     assert "custome" in lines[1]
     assert lines[2].endswith("  baseline") or "baseline" not in tags
     assert "1f2e3d4*" in lines[1]
+
+
+def test_a_list_that_is_cut_says_of_how_many():
+    assert "<h1" in (page := render_html(RunList((run(),) * 2, kept=33)))
+    assert "The newest 2 of 33 runs" in page
+    assert "of 2 runs" not in render_html(RunList((run(),) * 2, kept=2))
 
 
 def test_where_there_is_room_nothing_is_cut():

@@ -464,7 +464,12 @@ class Pages:
     def runs(self, request: Request) -> Response:
         """All runs, or those of a suite, a branch, a status, or with a tag."""
         asked = {name: request.query_params.get(name) or None for name in FILTERS}
-        wanted = queries.RunFilter(**asked, tagged=bool(request.query_params.get("tagged")))
+        wanted = queries.RunFilter(
+            suite=asked["suite"],
+            branch=asked["branch"],
+            status=asked["status"],
+            tagged=bool(request.query_params.get("tagged")),
+        )
         number = page_number(request.query_params.get("page"))
         with self.reports.open() as history:
             count = queries.count_runs(history, wanted)
@@ -491,19 +496,30 @@ class Pages:
     def _run_parts(self, request: Request, history: History, run: Run) -> Iterator[str]:
         with history:
             standings = self.reports.numbers(history, run) if run.trials else ()
-            yield render(
-                "run_top.html", store=self.reports.title, run=run, standings=standings,
-                live=run.status == RUNNING, labelling=self.reports.writable,
-                changes=history.changes(run, limit=CHANGES_SHOWN), most_changes=CHANGES_SHOWN,
-                changing=self.reports.writable and self._person() is not None,
-                token=self.access.form_token,
-            )  # fmt: skip
+            yield render("run_top.html", store=self.reports.title, run=run)
+            about = {
+                "standings": standings,
+                "live": run.status == RUNNING,
+                "labelling": self.reports.writable,
+                "changes": history.changes(run, limit=CHANGES_SHOWN),
+                "most_changes": CHANGES_SHOWN,
+                "changing": self.reports.writable and self._person() is not None,
+                "token": self.access.form_token,
+            }
             if not standings:
+                yield render("run_about.html", run=run, **about)
                 raise HistoryError("No trial has ended yet.")
             report = self.reports.report(history, run)
-            yield self._run_body(request, history, run, report)
+            yield self._run_body(request, history, run, report, about)
 
-    def _run_body(self, request: Request, history: History, run: Run, report: Report) -> str:
+    def _run_body(
+        self,
+        request: Request,
+        history: History,
+        run: Run,
+        report: Report,
+        about: Mapping[str, Any],
+    ) -> str:
         """The report; of a long table of tasks only the page that was asked for."""
         verdict = self.reports.verdict(history, run)
         options = DisplayOptions(results=None, verdict=verdict)
@@ -516,6 +532,7 @@ class Pages:
         return render(
             "run_end.html",
             run=run,
+            **about,
             no_verdict=_no_verdict(run),
             running=run.status == RUNNING,
             falls=[(agent, marks_of_fall(history, run, agent)) for agent in verdict.agents],

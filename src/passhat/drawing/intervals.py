@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 
-from passhat.dataclass import dataclass
+from passhat.dataclass import dataclass, replace
 from passhat.drawing.figure import (
     BOLD,
     LETTER,
@@ -29,7 +29,9 @@ from passhat.messages import shorten_apart
 
 TOP, ROW, TALL_ROW = 42, 22, 32
 TEXT_WIDTH = 30
-_TIE = 10  # the distance between the lines of two tie groups
+_TIE = 8  # the distance between the lines of two tie groups
+_LEAST_PLOT = 140
+"""Room for the intervals below which notes are given in brief."""
 _NOTE_LETTERS, _NOTE_LETTER, _CAPITAL, _FEWEST_NOTE = 15, 8.9, 11.9, 6
 
 
@@ -38,7 +40,7 @@ class IntervalRow:
     """One row: a name, a value with its interval; `other` draws a dumbbell, `bar` a demand.
 
     `inner` is a narrower interval, drawn thick: this suite, inside tasks like these. `others` are
-    named values to see it among.
+    named values to see it among. `brief` is a note for pictures that have little room.
     """
 
     name: str
@@ -50,6 +52,7 @@ class IntervalRow:
     other: float | None = None
     colour: str = "a"
     note: str = ""
+    brief: str = ""
     others: Sequence[tuple[str, float]] = ()
 
 
@@ -76,11 +79,14 @@ def interval_rows(
     height = TOP + tall * len(rows) + 24
     room = _TIE * len(ties)
     low, high = x_range
-    stop = width - room - _note_room(rows)
+    drawn, stop = rows, width - room - _note_room(rows)
+    if stop - names.width < _LEAST_PLOT and all(row.brief for row in rows):
+        drawn = [replace(row, note=row.brief) for row in rows]
+        stop = width - room - _note_room(drawn)
     x = Scale(low=low, high=high, start=names.width, stop=stop, kind=x_kind)
     body = (
         _frame(x, height, x_label, zero)
-        + "".join(_row(row, y, x, names) for row, y in zip(rows, middles, strict=True))
+        + "".join(_row(row, y, x, names) for row, y in zip(drawn, middles, strict=True))
         + "".join(
             _tie(group, width - room + _TIE * i, tall, middles) for i, group in enumerate(ties)
         )
@@ -123,7 +129,7 @@ def _data(rows: Sequence[IntervalRow]) -> tuple[tuple[Datum, ...], ...]:
 def _frame(x: Scale, height: int, x_label: str, zero: float | None) -> str:
     bottom = height - 24
     parts = [label(x_label, 8, 14)]
-    room = int((x.stop - x.start) / (5 * LETTER))
+    room = max(int((x.stop - x.start) / (5 * LETTER)), 3 if x.stop - x.start > 12 * LETTER else 0)
     for tick in x.ticks(min(room, 7 if x.kind == "whole" else 5)):
         parts.append(down(x(tick), TOP - 6, bottom, "rule"))
         parts.append(label(x.show(tick), x(tick), TOP - 10, "soft mid"))

@@ -421,10 +421,13 @@ def list_runs(
     store: str | Path = STORE,
 ) -> RunList:
     """The newest stored runs: which suite and commit they are of, and how often they passed."""
+    from passhat.history.queries import RunFilter, count_runs
+
     with open_store(store) as history:
         runs = history.runs(suite=suite, branch=branch, limit=whole_number("limit", limit))
         rows = tuple(_row(run, history.pass_rates(run)) for run in runs)
-    return RunList(rows, resume=resume_newest(runs, str(store)))
+        kept = count_runs(history, RunFilter(suite=suite, branch=branch))
+    return RunList(rows, resume=resume_newest(runs, str(store)), kept=kept)
 
 
 def _row(run: Run, rates: dict[str, float]) -> Row:

@@ -395,10 +395,14 @@ class Row(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class RunList(Displayed):
-    """Runs that were kept, the newest first; `resume` continues the newest unfinished one."""
+    """Runs that were kept, the newest first; `resume` continues the newest unfinished one.
+
+    There are `kept` of them in all, if that is known.
+    """
 
     runs: tuple[Row, ...]
     resume: str | None = None
+    kept: int | None = None
 
     def __repr__(self) -> str:
         newest = [f"newest {self.runs[0]['run']} of {self.runs[0]['suite']}"] if self.runs else []

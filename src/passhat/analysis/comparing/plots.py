@@ -78,8 +78,8 @@ def plot_ranks(report: RankReport) -> Figure:
     return interval_rows(
         rows,
         title=_rank_title(report),
-        finding="Thick: these tasks; thin: similar tasks; then the value and the ranks that may be "
-        "true. Agents on one vertical line are tied.",
+        finding="Thick: these tasks; thin: similar tasks; beside them the ranks that may be true. "
+        "Agents on one vertical line are tied.",
         x_label=report.metric_name,
         x_range=(0, next_fifth([max(row.value, row.high or 0.0) for row in rows])),
         x_kind="percent",
@@ -92,7 +92,8 @@ def _ranked_row(system: RankedSystem) -> IntervalRow:
     ranks = f"{first}" if first == last else f"{first} to {last}"
     row = metric_row(system.name, system.metric)
     colour = "a" if first == 1 else "n"
-    return replace(row, value=system.value, colour=colour, note=f"{row.note}, {ranks}")
+    note = f"{row.note}, {ranks}"
+    return replace(row, value=system.value, colour=colour, note=note, brief=ranks)
 
 
 def plot_trend(

@@ -128,7 +128,9 @@ def _cell_objects(systems: Sequence[str], cells: Sequence[MatrixCell | None]) ->
 
 HEADER = ("run", "started", "suite", "commit", "branch", "trials", "pass@1", "status")
 LEFT = ("run", "started", "suite", "commit", "branch", "status")
-SUITE, BRANCH, STATUS = map(HEADER.index, ("suite", "branch", "status"))
+SUITE, COMMIT, BRANCH, TRIALS, STATUS = map(
+    HEADER.index, ("suite", "commit", "branch", "trials", "status")
+)
 
 WIDE = 100
 """Columns of a terminal from which on dates have their year."""
@@ -146,7 +148,10 @@ class RunListAnswer(Answer[RunList]):
     name = "run list"
 
     def title(self) -> str:
-        return plural(len(self.result.runs), "run")
+        shown, kept = len(self.result.runs), self.result.kept
+        if kept is None or kept <= shown:
+            return plural(shown, "run")
+        return f"The newest {shown:,} of {plural(kept, 'run')}"
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """One row a run, the newest first."""
@@ -162,7 +167,7 @@ class RunListAnswer(Answer[RunList]):
                 header=HEADER,
                 rows=tuple(rows),
                 left=tuple(map(HEADER.index, LEFT)),
-                spare=(BRANCH,),
+                spare=(BRANCH, TRIALS, COMMIT),
                 cut=((SUITE, 8), (STATUS, len("finished, baseline"))),
             )
         ]

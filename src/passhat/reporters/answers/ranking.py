@@ -308,6 +308,7 @@ def _table(report: RankReport) -> Table:
             for system in report.systems
         ),
         left=(0, 2, 3),
+        spare=(2,),
     )
 
 
@@ -388,6 +389,7 @@ class ProfileAnswer(Answer[Profile]):
                 header=("in %", "this agent", "the field", "above", ""),
                 rows=tuple(_row(norm) for norm in profile.norms),
                 left=(0, 1, 2, 3),
+                spare=(2,),
             ),
             Paragraph("Read", _HOW_TO_READ_A_PROFILE),
         ]

@@ -944,7 +944,7 @@ def systems_table(
     rows = tuple(
         _row(name, system, ks, differ=differ, errors=errors) for name, system in systems.items()
     )
-    spare = (len(header) - 1, scopes[1]) if errors else (scopes[1],)
+    last = header[-1]
     if ranks:
         # What a reader of a page asks first stands first; how many trials there are, last.
         late = 3 if differ else 1
@@ -961,6 +961,7 @@ def systems_table(
             for name, *cells, bar in rows
         )
         scopes = header.index("these tasks"), header.index("similar tasks")
+    spare = (header.index(last), scopes[1]) if errors else (scopes[1],)
     return Table(header=(*header, ""), rows=rows, left=(0, *scopes), spare=spare)
 
 
