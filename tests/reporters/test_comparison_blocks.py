@@ -116,7 +116,7 @@ def test_a_task_that_cannot_be_tested_has_a_dash_and_the_dash_is_explained(rende
     text = render(found, verbose=True)
     assert "A dash means that a task has too few trials to be tested" in " ".join(text.split())
     row = re.search(r"(?:  |\| |<tr>.*)t00.*(?:\n|</tr>)", text)[0]
-    assert re.search(r"-[ |]+-[ |]*\n|<td class=\"n\">-</td><td class=\"n\">-</td>", row), row
+    assert re.search(r"-[ |]+-[ |]*\n|<td class=\"n\">-</td><td class=\"n less\">-</td>", row), row
     whole = compare(_pair([(9, 9), (9, 9)], [(0, 9), (0, 9)]))
     assert "A dash means" not in render(whole, verbose=True)
 
