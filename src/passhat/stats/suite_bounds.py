@@ -671,8 +671,8 @@ class _Sums:
     def taken(self, kept: Places) -> _Sums:
         return replace(self, end=self.end[kept], suite=self.suite[kept])
 
-    def spectrum(self, period: int, points: int = _POINTS) -> Complex:
-        """The characteristic function of each sum at the lowest frequencies of the period."""
+    def log_spectrum(self, period: int, points: int = _POINTS) -> Complex:
+        """Ln of the characteristic function of each sum at the lowest frequencies of the period."""
         places, row = np.unique(self.end, return_inverse=True)
         rows = self.rows if self.rows.ndim == 2 else self.rows[places]
         ends = [self.ends[place] for place in places.tolist()]
@@ -682,7 +682,7 @@ class _Sums:
         if self.bulk is not None:
             frequencies = np.arange(points // 2 + 1.0) * (2 * np.pi / period)
             log += _log_characteristic(self.bulk[:, self.end, self.suite], frequencies).conj()
-        return np.asarray(np.exp(log))
+        return np.asarray(log)
 
 
 def _near_normal_part(
@@ -757,21 +757,27 @@ def _sums_over(
     asked: _Sums, period: int, centre: Floats, longest: Floats
 ) -> Iterator[SumDistribution]:
     """The distributions of sums with one period; whole lattices of one length go together."""
-    spectrum = asked.spectrum(period)
-    alive = (np.abs(spectrum[:, -8:]).max(axis=-1) > _DEAD) & (period > _POINTS)
-    lattice = np.zeros(len(alive), dtype=np.int64)
-    if alive.any():
-        lattice = (2 ** np.ceil(np.log2(longest))).astype(np.int64)
-        taper = np.exp(-_TAPER * np.linspace(0, 1, spectrum.shape[-1]) ** 2)
-        spectrum = np.where((alive & (lattice > _LONGEST))[:, None], spectrum * taper, spectrum)
-        lattice = np.where(alive & (lattice <= _LONGEST), lattice, 0)
+    log_spectrum = asked.log_spectrum(period)
+    last = np.exp(log_spectrum[:, -8:].real.max(axis=-1))
+    alive = (last > _DEAD) & (period > _POINTS)
+    lattice = (2 ** np.ceil(np.log2(longest))).astype(np.int64)
+    tapered = alive & (lattice > _LONGEST)
+    lattice = np.where(alive & ~tapered, lattice, 0)
     for length in set(lattice.tolist()):
         kept = np.flatnonzero(lattice == length)
         some, whole, points = asked.taken(kept), length or period, length or _POINTS
-        spectrum_of_kept = some.spectrum(whole, points) if length else spectrum[kept]
-        chances = np.maximum(np.fft.irfft(spectrum_of_kept, points, axis=-1), 0.0)
+        log = some.log_spectrum(whole, points) if length else log_spectrum[kept]
+        # Of many sums the spectrum is next to nothing at most frequencies.
+        spectrum = np.exp(log, out=np.zeros_like(log), where=log.real > -_REACH)
+        if tapered[kept].any():
+            taper = np.exp(-_TAPER * np.linspace(0, 1, spectrum.shape[-1]) ** 2)
+            spectrum = np.where(tapered[kept, None], spectrum * taper, spectrum)
+        chances = np.maximum(np.fft.irfft(spectrum, points, axis=-1), 0.0)
         start = np.where(longest[kept] <= whole, 0.0, centre[kept] - whole / 2)
         positions, laid = _unrolled(chances, start=start, period=whole, unit=asked.steps)
+        # Beyond the longest of these sums there is nothing.
+        reach = int(np.ceil(longest[kept].max() * points / whole)) + 1
+        positions, laid = positions[:, :reach], laid[:, :reach]
         yield SumDistribution(suite=some.suite, end=some.end, positions=positions, chances=laid)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any, Unpack
 
@@ -162,7 +162,7 @@ def _measure_system(
     ks = options.ks or default_ks(evidence)
     sequences = None if trials is None else run_sequences(trials)
     level, policy = options.confidence, options.errors
-    variance = _variance(evidence, level)
+    variance = cache(partial(_variance, evidence, level))
     table = tabulate_tasks(tally, evidence, sequences, confidence=level)
     metrics = with_corrections(
         measure_metrics(evidence, ks, confidence=level, groupings=groupings),

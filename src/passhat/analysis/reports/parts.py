@@ -329,7 +329,7 @@ class SystemReport:
     name: str
     design: Design
     metrics: Mapping[str, Metric]
-    variance: VarianceSplit | Unavailable
+    variance: lazy_field[VarianceSplit | Unavailable] = lazy_field()
     noise: lazy_field[NoiseSources | Unavailable] = lazy_field()
     seeds: SeedSpread | Unavailable
     rounds: Rounds | Unavailable

@@ -37,7 +37,7 @@ def list_unsettled(
     evidence: Evidence,
     table: parts.TaskTable,
     bars: Sequence[parts.BarCount],
-    variance: parts.VarianceSplit | Unavailable,
+    variance: Callable[[], parts.VarianceSplit | Unavailable],
     mean: parts.Metric,
     *,
     confidence: float,
@@ -65,8 +65,8 @@ def list_unsettled(
     questions += [_bar(evidence, bar, confidence) for bar in bars]
     if levels := moved_by():
         questions += [_more_levels(mean, name) for name in levels]
-    elif isinstance(variance, parts.VarianceSplit):
-        questions += _width(evidence, variance, mean, confidence)
+    elif isinstance(split := variance(), parts.VarianceSplit):
+        questions += _width(evidence, split, mean, confidence)
     if evidence.typical_runs > 1:
         questions.append(_labels(table))
     return tuple(question for question in questions if question is not None)
