@@ -270,9 +270,15 @@ def ahead(leaders: Leaders | Unavailable, scope: Scope | None = None) -> str:
         return f"{best} and {others[0]} {which}: {streak} {rate} and {rates[0]}{where}"
     span = rate if rate == rates[-1] else f"{rate} to {rates[-1]}"
     if len(leaders.names) == len(leaders.compared):
-        return f"All {len(leaders.names)} are tied: {streak} {span}{where}"
+        few = f" ({too_few_tasks(leaders.tasks)})" if leaders.too_few_tasks else ""
+        return f"All {len(leaders.names)} are tied{few}: {streak} {span}{where}"
     rest = plural(len(others), "other")
     return f"{best} and {rest} lead and are tied: {streak} {span}{where}"
+
+
+def too_few_tasks(tasks: int) -> str:
+    """Why systems are tied, however far apart they are."""
+    return f"{plural(tasks, 'task is', 'tasks are')} too few to tell any two apart"
 
 
 def ties_hold_for(leaders: Leaders | Unavailable, scope: Scope | None = None) -> str | None:

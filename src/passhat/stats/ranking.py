@@ -78,6 +78,11 @@ class Ranking:
     notes: tuple[str, ...] = ()
 
     @property
+    def too_few_tasks(self) -> bool:
+        """Whether no two systems could be told apart, even if all tasks agreed."""
+        return _too_few(self.tasks, self.pair_level)
+
+    @property
     def first(self) -> list[int]:
         """The positions of the systems that may truly be first, the best mean first."""
         return [i for i in self.order if self.rank_sets[i][0] == 1]
@@ -240,13 +245,17 @@ def _tie_bands(order: list[int], better: Mask) -> tuple[tuple[int, ...], ...]:
     return tuple(sorted(bands, key=lambda band: [order.index(system) for system in band]))
 
 
+def _too_few(tasks: int, level: float) -> bool:
+    return 2 * 0.5**tasks > level  # the p-value of a sign-flip test where all tasks agree
+
+
 def _notes(excluded: int, tasks: int, level: float) -> tuple[str, ...]:
     notes = []
     if excluded:
         lacking = plural(excluded, "task lacks", "tasks lack")
         is_out = "is" if excluded == 1 else "are"
         notes.append(f"{lacking} a value from some agent and {is_out} left out")
-    if 2 * 0.5**tasks > level:  # the p-value of a sign-flip test where all tasks agree
+    if _too_few(tasks, level):
         notes.append(f"{plural(tasks, 'task')}: too few to tell any two agents apart")
     return tuple(notes)
 

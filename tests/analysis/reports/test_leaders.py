@@ -228,3 +228,20 @@ def test_one_more_failure_makes_nobody_a_leader(first, second, task, fewer):
     before, after = (measure(_counted(a=a, b=second)).leaders for a in (first, worse))
     assert not (after.here == "a" != before.here and before.names != ("a",))
     assert "a" not in after.names or "a" in before.names
+
+
+def test_agents_that_too_few_tasks_could_tell_apart_are_said_to_be_tied_for_that_reason():
+    def outcomes(agents: int) -> Trials:
+        # Whatever one does, another does better here: nobody is ahead on these tasks either.
+        rows = [(a, t, (a + t) % 2 == 0) for a in range(agents) for t in range(6) for _ in range(2)]
+        agent, task, passed = zip(*rows, strict=True)
+        return Trials.from_columns(
+            system=[f"a{place}" for place in agent],
+            task=[f"t{place}" for place in task],
+            passed=passed,
+        )
+
+    reason = "6 tasks are too few to tell any two apart"
+    assert f"All 9 are tied ({reason}): 2 in a row 50%." in overview(measure(outcomes(9)))
+    assert rank(outcomes(9)).too_few_tasks
+    assert reason not in overview(measure(outcomes(2)))

@@ -110,7 +110,7 @@ class RankReport(Displayed):
     `fewest_runs` is what every task has of every system that is ranked. `corrected` is the ranking
     as people would have graded the trials, from so many `labels`, where all systems have enough.
     Of the `notes`, `agent_notes` are each about the trials of one system, `method_notes` about how
-    they were ranked.
+    they were ranked. With `too_few_tasks` no two could be told apart, whatever they did.
     """
 
     metric: str
@@ -130,6 +130,7 @@ class RankReport(Displayed):
     here: str | None = None
     all_or_nothing: bool = False
     fewest_runs: int = 1
+    too_few_tasks: bool = False
     labels: int = 0
     corrected: RankReport | None = None
 
@@ -232,6 +233,7 @@ def rank(
         ),
         agent_notes=agent_notes,
         method_notes=tuple(ranking.notes),
+        too_few_tasks=ranking.too_few_tasks,
         here=None if ahead is None else names[ahead],
         all_or_nothing=all(side.evidence.all_or_nothing for side in able),
         fewest_runs=min(int(side.evidence.runs.min()) for side in able),

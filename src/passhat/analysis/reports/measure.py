@@ -863,4 +863,5 @@ def _who_leads(
         confidence=confidence,
         here=None if ahead is None else names[ahead],
         ranks=dict(zip(names, ranks, strict=False)),
+        too_few_tasks=not isinstance(ranking, Unavailable) and ranking.too_few_tasks,
     )

@@ -273,7 +273,8 @@ class Leaders:
     `ties` are all groups of tied systems. `left_out` counts the tasks of which some system compared
     has no pass^k. `here` is the system that is ahead of all others in `names` on these very
     tasks, where the runs show that but the tasks do not show it for similar tasks. `ranks` are the
-    first and the last place that each may truly hold.
+    first and the last place that each may truly hold. With `too_few_tasks` no two could be told
+    apart, whatever they did.
     """
 
     k: int
@@ -288,6 +289,7 @@ class Leaders:
     ties: tuple[tuple[str, ...], ...] = ()
     here: str | None = None
     ranks: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    too_few_tasks: bool = False
 
 
 # One system: all of its parts, and the k at which it is judged.

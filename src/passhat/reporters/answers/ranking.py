@@ -54,7 +54,7 @@ from passhat.reporters.formatting import (
     span,
     value_of,
 )
-from passhat.reporters.headline import not_for_others, scope_words
+from passhat.reporters.headline import not_for_others, scope_words, too_few_tasks
 from passhat.reporters.next_steps import advise, at_confidence, only
 from passhat.reporters.wording import p_value
 from passhat.stats.estimate import Interval
@@ -258,7 +258,8 @@ def _verdict(report: RankReport) -> str:
         ahead = f"{first[0]} has the highest {name} ({value}) and is ahead of {_names(first[1:])}"
         return f"{ahead} on these tasks; {not_for_others(report.tasks)}."
     if len(first) == len(report.systems):
-        return f"All {len(first)} are tied {where}."
+        few = f": {too_few_tasks(report.tasks)}" if report.too_few_tasks else ""
+        return f"All {len(first)} are tied {where}{few}."
     rest = [
         f"{called[system.name]} is {_PLACES[system.ranks[0] - 1]}"
         for system in report.systems
