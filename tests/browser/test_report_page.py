@@ -13,6 +13,7 @@ from passhat.analysis.planning.simulate import demonstrate, simulate
 from passhat.analysis.reports.measure import measure
 from passhat.cli import main
 from passhat.ingest import read_with_transcripts
+from passhat.messages import percent
 from passhat.records import Source, Trials
 from passhat.reporters.formats.html import page_style
 from passhat.reporters.page_parts import task_anchor
@@ -240,7 +241,7 @@ def test_arrow_keys_read_out_the_cells_of_the_matrix(several, open_page):
         page.keyboard.press(key)
         said[at] = grid.locator("output").inner_text()
         share = tasks[at[0]][at[1] + 1]
-        words = f"{heads[at[1] + 1]}, {tasks[at[0]][0]}: passed {round(100 * share)}% of its trials"
+        words = f"{heads[at[1] + 1]}, {tasks[at[0]][0]}: passed {percent(share)} of its trials"
         assert said[at] == words
     # What is pointed at is read out too: the cell that the mark is drawn around.
     page.keyboard.press("ArrowDown")

@@ -36,7 +36,12 @@ def test_a_task_that_expects_something_else_is_left_out_of_every_comparison(run,
         assert "left out, as what is expected was changed since run " in done.stderr
         assert done.stderr.rstrip().endswith(": a")
         assert done.exit_code == 0, done.stdout
-    assert "fell" not in call("trend").stdout
+    for words in (["trend"], ["trend", "--tasks"]):
+        done = call(*words)
+        assert "fell" not in done.stdout
+        assert done.stderr.splitlines() == [
+            "left out of 1 earlier run, as what is expected was changed since: a"
+        ]
     assert "points higher" not in run().stdout
 
 

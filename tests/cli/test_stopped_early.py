@@ -176,7 +176,9 @@ def test_the_gate_that_ended_a_run_says_its_own_verdict_when_it_is_asked_again(f
     verdict = json.loads(typed("gate", "latest", "-r", "pass^3 >= 0.9", "--json"))["verdicts"][0]
     assert (verdict["evidence"], verdict["alpha"], verdict["beta"]) == ("sequential", 0.05, 0.05)
     for words in (["-r", "pass^3 >= 0.8"], ["-r", "pass^3 >= 0.9", "--confidence", "0.9"]):
-        assert "no known error rate" in " ".join(typed("gate", "latest", *words).split())
+        text = " ".join(typed("gate", "latest", *words).split())
+        assert "no known error rate" in text
+        assert "; --evidence sequential has one." in text
 
 
 def test_results_that_were_written_to_a_file_are_read_as_stopped_early(folder, monkeypatch):

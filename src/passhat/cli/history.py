@@ -533,7 +533,7 @@ def flaky(
     """Which tasks passed and failed over the newest stored runs of a suite?"""
     from passhat.journeys import flaky_tasks
 
-    output.write(flaky_tasks(suite, last=last, **chosen))
+    output.write(flaky_tasks(suite, last=last, on_note=say_note, **chosen))
 
 
 @click.command(
@@ -589,11 +589,11 @@ def trend(
             raise click.UsageError("--tasks counts the trials of each task: leave out --k")
         if context.get_parameter_source("last") is click.core.ParameterSource.DEFAULT:
             last = FLAKY_LAST
-        output.write(flaky_tasks(suite, last=last, **chosen))
+        output.write(flaky_tasks(suite, last=last, on_note=say_note, **chosen))
         return
     if last < 2:
         raise click.BadParameter("must be at least 2, got 1", param_hint="'--last'")
-    trends = journeys.trend(suite, last=last, k=k, **chosen)
+    trends = journeys.trend(suite, last=last, k=k, on_note=say_note, **chosen)
     newest = Results(paths=(trends[0].points[-1].key,), store=chosen["store"])
     verdict = verdict_of_results(newest)
     if verdict is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -39,7 +39,7 @@ from passhat.journeys.results import (
     trials_of,
     trials_or_results,
 )
-from passhat.journeys.run_store import suite_name, without_changed
+from passhat.journeys.run_store import changed_tasks, suite_name, without_changed
 from passhat.journeys.stored_runs import (
     counted_run,
     days_between,
@@ -47,7 +47,7 @@ from passhat.journeys.stored_runs import (
     stored_gates,
     tallies_of,
 )
-from passhat.messages import listed, no_task
+from passhat.messages import listed, no_task, plural
 from passhat.records.trial import ended_early, first_number
 
 if TYPE_CHECKING:
@@ -712,14 +712,18 @@ def trend(
     only: Names = (),
     k: int | None = None,
     confidence: float = CONFIDENCE,
+    on_note: Callable[[str], None] | None = None,
 ) -> Trends:
-    """How did the reliability of each agent change over the newest `last` runs of a suite?"""
+    """How did the reliability of each agent change over the newest `last` runs of a suite?
+
+    Tasks are left out of the runs in which they expected something else; `on_note` is told.
+    """
     from passhat.analysis.comparing.trends import trends
 
     if suite is not None:
         rule = "must be the name of a suite whose runs are stored; passhat.report takes results"
         arguments.instance("suite", suite, str, rule)
-    with _read_runs("passhat trend", suite, store, branch, last, only) as runs:
+    with _read_runs("passhat trend", suite, store, branch, last, only, on_note) as runs:
         if k is None:  # what the gates of the newest run ask about, as its report does
             asked, _ = Results(paths=(runs[-1].key,), store=store).asked_streak()
             fewest = min(int(tally.runs().min()) for run in runs for tally in run.tallies)
@@ -735,17 +739,24 @@ def flaky_tasks(
     last: int = FLAKY_LAST,
     only: Names = (),
     confidence: float = CONFIDENCE,
+    on_note: Callable[[str], None] | None = None,
 ) -> FlakyTasks:
     """Which tasks passed and failed over the newest `last` runs of a suite?"""
     from passhat.analysis.comparing.trends import find_flaky
 
-    with _read_runs("passhat trend --tasks", suite, store, branch, last, only) as runs:
+    with _read_runs("passhat trend --tasks", suite, store, branch, last, only, on_note) as runs:
         return find_flaky(runs, confidence=confidence)
 
 
 @contextmanager
 def _read_runs(
-    command: str, suite: str | None, store: str | Path, branch: str | None, last: int, only: Names
+    command: str,
+    suite: str | None,
+    store: str | Path,
+    branch: str | None,
+    last: int,
+    only: Names,
+    on_note: Callable[[str], None] | None,
 ) -> Iterator[list[CountedRun]]:
     """The newest `last` runs of one suite that have trials, oldest first.
 
@@ -766,6 +777,12 @@ def _read_runs(
             if history.runs(suite=suite, branch=branch, limit=1):
                 raise HistoryError(f"{history.name}: no run of {asked} has trials yet")
             raise HistoryError(f"{history.name}: no stored run of {asked}; {_offered(history)}")
+        if on_note is not None:
+            changed = [tasks for run in runs if (tasks := changed_tasks(history, run, runs[-1]))]
+            if changed:
+                names = listed(sorted(frozenset.union(*changed)), 5)
+                earlier = plural(len(changed), "earlier run")
+                on_note(f"left out of {earlier}, as what is expected was changed since: {names}")
         counted = [(run, tallies_of(history, run, as_in=runs[-1])) for run in runs]
         systems = dict.fromkeys(tally.system for _, tallies in counted for tally in tallies)
         wanted = chosen_names(only, list(systems))

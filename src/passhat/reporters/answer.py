@@ -283,6 +283,8 @@ def _worded(block: Block, wording: Callable[[str], str]) -> Block:
     if isinstance(block, Steps):
         steps = tuple(replace(step, text=wording(step.text)) for step in block.steps)
         return replace(block, steps=steps)
+    if isinstance(block, Judged):
+        return replace(block, sentence=wording(block.sentence))
     return block
 
 

@@ -61,7 +61,7 @@ from passhat.stats.usage import quantile_estimate
 Planned = Mapping[tuple[str, str], int]
 """How many runs each system was to make of each task."""
 
-_POINT = 'evidence "point" looks at the number alone'
+_POINT = '`evidence="point"` looks at the number alone'
 _NO_INTERVAL = "there is no interval for it"
 
 

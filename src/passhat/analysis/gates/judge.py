@@ -340,7 +340,7 @@ def _without_error_rates(verdict: Verdict) -> Verdict:
     one time in twenty (Armitage, McPherson and Rowe, JRSS A 132, 1969).
     """
     note = "its gates decide when the run ends, and bounds are for a fixed number of trials"
-    way = "" if why_not_sequential(verdict.gate) else '; evidence "sequential" has one'
+    way = "" if why_not_sequential(verdict.gate) else '; `evidence="sequential"` has one'
     return replace(
         verdict,
         sentence=f"{verdict.sentence} The verdict has no known error rate: {note}{way}.",
