@@ -114,3 +114,22 @@ def test_p_values_are_shown_with_the_tests_they_come_from(call):
     for pair in pairs:
         (row,) = [row for row in shown.splitlines() if f"{pair['first']} - {pair['second']}" in row]
         assert row.endswith(f"{pair['p_value']:.3f}" if pair["p_value"] > 0.001 else "< 0.001")
+
+
+def test_old_runs_are_deleted_by_their_age_but_none_that_has_a_tag(call):
+    with History.open(".passhat/history.db") as history:
+        for started in ("2026-01-01", "2026-01-02", "2026-01-03"):
+            history.finish_run(history.start_run("one", started=started))
+        history.start_run("one", started="2026-01-04")  # it was interrupted
+        history.tag(history.runs()[-1], "baseline")
+        history.finish_run(history.start_run("one"))
+    refused = call("history", "delete", "--older-than", "30")
+    assert refused.exit_code == 1
+    assert "Delete 3 runs with 0 trials, all older than 30 days?" in refused.output
+    done = call("history", "delete", "--older-than", "30", "--yes")
+    assert (done.exit_code, done.stderr) == (0, "deleted 3 runs with 0 trials\n")
+    left = json.loads(call("history", "--json").stdout)["runs"]
+    assert [run["tags"] for run in left] == [[], ["baseline"]]
+    assert call("history", "delete", "--older-than", "30").stderr.startswith("no run is that old")
+    for words in ((), ("latest", "--older-than", "30")):
+        assert "name the RUN to delete" in call("history", "delete", *words).stderr

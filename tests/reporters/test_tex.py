@@ -8,6 +8,7 @@ import pytest
 import passhat
 from passhat import Trials, compare, plan, rank
 from passhat.analysis.gates.judge import judge
+from passhat.analysis.planning.simulate import simulate
 from passhat.analysis.reports.measure import measure
 from passhat.reporters import render
 
@@ -17,7 +18,7 @@ NAMES = (
 )  # fmt: skip
 PAPER = r"""
 \documentclass{article}
-\usepackage{booktabs}
+\usepackage{booktabs,longtable}
 \usepackage{graphicx}
 \begin{document}
 %s
@@ -36,6 +37,7 @@ def _answers():
         "several": measure(two),
         "one": measure(one),
         "matrix": measure(two).matrix(),
+        "long": measure(simulate(tasks=100, runs=2)).matrix(),
         "comparison": compare(two),
         "ranking": rank(two),
         "plan": plan(one),
@@ -65,6 +67,18 @@ def test_a_paper_with_every_table_and_a_figure_compiles(tmp_path, engine):
     )
     assert done.returncode == 0, done.stdout[-2000:]
     assert (tmp_path / "paper.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_a_table_of_more_rows_than_a_page_has_is_broken_over_pages():
+    short, long = (
+        render(measure(simulate(tasks=tasks, runs=2)).matrix(), "tex") for tasks in (40, 41)
+    )
+    assert "longtable" not in short
+    assert r"\usepackage{booktabs,longtable}" in long
+    assert r"\begin{table}" not in long
+    assert long.count(r"{task} &") == 2  # the head of the first page, and of all others
+    assert long.count(r"\caption") == long.count(r"\label") == 1
+    assert long.count("task-") == 41
 
 
 def test_letters_of_other_scripts_have_a_form_for_every_engine():

@@ -69,7 +69,7 @@ _list_options = options.in_order(
         "passhat history search TEXT        find trials by what was said in them",
         "passhat history artefacts RUN      the files that are kept of its trials",
         "passhat history rename RUN SUITE   put a run under another suite",
-        "passhat history delete RUN         delete a run; all others are kept for good",
+        "passhat history delete RUN         delete a run; --older-than 90: old ones",
         "passhat history log                who changed what",
         "passhat history merge STORES...    put the shards of a run together",
         "",
@@ -221,21 +221,54 @@ def log(path: Path | str, run: str | None, limit: int, output: Output) -> None:
 
 
 @history.command(cls=options.SectionedCommand)
-@click.argument("run")
+@click.argument("run", required=False)
+@click.option(
+    "--older-than",
+    metavar="DAYS",
+    type=options.WholeNumber(min=1),
+    help="Delete every run that has ended and is older, but none that has a tag.",
+)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_of_store
-def delete(path: Path | str, run: str, yes: bool) -> None:
-    """Delete a run with its trials and transcripts.
+def delete(path: Path | str, run: str | None, older_than: int | None, yes: bool) -> None:
+    """Delete a run with its trials and transcripts, or all old runs that have no tag.
+
+    \b
+      passhat history delete 4f1c
+      passhat history delete --older-than 90 --yes
 
     Exit codes: 0 it is deleted; 1 it was not confirmed; 2 there is no such run.
     """
+    if (run is None) == (older_than is None):
+        raise click.UsageError("name the RUN to delete, or give --older-than DAYS")
+    if older_than is not None:
+        _delete_older(path, older_than, yes=yes)
+        return
     with _open(path, read_only=True) as store:
-        named = _run_named(store, run)
+        named = _run_named(store, run or "")
     if not yes:
         size = plural(named.trials, "trial")
         tagged = f", tagged {', '.join(named.tags)}," if named.tags else ""
         click.confirm(f"Delete run {named.key}{tagged} with {size}?", abort=True)
     _change(path, named.key, "delete")
+
+
+def _delete_older(path: Path | str, days: int, *, yes: bool) -> None:
+    from datetime import UTC, datetime, timedelta
+
+    from passhat.journeys import change_run
+
+    limit = (datetime.now(UTC) - timedelta(days=days)).isoformat()
+    with _open(path, read_only=True) as store:
+        ended = [run for run in store.runs() if run.status != "running" and not run.tags]
+    old = [run for run in ended if run.started < limit]
+    runs = plural(len(old), "run")
+    size = f"{runs} with {plural(sum(run.trials for run in old), 'trial')}"
+    if old and not yes:
+        click.confirm(f"Delete {size}, all older than {plural(days, 'day')}?", abort=True)
+    for run in old:
+        change_run(run.key, "delete", store=path)
+    click.echo(f"deleted {size}" if old else "no run is that old and has no tag", err=True)
 
 
 @history.command(cls=options.SectionedCommand, brief=["It is now: passhat convert RUN -o FILE"])

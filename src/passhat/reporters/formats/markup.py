@@ -155,8 +155,10 @@ def render_tex(answer: Answer[Any], options: DisplayOptions) -> str:
     label = "tab:passhat-" + answer.name.replace(" ", "-")
     methods = answer.methods()
     tables = _tables(blocks) if (own := answer.paper_table()) is None else [own]
+    is_long = any(len(table.rows) > _ROWS_OF_A_PAGE for table in tables)
+    packages = "booktabs,longtable" if is_long else "booktabs"
     parts = [
-        f"% Needs \\usepackage{{booktabs}}.\n{_OTHER_SCRIPTS}",
+        f"% Needs \\usepackage{{{packages}}}.\n{_OTHER_SCRIPTS}",
         *(_float(table, caption, label) for table in tables),
         *([rf"\paragraph{{Methods.}} {escape_tex(methods)}"] if methods else []),
         _bibtex(),
@@ -214,9 +216,24 @@ def _tables(blocks: Sequence[Block]) -> list[Table]:
     return [Table(header=("verdict", "gate"), rows=tuple(verdicts), left=(0, 1))]
 
 
+_ROWS_OF_A_PAGE = 40
+"""A float of more rows would run off its page: the table is broken, its head on every page."""
+
+
 def _float(table: Table, caption: str, label: str) -> str:
     kept = table.written_columns
     columns = "".join("l" if i in table.left else "r" for i in kept)
+    head = [r"\toprule", _row([table.header[i] for i in kept]), r"\midrule"]
+    rows = [_table_row(row, kept) for row in table.rows]
+    if len(rows) > _ROWS_OF_A_PAGE:
+        lines = [
+            rf"\begin{{longtable}}{{{columns}}}",
+            rf"\caption{{{escape_tex(caption)}}}\label{{{label}}} \\",
+            *(*head, r"\endfirsthead", *head, r"\endhead"),
+            *(r"\bottomrule", r"\endlastfoot", *rows),
+            r"\end{longtable}",
+        ]
+        return "\n".join(lines)
     lines = [
         r"\begin{table}",
         # Classes made for captions below a figure leave no room between a caption and the rule.
@@ -225,11 +242,7 @@ def _float(table: Table, caption: str, label: str) -> str:
         rf"\label{{{label}}}",
         r"\centering",
         rf"\begin{{tabular}}{{{columns}}}",
-        r"\toprule",
-        _row([table.header[i] for i in kept]),
-        r"\midrule",
-        *(_table_row(row, kept) for row in table.rows),
-        r"\bottomrule",
+        *(*head, *rows, r"\bottomrule"),
         r"\end{tabular}",
         r"\end{table}",
     ]
