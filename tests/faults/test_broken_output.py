@@ -46,9 +46,18 @@ def test_notes_and_progress_that_nobody_can_read_leave_the_exit_code_alone(here,
 
 
 @needs_full
-def test_a_refusal_that_nobody_can_read_keeps_its_exit_code(here):
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["report", "absent.csv"],
+        pytest.param(["report", "--no-such"], marks=pytest.mark.slow("starts the command again")),
+    ],
+)
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_refusal_that_nobody_can_read_keeps_its_exit_code(here, words, unbuffered):
+    env = os.environ | {"PYTHONUNBUFFERED": unbuffered}
     with FULL.open("w") as full:
-        done = subprocess.run((*PASSHAT, "report", "absent.csv"), cwd=here, stderr=full)
+        done = subprocess.run((*PASSHAT, *words), cwd=here, stderr=full, env=env)
     assert done.returncode == 2
 
 

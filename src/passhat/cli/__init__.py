@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import IO, Any
+from typing import IO, Any, TextIO
 
 import click
 
@@ -189,10 +189,17 @@ class Commands(click.Group):
         self.notes: list[str] = []
         try:
             return super().main(args, *more, **options)
+        except OSError:  # nobody can read what was wrong with the words, or their help
+            _discard(sys.stdout)
+            sys.exit(ExitCode.USAGE)
         finally:  # line 1 of a screen is the answer, or what was wrong
-            with suppress(OSError):
+            try:
                 for note in self.notes:
                     click.echo(note, err=True)
+                if sys.stderr is not None:
+                    sys.stderr.flush()
+            except OSError:
+                _discard(sys.stderr)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """The arguments, after noting whether any of them asks for help."""
@@ -222,10 +229,10 @@ class Commands(click.Group):
                 click.echo("interrupted", err=True)
             ctx.exit(ExitCode.INTERRUPTED)
         except BrokenPipeError:  # the reader of our output, such as `head`, has ended
-            _discard_output()
+            _discard(sys.stdout)
             ctx.exit(ExitCode.BROKEN_PIPE)
         except OSError as error:
-            _discard_output()
+            _discard(sys.stdout)
             where = f"{error.filename}: " if error.filename else ""
             raise Incomplete(_with_notes(f"{where}{error.strerror or error}", error)) from error
         except MemoryError as error:
@@ -253,11 +260,11 @@ def _open_closed_streams() -> None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115  # open as long as the process
 
 
-def _discard_output() -> None:
-    """Send what is still buffered for standard output nowhere: Python would fail at its end."""
+def _discard(stream: TextIO) -> None:
+    """Send what a stream still buffers nowhere: Python would fail at its end, and exit with 120."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(nowhere, stream.fileno())
 
 
 def _let_idle_threads_sleep() -> None:
