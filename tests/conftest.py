@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import http.client
 import os
+import re
 import signal
 import threading
 import time
@@ -31,9 +32,14 @@ for _sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     if signal.getsignal(_sign) is signal.SIG_IGN:
         signal.signal(_sign, lambda *_: None)
 
-# Commands tell a pull request of themselves in CI; a test that wants it says so.
-for _name in ("GITHUB_ACTIONS", "GITLAB_CI"):
-    os.environ.pop(_name, None)
+# What a test and the programs that it starts may see of the environment; what else it needs, a test
+# sets itself. The last are read by tests alone: gold files to write, programs and tasks to find.
+KEPT = re.compile(
+    r"HOME|LOGNAME|PATH|SHELL|TMPDIR|USER|LD_LIBRARY_PATH|XDG_(CACHE_HOME|RUNTIME_DIR)"
+    r"|PYTHON(PATH|DONTWRITEBYTECODE)|OPENBLAS_NUM_THREADS"
+    r"|COV_?(CORE|ERAGE)_\w+|PYTEST_(?!ADDOPTS|PLUGINS)\w+|PASSHAT_(GOLD|CODING_AGENTS|TAU2_BENCH)"
+)
+SET = {"LANG": "C.UTF-8", "TZ": "UTC"}
 
 
 def pytest_configure(config):
@@ -84,6 +90,22 @@ def pytest_collection_finish():
     """Let no collection walk through them again."""
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def the_same_environment_everywhere():
+    """Neither a CI, a wide or coloured terminal, a time zone nor a key changes what a test sees."""
+    dropped = {name for name in os.environ if not KEPT.fullmatch(name)}
+    with pytest.MonkeyPatch.context() as patch:
+        for name in dropped:
+            patch.delenv(name)
+        for name in ("COLUMNS", "LINES"):  # readline sets them where os.environ does not look
+            os.unsetenv(name)
+        for name, value in SET.items():
+            patch.setenv(name, value)
+        time.tzset()
+        yield dropped
+    time.tzset()
 
 
 @pytest.fixture(scope="session", autouse=True)

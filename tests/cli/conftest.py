@@ -1,4 +1,4 @@
-"""Commands called in this process, in an empty directory, with no key set."""
+"""Commands called in this process, in an empty directory."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from click.testing import CliRunner, Result
 
 from passhat.cli import main
 
-KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "CI")
-
 
 @pytest.fixture(autouse=True, scope="module")
 def quick_plans(few_suites_drawn: None) -> None:
@@ -21,8 +19,6 @@ def quick_plans(few_suites_drawn: None) -> None:
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The directory that commands are called in."""
-    for name in KEYS:
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

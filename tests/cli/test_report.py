@@ -172,8 +172,6 @@ def test_a_message_about_nasty_data_cannot_steer_the_terminal(call, here):
     [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)],
 )
 def test_colour_follows_the_environment(call, results, monkeypatch, environment, coloured):
-    for name in ("FORCE_COLOR", "NO_COLOR"):
-        monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert ("\x1b[" in call("report", results, "--only", "one").stdout) is coloured

@@ -9,12 +9,9 @@ from pathlib import Path
 
 import pytest
 
-KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "CI")
-
 
 def _environment(**changes: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name not in KEYS}
-    return {**kept, "COLUMNS": "100", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8", **changes}
+    return {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8", **changes}
 
 
 class Shell:

@@ -60,8 +60,11 @@ def test_a_terminal_without_unicode_gets_ascii(shell):
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="no pseudo-terminal here")
 def test_a_terminal_gets_colour_and_its_width(shell):
     shell("simulate", "--runs", "6", "-o", "trials.jsonl")
-    environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS")}
-    environment |= {"TERM": "xterm-256color", "COLUMNS": "100", "PYTHONIOENCODING": "utf-8"}
+    environment = os.environ | {
+        "TERM": "xterm-256color",
+        "COLUMNS": "100",
+        "PYTHONIOENCODING": "utf-8",
+    }
     main, other = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "passhat", "report", "trials.jsonl"],
