@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -685,8 +685,8 @@ class Workspaces:
         key = (given, task.setup, files, system.show, sandbox is None)
         if key not in self._templates:
             folder = self._home / f"template-{len(self._templates)}"
-            making = self._make_or_again(given, task, system, sandbox, folder, image)
-            self._templates[key] = asyncio.create_task(making)
+            make = functools.partial(self._make, given, task, system, sandbox, folder, image)
+            self._templates[key] = asyncio.create_task(_make_or_again(make, folder))
         template = await asyncio.shield(self._templates[key])
         folder = self._home / name
         with _telling("the workspace cannot be made"):
@@ -711,22 +711,6 @@ class Workspaces:
             making = asyncio.to_thread(unpack_image, name, folder)
             self._images[name] = asyncio.create_task(making)
         return await asyncio.shield(self._images[name])
-
-    async def _make_or_again(
-        self,
-        given: Workspace,
-        task: Task,
-        system: CommandSystem,
-        sandbox: Sandbox | None,
-        folder: Path,
-        image: Image | None,
-    ) -> Path:
-        """Make a template; what fails once, as a download may, is tried once more."""
-        try:
-            return await self._make(given, task, system, sandbox, folder, image)
-        except RunError:
-            await asyncio.to_thread(remove_folder, folder)
-            return await self._make(given, task, system, sandbox, folder, image)
 
     async def _make(
         self,
@@ -772,6 +756,15 @@ class Workspaces:
                 printed = stderr.text or stdout.text
                 raise RunError(f"setup: {exit_sentence(ended.code, printed)}")
         return folder
+
+
+async def _make_or_again(make: Callable[[], Awaitable[Path]], folder: Path) -> Path:
+    """Make a template; what fails once, as a download may, is tried once more."""
+    try:
+        return await make()
+    except RunError:
+        await asyncio.to_thread(remove_folder, folder)
+        return await make()
 
 
 def fresh_copy(
