@@ -83,6 +83,7 @@ def test_each_of_several_systems_opens_when_asked_for(several, open_page, script
     assert not seen["middling"].first.is_visible()
 
 
+@pytest.mark.slow("a detail of the page, in a real browser")
 def test_paper_shows_the_systems_that_were_opened(several, open_page, printed):
     page = open_page(several.as_uri())
     row = re.compile(r"^ *task-\d\d +[●○× ]+$", re.MULTILINE)
@@ -119,6 +120,7 @@ def test_the_slider_moves_number_gauge_table_and_curve_together(report, open_pag
     assert page.locator("[data-value]").inner_text().startswith("\N{ALMOST EQUAL TO}")
 
 
+@pytest.mark.slow("a detail of the page, in a real browser")
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_labels_below_the_gauge_are_at_their_ticks(report, open_page, width):
     page = open_page(report.as_uri(), viewport={"width": width, "height": 800})
@@ -155,6 +157,7 @@ def test_k_and_what_was_found_and_sorted_stand_in_the_address(report, open_page)
     assert again.locator("[data-name]").inner_text() == "3 in a row (pass^3)"
 
 
+@pytest.mark.slow("a detail of the page, in a real browser")
 def test_tables_and_pictures_can_be_saved(report, open_page):
     page = open_page(report.as_uri())
     with page.expect_download() as csv_file:
@@ -168,6 +171,7 @@ def test_tables_and_pictures_can_be_saved(report, open_page):
     assert "var(" not in svg
 
 
+@pytest.mark.slow("a detail of the page, in a real browser")
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_picture_is_saved_with_dark_ink_on_white_and_its_numbers_as_rows(
     report, open_page, scheme
@@ -209,6 +213,7 @@ def test_the_slider_ranks_several_systems_anew(tmp_path, open_page):
     assert page.locator("[data-figure=curves] svg > path:last-child").get_attribute("d")
 
 
+@pytest.mark.slow("a detail of the page, in a real browser")
 def test_an_agent_is_followed_through_tables_and_pictures_and_stands_in_the_address(
     several, open_page, axe_violations
 ):
@@ -250,6 +255,7 @@ def test_arrow_keys_read_out_the_cells_of_the_matrix(several, open_page):
     assert grid.locator("output").inner_text() == said[0, 1]
 
 
+@pytest.mark.slow("a detail of the page, in a real browser")
 def test_the_columns_of_the_matrix_have_a_second_order_that_stands_in_the_address(
     several, open_page
 ):
@@ -294,6 +300,7 @@ def long_table(tmp_path_factory):
     return page_of(simulate(tasks=400, runs=3, seed=6), tmp_path_factory.mktemp("long"))
 
 
+@pytest.mark.slow("a detail of the page, in a real browser")
 def test_a_link_to_the_last_row_of_a_long_table_shows_it(long_table, open_page):
     page = open_page(long_table.as_uri())
     last = page.locator("[data-row]").last.get_attribute("id")
@@ -339,6 +346,7 @@ def test_tasks_are_put_in_order_and_found_by_text_and_label(report, open_page):
     assert set(labels) == {"flaky"}
 
 
+@pytest.mark.slow("a detail of the page, in a real browser")
 def test_a_thousand_tasks_fold_into_a_page_of_a_screen_or_two_and_are_found(tmp_path, open_page):
     table, path = tmp_path / "big.csv", tmp_path / "big.html"
     made = ["simulate", "--tasks", "1000", "--trials", "20", "--rate", "agent=0.8"]
@@ -354,6 +362,7 @@ def test_a_thousand_tasks_fold_into_a_page_of_a_screen_or_two_and_are_found(tmp_
     assert page.locator("[data-row]:visible").count() == 0  # folded again
 
 
+@pytest.mark.slow("a detail of the page, in a real browser")
 def test_tasks_with_the_same_count_are_one_group_with_one_interval(tmp_path, open_page):
     counts = {f"t{n}": n % 5 for n in range(40)}
     passed = [run < passes for passes in counts.values() for run in range(4)]
@@ -367,6 +376,7 @@ def test_tasks_with_the_same_count_are_one_group_with_one_interval(tmp_path, ope
     assert page.locator(".group li .bar").count() == 0
 
 
+@pytest.mark.slow("a detail of the page, in a real browser")
 def test_tasks_with_the_same_rate_stand_in_the_order_of_their_numbers(tmp_path, open_page):
     names = ["0", "10", "14", "3", "20"]
     trials = Trials.from_columns(task=names * 2, passed=[True] * 5 + [False] * 5)
@@ -692,6 +702,7 @@ RULES_IN_USE = """selectors => selectors.filter(one => {
 })"""
 
 
+@pytest.mark.slow("a detail of the page, in a real browser")
 def test_a_page_has_every_rule_of_style_that_its_elements_use(chats, several, open_page):
     sheet = page_style()
     for page in (open_page(chats.as_uri() + "#task-1-trial-1"), open_page(several.as_uri())):
@@ -718,6 +729,7 @@ MIDDLE = """async (encoded) => {
 }"""
 
 
+@pytest.mark.slow("a detail of the page, in a real browser")
 @pytest.mark.parametrize("medium", ["screen", "print"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_passed_and_failed_differ_in_grey_on_screen_and_on_paper_and_nothing_moves(
@@ -867,6 +879,7 @@ def test_an_opened_transcript_can_be_read_at_any_width(tmp_path, open_page, widt
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.slow("a detail of the page, in a real browser")
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_transcript_of_many_runs_can_be_reached(tmp_path, open_page, width):
     trials = Trials.from_columns(task=["a"] * 60, passed=[True, False] * 30)
@@ -909,6 +922,7 @@ def contrast(one, other):
     return (high + 0.05) / (low + 0.05)
 
 
+@pytest.mark.slow("a detail of the page, in a real browser")
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_words_over_the_shadow_of_what_scrolls_can_be_read(report, open_page, scheme):
     page = open_page(report.as_uri(), color_scheme=scheme, viewport={"width": 400, "height": 800})
@@ -925,6 +939,7 @@ def test_words_over_the_shadow_of_what_scrolls_can_be_read(report, open_page, sc
     assert min(contrast(ink, colour) for ink in inks for colour in ground) >= 4.5
 
 
+@pytest.mark.slow("a detail of the page, in a real browser")
 def test_two_agents_with_long_names_are_compared_without_scrolling_on_a_desk(tmp_path, open_page):
     names = [f"provider/an-agent-with-quite-a-long-name-{n} (with its settings)" for n in (1, 2)]
     trials = simulate(tasks=12, runs=6, rate=dict(zip(names, (0.9, 0.5), strict=True)), seed=2)
@@ -956,6 +971,7 @@ PIECES = """() => [...document.querySelectorAll("[data-row] .name")].map(cell =>
 })"""
 
 
+@pytest.mark.slow("a detail of the page, in a real browser")
 @pytest.mark.parametrize("width", WIDTHS)
 def test_names_break_at_their_seams_also_beside_an_opened_transcript(tmp_path, open_page, width):
     trials = Trials.from_columns(task=LONG_NAMES * 4, passed=[True, False] * 10)
@@ -972,6 +988,7 @@ def test_names_break_at_their_seams_also_beside_an_opened_transcript(tmp_path, o
     assert max(map(len, lines)) <= 4
 
 
+@pytest.mark.slow("a detail of the page, in a real browser")
 def test_a_long_transcript_is_cut_on_the_page_and_the_page_says_where(tmp_path, open_page):
     trials = Trials.from_columns(task=["a"], passed=[True])
     path = page_of(trials, tmp_path, transcripts={("system", "a", 0): "x" * 150_000})
@@ -1007,6 +1024,7 @@ def test_turns_are_shown_as_cards_with_what_failed_on_top(tmp_path, open_page, a
     assert axe_violations(page) == []
 
 
+@pytest.mark.slow("a detail of the page, in a real browser")
 @pytest.mark.parametrize("scripts", [True, False])
 def test_pictures_of_a_transcript_are_shown_and_only_from_inside_the_page(
     tmp_path, open_page, scripts

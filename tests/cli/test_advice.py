@@ -113,7 +113,7 @@ def test_a_command_that_shows_more_of_an_answer_is_about_the_same_answer(call, r
 
 
 def test_what_a_trend_advises_reads_the_same_store_and_agent(here, call):
-    for seed, rate in enumerate([0.95] * 6 + [0.3] * 6):
+    for seed, rate in enumerate([0.95] * 4 + [0.3] * 4):
         trials = simulate(tasks=8, runs=8, rate={"new": rate, "other": 0.9}, seed=seed)
         write_trials(trials, here / f"{seed}.jsonl")
         stored = call(*("history", "--store", "my runs.db", "add", f"{seed}.jsonl", "--suite", "s"))

@@ -27,7 +27,9 @@ def passhat(folder, *words):
 @pytest.mark.parametrize(
     ("words", "trials", "code"),
     [
-        (["--python", "my_agent:answer"], 100, (0, 4)),
+        pytest.param(
+            ["--python", "my_agent:answer"], 100, (0, 4), marks=pytest.mark.slow("five commands")
+        ),
         pytest.param(
             ["--command", AGENT], 100, (0,), marks=pytest.mark.slow("a process for each trial")
         ),

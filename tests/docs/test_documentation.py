@@ -230,6 +230,7 @@ def messages(module):
             yield node.lineno, text
 
 
+@pytest.mark.slow("reads every module; test_screens looks at what people see")
 def test_messages_have_the_words_of_the_pages():
     said = {
         f"{name(module)}:{line}": found

@@ -10,6 +10,7 @@ from passhat.testing import WireServer
 STORM = {"429": 0.20, "500": 0.03, "529": 0.02, "cut": 0.02}
 
 
+@pytest.mark.slow("a storm")
 @pytest.mark.parametrize(
     ("tasks", "runs"),
     [(20, 20), pytest.param(60, 100, marks=pytest.mark.slow("six thousand calls"))],

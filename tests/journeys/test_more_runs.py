@@ -178,9 +178,9 @@ LONGER = pytest.mark.slow("the same law with more trials")
     ("runs", "demand"),
     [
         (3, "pass^1 >= 0.8"),
-        (3, "pass^3 >= 0.9"),
         (3, "pass@2 >= 0.95"),
         (30, "pass^1 >= 0.8"),
+        pytest.param(3, "pass^3 >= 0.9", marks=LONGER),
         pytest.param(30, "pass^3 >= 0.9", marks=LONGER),
         pytest.param(30, "pass@2 >= 0.95", marks=LONGER),
         pytest.param(12, "pass^3 >= 0.9", marks=LONGER),
@@ -227,8 +227,10 @@ def test_a_gate_on_every_task_is_priced_too_when_it_is_extended(suite):
     [
         ("python", False),
         ("python", True),
-        ("command", True),
-        pytest.param("command", False, marks=pytest.mark.slow("a process for each trial")),
+        *(
+            pytest.param("command", edited, marks=pytest.mark.slow("a process for each trial"))
+            for edited in (True, False)
+        ),
     ],
 )
 def test_trials_of_an_agent_that_was_edited_are_not_mixed_unless_asked_for(suite, kind, edited):

@@ -11,6 +11,7 @@ def no_model(tmp_path_factory):
     return {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))}
 
 
+@pytest.mark.slow("a real model")
 def test_the_first_run_shows_a_real_models_runs_with_no_key(shell, no_model):
     assert shell("init").returncode == 0
     done = shell("run", **no_model)

@@ -38,8 +38,6 @@ def as_pattern(shown):
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "CI"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -47,12 +45,12 @@ def here(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "name",
     [
-        "run-a-suite",
         "run-your-agent",
         "record-and-replay",
-        "faults",
         "talk-with-simulated-users",
         "reword-prompts",
+        pytest.param("run-a-suite", marks=pytest.mark.slow("runs with a hundred trials each")),
+        pytest.param("faults", marks=pytest.mark.slow("a process for each trial and fault")),
         pytest.param(
             "run-with-a-local-model", marks=pytest.mark.slow("a real model answers on this machine")
         ),

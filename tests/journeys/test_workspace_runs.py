@@ -388,6 +388,7 @@ def test_odd_files_of_an_agent_stop_neither_the_run_nor_its_store_nor_its_page(t
     assert kept < 60_000_000
 
 
+@pytest.mark.slow("two runs of the installed command; test_how_trials_end has what they say")
 @isolated
 def test_a_run_whose_hidden_tests_change_stops_with_3_and_can_be_resumed(tmp_path):
     hidden = tmp_path / "hidden" / "hidden_tests.py"

@@ -241,7 +241,9 @@ def sampled_table(name, order, *, runs, numbered, seed, tasks=12, levels=6):
     return rows
 
 
-@pytest.mark.parametrize("name", ["seed", "day"])
+@pytest.mark.parametrize(
+    "name", ["seed", pytest.param("day", marks=pytest.mark.slow("the same under another name"))]
+)
 @pytest.mark.parametrize("order", ["one by one", "in turn"])
 @pytest.mark.parametrize(("runs", "numbered"), [(1, "no"), (4, "no"), (4, "on"), (4, "anew")])
 def test_no_round_is_out_of_line_where_levels_of_a_sample_differ(

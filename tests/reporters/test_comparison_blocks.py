@@ -188,7 +188,9 @@ def test_more_runs_than_anyone_would_make_are_not_advised():
     assert re.search(r"about [\d,]+ more trials in all .*would decide it 4 times in 5", some)
 
 
-@pytest.mark.parametrize("runs", [4, 20, 200, 2000])
+@pytest.mark.parametrize(
+    "runs", [4, 20, 200, pytest.param(2000, marks=pytest.mark.slow("the same with more trials"))]
+)
 @pytest.mark.parametrize("tasks", [1, 12])
 @pytest.mark.parametrize("lead", [0.001, 0.05, 0.2])
 def test_the_page_advises_against_buying_exactly_where_no_sentence_names_a_number(

@@ -165,7 +165,16 @@ def test_a_plan_for_a_precision_names_one_number_of_trials(trials, asked):
 
 
 @pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)
-@pytest.mark.parametrize("trials", [None, simulate(tasks=30, runs=4, seed=1)])
+@pytest.mark.parametrize(
+    "trials",
+    [
+        None,
+        pytest.param(
+            simulate(tasks=30, runs=4, seed=1),
+            marks=pytest.mark.slow("the same table, planned from trials"),
+        ),
+    ],
+)
 def test_the_table_is_of_what_was_asked_about_and_marks_the_row_that_is_advised(trials, asked):
     made = plan(trials, **asked)
     promise, tasks = made.assured, made.chosen.tasks

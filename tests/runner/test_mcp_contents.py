@@ -68,6 +68,7 @@ def test_a_prompt_of_a_server_is_the_question_of_the_task():
     assert transcript["messages"][0]["text"] == "What's weather in Rome?"
 
 
+@pytest.mark.slow("starts the same real server once more")
 def test_a_prompt_with_a_resource_in_it_is_said_in_order():
     given = {"resourceType": "Text", "resourceId": "1"}
     task = Task(name="t", server_prompt=ServerPrompt(name="resource-prompt", arguments=given))
@@ -127,6 +128,7 @@ def test_a_model_lists_and_reads_resources_where_the_server_allows_it():
     assert results[1].startswith(f'<resource uri="{DOCUMENT}">')
 
 
+@pytest.mark.slow("starts the same real server once more")
 def test_a_model_cannot_read_resources_that_it_was_not_offered():
     calls = (("resources/read", {"uri": DOCUMENT}), ("read_mcp_resource", {"uri": DOCUMENT}))
     with WireServer(calling(*calls)) as server:

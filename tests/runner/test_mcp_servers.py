@@ -128,6 +128,7 @@ def test_the_everything_server_echoes_and_adds():
     assert "[image image/png" in image.text
 
 
+@pytest.mark.slow("a real server that others wrote; the everything server is one of them")
 def test_the_filesystem_server_works_in_the_directory_of_the_trial(suite_of, scripted):
     server = npm_server("server-filesystem", "{workdir}", server_name="files")
     write = ScriptedCall(tool="write_file", arguments={"path": "out.txt", "content": "42"})

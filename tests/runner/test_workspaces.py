@@ -455,6 +455,7 @@ else echo 0 > /logs/verifier/reward.txt; fi
 """
 
 
+@pytest.mark.slow("an image; that of Terminal-Bench is as large")
 @isolated
 def test_a_task_of_harbor_is_done_and_verified_inside_its_image(tmp_path, image, monkeypatch):
     """Tests lie at /tests once the agent has ended; the reward is what they leave in /logs."""

@@ -320,7 +320,9 @@ def test_one_t_and_copies_of_it_have_the_quantile_of_one(freedom):
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.9, -0.6])
-@pytest.mark.parametrize("freedom", [3, 12])
+@pytest.mark.parametrize(
+    "freedom", [12, pytest.param(3, marks=pytest.mark.slow("the same law, more slowly summed"))]
+)
 def test_of_two_the_chance_is_that_of_their_joint_law(correlation, freedom):
     c = largest_t(np.array([correlation]), freedom, 0.9)
     shape = [[1, correlation], [correlation, 1]]

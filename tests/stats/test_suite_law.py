@@ -162,7 +162,14 @@ def test_of_tasks_that_ran_differently_often_only_the_counts_that_occur_are_comp
 
 
 @pytest.mark.parametrize("law", [(4, 2), (8, 1)])
-@pytest.mark.parametrize(("tasks", "fewest", "most"), [(80, 50, 140), (400, 10, 40), (300, 6, 25)])
+@pytest.mark.parametrize(
+    ("tasks", "fewest", "most"),
+    [
+        (80, 50, 140),
+        pytest.param(400, 10, 40, marks=pytest.mark.slow("the same law with more tasks")),
+        (300, 6, 25),
+    ],
+)
 def test_cumulants_of_most_tasks_give_the_law_that_the_product_of_all_gives(
     monkeypatch, law, tasks, fewest, most
 ):

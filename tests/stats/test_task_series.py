@@ -170,7 +170,9 @@ def test_calm_histories_of_few_tasks_and_a_large_k_seldom_raise_an_alarm():
     assert sum(bool(change_points(one).points) for one in histories) <= 2
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(n, marks=pytest.mark.slow("more draws")) for n in (3, 4, 5))]
+)
 def test_runs_that_would_show_a_move_are_the_fewest_after_which_changes_have_one(seed):
     rng = np.random.default_rng(seed)
     n = np.full((5, 15), 4 + seed)

@@ -15,7 +15,17 @@ from passhat.records import Outcome, Trial, Trials
 
 
 @pytest.mark.parametrize("demand", ["pass^1 >= 0.8", "pass^3 >= 0.8", "pass@3 >= 0.8"])
-@pytest.mark.parametrize(("tasks", "rounds"), [(2, 10), (4, 20), (20, 5), (60, 10)])
+@pytest.mark.parametrize(
+    ("tasks", "rounds"),
+    [
+        (2, 10),
+        (20, 5),
+        *(
+            pytest.param(*one, marks=pytest.mark.slow("larger suites"))
+            for one in [(4, 20), (60, 10)]
+        ),
+    ],
+)
 def test_what_a_look_is_not_computed_for_lies_within_its_bounds(demand, tasks, rounds):
     watch = RoundGate(parse_gate(demand), (rounds,) * tasks, rounds)
     rng = np.random.default_rng(tasks + rounds)
@@ -31,6 +41,7 @@ def test_what_a_look_is_not_computed_for_lies_within_its_bounds(demand, tasks, r
             assert (near_high <= high + 1e-9).all()
 
 
+@pytest.mark.slow("simulates an error rate")
 def test_a_planned_difference_is_the_true_one_on_either_side():
     plan = plan_gate("equivalent_to main by 0.1", tasks=10, icc=0.5, repetitions=60)
     at = {row.truth: row for row in plan.rows}

@@ -110,6 +110,7 @@ def test_the_evidence_is_the_same_at_any_concurrency(hands, order, seed):
     assert summary(alone.verdicts()) == summary(many.verdicts())
 
 
+@pytest.mark.slow("drives twenty runs to their end; one is resumed in test_whole_runs")
 @settings(max_examples=6, deadline=None)
 @given(
     hands=st.integers(1, 20),

@@ -51,6 +51,7 @@ def test_with_the_planned_labels_reports_are_as_narrow_as_planned_and_with_half_
         assert least < np.median(widths) / 2 < most
 
 
+@pytest.mark.slow("simulates a chance")
 def test_a_gate_planned_for_is_decided_about_four_times_in_five():
     rng = np.random.default_rng(2)
     (row, *_) = plan_labels(QUALITY, tasks=50, runs=10, gate="pass@1 >= 0.7").rows

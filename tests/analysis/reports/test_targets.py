@@ -94,8 +94,15 @@ def a_table_with_everything() -> Trials:
     )
 
 
-def test_every_number_that_is_listed_can_be_gated():
-    report = measure(a_table_with_everything(), bars=0.5)
+@pytest.fixture(scope="module")
+def everything():
+    """Trials that have everything, and their report."""
+    trials = a_table_with_everything()
+    return trials, measure(trials, bars=0.5)
+
+
+def test_every_number_that_is_listed_can_be_gated(everything):
+    _, report = everything
     listed = targets(report)
     assert len(listed) > 150
     for name, value in listed.items():
@@ -104,8 +111,8 @@ def test_every_number_that_is_listed_can_be_gated():
         assert target.value_in(report.system(), "this suite") == value or "association" in name
 
 
-def test_every_family_is_listed_where_the_trials_have_it():
-    listed = targets(measure(a_table_with_everything(), bars=0.5))
+def test_every_family_is_listed_where_the_trials_have_it(everything):
+    listed = targets(everything[1])
     found = {parse_target(name).family.form for name in listed}
     assert found == {family.form for family in METRIC_FORMS} - {"reliability@{k}"}
 
@@ -114,9 +121,9 @@ def test_every_family_is_listed_where_the_trials_have_it():
     "fifth",
     [0, *(pytest.param(n, marks=pytest.mark.slow("a report for each")) for n in range(1, 5))],
 )
-def test_a_listed_number_of_each_family_gets_a_verdict_and_never_no_such_number(fifth):
-    trials = a_table_with_everything()
-    listed = targets(measure(trials, bars=0.5))
+def test_a_listed_number_of_each_family_gets_a_verdict_and_never_no_such_number(everything, fifth):
+    trials, report = everything
+    listed = targets(report)
     first_of_family = {parse_target(name).family.form: name for name in reversed(listed)}
     gates = [f"{name} >= 0" for name in [*first_of_family.values()][fifth::5]]
     for verdict in judge(trials, gates, bars=0.5):
