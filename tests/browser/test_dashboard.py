@@ -189,6 +189,7 @@ def test_without_a_script_or_with_a_lost_answer_a_mark_leads_to_the_page_of_its_
     assert "words of task-03 trial 0" in page.locator(".card").inner_text()
 
 
+@pytest.mark.slow("a detail of the page, in a real browser")
 def test_the_theme_is_chosen_kept_and_given_back(serve_site, store, visit):
     page = visit(serve_site(store), "/", color_scheme="light")
     ground = "getComputedStyle(document.body).backgroundColor"
@@ -269,7 +270,13 @@ def fallen_store(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 400)])
+@pytest.mark.parametrize(
+    ("scheme", "width"),
+    [
+        ("light", 1280),
+        pytest.param("dark", 400, marks=pytest.mark.slow("the same way in other colours")),
+    ],
+)
 def test_one_click_leads_from_a_fall_on_the_overview_to_a_failing_trial(
     serve_site, fallen_store, visit, axe_violations, scheme, width
 ):
@@ -305,6 +312,7 @@ def test_no_page_scrolls_sideways_on_a_telephone(serve_site, store, visit):
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
 
 
+@pytest.mark.slow("a detail of the page, in a real browser")
 def test_no_word_of_any_picture_is_cut_off(serve_site, store, visit, words_outside):
     site = serve_site(store)
     page = visit(site, "/", viewport={"width": 1280, "height": 800})

@@ -94,6 +94,7 @@ def run_gitlab(job: Job) -> list[str]:
     return [*artifacts["paths"], artifacts["reports"]["junit"]] if kept else []
 
 
+@pytest.mark.slow("every command of a job; test_action runs that of a pull request")
 @pytest.mark.parametrize(("gate", "code"), GATES)
 @pytest.mark.parametrize(
     ("ci", "run"),

@@ -130,6 +130,7 @@ def test_the_rubric_is_shown_where_the_suite_of_the_run_is_in_the_folder(folder)
     assert "3 trials to label" in said
 
 
+@pytest.mark.slow("a process that is killed and started again")
 def test_a_session_that_is_killed_loses_nothing_and_goes_on_where_it_was(run):
     terminal = Terminal(run, "latest", "--by", "ann", "--budget", "6")
     for _ in range(3):

@@ -57,6 +57,7 @@ def test_a_terminal_without_unicode_gets_ascii(shell):
     assert done.stdout.isascii()
 
 
+@pytest.mark.slow("a terminal; test_report has colour and width in this process")
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="no pseudo-terminal here")
 def test_a_terminal_gets_colour_and_its_width(shell):
     shell("simulate", "--runs", "6", "-o", "trials.jsonl")

@@ -118,6 +118,7 @@ def test_the_documented_script_fetches_a_page(shell):
     assert "airline" in fetched.stdout
 
 
+@pytest.mark.slow("the command once more, on another log")
 def test_what_a_log_of_another_tool_says_is_read_in_the_browser(shell):
     log = Path(__file__).parents[1] / "samples" / "inspect" / "flaky_5x5_two_scorers_1error.eval"
     process = shell.start("view", str(log), "--no-browser")

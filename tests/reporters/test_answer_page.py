@@ -27,6 +27,9 @@ from passhat.reporters.formatting import metric_label, percent
 from passhat.reporters.page_parts import Kind
 from passhat.reporters.rendering import answer_of
 
+# Words are looked at here, not the numbers of plans.
+pytestmark = pytest.mark.usefixtures("few_suites_drawn")
+
 TRIALS = simulate(tasks=12, runs=6, rate={"new <b>": 0.9, "old": 0.5}, seed=3)
 CASES = {
     "comparison": (compare(TRIALS), plot_differences),

@@ -74,6 +74,7 @@ def test_components_are_those_of_the_textbook_table_when_runs_are_unequal():
     assert (split.tasks, split.runs, split.effective_runs) == (3, 9, pytest.approx(n0))
 
 
+@pytest.mark.slow("loads statsmodels")
 def test_balanced_components_agree_with_statsmodels_anova():
     pandas = pytest.importorskip("pandas")
     formula = pytest.importorskip("statsmodels.formula.api")

@@ -12,6 +12,9 @@ from passhat.analysis.planning.simulate import SimulationModel
 from passhat.analysis.reports.report import Report
 from passhat.messages import LONGEST
 
+# Words are looked at here, not the numbers of plans.
+pytestmark = pytest.mark.usefixtures("few_suites_drawn")
+
 TRIALS = passhat.simulate(
     tasks=40,
     runs=8,
