@@ -421,16 +421,21 @@ def without_total(sheet: Table, task: str) -> tuple[Table, list[str]]:
     """
     if sheet.separator is None or not len(sheet):
         return sheet, []
-    tasks = ["" if is_missing(cell) else str(cell).strip() for cell in sheet.cells(task)]
-    kept = len(tasks)
-    while kept and not tasks[kept - 1] and not _first_word(sheet, kept - 1):
+    cells = sheet.cells(task)
+
+    def named(row: int) -> str:
+        return "" if is_missing(cells[row]) else str(cells[row]).strip()
+
+    kept = len(cells)
+    while kept and not named(kept - 1) and not _first_word(sheet, kept - 1):
         kept -= 1
     notes = []
-    word = tasks[kept - 1] or _first_word(sheet, kept - 1) if kept > 1 else ""
-    if word.lower() in TOTALS and tasks[kept - 1] not in tasks[: kept - 1]:
+    last = named(kept - 1) if kept > 1 else ""
+    word = last or _first_word(sheet, kept - 1) if kept > 1 else ""
+    if word.lower() in TOTALS and all(named(row) != last for row in range(kept - 1)):
         kept -= 1
         notes = [f'the last row, "{word}", sums up the others and was left out']
-    if kept == len(tasks):
+    if kept == len(cells):
         return sheet, []
     columns = {name: sheet.cells(name)[:kept] for name in sheet.columns}
     return replace(sheet, columns=columns, numbers=sheet.numbers[:kept]), notes
@@ -931,6 +936,8 @@ def _named(meaning: str, by_meaning: Mapping[str, str]) -> list[str]:
 
 
 def _without_money(name: str, column: str, cells: Sequence[Any]) -> tuple[list[Any], str] | None:
+    if all(map(_is_digits, cells)):  # no mark before or after any of them
+        return None
     amounts = [_MONEY.fullmatch(_text(cell)) for cell in cells]
     marked = [amount for amount in amounts if amount]
     if not marked:
@@ -950,6 +957,8 @@ def _without_money(name: str, column: str, cells: Sequence[Any]) -> tuple[list[A
 
 
 def _without_percent(name: str, column: str, cells: Sequence[Any]) -> list[Any] | None:
+    if all(map(_is_digits, cells)):
+        return None
     shown = [_PERCENT.fullmatch(_text(cell)) for cell in cells]
     if not any(shown):
         return None
@@ -976,6 +985,11 @@ def _refuse_shares(
                 f"are: write `pass_if='{short(test.column)}{test.symbol}{100 * value:g}'` for "
                 f"{100 * value:g}%, not {value:g}"
             )
+
+
+def _is_digits(cell: Any) -> bool:
+    """Whether a cell begins and ends with a digit, as plain numbers do."""
+    return isinstance(cell, str) and cell[:1].isdigit() and cell[-1:].isdigit()
 
 
 def _text(cell: Any) -> str:
