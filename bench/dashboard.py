@@ -65,7 +65,7 @@ def build(path: Path, *, runs: int, tasks: int, trials: int) -> None:
             history.add_trials(run, simulate(tasks=tasks, runs=trials, seed=i))
             ended = history.finish_run(run)
             keep_answers(history, ended)  # as `passhat run` does, and then:
-            keep_explanation(history, ended)
+            keep_explanation(ended.key, path)
 
 
 def pages(path: Path) -> list[tuple[str, str]]:
