@@ -68,7 +68,7 @@ def test_flaky_tasks_over_the_last_runs(kept, call):
     (task,) = found["tasks"]
     assert (task["task"], task["trials"], task["passed"], task["marks"]) == ("t", 8, 5, "~~")
     assert found["runs"] == 2
-    assert "1 of 1 task passed and failed over 2 runs: 1 flaky." in call("flaky").stdout
+    assert "1 of 1 task is flaky over 2 runs." in call("flaky").stdout
     assert json.loads(call("flaky", "--last", "1", "--json").stdout)["tasks"][0]["trials"] == 4
 
 

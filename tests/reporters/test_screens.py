@@ -563,7 +563,7 @@ ANSWERS = {
     "why": r"Cannot say why|.* \d+ (of \d+ )?failing trials ",
     "plan": r"Run each of the \d+ tasks \d+ times|.* takes [\d,]+ trials",
     "trend": r".*(fell|rose) on|No change in|One run so far",
-    "flaky": r"\d+ of \d+ tasks passed and failed over \d+ runs: ",
+    "flaky": r"\d+ of \d+ tasks are flaky over \d+ runs\.",
     "dry run": r"Would run \d+ trials",
 }
 """How line 1 of each command answers the question in its name."""
@@ -634,7 +634,7 @@ def test_fault_2_where_no_change_is_shown_the_runs_that_one_takes_are_said(scree
 
 def test_fault_4_flaky_has_one_meaning_on_a_screen(screens):
     text = screens["flaky"]
-    flaky, total = map(int, re.match(r"(\d+) of (\d+) tasks passed and failed", text).groups())
+    flaky, total = map(int, re.match(r"(\d+) of (\d+) tasks are flaky", text).groups())
     rows = [tuple(map(int, row)) for row in re.findall(r"^ +(\d+)/(\d+)  ", text, re.MULTILINE)]
     more = re.search(r"^(\d+) more tasks: -v$", text, re.MULTILINE)
     assert len(rows) + int(more[1]) == total

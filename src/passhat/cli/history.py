@@ -610,7 +610,7 @@ def trend(
       passhat trend --tasks
 
     Change points have a stated false-alarm rate. The trend says where pass@k rises while pass^k
-    falls. With --tasks: the tasks that passed and failed over the runs, each with its label.
+    falls. With --tasks: the flaky tasks, which passed and failed over the runs; -v labels them.
     """
     from passhat import journeys
     from passhat.history.database import store_words

@@ -575,9 +575,13 @@ class FlakyAnswer(Answer[FlakyTasks]):
         ]
 
     def screen(self, options: DisplayOptions) -> list[Block]:
+        """The counts, in the words of every screen: flaky is what passed and failed."""
         flaky = self.result
+        over = f"over {plural(flaky.runs, 'run')}"
         if not flaky.tasks:
-            return [Headline(_flaky_words(flaky))]
+            return [Headline(f"No task of {flaky.tasks_seen:,} is flaky {over}.")]
+        are = "is" if len(flaky.tasks) == 1 else "are"
+        of_all = f"{len(flaky.tasks):,} of {plural(flaky.tasks_seen, 'task')} {are} flaky"
         several = len({task.system for task in flaky.tasks}) > 1
         shown = sorted(flaky.tasks, key=lambda task: task.rate)[:MOST_RUNS]
         table = Table(
@@ -596,7 +600,7 @@ class FlakyAnswer(Answer[FlakyTasks]):
         )
         more = len(flaky.tasks) - len(shown)
         return [
-            Headline(_flaky_words(flaky)),
+            Headline(f"{of_all} {over}."),
             table,
             *([Remark(f"{plural(more, 'more task')}: -v")] if more else []),
             Remark("P all passed, F all failed, ~ some of each, . not run"),
