@@ -133,3 +133,10 @@ def test_old_runs_are_deleted_by_their_age_but_none_that_has_a_tag(call):
     assert call("history", "delete", "--older-than", "30").stderr.startswith("no run is that old")
     for words in ((), ("latest", "--older-than", "30")):
         assert "name the RUN to delete" in call("history", "delete", *words).stderr
+
+
+def test_rates_of_several_agents_in_one_word_are_no_name_of_an_agent(call, here):
+    done = call("simulate", "--rate", "a=0.9,b=0.8", "-o", "two.csv")
+    assert done.exit_code == 2
+    assert "--rate must be one AGENT=SHARE; repeat it for several" in done.stderr
+    assert not (here / "two.csv").exists()

@@ -377,6 +377,8 @@ def _rates(texts: Sequence[str]) -> dict[str, float]:
     for i, text in enumerate(texts or ("0.7",), 1):
         named, _, share = text.rpartition("=")
         name = named or ("agent" if len(texts) < 2 else f"agent-{i}")
+        if "=" in named:  # the rates of several agents, with commas between them
+            raise ArgumentError("rates", "must be one AGENT=SHARE; repeat it for several", text)
         if name in rates:
             raise ArgumentError("rates", f"must name each agent once, not {name} again", text)
         try:
