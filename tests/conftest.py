@@ -35,7 +35,7 @@ for _sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
 # What a test and the programs that it starts may see of the environment; what else it needs, a test
 # sets itself. The last are read by tests alone: gold files to write, programs and tasks to find.
 KEPT = re.compile(
-    r"HOME|LOGNAME|PATH|SHELL|TMPDIR|USER|LD_LIBRARY_PATH|XDG_(CACHE_HOME|RUNTIME_DIR)"
+    r"HOME|LOGNAME|PATH|PYENV_\w+|SHELL|TMPDIR|USER|LD_LIBRARY_PATH|XDG_(CACHE_HOME|RUNTIME_DIR)"
     r"|PYTHON(PATH|DONTWRITEBYTECODE)|OPENBLAS_NUM_THREADS"
     r"|COV_?(CORE|ERAGE)_\w+|PYTEST_(?!ADDOPTS|PLUGINS)\w+|PASSHAT_(GOLD|CODING_AGENTS|TAU2_BENCH)"
 )
