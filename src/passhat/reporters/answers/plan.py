@@ -593,8 +593,7 @@ class GatePlanAnswer(Answer[Sequence[GatePlan]]):
             size += f" (a fixed design takes {plan.fixed_runs:,})"
         notes = [Remark(f"{capitalised(note)}.") for note in plan.notes]
         still_open = _open_rows(plan) and plan.gate.indifference is None
-        way = f" `indifference={_ZONE}` decides it there too, with more trials."
-        remark = Remark(f"{size}; {wrong}.{way if still_open else ''}")
+        remark = Remark(f"{size}; {wrong}.{_WAY if still_open else ''}")
         return [Headline(_takes(plan)), _outcomes(plan), remark, *notes]
 
     def rows(self) -> Records:
@@ -636,8 +635,8 @@ def _open_rows(plan: GatePlan) -> list[GatePlanRow]:
     return [row for row in plan.rows if row.undecided >= 0.5]
 
 
-_ZONE = 0.05
-"""The indifference that is proposed where a gate stays undecided."""
+_WAY = " `indifference=0.05` decides it there too, with more trials."
+"""What is proposed where a gate stays undecided."""
 
 _USUALLY = 0.8
 """The chance of a verdict from which on a truth is called clear."""
@@ -715,7 +714,7 @@ def _truth(plan: GatePlan, truth: float) -> str:
 def _errors(plan: GatePlan) -> str:
     gate = plan.gate
     zone = (
-        "No indifference zone: a truth near the threshold stays UNDECIDED."
+        f"No indifference zone: a truth near the threshold stays UNDECIDED.{_WAY}"
         if gate.indifference is None
         else f"Between the threshold and {gate.indifference:g} beyond it, either verdict may come; "
         "`passhat gate` on results has no such zone, and names more trials if the rate is in it."
