@@ -254,7 +254,7 @@ def test_no_power_of_a_rate_that_underflows_leaves_a_suite_without_bounds(passes
 
 @pytest.mark.parametrize("k", [1, 2, 3, 5, 8])
 def test_a_failure_that_is_added_moves_a_task_to_the_left_and_a_pass_to_the_right(k):
-    """Whatever the number of runs: of the laws for lower ends, and of those for upper ends."""
+    """Of lower ends whatever the number of runs, of upper ends from 2k on."""
     most, steps = 30, 128
     chances = {
         (n, upper): np.cumsum(
@@ -265,7 +265,28 @@ def test_a_failure_that_is_added_moves_a_task_to_the_left_and_a_pass_to_the_righ
     }
     for n in range(k, most):
         assert (chances[n + 1, False][:-1] >= chances[n, False] - 1e-11).all()
-        assert (chances[n + 1, True][1:] <= chances[n, True] + 1e-11).all()
+        assert n < 2 * k or (chances[n + 1, True][1:] <= chances[n, True] + 1e-11).all()
+
+
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_below_2k_runs_a_task_is_one_of_the_two_that_a_further_run_leaves_possible(k, upper):
+    """And its mean is that of C(c, k) / C(n, k), or lies beyond it on the side of its end."""
+    end, steps = End(k, upper), 64
+    for n in range(k, 2 * k):
+        c = np.arange(n + 1.0)
+        now, after = (
+            task_pmfs(np.full(runs + 1, float(runs)), np.arange(runs + 1.0), end, steps)
+            for runs in (n, n + 1)
+        )
+        gap = after[1:] - after[:-1]
+        size = (gap**2).sum(axis=1)
+        share = ((now - after[:-1]) * gap).sum(axis=1) / np.where(size > 0, size, 1.0)
+        assert now == pytest.approx(after[:-1] + share[:, None] * gap, abs=1e-12)
+        assert (share > -1e-12).all()
+        assert (share < 1 + 1e-12).all()
+        mean, value = now @ np.arange(steps + 1) / steps, special.comb(c, k) / special.comb(n, k)
+        assert (mean >= value - 1e-9 if upper else mean <= value + 1e-9).all()
 
 
 def test_the_law_of_a_task_has_the_mean_and_variance_that_its_counts_say_without_bias():

@@ -159,13 +159,9 @@ def _bounds_of_powers(cells: Cells, ks: Sequence[int], asked: _Asked) -> Bounds:
         high[..., few] = np.minimum(high[..., few], np.where(may, shares[1], 1.0))
     wanted = list[End]()
     for place, k in enumerate(ks):
-        # The mean of a padded sum, outside which its end lies, may be no better than the shares.
-        runs = np.maximum(cells.n, 2.0 * k)
-        failed, passed = (
-            cells.mean(share_of_passing_subsets(runs, passes, k))
-            for passes in (cells.c, cells.c + runs - cells.n)
-        )
-        useful = (failed > low[..., place]).any(), (passed < high[..., place]).any()
+        # The mean of a sum, outside which its end lies, may be no better than the shares.
+        below, above = (cells.mean(_completed_value(cells, End(k, upper))) for upper in BOTH)
+        useful = (below > low[..., place]).any(), (above < high[..., place]).any()
         wanted += [End(k, upper) for upper in asked.ends if useful[upper]]
     if wanted:
         by_sums = _bounds_of_sums(cells, ks, asked, tuple(wanted))
@@ -1033,9 +1029,8 @@ def scaled_betas(n: Floats, c: Floats, ends: Sequence[End]) -> ScaledBetas:
     """The distributions of pass^k after c passes in n runs.
 
     With 2k runs, mean and variance are those that the counts say without bias:
-    f = C(c, k) / C(n, k) and f^2 - C(c, 2k) / C(n, 2k). Runs that are missing to 2k count as
-    failures for the lower end and as passes for the upper one, which is never better than what
-    they would show.
+    f = C(c, k) / C(n, k) and f^2 - C(c, 2k) / C(n, 2k). With fewer, the missing ones are taken to
+    fail (for the upper end: to pass); `task_pmfs` knows better.
 
     Beta(a, b) moves to the left where a falls or b rises, and so it does times a smaller scale.
     Mean and variance leave one of the three free. It is chosen such that with every failure (upper
@@ -1170,8 +1165,48 @@ def _shapes(
     return a, np.where(varies, _second_shape(a, relative), 0.5), np.where(varies, scale, 0.0)
 
 
+def _completed(n: Floats, c: Floats, end: End) -> Floats:
+    """The chances of each count of passes in 2k runs, after c passes in n < 2k; a row for each.
+
+    The runs that are missing are drawn from Polya's urn, run by run. An urn of c - k + 1 passes and
+    n - c failures leaves the mean of C(c, k) / C(n, k) as it is. One failure is added for the lower
+    end, and one pass for the upper one, as Clopper and Pearson do. What a further run shows is one
+    of the two that were possible before it, so that no pass makes a task worse.
+    """
+    passes = np.arange(2.0 * end.k + 1)
+    chances = (passes == c[:, None]).astype(np.float64)
+    for runs in range(int(n.min()), 2 * end.k):
+        passing = np.maximum(passes - end.k + 1 + end.upper, 0.0)
+        failing = np.maximum(runs - passes, 0.0) + (not end.upper)
+        moved = chances * passing / np.maximum(passing + failing, 1.0)
+        moved[n > runs] = 0.0
+        chances -= moved
+        chances[:, 1:] += moved[:, :-1]
+    return np.asarray(chances)
+
+
+def _completed_value(cells: Cells, end: End) -> Floats:
+    """The mean pass^k of each cell's distribution."""
+    short, runs = cells.n < 2 * end.k, np.maximum(cells.n, 2.0 * end.k)
+    value = share_of_passing_subsets(runs, cells.c, end.k)
+    if short.any():
+        whole = np.arange(2.0 * end.k + 1)
+        shares = share_of_passing_subsets(np.full(whole.size, 2.0 * end.k), whole, end.k)
+        value[short] = _completed(cells.n[short], cells.c[short], end) @ shares
+    return value
+
+
 def task_pmfs(n: Floats, c: Floats, end: End, steps: int) -> Floats:
     """Chances of pass^k being 0, 1/steps, ... 1 after c passes in n runs; a row for each."""
+    short = n < 2 * end.k
+    if short.any():
+        whole = np.arange(2.0 * end.k + 1)
+        completed = task_pmfs(np.full(whole.size, 2.0 * end.k), whole, end, steps)
+        pmfs = np.empty((n.size, steps + 1))
+        pmfs[short] = _completed(n[short], c[short], end) @ completed
+        if not short.all():
+            pmfs[~short] = task_pmfs(n[~short], c[~short], end, steps)
+        return pmfs
     betas = scaled_betas(n, c, (end,))
     a, b, scale, varies = betas.a[0], betas.b[0], np.abs(betas.scale[0]), betas.varies[0]
     pmfs = np.empty((n.size, steps + 1))
