@@ -315,3 +315,39 @@ def test_a_run_names_its_lowest_tasks_once(folder, monkeypatch):
     assert text.startswith("FAIL")
     assert "most common failure" in text
     assert "Lowest: " not in text
+
+
+def test_errored_trials_are_told_under_several_gates_too(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    (folder / "erring.csv").write_text(
+        "task,passed,error\n" + "a,1,\na,1,\na,0,timeout\nb,1,\nb,0,\nb,1,\n"
+    )
+    one = CliRunner().invoke(main, ["gate", "erring.csv", *GATES]).stdout
+    assert one.count("\n1 of 6 trials errored and counts as failed.\n") == 1, one
+    rows = "".join(f"{who},a,0,timeout\n" + f"{who},a,1,\n" * 5 for who in ("v1", "v2", "v2"))
+    (folder / "erring.csv").write_text("system,task,passed,error\n" + rows)
+    several = CliRunner().invoke(main, ["gate", "erring.csv", *GATES]).stdout
+    assert "\nErrors: 3 trials (v1 1, v2 2), counted as failed.\n" in several, several
+    many = CliRunner().invoke(main, ["gate", "six.jsonl", *GATES]).stdout
+    assert re.search(r"\nErrors: \d+ trials, counted as failed\.\n", many), many
+    assert "rrored" not in CliRunner().invoke(main, ["gate", "all.jsonl", *GATES]).stdout
+
+
+def test_a_run_with_several_gates_says_that_trials_errored(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    (folder / "half.py").write_text(
+        "import itertools\ncounted = itertools.count()\n\n\ndef answer(prompt):\n"
+        "    if next(counted) % 3 == 0:\n        raise TimeoutError\n    return '4'\n"
+    )
+    agent = '  - {name: half, python: "half:answer"}\n'
+    (folder / "half.yml").write_text("name: half\nsystems:\n" + agent + TWO[TWO.index("tasks:") :])
+    text = CliRunner().invoke(main, ["run", "half.yml", *GATES]).stdout
+    assert re.search(r"^\d of 6 trials errored and counts? as failed\.$", text, re.MULTILINE), text
+
+
+def test_rule_5_with_verbose_how_often_gates_err_is_said_once(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    text = CliRunner().invoke(main, ["gate", "all.jsonl", *GATES, "-v"]).stdout
+    said = " ".join(text.split())
+    assert said.count("Wrong PASS at most 5%, wrong FAIL at most 5%") == 1, text
+    assert text.startswith("FAIL: 6 gates, ")

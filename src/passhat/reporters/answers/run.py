@@ -54,6 +54,7 @@ from passhat.reporters.answers.verdicts import (
     VERDICT,
     VerdictsAnswer,
     chance_of_a_wrong_verdict,
+    errored_trials,
     errors_of_all_looks,
     gate_screen,
     gates_screen,
@@ -267,7 +268,7 @@ def _first_lines(answer: RunAnswer, most_gates: int) -> list[Block]:
         gates = gates_screen(verdicts, ", ".join(filter(None, (who, design))), most_gates)
         rates = (chance_of_a_wrong_verdict(verdicts), *errors_of_all_looks(verdicts))
         remarks = [
-            *(Remark(text) for text in rates if text),
+            *(Remark(text) for text in (*rates, *errored_trials(verdicts)) if text),
             *(Remark(text, note=True) for text in notes_of_stops(verdicts)),
         ]
         gates = [*(block for block in gates if not isinstance(block, Remark)), *remarks]

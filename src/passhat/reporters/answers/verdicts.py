@@ -95,9 +95,15 @@ class VerdictsAnswer(Answer[Verdicts]):
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """Each gate with its verdict; with `explain`, the log and the picture of each."""
         verdicts = self.result
-        blocks: list[Block] = [Headline(verdicts.sentence)] if len(verdicts) != 1 else []
+        rates = {_errors(verdict) for verdict in verdicts}
+        # In a terminal, what holds for every gate is said once.
+        once = options.ink is not None and len(verdicts) > 1 == len(rates)
+        each = f" {next(iter(rates))}, for each." if once else ""
+        blocks: list[Block] = []
+        if len(verdicts) != 1:
+            blocks.append(Headline(f"{verdicts.sentence}{each}"))
         for verdict in verdicts:
-            blocks.append(judged(verdict))
+            blocks.append(judged(verdict, rates=not once))
             if options.explain:
                 blocks += _explanation(verdict)
             elif options.verbose:
@@ -327,8 +333,29 @@ def gates_screen(verdicts: Verdicts, about: str = "", most: int = MOST_GATES) ->
         sure, fail = (percentage(1 - error) for error in levels.pop())
         sides = f"{sure} confidence" if sure == fail else f"{sure} for PASS, {fail} for FAIL"
         blocks.append(Remark(f"One-sided bounds at {sides}; a CI has two sides."))
-    blocks += map(Remark, (*errors_of_all_looks(verdicts), *screen_notes(verdicts)))
-    return blocks
+    notes = (*errored_trials(verdicts), *errors_of_all_looks(verdicts), *screen_notes(verdicts))
+    return [*blocks, *map(Remark, notes)]
+
+
+def errored_trials(verdicts: Iterable[Verdict]) -> list[str]:
+    """How errored trials were counted, said once; of several agents, how many each had."""
+    words: dict[str, str] = {}
+    counts: dict[str, int] = {}
+    agents = set()
+    for verdict in verdicts:
+        agents.add(verdict.system)
+        count = sum(task.errored for task in verdict.tasks)
+        if verdict.errors not in ("", NO_ERRORS) and count >= counts.get(verdict.system, 0):
+            words[verdict.system], counts[verdict.system] = verdict.errors, count
+    if len(agents) == 1 or not words:
+        return [f"{capitalised(text)}." for text in words.values()]
+    for ending, counted in (("as failed", "counted as failed"), ("left out", "left out")):
+        if all(counts.values()) and all(text.endswith(ending) for text in words.values()):
+            named = ", ".join(f"{short(name)} {count:,}" for name, count in counts.items())
+            start = f"Errors: {plural(sum(counts.values()), 'trial')}"
+            whole = f"{start} ({named}), {counted}."
+            return [whole if len(whole) <= SCREEN_WIDTH else f"{start}, {counted}."]
+    return [f"{short(next(iter(words)))}: {next(iter(words.values()))}."]
 
 
 def _cell(verdict: Verdict, *, brief: bool = False) -> str:
@@ -548,11 +575,10 @@ def _which_tasks(verdict: Verdict, options: DisplayOptions) -> NextStep | None:
     return advise("Which tasks", f"passhat compare {options.results} {options.against}")
 
 
-def judged(verdict: Verdict) -> Judged:
-    """The word, the sentence and how sure it is."""
-    return Judged(
-        word=verdict.word, sentence=_beside_word(verdict), details=tuple(_details(verdict))
-    )
+def judged(verdict: Verdict, *, rates: bool = True) -> Judged:
+    """The word, the sentence and how sure it is; with `rates`, how often it may be wrong."""
+    details = tuple(_details(verdict, rates=rates))
+    return Judged(word=verdict.word, sentence=_beside_word(verdict), details=details)
 
 
 def _beside_word(verdict: Verdict) -> str:
@@ -565,8 +591,10 @@ def _beside_word(verdict: Verdict) -> str:
     return f"{start.removesuffix(f': {verdict.word}')}{comma}{rest}"
 
 
-def _details(verdict: Verdict) -> list[str]:
-    details = [f"{_errors(verdict)}; {verdict.errors}."]
+def _details(verdict: Verdict, *, rates: bool) -> list[str]:
+    details = [f"{_errors(verdict)}; {verdict.errors}."] if rates else []
+    if not rates and verdict.errors != NO_ERRORS:
+        details.append(f"{capitalised(verdict.errors)}.")
     if verdict.runs_saved:
         way = "saved against" if verdict.runs_saved > 0 else "more than"
         count = plural(abs(verdict.runs_saved), "trial")
