@@ -8,8 +8,10 @@ import pytest
 from bench.calibrate.overview import FALLS, simulate
 from click.testing import CliRunner
 
+from passhat.analysis.comparing.trends import AgentVerdict, RunDifference, RunVerdict
 from passhat.analysis.gates.run_answer import ChangeReview
 from passhat.cli import main
+from passhat.dataclass import replace
 from passhat.history import History
 from passhat.journeys import Results, report
 from passhat.journeys.stored_runs import (
@@ -22,6 +24,7 @@ from passhat.journeys.stored_runs import (
 from passhat.records import Outcome, Trial
 from passhat.records.labels import Label
 from passhat.reporters import render
+from passhat.stats.estimate import Interval
 
 TRIALS = 6
 
@@ -85,6 +88,36 @@ def test_every_screen_has_the_same_sentence(store, verdict, tmp_path):
     said(store, "report", newest, "-o", page, "-o", badge)
     assert verdict.sentence in words(page.read_text())
     assert verdict.sentence in words(badge.read_text())
+
+
+def test_what_holds_for_every_agent_of_a_run_is_said_once():
+    steady = [
+        AgentVerdict(
+            system=name,
+            k=3,
+            movement="steady",
+            runs_before=4,
+            value=0.5,
+            alone=RunDifference(
+                run="0e92c6a6",
+                started="2026-11-07T09:00:00.000+00:00",
+                baseline=False,
+                interval=Interval(-high, high),
+                k=3,
+            ),
+        )
+        for name, high in (("quick", 0.14), ("thorough", 0.29))
+    ]
+    said = RunVerdict(run="9601deba", agents=tuple(steady)).sentence
+    assert said == (
+        "Against the 4 runs before: no change shown. Against the run of 7 Nov (0e92c6a6) alone: "
+        "too few trials to tell (pass^3: quick -14 to +14, thorough -29 to +29 points)."
+    )
+    one_run = RunVerdict(run="9601deba", agents=tuple(replace(a, runs_before=1) for a in steady))
+    assert one_run.sentence == said[said.index("Against the run") :]
+    differs = (steady[0], replace(steady[1], runs_before=5))
+    own = [f"{agent.system}: {agent.sentence}" for agent in differs]
+    assert RunVerdict(run="9601deba", agents=differs).sentence == " ".join(own)
 
 
 WORLDS = {

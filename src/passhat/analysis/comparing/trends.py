@@ -701,9 +701,14 @@ class RunDifference:
     @property
     def sentence(self) -> str:
         """The answer in a few words."""
+        return f"{self.against}: {self._answer}."
+
+    @property
+    def against(self) -> str:
+        """The other run, in a few words."""
         which = "the baseline" if self.baseline else "the run"
         named = f"{which} of {short_day(self.started)} ({self.run})"  # a day may have several
-        return f"Against {named} alone: {self._answer}."
+        return f"Against {named} alone"
 
     @property
     def word(self) -> str:
@@ -721,8 +726,11 @@ class RunDifference:
         if self.word:
             near, far = map(points, sorted((abs(low), abs(high))))
             return f"{number}{near} to {far} points {self.word}"
-        ends = f"{signed_points(low)} to {signed_points(high)} points"
-        return f"too few trials to tell ({number}{ends})"
+        return f"too few trials to tell ({number}{_ends(self.interval)} points)"
+
+
+def _ends(interval: Interval) -> str:
+    return f"{signed_points(interval.low)} to {signed_points(interval.high)}"
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
@@ -851,7 +859,32 @@ class RunVerdict:
         """What is said of the run; where it has several agents, of each of them."""
         if len(self.agents) == 1:
             return self.agents[0].sentence
+        if (same := _same_of_all(self.agents)) is not None:
+            return same
         return " ".join(f"{safe_text(short(a.system))}: {a.sentence}" for a in self.agents)
+
+
+def _same_of_all(agents: Sequence[AgentVerdict]) -> str | None:
+    """Where the same is said of every agent, it is said once; None where something differs."""
+    first = next(iter(agents), None)
+    if first is None or first.alone is None:
+        return None
+    ends = []
+    for agent in agents:
+        alone = agent.alone
+        if agent.movement != "steady" or agent.graded is not None or alone is None:
+            return None
+        same = (agent.runs_before, alone.k, alone.against)
+        if same != (first.runs_before, first.alone.k, first.alone.against):
+            return None
+        if alone.interval is None or alone.word:
+            return None
+        ends.append(f"{safe_text(short(agent.system))} {_ends(alone.interval)}")
+    k = first.alone.k
+    number = "" if k is None else f"{metric_label(f'pass^{k}')}: "
+    before = first.sentence.removesuffix(first.alone.sentence)
+    spans = f"{number}{', '.join(ends)} points"
+    return f"{before}{first.alone.against}: too few trials to tell ({spans})."
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
