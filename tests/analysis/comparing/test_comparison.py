@@ -354,3 +354,14 @@ def test_p_value_interval_and_answer_agree_at_every_k(seed):
                 assert (told["p_value"] <= 0.05) == apart == (told["verdict"] != "undecided")
     for p in re.findall(r"\(p [<=] ([\d.e-]+)\)", render(found, "text")):
         assert (float(p) <= 0.05) == (found.headline.answer("this suite") != "undecided")
+
+
+def test_a_comparison_is_shown_by_the_name_that_its_screen_has():
+    assert repr(compare(FIRST, SECOND)).startswith("<Comparison 'new' - 'old': pass@1 ")
+    partial = [
+        Trials.from_columns(
+            system=[name] * 16, task=["a", "b"] * 8, score=[1.0] * n + [0.5] * (16 - n)
+        )
+        for name, n in (("new", 6), ("old", 2))
+    ]
+    assert repr(compare(*partial)).startswith("<Comparison 'new' - 'old': mean score ")

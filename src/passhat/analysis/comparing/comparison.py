@@ -32,7 +32,16 @@ from passhat.analysis.reports.metrics import SystemTrials, added_margins, trials
 from passhat.arguments import COMPARED_KS, ReportOptions, ReportTerms, takes
 from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
-from passhat.messages import listed, plural, points, quoted, rounded, short_repr, signed_points
+from passhat.messages import (
+    listed,
+    metric_label,
+    plural,
+    points,
+    quoted,
+    rounded,
+    short_repr,
+    signed_points,
+)
 from passhat.records import ErrorPolicy, Tally, Trials, trial
 from passhat.records.trials import check_trials_argument, one_tally
 from passhat.stats.dependent_runs import (
@@ -101,7 +110,9 @@ class Comparison(Displayed):
     sequences: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        lead = f"{self.headline.name} {rounded(self.headline.this_suite)} on these tasks"
+        name = metric_label(self.headline.name)
+        name = "pass@1" if name == "mean score" and self.scores_are_passes else name
+        lead = f"{name} {rounded(self.headline.this_suite)} on these tasks"
         answer = self.headline.answer(THIS_SUITE, self.margin) or "unavailable"
         size = f"{plural(len(self.tasks), 'shared task')}, {len(self.flipped):,} flipped"
         pair = f"Comparison {quoted(self.first)} - {quoted(self.second)}"
@@ -118,6 +129,14 @@ class Comparison(Displayed):
         rate = self.differences.get("pass^1", lead).corrected
         known = lead.corrected is None and rate is not None and rate.this_suite
         return self.differences["pass^1"] if known else lead
+
+    @property
+    def scores_are_passes(self) -> bool:
+        """Whether the mean score is the pass rate again, as where every score is 0 or 1."""
+        score, alone = self.mean_score, self.differences.get("pass^1")
+        if alone is not None:
+            return (alone.first, alone.second) == (score.first, score.second)
+        return all(abs(task.difference - task.rate_difference) < 1e-9 for task in self.tasks)
 
     @property
     def mean_score(self) -> Difference:

@@ -319,7 +319,7 @@ def _screen_row(comparison: Comparison, difference: Difference) -> tuple[str, ..
 def metric_word(comparison: Comparison, number: Difference) -> str:
     """What a number is called: scores that are all 0 or 1 have the pass rate as their mean."""
     if number.name == "mean_score":
-        return "pass@1" if _same_as_rate(comparison) else "mean score"
+        return "pass@1" if comparison.scores_are_passes else "mean score"
     return metric_label(number.name)
 
 
@@ -476,18 +476,10 @@ def _seeds_sentence(comparison: Comparison, seeded: Estimate) -> str:
     return f"{text}."
 
 
-def _same_as_rate(comparison: Comparison) -> bool:
-    """Whether the mean score is the pass rate again."""
-    score, alone = comparison.differences["mean_score"], comparison.differences.get("pass^1")
-    if alone is not None:
-        return (alone.first, alone.second) == (score.first, score.second)
-    return all(abs(task.difference - task.rate_difference) < _ROUNDING for task in comparison.tasks)
-
-
 def _distinct(comparison: Comparison) -> list[Difference]:
     """Every difference; the mean score only if it is more than the pass rate again."""
     numbers = comparison.differences
-    again = "pass^1" in numbers and _same_as_rate(comparison)
+    again = "pass^1" in numbers and comparison.scores_are_passes
     return [number for number in numbers.values() if not (again and number.name == "mean_score")]
 
 
