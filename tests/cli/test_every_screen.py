@@ -351,3 +351,29 @@ def test_rule_5_with_verbose_how_often_gates_err_is_said_once(folder, monkeypatc
     said = " ".join(text.split())
     assert said.count("Wrong PASS at most 5%, wrong FAIL at most 5%") == 1, text
     assert text.startswith("FAIL: 6 gates, ")
+
+
+def test_why_names_the_agents_whose_answers_it_compares(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    both = TWO.replace(
+        'thorough, model: scripted, script: [{answer: "4"}',
+        'thorough, model: scripted, script: [{answer: "3"}, {answer: "4"}',
+    )
+    (folder / "both.yml").write_text(both)
+    CliRunner().invoke(main, ["run", "-q", "both.yml", "--store", "both.db"])
+    text = CliRunner().invoke(main, ["why", "latest", "--store", "both.db"]).stdout
+    assert re.search(
+        r"^  failed  agent +task  failing answers  passing answers$", text, re.MULTILINE
+    ), text
+    assert re.search(r'^ +\d/6  quick +sum   "five" \d +"4" \d$', text, re.MULTILINE), text
+    assert re.search(r'^ +\d/6  thorough +sum   "3" \d +"4" \d$', text, re.MULTILINE), text
+
+
+def test_a_gate_that_stays_undecided_beside_others_has_counts_and_no_rate(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    (folder / "open.yml").write_text(TWO.replace("  - {name: thorough", "  # - {name: thorough"))
+    gates = ["-r", "pass@1 >= 0.5", "-r", "pass@1 >= 0.01", "--until-decided", "--trials", "20"]
+    done = CliRunner().invoke(main, ["run", "open.yml", "--store", "open.db", *gates])
+    row = re.search(r"^  UNDECIDED  pass@1 >= 0.5 +(.*)$", done.stdout, re.MULTILINE)
+    assert row, done.output
+    assert re.fullmatch(r"after \d+ trials: \d+ (of \d+ trials )?passed", row[1])

@@ -314,20 +314,25 @@ def _without_transcripts(explanation: Explanation, options: DisplayOptions) -> l
 
 
 def _answers_screen(explanation: Explanation) -> list[Block]:
+    several = len(explanation.systems) > 1
     rows = tuple(
         (
             f"{task.failed}/{task.trials}",
+            *([short(task.system)] if several else []),
             short(task.task),
             _quoted(task.failing_answers),
             _quoted(task.passing_answers),
         )
         for task in explanation.failing[:MOST_TASKS]
     )
+    agent = ("agent",) if several else ()
+    header = ("failed", *agent, "task", "failing answers", "passing answers")
+    names, answers = range(1, len(header) - 2), range(len(header) - 2, len(header))
     table = Table(
-        header=("failed", "task", "failing answers", "passing answers"),
+        header=header,
         rows=rows,
-        left=(1, 2, 3),
-        cut=((1, 12), (2, 20), (3, 20)),
+        left=tuple(range(1, len(header))),
+        cut=(*((i, 12) for i in names), *((i, 20) for i in answers)),
     )
     return [
         Headline(verdict(explanation)),

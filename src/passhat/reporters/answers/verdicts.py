@@ -364,6 +364,9 @@ def _cell(verdict: Verdict, *, brief: bool = False) -> str:
     mild = " (a warning only)" * (verdict.gate.severity == "warning" and verdict.word != "PASS")
     if (counts := _stopped_at(verdict)) is not None:
         return counts + mild
+    counts = _counts(verdict) if verdict.evidence == "sequential" else ""
+    if counts.endswith("passed"):  # nor has one that stayed undecided a rate
+        return counts + mild
     if ends is None:
         demand = opening(verdict.gate, verdict.system, verdict.word)
         text = verdict.sentence.removeprefix(demand).lstrip(". ")
@@ -451,6 +454,11 @@ def _stopped_at(verdict: Verdict) -> str | None:
     """
     if verdict.evidence != "sequential" or verdict.word == "UNDECIDED":
         return None
+    return _counts(verdict)
+
+
+def _counts(verdict: Verdict) -> str:
+    """How many trials a gate that watched the run has seen, and how many passed."""
     seen = f"after {plural(verdict.runs, 'trial')}"
     if isinstance(verdict.gate.demand, EveryTaskRequirement) or not verdict.tasks:
         return f"{seen}: {verdict.seen}"
