@@ -345,14 +345,6 @@ def test_a_run_with_several_gates_says_that_trials_errored(folder, monkeypatch):
     assert re.search(r"^\d of 6 trials errored and counts? as failed\.$", text, re.MULTILINE), text
 
 
-def test_rule_5_with_verbose_how_often_gates_err_is_said_once(folder, monkeypatch):
-    monkeypatch.chdir(folder)
-    text = CliRunner().invoke(main, ["gate", "all.jsonl", *GATES, "-v"]).stdout
-    said = " ".join(text.split())
-    assert said.count("Wrong PASS at most 5%, wrong FAIL at most 5%") == 1, text
-    assert text.startswith("FAIL: 6 gates, ")
-
-
 def test_why_names_the_agents_whose_answers_it_compares(folder, monkeypatch):
     monkeypatch.chdir(folder)
     both = TWO.replace(

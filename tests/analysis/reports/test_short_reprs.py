@@ -94,7 +94,7 @@ def test_the_repr_of_a_comparison_tells_the_lead_its_interval_and_the_answer():
     found = made("comparison")
     lead = found.headline.this_suite
     bounds = f"[{lead.interval.low:.3f}, {lead.interval.high:.3f}]"
-    assert f"mean_score {lead.value:.3f} {bounds} on these tasks (better)" in repr(found)
+    assert f"mean score {lead.value:.3f} {bounds} on these tasks (better)" in repr(found)
 
 
 def test_the_repr_of_a_tally_adds_up():

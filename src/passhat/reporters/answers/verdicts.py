@@ -95,15 +95,9 @@ class VerdictsAnswer(Answer[Verdicts]):
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """Each gate with its verdict; with `explain`, the log and the picture of each."""
         verdicts = self.result
-        rates = {_errors(verdict) for verdict in verdicts}
-        # In a terminal, what holds for every gate is said once.
-        once = options.ink is not None and len(verdicts) > 1 == len(rates)
-        each = f" {next(iter(rates))}, for each." if once else ""
-        blocks: list[Block] = []
-        if len(verdicts) != 1:
-            blocks.append(Headline(f"{verdicts.sentence}{each}"))
+        blocks: list[Block] = [Headline(verdicts.sentence)] if len(verdicts) != 1 else []
         for verdict in verdicts:
-            blocks.append(judged(verdict, rates=not once))
+            blocks.append(judged(verdict))
             if options.explain:
                 blocks += _explanation(verdict)
             elif options.verbose:
@@ -583,10 +577,11 @@ def _which_tasks(verdict: Verdict, options: DisplayOptions) -> NextStep | None:
     return advise("Which tasks", f"passhat compare {options.results} {options.against}")
 
 
-def judged(verdict: Verdict, *, rates: bool = True) -> Judged:
-    """The word, the sentence and how sure it is; with `rates`, how often it may be wrong."""
-    details = tuple(_details(verdict, rates=rates))
-    return Judged(word=verdict.word, sentence=_beside_word(verdict), details=details)
+def judged(verdict: Verdict) -> Judged:
+    """The word, the sentence and how sure it is."""
+    return Judged(
+        word=verdict.word, sentence=_beside_word(verdict), details=tuple(_details(verdict))
+    )
 
 
 def _beside_word(verdict: Verdict) -> str:
@@ -599,10 +594,8 @@ def _beside_word(verdict: Verdict) -> str:
     return f"{start.removesuffix(f': {verdict.word}')}{comma}{rest}"
 
 
-def _details(verdict: Verdict, *, rates: bool) -> list[str]:
-    details = [f"{_errors(verdict)}; {verdict.errors}."] if rates else []
-    if not rates and verdict.errors != NO_ERRORS:
-        details.append(f"{capitalised(verdict.errors)}.")
+def _details(verdict: Verdict) -> list[str]:
+    details = [f"{_errors(verdict)}; {verdict.errors}."]
     if verdict.runs_saved:
         way = "saved against" if verdict.runs_saved > 0 else "more than"
         count = plural(abs(verdict.runs_saved), "trial")
