@@ -254,14 +254,10 @@ def delete(path: Path | str, run: str | None, older_than: int | None, yes: bool)
 
 
 def _delete_older(path: Path | str, days: int, *, yes: bool) -> None:
-    from datetime import UTC, datetime, timedelta
-
     from passhat.journeys import change_run
+    from passhat.journeys.history import old_runs
 
-    limit = (datetime.now(UTC) - timedelta(days=days)).isoformat()
-    with _open(path, read_only=True) as store:
-        ended = [run for run in store.runs() if run.status != "running" and not run.tags]
-    old = [run for run in ended if run.started < limit]
+    old = old_runs(days, store=path)
     runs = plural(len(old), "run")
     size = f"{runs} with {plural(sum(run.trials for run in old), 'trial')}"
     if old and not yes:

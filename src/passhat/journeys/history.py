@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -482,6 +482,14 @@ def change_run(
             on_note(named.note)
         seen = named.run if was is None else replace(named.run, suite=was)
         return _change(history, seen, action, text, by or this_person())
+
+
+def old_runs(days: int, *, store: str | Path = STORE) -> list[Run]:
+    """The runs that have ended and began more than so many days ago, but none that has a tag."""
+    limit = (datetime.now(UTC) - timedelta(days=days)).isoformat()
+    with open_store(store) as history:
+        runs = history.runs()
+    return [r for r in runs if r.status != "running" and not r.tags and r.started < limit]
 
 
 def _change(history: History, run: Run, action: RunAction, text: str, by: str) -> str:

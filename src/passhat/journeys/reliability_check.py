@@ -246,13 +246,15 @@ def assert_reliable(
 
 def different_failures(failures: Mapping[str, Sequence[int]], between: str) -> list[str]:
     """The first few failures that differ, each with the numbers of the trials that ended so."""
+    from passhat.messages import plural
+
     shown = []
     for text, trials in islice(failures.items(), MOST_FAILURES):
         first, rest = ", ".join(map(str, trials[:MOST_FAILURES])), len(trials) - MOST_FAILURES
         more = f" and {rest} more" if rest > 0 else ""
         shown.append(f"{'trials' if len(trials) > 1 else 'trial'} {first}{more}{between}{text}")
     if (rest := len(failures) - MOST_FAILURES) > 0:
-        shown.append(f"and {rest} other failure{'s' * (rest > 1)}")
+        shown.append(f"and {plural(rest, 'other failure')}")
     return shown
 
 

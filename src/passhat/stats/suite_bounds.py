@@ -1030,7 +1030,8 @@ def scaled_betas(n: Floats, c: Floats, ends: Sequence[End]) -> ScaledBetas:
 
     With 2k runs, mean and variance are those that the counts say without bias:
     f = C(c, k) / C(n, k) and f^2 - C(c, 2k) / C(n, 2k). With fewer, the missing ones are taken to
-    fail (for the upper end: to pass); `task_pmfs` knows better.
+    fail (for the upper end: to pass), which says whether pass^k varies at all; how it is then
+    distributed is said by `task_pmfs`.
 
     Beta(a, b) moves to the left where a falls or b rises, and so it does times a smaller scale.
     Mean and variance leave one of the three free. It is chosen such that with every failure (upper
