@@ -263,9 +263,7 @@ def verdict_sentence(verdict: Verdict, runs: int, where: str, *, spent: str | No
 
     `where` is what limits the number of runs; `spent` is the budget that ended them before that.
     """
-    sentence = verdict.sentence.partition(": ")[2] or verdict.sentence
-    for note in verdict.notes:
-        sentence = sentence.replace(f" ({note})", "")
+    sentence = verdict.sentence.removeprefix(f"{verdict.system}: ")
     if runs > verdict.runs:  # the last of them, to see whether it is an outage or still open
         sentence += f" {runs:,} trials were run."
     if verdict.word != "UNDECIDED":

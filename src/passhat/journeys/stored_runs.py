@@ -457,7 +457,7 @@ def as_decided(verdicts: Verdicts, run: Run) -> Verdicts:
     """
     import msgspec
 
-    from passhat.analysis.gates.gate import BY_LABELS, Verdicts
+    from passhat.analysis.gates.gate import Verdicts
 
     def key(decided: Mapping[str, Any]) -> bytes:
         return msgspec.json.encode([decided["terms"], decided["system"]], order="sorted")
@@ -467,10 +467,21 @@ def as_decided(verdicts: Verdicts, run: Run) -> Verdicts:
     for verdict in verdicts:
         known = own.get(key(decided_gate(verdict)))
         baseline = getattr(verdict.gate.demand, "baseline", None)  # whose name may have moved
-        corrected = verdict.method.startswith(BY_LABELS)
+        corrected = verdict.rests_on_labels
         if known and verdict.evidence == "bound" and baseline is None and not corrected:
-            stored = {name: known[name] for name in DECIDED}
-            verdict = replace(verdict, evidence="sequential", notes=(), **stored)
+            stored = {name: known[name] for name in DECIDED if name != "sentence"}
+            rest = known["sentence"].partition(f": {known['word']}")[2].removesuffix(".")
+            after, colon, words = rest.removeprefix(" after ").partition(": ")
+            watched = rest.startswith(" after ") and colon
+            verdict = replace(
+                verdict,
+                evidence="sequential",
+                remarks=(),
+                after=after if watched else "",
+                clauses=(words if watched else rest.removeprefix(". "),),
+                unmade=0,
+                **stored,
+            )
         judged.append(verdict)
     return Verdicts(tuple(judged))
 

@@ -52,7 +52,8 @@ class Estimate:
 
     `interval` is None if only the number is known: `notes` says why. If tasks come in too few
     families to speak for others, `interval` is for tasks of these families and `family_interval`
-    for families like these.
+    for families like these. `by_labels` says that labels of people corrected it: its value, or the
+    limits within which it lies, and nothing says where.
     """
 
     value: float
@@ -67,6 +68,7 @@ class Estimate:
     notes: tuple[str, ...] = ()
     families: int | None = None
     family_interval: Interval | None = None
+    by_labels: Literal["value", "limits"] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import ceil, log1p
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from passhat.analysis.comparing.comparison import Comparison, Days, compare
 from passhat.analysis.gates.gate import (
-    BY_LABELS,
-    LIMITS_FROM_RATE,
     NO_ERRORS,
     BetterRequirement,
     EquivalentRequirement,
@@ -23,12 +21,11 @@ from passhat.analysis.gates.gate import (
     TaskEvidence,
     ThresholdRequirement,
     Verdict,
+    VerdictNote,
     Word,
-    bound_sentence,
     bound_words,
-    opening,
     percentage,
-    point_sentence,
+    shown,
     tasks_meet,
 )
 from passhat.analysis.reports.evidence import Evidence
@@ -63,6 +60,7 @@ Planned = Mapping[tuple[str, str], int]
 
 _POINT = '`evidence="point"` looks at the number alone'
 _NO_INTERVAL = "there is no interval for it"
+_LABELS = "labels of people"
 
 
 def judge_number(gate: Gate, subject: SystemTrials, planned: Planned) -> Verdict:
@@ -94,15 +92,16 @@ def _judge_finished(gate: Gate, subject: SystemTrials) -> Verdict:
     estimate = one_sided(gate, subject)
     verdict = replace(open_verdict(gate, subject, estimate), tasks=task_evidence(gate, subject))
     if isinstance(estimate, Unavailable):
-        return replace(verdict, sentence=verdict.sentence + _way_out(demand.target, subject.tally))
+        way_out = _way_out(demand.target, subject.tally)
+        return replace(verdict, clauses=(estimate.reason + way_out,))
     if gate.evidence == "point" or estimate.interval is None:
         return _point(verdict, estimate.value, why=_POINT if estimate.interval else _NO_INTERVAL)
     word = word_of(demand, estimate.interval)
-    independent = not subject.disturbances and not estimate.method.startswith(BY_LABELS)
+    independent = not subject.disturbances and not estimate.by_labels
     more = runs_to_settle(gate, estimate) if word == "UNDECIDED" and independent else None
-    sentence = bound_sentence(gate, verdict.system, word, estimate, more_runs=more)
-    seen = bound_words(gate, word, estimate, rate=False)
-    return replace(verdict, word=word, more_runs=more, sentence=sentence, seen=seen)
+    words = bound_words(gate, word, estimate, more_runs=more)
+    seen = "" if word == "UNDECIDED" else bound_words(gate, word, estimate, rate=False)
+    return replace(verdict, word=word, more_runs=more, clauses=(words,), seen=seen)
 
 
 def _way_out(target: Target, tally: Tally) -> str:
@@ -110,20 +109,23 @@ def _way_out(target: Target, tally: Tally) -> str:
     asked, most = target.attempts, int(tally.runs("fail").max(initial=0))
     if asked is None or not 0 < most < asked[1]:
         return ""
-    return f" Run every task at least {asked[1]:,} times, or ask for a k of at most {most}."
+    return f". Run every task at least {asked[1]:,} times, or ask for a k of at most {most}"
 
 
 def _point(verdict: Verdict, value: float, *, why: str) -> Verdict:
-    gate = verdict.gate
-    assert isinstance(gate.demand, ThresholdRequirement)
-    word: Word = "PASS" if gate.demand.met_by(value) else "FAIL"
+    demand = verdict.gate.demand
+    assert isinstance(demand, ThresholdRequirement)
+    number = shown(value, demand.threshold, share=demand.target.is_share)
     return replace(
         verdict,
-        word=word,
+        word="PASS" if demand.met_by(value) else "FAIL",
         evidence="point",
         alpha=None,
         beta=None,
-        sentence=point_sentence(gate, verdict.system, word, value, why=why),
+        clauses=(
+            f"{metric_label(str(demand.target))} is {number}",
+            f"{why}, so this verdict has no error rate",
+        ),
     )
 
 
@@ -134,17 +136,13 @@ def _judge_unfinished(gate: Gate, subject: SystemTrials, planned: Planned) -> Ve
     left = sum(_missing(subject.tally, planned).values())
     made, unmade = plural(subject.runs, "trial"), plural(left, "trial")
     if best.word == worst.word != "UNDECIDED":
-        sentence = (
-            f"{opening(gate, now.system, best.word)} after {made}: the verdict would be the same "
-            f"whatever the {unmade} not made had shown."
-        )
-        whole = subject.runs + left
-        return replace(now, word=best.word, sentence=sentence, more_runs=None, fixed_runs=whole)
-    sentence = (
-        f"{opening(gate, now.system, 'UNDECIDED')}. {made} made; the {unmade} still planned can "
-        "change the verdict."
-    )
-    return replace(now, word="UNDECIDED", sentence=sentence, more_runs=left)
+        words = f"the verdict would be the same whatever the {unmade} not made had shown"
+        return replace(
+            now, word=best.word, after=made, clauses=(words,), unmade=left, more_runs=None,
+            fixed_runs=subject.runs + left,
+        )  # fmt: skip
+    clauses = (f"{made} made", f"the {unmade} still planned can change the verdict")
+    return replace(now, word="UNDECIDED", clauses=clauses, unmade=left, more_runs=left)
 
 
 def counts_passes(gate: Gate) -> bool:
@@ -187,13 +185,12 @@ def _completed(tally: Tally, missing: Mapping[str, int], passing: bool) -> Tally
 
 def open_verdict(gate: Gate, subject: SystemTrials, estimate: Estimate | Unavailable) -> Verdict:
     """UNDECIDED on what was found: what a verdict on a fixed number of runs begins as."""
-    system = subject.tally.system
     reason = estimate.reason if isinstance(estimate, Unavailable) else "nothing is known"
     return Verdict(
         gate=gate,
-        system=system,
+        system=subject.tally.system,
         word="UNDECIDED",
-        sentence=f"{opening(gate, system, 'UNDECIDED')}. {reason}.",
+        clauses=(reason,),
         estimate=estimate,
         evidence="bound",
         method=estimate.method if isinstance(estimate, Estimate) else "none",
@@ -201,7 +198,7 @@ def open_verdict(gate: Gate, subject: SystemTrials, estimate: Estimate | Unavail
         beta=gate.beta,
         runs=subject.runs,
         errors=error_words(subject),
-        notes=estimate.notes if isinstance(estimate, Estimate) else (),
+        remarks=tuple(map(VerdictNote, getattr(estimate, "notes", ()))),
     )
 
 
@@ -294,13 +291,12 @@ def judge_every_task(gate: Gate, subject: SystemTrials) -> Verdict:
 def _verdict(
     gate: Gate, subject: SystemTrials, word: Word, rows: Sequence[TaskEvidence]
 ) -> Verdict:
-    system, total = subject.name, len(rows)
     lowest = min((row.value for row in rows if row.value is not None), default=None)
     return Verdict(
         gate=gate,
-        system=system,
+        system=subject.name,
         word=word,
-        sentence=_every_task_sentence(gate, system, word, rows),
+        clauses=_every_task_clauses(gate, word, rows),
         estimate=(
             Unavailable("no task has a trial")
             if lowest is None
@@ -309,7 +305,7 @@ def _verdict(
                 interval=None,
                 method="lowest pass rate of a task",
                 confidence=1 - gate.alpha,
-                tasks=total,
+                tasks=len(rows),
                 runs=subject.runs,
                 notes=("the verdict rests on the bounds of each task",),
             )
@@ -324,17 +320,16 @@ def _verdict(
     )
 
 
-def _every_task_sentence(gate: Gate, system: str, word: Word, rows: Sequence[TaskEvidence]) -> str:
-    start = opening(gate, system, word)
+def _every_task_clauses(gate: Gate, word: Word, rows: Sequence[TaskEvidence]) -> tuple[str, ...]:
     if word == "PASS":
         sure = f"{percentage(1 - gate.alpha)} confidence"
-        return f"{start}. {tasks_meet(len(rows), len(rows), met=True)}, each at {sure}."
+        return (f"{tasks_meet(len(rows), len(rows), met=True)}, each at {sure}",)
     missing = [row for row in rows if row.note == _MISSES]
     if word == "FAIL":
-        return f"{start}. {tasks_meet(len(missing), len(rows), met=False)}: {_names(missing)}."
+        return (f"{tasks_meet(len(missing), len(rows), met=False)}: {_names(missing)}",)
     still = [row for row in rows if row.note != _CLEARS]
     cleared = tasks_meet(len(rows) - len(still), len(rows), met=True)
-    return f"{start}. {cleared}; open: {_names(still)}."
+    return cleared, f"open: {_names(still)}"
 
 
 def _names(rows: Sequence[TaskEvidence]) -> str:
@@ -367,9 +362,8 @@ def judge_no_worse(
     sides = subject, SystemTrials.of(baseline, subject.options)
     rate = demand.metric == "mean_score" and all(side.evidence.all_or_nothing for side in sides)
     changed = metric_label("pass^1" if rate else demand.metric)
-    sentence, seen = _regression_words(gate, word, difference, more, changed)
-    start = opening(gate, verdict.system, word)
-    return replace(verdict, word=word, more_runs=more, sentence=f"{start}. {sentence}", seen=seen)
+    words, seen = _regression_words(gate, word, difference, more, changed)
+    return replace(verdict, word=word, more_runs=more, clauses=(words,), seen=seen)
 
 
 def word_of_difference(gate: Gate, demand: NoWorseRequirement, interval: Interval) -> Word:
@@ -403,7 +397,6 @@ def judge_no_task_worse(gate: Gate, subject: SystemTrials, baseline: Tally) -> V
         runs=subject.runs,
     )
     more = max(0, tests.minimum_runs * len(names) - subject.runs) if word == "UNDECIDED" else None
-    start = opening(gate, subject.tally.system, word)
     return replace(
         open_verdict(gate, subject, estimate),
         word=word,
@@ -411,7 +404,7 @@ def judge_no_task_worse(gate: Gate, subject: SystemTrials, baseline: Tally) -> V
         method=f"{tests.method}, {tests.correction} over {plural(len(names), 'task')}",
         more_runs=more,
         tasks=rows,
-        sentence=f"{start}. {_task_words(gate, word, worse, len(names), blind, tests)}",
+        clauses=_task_words(gate, word, worse, len(names), blind, tests),
     )
 
 
@@ -446,6 +439,7 @@ def _difference(
         scope=gate.scope,
         tasks=low.tasks,
         runs=subject.runs,
+        by_labels=low.by_labels if isinstance(low, Estimate) else None,
         # the demand itself states a margin
         notes=(
             *(note for note in low.notes if note != STATE_A_MARGIN),
@@ -468,8 +462,8 @@ def _difference_by_labels(
         return replace(judged, notes=(*judged.notes, note))
     size = signed_points(judged.value, digits=1)
     own = f"corrected with {count} of people; by the judge it is {size} points"
-    method = f"{BY_LABELS}: {number.method}"
-    return replace(number, method=method, notes=(own, *number.notes))
+    method = f"{_LABELS}: {number.method}"
+    return replace(number, method=method, notes=(own, *number.notes), by_labels="value")
 
 
 def _unshared(comparison: Comparison) -> tuple[str, ...]:
@@ -484,8 +478,7 @@ def _runs_to_settle(gate: Gate, demand: NoWorseRequirement, seen: Estimate) -> i
     """Runs of both sides together that settle it four times in five, by the root law."""
     assert seen.interval is not None
     gap = seen.value + demand.margin
-    by_labels = seen.method.startswith(BY_LABELS)
-    if gap == 0 or seen.scope == TASKS_LIKE_THESE or by_labels or not seen.runs:
+    if gap == 0 or seen.scope == TASKS_LIKE_THESE or seen.by_labels or not seen.runs:
         return None
     reach = seen.value - seen.interval.low if gap > 0 else seen.interval.high - seen.value
     needed = reached_often(gate.alpha if gap > 0 else gate.beta) * reach / abs(gap)
@@ -515,18 +508,18 @@ def _regression_words(
             else (f"at most {high}", f"no higher than {high}")
         )
         return (
-            f"{whole}, {how_low} at {sure} confidence.",
+            f"{whole}, {how_low} at {sure} confidence",
             f"{changed} {bound} points at {sure} confidence",
         )
     whole += f", between {low} and {high}"
     settle = (
         "more labels of both would decide it, if this difference holds"
-        if seen.method.startswith(BY_LABELS)
+        if seen.by_labels
         else "no number of trials would decide it at this difference"
         if more is None
         else f"about {plural(more, 'more trial')} of both together would decide it 4 times in 5"
     )
-    return f"{whole}: {settle}.", whole
+    return f"{whole}: {settle}", ""
 
 
 def _task_tests(
@@ -565,18 +558,18 @@ def _task_tests(
 
 def _task_words(
     gate: Gate, word: Word, worse: list[TaskEvidence], total: int, blind: int, tests: TaskTests
-) -> str:
+) -> tuple[str, ...]:
     if word == "FAIL":
         named = listed((row.change for row in worse), _NAMED)
         sure = percentage(1 - gate.beta)
-        return f"Worse at {sure} confidence over all tasks: {named}."
+        return (f"Worse at {sure} confidence over all tasks: {named}",)
     if word == "UNDECIDED":
         needed = f"that takes {tests.minimum_runs} trials of each task on both sides"
-        return f"No task has enough trials to tell a drop from luck; {needed}."
+        return "No task has enough trials to tell a drop from luck", needed
     unseen = f" ({blind} with too few trials to tell)" if blind else ""
     return (
-        f"None of {plural(total, 'task')} is shown to be worse{unseen}; "
-        "small drops may go unseen, so this PASS has no error rate."
+        f"None of {plural(total, 'task')} is shown to be worse{unseen}",
+        "small drops may go unseen, so this PASS has no error rate",
     )
 
 
@@ -704,14 +697,16 @@ def _by_labels(
     ):
         return result
     number = labels.number(k, gate.scope, confidence)
+    known: Literal["value", "limits"] = "value"
     if isinstance(number, Unavailable) and k > 1:
         rate = labels.number(1, gate.scope, confidence)
         if isinstance(rate, Estimate):
+            known = "limits"
             number = replace(
                 rate,
                 value=rate.value**k,
                 interval=limits_of_pass_hat(rate, k),
-                method=LIMITS_FROM_RATE,
+                method="limits from pass@1",
                 notes=(f"for a number in place of limits {number.reason}",),
             )
     count = plural(labels.used, "label")
@@ -720,8 +715,10 @@ def _by_labels(
         return replace(result, notes=(*result.notes, note))
     value = percent(result.value, digits=1)
     own = f"corrected with {count} of people; by the judge {target} is {value}"
-    method = f"{BY_LABELS}: {number.method}"
-    return replace(number, scope=gate.scope, method=method, notes=(own, *number.notes))
+    return replace(
+        number, scope=gate.scope, method=f"{_LABELS}: {number.method}", by_labels=known,
+        notes=(own, *number.notes),
+    )  # fmt: skip
 
 
 def _including_groups(

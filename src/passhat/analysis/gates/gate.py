@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Literal, TypedDict, cast, get_args, overload
 
 from passhat.analysis.reports.targets import Target, parse_target
@@ -495,23 +495,39 @@ class DecisionLine:
     fail_boundary: float
 
 
+NoteKind = Literal["missing tasks", "on screen", "log is empty"]
+"""That tasks of a baseline were not run, what every screen tells, that no more could be drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictNote:
+    """What to know of a verdict; `said` is how its sentence ends where that tells it too."""
+
+    text: str
+    kind: NoteKind | None = None
+    said: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """One gate's word on one system, and everything needed to check it.
 
+    Its sentence is made of `after`, what it took where a run was watched, of `clauses`, the first
+    of which says what was found, and of what its `remarks` say.
     `alpha` and `beta` are the chances of a wrong PASS and a wrong FAIL; None if there is no
     such promise. `runs` is what was spent, `fixed_runs` what a fixed design with the same error
     rates costs. `more_runs` is how many further runs would settle an UNDECIDED at the observed
     rate, None if it is settled or no number would do. `errors` says how errored runs counted,
     `boundaries` when a gate that was planned would have ended, in words. `seen` is what may be said
     of a run that its gates ended, counts or a bound and no rate; `all_looks` the errors of a bound
-    on trials that extend a plan.
+    on trials that extend a plan; `unmade` counts trials that were planned and not made.
     """
 
     gate: Gate
     system: str
     word: Word
-    sentence: str
+    clauses: tuple[str, ...]
+    after: str = ""
     estimate: Estimate | Unavailable
     evidence: EvidenceKind
     method: str
@@ -523,12 +539,13 @@ class Verdict:
     more_runs: int | None = None
     seed: int | None = None
     errors: str = ""
-    notes: tuple[str, ...] = ()
+    remarks: tuple[VerdictNote, ...] = ()
     tasks: tuple[TaskEvidence, ...] = ()
     steps: tuple[DecisionLine, ...] = ()
     boundaries: tuple[str, ...] = ()
     seen: str = ""
     all_looks: str = ""
+    unmade: int = 0
 
     def __repr__(self) -> str:
         text = f"{self.demand}, it is {rounded(self.estimate)} in {plural(self.runs, 'trial')}"
@@ -544,6 +561,61 @@ class Verdict:
     def demand(self) -> str:
         """What the gate demands, such as "pass^3 >= 0.8"."""
         return self.gate.require
+
+    @property
+    def own_demand(self) -> str:
+        """The demand without the system, which it may name."""
+        return self.gate.require.removeprefix(f"{self.system}: ")
+
+    @property
+    def demanded(self) -> str:
+        """The demand, and what the gate is called if it has a name."""
+        return (
+            self.own_demand if self.gate.name is None else f"{self.gate.name} ({self.own_demand})"
+        )
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words: `agent: pass^3 >= 0.8: PASS. pass^3 is ...`."""
+        return f"{self.system}: {self.demanded}: {self.word}{self._from('. ')}"
+
+    def beside_word(self, *, named: bool = True, start: str = ". ") -> str:
+        """The sentence where its word is printed before it; `named` says whose demand it is."""
+        agent = f"{self.system}: " if named else ""
+        return f"{agent}{self.demanded}{',' * bool(self.after)}{self._from(start)}"
+
+    def _from(self, start: str) -> str:
+        """What follows the demand: the clauses, then what remarks and looks add."""
+        start = f" after {self.after}: " if self.after else start
+        empty = "".join(f" ({note.text})" for note in self.remarks if note.kind == "log is empty")
+        whole = f"{start}{'; '.join(self.clauses)}{empty}."
+        said = (note.said for note in self.remarks)
+        return " ".join(filter(None, (whole, *said, self.all_looks)))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know beside it."""
+        return tuple(note.text for note in self.remarks)
+
+    @property
+    def was_watched(self) -> bool:
+        """Whether its gate watched the run, and could end it."""
+        return self.evidence == "sequential"
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its gate decided when the run stopped: a rate would be of a lucky moment."""
+        return self.was_watched and self.word != "UNDECIDED"
+
+    @property
+    def only_limits(self) -> bool:
+        """Whether the number lies within limits, and nothing estimates where."""
+        return isinstance(self.estimate, Estimate) and self.estimate.by_labels == "limits"
+
+    @property
+    def rests_on_labels(self) -> bool:
+        """Whether labels of people corrected the number."""
+        return isinstance(self.estimate, Estimate) and self.estimate.by_labels is not None
 
     @property
     def runs_saved(self) -> int | None:
@@ -620,20 +692,8 @@ SMALLEST_SHARE = 1e-5
 """Below this a share is said to be less than it: no reader counts the zeros."""
 
 
-BY_LABELS = "labels of people"
-"""How the method of a number begins that rests on labels: more trials do not make it surer."""
-
-NOT_ALL_RUN = " were run: "
-"""In the note on tasks of a baseline that were not run."""
-
 AS_JUDGED = "as its judge graded; the judge's errors are not in the error rates: `passhat label`"
 """The note on a verdict that rests on a judge which no labels correct."""
-
-OVER_ALL = "over all "
-"""How the note begins on levels of a factor without a reference, which are judged together."""
-
-LIMITS_FROM_RATE = "limits from pass@1"
-"""The method where labels correct pass@1 alone: pass^k lies within limits, and has no value."""
 
 
 def shown(value: float, threshold: float | None = None, *, share: bool) -> str:
@@ -657,13 +717,6 @@ def percentage(share: float) -> str:
     return f"{100 * share:.4g}%"
 
 
-def opening(gate: Gate, system: str, word: str) -> str:
-    """`agent: pass^3 >= 0.8: PASS`."""
-    require = gate.require.removeprefix(f"{system}: ")  # a demand on one system names it already
-    demand = require if gate.name is None else f"{gate.name} ({require})"
-    return f"{system}: {demand}: {word}"
-
-
 def tasks_meet(count: int, total: int, *, met: bool) -> str:
     """How many tasks clear or miss a gate on each: "2 of 20 tasks miss it"."""
     which = f"all {total:,}" if 1 < total == count else f"{count:,} of {total:,}"
@@ -671,23 +724,16 @@ def tasks_meet(count: int, total: int, *, met: bool) -> str:
     return f"{which} {'task' if total == 1 else 'tasks'} {verb} it"
 
 
-def bound_sentence(
-    gate: Gate, system: str, word: str, estimate: Estimate, *, more_runs: int | None
+def bound_words(
+    gate: Gate, word: str, estimate: Estimate, *, more_runs: int | None = None, rate: bool = True
 ) -> str:
-    """What a bound on a fixed number of runs says."""
-    assert isinstance(gate.demand, ThresholdRequirement)
-    advice = f": {_further(estimate, gate.demand.threshold, more_runs)}" * (word == "UNDECIDED")
-    return f"{opening(gate, system, word)}. {bound_words(gate, word, estimate)}{advice}."
-
-
-def bound_words(gate: Gate, word: str, estimate: Estimate, *, rate: bool = True) -> str:
-    """The number and its bound; of a verdict, without `rate`, its bound alone."""
+    """The number and its bound, and what would decide it; without `rate` the bound alone."""
     demand = gate.demand
     assert isinstance(demand, ThresholdRequirement)
     target, threshold = demand.target, demand.threshold
     name = metric_label(str(target))
     trials = f" in {plural(estimate.runs, 'trial')}" if estimate.runs else ""
-    limited, bounds = only_limits(estimate), estimate.interval
+    limited, bounds = estimate.by_labels == "limits", estimate.interval
     assert bounds is not None, "a bound has an interval"
     value, low, high = (
         shown(number, threshold, share=target.is_share)
@@ -695,7 +741,8 @@ def bound_words(gate: Gate, word: str, estimate: Estimate, *, rate: bool = True)
     )
     if word == "UNDECIDED":
         may = "may lie" if limited else f"is {value}{trials} and may lie"
-        return f"{name}{trials * limited} {may} between {low} and {high}"
+        advice = _further(estimate, threshold, more_runs)
+        return f"{name}{trials * limited} {may} between {low} and {high}: {advice}"
     at_least = (word == "PASS") == demand.upward
     error = gate.alpha if word == "PASS" else gate.beta
     side = f"at least {low}" if at_least else f"at most {high}"
@@ -703,52 +750,33 @@ def bound_words(gate: Gate, word: str, estimate: Estimate, *, rate: bool = True)
     return f"{name} {seen}{side} at {percentage(1 - error)} confidence"
 
 
-def only_limits(estimate: Estimate) -> bool:
-    """Whether the number lies within limits, and nothing estimates where."""
-    return LIMITS_FROM_RATE in estimate.method
-
-
-def point_sentence(gate: Gate, system: str, word: str, value: float, *, why: str) -> str:
-    """What a bare point says: it has no error rate."""
-    demand = gate.demand
-    assert isinstance(demand, ThresholdRequirement)
-    number = shown(value, demand.threshold, share=demand.target.is_share)
-    seen = f"{metric_label(str(demand.target))} is {number}"
-    return f"{opening(gate, system, word)}. {seen}; {why}, so this verdict has no error rate."
-
-
-def settled_sentence(
-    gate: Gate,
-    system: str,
-    word: str,
-    *,
-    runs: int,
-    most: int,
-    fixed_runs: int | None,
-    seen: str,
-    finished: bool,
-    draws: int | None = None,
-) -> str:
-    """What a gate that watched a run says: settled, at its limit, or still open.
+def settled(verdict: Verdict, *, draws: int | None = None) -> Verdict:
+    """The verdict of a gate that watched a run, in words: settled, at its limit, or still open.
 
     `draws` is given where a draw takes several runs: then draws are what is limited, and a draw
-    that ends at its first failure leaves runs of the limit `most` unused.
+    that ends at its first failure leaves runs of the limit unused.
     """
-    start = f"{opening(gate, system, word)}"
-    fixed = f" (a fixed design takes {fixed_runs:,})" if fixed_runs else ""
-    if word == "PASS":
-        tail = f"a PASS is wrong with a chance of at most {percentage(gate.alpha)}"
-    elif word == "FAIL":
-        tail = f"a FAIL is wrong with a chance of at most {percentage(gate.beta)}"
-    elif finished and draws is None and runs < most:
-        reached = "neither verdict can be reached any more"
-        return f"{start}. After {runs:,} of {plural(most, 'trial')} {reached}; {seen}."
-    elif finished:
-        return f"{start}. {_limit(runs, most, draws)} did not decide it; {seen}."
-    else:
+    runs, most, seen, after = verdict.runs, verdict.max_runs or 0, verdict.seen, ""
+    if verdict.word != "UNDECIDED":
+        fixed = verdict.fixed_runs
+        after = plural(runs, "trial") + (f" (a fixed design takes {fixed:,})" if fixed else "")
+        clauses: tuple[str, ...] = (seen, chance_of_error(verdict))
+    elif verdict.more_runs is not None:
         left = f"up to {plural(max(most - runs, 0), 'more trial')} may decide it"
-        return f"{start}. {plural(runs, 'trial')} so far; {seen}; {left}."
-    return f"{start} after {plural(runs, 'trial')}{fixed}: {seen}; {tail}."
+        clauses = (f"{plural(runs, 'trial')} so far", seen, left)
+    elif draws is None and runs < most:
+        reached = "neither verdict can be reached any more"
+        clauses = (f"After {runs:,} of {plural(most, 'trial')} {reached}", seen)
+    else:
+        clauses = (f"{_limit(runs, most, draws)} did not decide it", seen)
+    return replace(verdict, after=after, clauses=clauses)
+
+
+def chance_of_error(verdict: Verdict) -> str:
+    """How often a PASS, or a FAIL, is wrong."""
+    error = verdict.alpha if verdict.word == "PASS" else verdict.beta
+    assert error is not None, "a gate that watched a run has error rates"
+    return f"a {verdict.word} is wrong with a chance of at most {percentage(error)}"
 
 
 _MOST_STEPS = 8
@@ -786,7 +814,7 @@ def _limit(runs: int, most: int, draws: int | None) -> str:
 def _further(estimate: Estimate, threshold: float, more_runs: int | None) -> str:
     if more_runs is None and estimate.scope == TASKS_LIKE_THESE:
         return "more tasks would decide it, not more trials of these"
-    if more_runs is None and estimate.method.startswith(BY_LABELS):
+    if more_runs is None and estimate.by_labels:
         return "more labels would decide it, not more trials"
     if more_runs is None and estimate.value == threshold:
         return "at the threshold itself no number of trials decides it"

@@ -13,9 +13,6 @@ from passhat.analysis.comparing.comparison import Days
 from passhat.analysis.gates import fixed_sample
 from passhat.analysis.gates.gate import (
     AS_JUDGED,
-    BY_LABELS,
-    NOT_ALL_RUN,
-    OVER_ALL,
     BestOfRequirement,
     EveryTaskRequirement,
     Gate,
@@ -23,8 +20,8 @@ from passhat.analysis.gates.gate import (
     NoWorseRequirement,
     ThresholdRequirement,
     Verdict,
+    VerdictNote,
     Verdicts,
-    opening,
     parse_gate,
     percentage,
     why_not_sequential,
@@ -42,7 +39,7 @@ from passhat.analysis.reports.targets import passed
 from passhat.arguments import CountingTerms, ReportOptions, names, several, takes
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
-from passhat.messages import few, listed, plural
+from passhat.messages import capitalised, few, listed, plural
 from passhat.records import Outcome, Trial, Trials
 from passhat.records.trial import (
     STOPPED_EARLY,
@@ -52,7 +49,7 @@ from passhat.records.trial import (
     levels_of,
 )
 from passhat.records.trials import check_trials_argument, is_sampled, refuse_file
-from passhat.stats.estimate import Estimate, Unavailable
+from passhat.stats.estimate import Unavailable
 from passhat.stats.sequential.designs import error_of_all_looks, look_levels
 from passhat.stats.sufficient_statistics import Mask
 
@@ -153,8 +150,7 @@ def _with_all_looks(verdict: Verdict, gate: Gate, looks: Sequence[int]) -> Verdi
         f"within the {looks[0]:,} trials planned, {percentage(sums[side])} within these "
         f"{looks[-1]:,}."
     )
-    sentence = f"{verdict.sentence} {words}"
-    return replace(verdict, gate=gate, alpha=alpha, beta=beta, sentence=sentence, all_looks=words)
+    return replace(verdict, gate=gate, alpha=alpha, beta=beta, all_looks=words)
 
 
 def _named_baselines(baseline: Trials | Mapping[str, Trials] | None) -> dict[str, Trials]:
@@ -224,14 +220,18 @@ def _judge_one(gate: Gate, trials: Trials, around: _JudgeContext) -> Verdict:
     verdict = _as_judged(verdict, sides)
     notes = counting_notes(source for side in sides for source in side.sources)
     notes += [] if "all" in [word.partition("=")[2] for word in gate.at] else _over_all(trials)
-    verdict = replace(verdict, notes=(*verdict.notes, *notes)) if notes else verdict
+    verdict = _noted(verdict, *(VerdictNote(note, "on screen") for note in notes))
     return _with_quarantine(_beside_users(verdict, every, around), around)
+
+
+def _noted(verdict: Verdict, *remarks: VerdictNote) -> Verdict:
+    return replace(verdict, remarks=(*verdict.remarks, *remarks)) if remarks else verdict
 
 
 def _over_all(trials: Trials) -> list[str]:
     """A note on each factor without a reference whose levels are judged together."""
     return [
-        f"{OVER_ALL}{plural(len(levels), 'level')} of {name} ({few(levels, 3)}): add `at "
+        f"over all {plural(len(levels), 'level')} of {name} ({few(levels, 3)}): add `at "
         f"{name}={levels[0]}` to the demand to judge one"
         for name, levels in levels_of(trials.conditions()).items()
         if len(levels) > 1 and not is_sampled(name)
@@ -254,14 +254,8 @@ def _beside_users(verdict: Verdict, trials: Trials, around: _JudgeContext) -> Ve
         f"without the {plural(int(flagged.sum()), 'trial')} in which the user broke a rule it is "
         f"{without.word}, as run {verdict.word}"
     )
-    return replace(
-        verdict,
-        word="UNDECIDED",
-        sentence=f"{verdict.sentence} UNDECIDED: {note}.",
-        alpha=None,
-        beta=None,
-        notes=(*verdict.notes, note),
-    )
+    verdict = replace(verdict, word="UNDECIDED", alpha=None, beta=None)
+    return _noted(verdict, VerdictNote(note, said=f"{capitalised(note)}."))
 
 
 def _sides(gate: Gate, trials: Trials, around: _JudgeContext) -> list[Trials]:
@@ -287,25 +281,22 @@ def _beside_missing(
     run = len(held) - len(missing)
     are = "is missing" if len(missing) == 1 else "are missing"
     some = f"only {run:,} of {plural(len(held), 'task')} of {name}"
-    note = f"{some}{NOT_ALL_RUN}{listed(missing)} {are}"
-    verdict = replace(verdict, notes=(note, *verdict.notes))
+    note = VerdictNote(f"{some} were run: {listed(missing)} {are}", "missing tasks")
+    verdict = replace(verdict, remarks=(note, *verdict.remarks))
     if verdict.word != "PASS" or not isinstance(gate.demand, NoTaskWorseRequirement):
         return verdict
-    start = opening(gate, verdict.system, "UNDECIDED")
     were = "was" if len(missing) == 1 else "were"
-    sentence = f"{len(missing):,} of {plural(len(held), 'task')} {were} not run"
-    rest = "none of the others is shown to be worse"
-    return replace(verdict, word="UNDECIDED", sentence=f"{start}. {sentence}; {rest}.")
+    unknown = f"{len(missing):,} of {plural(len(held), 'task')} {were} not run"
+    clauses = unknown, "none of the others is shown to be worse"
+    return replace(verdict, word="UNDECIDED", clauses=clauses)
 
 
 def _as_judged(verdict: Verdict, sides: Sequence[Trials]) -> Verdict:
     """The verdict, with a note where a judge graded and no labels of people correct it."""
-    estimate = verdict.estimate
-    if isinstance(estimate, Estimate) and estimate.method.startswith(BY_LABELS):
+    judged = any(graded_by_judge(side.sources) for side in sides)
+    if verdict.rests_on_labels or not judged:
         return verdict
-    if not any(graded_by_judge(side.sources) for side in sides):
-        return verdict
-    return replace(verdict, notes=(*verdict.notes, AS_JUDGED))
+    return _noted(verdict, VerdictNote(AS_JUDGED, "on screen"))
 
 
 def _without_rate(verdict: Verdict, sides: Sequence[Trials], around: _JudgeContext) -> Verdict:
@@ -313,20 +304,17 @@ def _without_rate(verdict: Verdict, sides: Sequence[Trials], around: _JudgeConte
     demand = verdict.gate.demand
     if isinstance(demand, ThresholdRequirement) and not demand.target.is_share:
         return verdict
-    sentence = verdict.sentence
+    clauses = verdict.clauses
     if isinstance(demand, ThresholdRequirement | NoWorseRequirement):
         gated = [side.take(_gated(side, verdict.gate, around.quarantined)) for side in sides]
         own, *before = (
             f"{np.count_nonzero(side.outcome == Outcome.PASSED):,} of {len(side):,}"
             for side in gated
         )
-        start = opening(verdict.gate, verdict.system, verdict.word)
-        sentence = (
-            f"{start}. {own} trials passed{''.join(f', {count} before' for count in before)}."
-        )
+        clauses = (f"{own} trials passed{''.join(f', {count} before' for count in before)}",)
     return replace(
         verdict,
-        sentence=sentence,
+        clauses=clauses,
         estimate=Unavailable(STOPPED_EARLY),
         more_runs=None,
         tasks=tuple(replace(task, value=None) for task in verdict.tasks),
@@ -341,37 +329,26 @@ def _without_error_rates(verdict: Verdict) -> Verdict:
     """
     note = "its gates decide when the run ends, and bounds are for a fixed number of trials"
     way = "" if why_not_sequential(verdict.gate) else '; `evidence="sequential"` has one'
-    return replace(
-        verdict,
-        sentence=f"{verdict.sentence} The verdict has no known error rate: {note}{way}.",
-        alpha=None,
-        beta=None,
-        notes=(*verdict.notes, note),
-    )
+    said = f"The verdict has no known error rate: {note}{way}."
+    return _noted(replace(verdict, alpha=None, beta=None), VerdictNote(note, said=said))
 
 
 def _with_disturbances(
     verdict: Verdict, trials: Trials, disturbances: Sequence[Disturbance], *, included: bool
 ) -> Verdict:
     """The verdict, with a note where runs moved together or rounds were left out."""
-    notes = [note for note in [dropped_note(trials)] if note]
-    sentence = verdict.sentence
-    if notes:
-        sentence = f"{sentence} ({notes[0]}.)"
+    if dropped := dropped_note(trials):
+        verdict = _noted(verdict, VerdictNote(dropped, said=f"({dropped}.)"))
     seen = disturbance_sentence(disturbances)
     if seen is None:
-        return replace(verdict, sentence=sentence, notes=(*verdict.notes, *notes))
+        return verdict
     allows = (
         "The bounds include the spread between rounds."
         if included
         else "The error rates of this verdict hold for independent trials only."
     )
-    return replace(
-        verdict,
-        sentence=f"{sentence} {seen} {allows}",
-        more_runs=None,
-        notes=(*verdict.notes, *notes, seen.rstrip(".")),
-    )
+    note = VerdictNote(seen.rstrip("."), said=f"{seen} {allows}")
+    return _noted(replace(verdict, more_runs=None), note)
 
 
 def gated_tables(trials: Trials, gate: Gate, quarantined: Sequence[str] = ()) -> Iterator[Trials]:
@@ -432,7 +409,7 @@ def _with_quarantine(verdict: Verdict, around: _JudgeContext) -> Verdict:
         return verdict
     names = ", ".join(around.quarantined)
     note = f"{plural(len(around.quarantined), 'task')} in quarantine, not gated: {names}"
-    return replace(verdict, notes=(*verdict.notes, note))
+    return _noted(verdict, VerdictNote(note))
 
 
 def _judge_sequentially(gate: Gate, trials: Trials, around: _JudgeContext) -> Verdict:
@@ -508,8 +485,7 @@ def _out_of_runs(verdict: Verdict, empty: str | None) -> Verdict:
     if verdict.word != "UNDECIDED" or empty is None:
         return verdict
     note = f"the log has no more trials of task {empty}"
-    sentence = f"{verdict.sentence.removesuffix('.')} ({note})."
-    return replace(verdict, sentence=sentence, notes=(*verdict.notes, note))
+    return _noted(verdict, VerdictNote(note, "log is empty"))
 
 
 def _in_order(trials: Trials) -> dict[str, Iterator[Trial]]:

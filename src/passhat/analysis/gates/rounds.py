@@ -33,7 +33,6 @@ from passhat.analysis.gates.gate import (
     ThresholdRequirement,
     Verdict,
     Word,
-    opening,
     percentage,
 )
 from passhat.analysis.reports.metrics import SystemTrials
@@ -437,7 +436,7 @@ class Rounds:
         ]
         if not all(len(side) for side in sides):
             return Verdict(
-                gate=gate, system=self.systems[0], word="UNDECIDED", sentence="",
+                gate=gate, system=self.systems[0], word="UNDECIDED", clauses=(),
                 estimate=Unavailable("no trial has come in yet"), evidence="bound", method="none",
                 alpha=alpha, beta=beta, runs=0, errors=NO_ERRORS,
             )  # fmt: skip
@@ -500,36 +499,30 @@ class Rounds:
         most = min(most, self.max_runs)
         alpha, beta = watch.errors
         # The bound of this look holds although results decided when to stop; a rate does not.
-        shown = judged.seen
-        passed = f"{self._passes[taken]:,} of {plural(taken, 'trial')} passed"
-        if judged.word != word or not shown:  # all runs together decided, or none can say
-            shown = passed
-        elif word != "UNDECIDED" and not self.paired and counts_passes(gate):
-            shown = f"{passed}; {shown}"
+        shown = [] if judged.word != word else list(filter(None, [judged.seen]))
+        if not shown or (not self.paired and counts_passes(gate)):
+            shown.insert(0, self._counts(taken))
         used = [self.trials[d][0] for d in self._kept(taken)]
         extra = (
             *sequential.outage_words(self.outages, taken, "trial"),
             *sequential.drift_words(used),
         )
-        where = f"{opening(gate, self.systems[0], word)} after {runs:,} of {plural(most, 'trial')}"
-        sentence = f"{where}: {shown}"
+        error = alpha if word == "PASS" else beta
+        end = ["neither verdict can be reached any more"] if foregone else []
         if word != "UNDECIDED":
-            error = percentage(alpha if word == "PASS" else beta)
-            sentence += f"; a {word} is wrong with a chance of at most {error}"
-        elif foregone:
-            sentence += "; neither verdict can be reached any more"
+            end = [f"a {word} is wrong with a chance of at most {percentage(error)}"]
         if watch.rounds > watch.planned:
             planned = watch.planned * watch.tasks * size
-            sentence += (
-                f"; wrong PASS at most {percentage(gate.alpha)} within the {planned:,} trials "
+            end.append(
+                f"wrong PASS at most {percentage(gate.alpha)} within the {planned:,} trials "
                 f"planned, {percentage(alpha)} within these {most:,}"
             )
-        sentence += "."
         return replace(
             judged,
             gate=gate,
             word=word,
-            sentence=" ".join((sentence, *extra)),
+            after=f"{runs:,} of {plural(most, 'trial')}",
+            clauses=(*shown, *end),
             evidence="sequential",
             method=f"rounds, {plural(len(watch.looks), 'look')}; {judged.method}",
             alpha=alpha,
@@ -539,9 +532,22 @@ class Rounds:
             more_runs=None if foregone or word != "UNDECIDED" else max(most - runs, 0) or None,
             boundaries=watch.boundaries,
             seed=self.seed,
-            notes=(*judged.notes, *(words.rstrip(".") for words in extra)),
-            seen=shown,
+            remarks=(*judged.remarks, *sequential.said_notes(extra)),
+            seen="; ".join(shown),
         )
+
+    def _counts(self, taken: int) -> str:
+        """How many of the first runs passed, of both systems where two are compared."""
+        if not self.paired:
+            return f"{self._passes[taken]:,} of {plural(taken, 'trial')} passed"
+        own, other = (
+            sum(
+                counts and self.trials[draw][place].outcome is Outcome.PASSED
+                for draw, counts in enumerate(self.outages.counted[:taken])
+            )
+            for place in range(sequential.PAIR)
+        )
+        return f"{own:,} of {plural(taken, 'trial')} passed, {other:,} of {self.systems[1]}"
 
 
 # Many suites at once, for plans and calibration: the same looks, levels and bounds.

@@ -14,6 +14,7 @@ from passhat.analysis.gates.gate import (
     EveryTaskRequirement,
     Gate,
     ThresholdRequirement,
+    VerdictNote,
     failing_list,
     passing_list,
 )
@@ -460,6 +461,11 @@ def drift_words(runs: Sequence[Trial]) -> tuple[str, ...]:
         "chance: the verdict is on their mean, not on the agent as it is now."
     )
     return (words,)
+
+
+def said_notes(sentences: Sequence[str]) -> tuple[VerdictNote, ...]:
+    """Notes that are sentences of the verdict too."""
+    return tuple(VerdictNote(words.rstrip("."), said=words) for words in sentences)
 
 
 def _set_aside_sentence(outages: Sequence[Outage], draws: int, *, unit: str) -> str | None:

@@ -13,10 +13,10 @@ from passhat.analysis.gates.gate import (
     Gate,
     TaskEvidence,
     Verdict,
+    VerdictNote,
     Word,
-    opening,
     percentage,
-    settled_sentence,
+    settled,
     shown,
     tasks_meet,
 )
@@ -30,6 +30,7 @@ from passhat.analysis.gates.sequential import (
     drift_words,
     may_go_ahead,
     outage_words,
+    said_notes,
 )
 from passhat.analysis.reports.targets import parse_target
 from passhat.errors import ArgumentError
@@ -59,28 +60,15 @@ def stream_verdict(stream: SharedDraws, watch: GateProgress) -> Verdict:
     used = [trial for draw, _ in taken for trial in draw]
     result = replace(result, runs=len(used))
     estimate = gate.estimate(result)
-    system, word = stream.systems[0], result.verdict or "UNDECIDED"
     unit = "trial" if gate.k == 1 else "set"
     outage = outage_words(stream.outages, len(steps), unit) if gate.is_guarded else ()
     outage = (*outage, *drift_words([draw[0] for draw, counts in taken if counts and draw]))
     alpha, beta = gate.errors
-    seen = _seen(gate, estimate, [draw for draw, counts in taken if counts], stream.tasks)
-    sentence = settled_sentence(
-        replace(gate.gate, alpha=alpha, beta=beta),
-        system,
-        word,
-        runs=len(used),
-        most=gate.max_runs,
-        fixed_runs=result.fixed_runs,
-        seen=seen,
-        finished=result.verdict is not None,
-        draws=len(steps) if gate.max_runs > gate.max_draws else None,
-    )
-    return Verdict(
+    verdict = Verdict(
         gate=gate.gate,
-        system=system,
-        word=word,
-        sentence=" ".join((sentence, *outage)),
+        system=stream.systems[0],
+        word=result.verdict or "UNDECIDED",
+        clauses=(),
         estimate=estimate,
         evidence="sequential",
         method=result.method,
@@ -92,11 +80,12 @@ def stream_verdict(stream: SharedDraws, watch: GateProgress) -> Verdict:
         more_runs=None if result.verdict else max(gate.max_runs - len(used), 0),
         seed=stream.seed,
         errors=_errors(taken),
-        notes=(*_notes(stream), *(words.rstrip(".") for words in outage)),
+        remarks=(*_notes(stream), *said_notes(outage)),
         steps=steps,
         boundaries=gate.boundaries,
-        seen=seen,
+        seen=_seen(gate, estimate, [draw for draw, counts in taken if counts], stream.tasks),
     )
+    return settled(verdict, draws=len(steps) if gate.max_runs > gate.max_draws else None)
 
 
 def runs_needed(stream: SharedDraws) -> int:
@@ -113,7 +102,6 @@ def every_task_verdict(watch: EveryTaskWatch) -> Verdict:
     """What a gate on every task says so far."""
     gate, result = watch.gate, watch.design.result(watch.state)
     each = watch.design.task_results(watch.state)
-    word = result.verdict or "UNDECIDED"
     failed = [t for t, state in zip(watch.tasks, each, strict=True) if state.verdict == "FAIL"]
     passed = sum(state.verdict == "PASS" for state in each)
     seen = tasks_meet(passed, len(each), met=True)
@@ -123,21 +111,11 @@ def every_task_verdict(watch: EveryTaskWatch) -> Verdict:
     errored = sum(x is None for row in watch.outcomes for x in row)
     outage = outage_words(watch.outages, runs, "trial")
     alpha, beta = watch.errors
-    sentence = settled_sentence(
-        replace(gate, alpha=alpha, beta=beta),
-        watch.system,
-        word,
-        runs=runs,
-        most=watch.max_runs,
-        fixed_runs=result.fixed_runs,
-        seen=seen,
-        finished=result.verdict is not None,
-    )
-    return Verdict(
+    verdict = Verdict(
         gate=gate,
         system=watch.system,
-        word=word,
-        sentence=" ".join((sentence, *outage)),
+        word=result.verdict or "UNDECIDED",
+        clauses=(),
         estimate=_lowest(result),
         evidence="sequential",
         method=result.method,
@@ -149,7 +127,7 @@ def every_task_verdict(watch: EveryTaskWatch) -> Verdict:
         more_runs=None if result.verdict else max(watch.max_runs - runs, 0),
         errors=_error_words(errored),
         seen=seen,
-        notes=tuple(words.rstrip(".") for words in outage),
+        remarks=said_notes(outage),
         tasks=tuple(
             TaskEvidence(
                 task=task,
@@ -163,6 +141,7 @@ def every_task_verdict(watch: EveryTaskWatch) -> Verdict:
             for task, row, state in zip(watch.tasks, watch.outcomes, each, strict=True)
         ),
     )
+    return settled(verdict)
 
 
 def _lowest(result: GateResult) -> Estimate | Unavailable:
@@ -208,12 +187,12 @@ def _seen(
     return f"{metric_label(str(demand.target))} is {number}{over}"
 
 
-def _notes(stream: SharedDraws) -> tuple[str, ...]:
+def _notes(stream: SharedDraws) -> tuple[VerdictNote, ...]:
     tasks = len(stream.tasks)
     if tasks < 2:
         return ()
     drawn = f"each time one of {plural(tasks, 'task')} is chosen at random (seed {stream.seed})"
-    return (drawn,)
+    return (VerdictNote(drawn),)
 
 
 def _errors(draws: Sequence[tuple[Sequence[Trial], bool]]) -> str:
@@ -372,15 +351,13 @@ class BestSystemGate:
         word = self._word()
         used = sum(len(self._own_draws(place)) for place in range(len(self.systems)))
         outage = outage_words(self.outages, self.state.draws, "step")
-        notes = (*self._places(), *(words.rstrip(".") for words in outage))
         seen, end = self._reason(word, used)
-        where = f"{opening(self.gate, self._speaks_of(), word)} after {plural(used, 'trial')}"
-        sentence = f"{where}: {seen}; {end}."
         return Verdict(
             gate=self.gate,
             system=self._speaks_of(),
             word=word,
-            sentence=" ".join([sentence, *outage]),
+            after=plural(used, "trial"),
+            clauses=(seen, end),
             estimate=self._estimate(used),
             evidence="sequential",
             method="best of several, variance-adaptive bets on random tasks",
@@ -391,7 +368,7 @@ class BestSystemGate:
             more_runs=max(self.max_runs - used, 0) if self.is_open else None,
             seed=self.seed,
             errors=self._errors(),
-            notes=notes,
+            remarks=(*map(VerdictNote, self._places()), *said_notes(outage)),
             seen=seen,
         )
 

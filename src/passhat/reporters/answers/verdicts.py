@@ -4,33 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from passhat.analysis.gates.gate import (
-    AS_JUDGED,
-    BY_LABELS,
     NO_ERRORS,
-    NOT_ALL_RUN,
-    OVER_ALL,
     DecisionLine,
     EquivalentRequirement,
     EveryTaskRequirement,
     Gate,
     NoTaskWorseRequirement,
+    NoteKind,
     NoWorseRequirement,
     TaskEvidence,
     ThresholdRequirement,
     Verdict,
     Verdicts,
-    bound_sentence,
-    only_limits,
-    opening,
     percentage,
     shown,
 )
 from passhat.messages import capitalised, listed, plural
-from passhat.records.trial import counts_trials, natural_key
+from passhat.records.trial import natural_key
 from passhat.reporters.answer import (
     SCREEN_WIDTH,
     SHORTEST_HEADING,
@@ -119,7 +112,7 @@ class VerdictsAnswer(Answer[Verdicts]):
                 "gate": verdict.gate.require,
                 "system": verdict.system,
                 "verdict": verdict.word,
-                "value": None if _lies_within(verdict) else value_of(verdict.estimate),
+                "value": None if verdict.only_limits else value_of(verdict.estimate),
                 **end_cells("", interval_of(verdict.estimate)),
                 "wrong_pass_at_most": verdict.alpha,
                 "wrong_fail_at_most": verdict.beta,
@@ -190,7 +183,7 @@ def _gate_number(verdict: Verdict) -> dict[str, Any] | None:
     if not isinstance(demand, ThresholdRequirement) or not demand.target.is_share:
         return None
     bounds = interval_of(estimate)
-    if not isinstance(estimate, Estimate) or bounds is None or only_limits(estimate):
+    if not isinstance(estimate, Estimate) or bounds is None or verdict.only_limits:
         return None
     return {
         "name": metric_label(demand.target.name),
@@ -256,15 +249,13 @@ def gate_screen(verdict: Verdict, options: DisplayOptions, *, named: bool = Fals
     """
     trials = plural(verdict.runs, "trial")
     whole = finding(verdict)
-    if (counts := _stopped_at(verdict)) is not None:
-        agent = f"{short(verdict.system)}: " if named else ""
-        sentence = f"{agent}{_demand(verdict)} {counts}"
+    agent = f"{short(verdict.system)}: " if named else ""
+    if verdict.has_ended:
+        sentence = f"{agent}{_demand(verdict)} {_counts(verdict)}"
     elif whole is None:
-        sentence = _beside_word(verdict).removeprefix("" if named else f"{verdict.system}: ")
-        if isinstance(verdict.gate.demand, EveryTaskRequirement):
-            sentence = sentence.replace(f"{_demand(verdict)}. ", f"{_demand(verdict)}: ", 1)
+        every_task = isinstance(verdict.gate.demand, EveryTaskRequirement)
+        sentence = verdict.beside_word(named=named, start=": " if every_task else ". ")
     else:
-        agent = f"{short(verdict.system)}: " if named else ""
         it = "" if isinstance(verdict.gate.demand, NoWorseRequirement) else "it is "
         start = f"{agent}{_demand(verdict)}: {it}{whole}"
         error = verdict.gate.alpha if verdict.word == "PASS" else verdict.gate.beta
@@ -356,21 +347,17 @@ def _cell(verdict: Verdict, *, brief: bool = False) -> str:
     """What was found, in a cell; how many more trials it takes only where there is room."""
     ends = finding(verdict)
     mild = " (a warning only)" * (verdict.gate.severity == "warning" and verdict.word != "PASS")
-    if (counts := _stopped_at(verdict)) is not None:
-        return counts + mild
-    counts = _counts(verdict) if verdict.evidence == "sequential" else ""
-    if counts.endswith("passed"):  # nor has one that stayed undecided a rate
-        return counts + mild
+    if verdict.was_watched:  # nor has one that stayed undecided a rate
+        return _counts(verdict) + mild
     if ends is None:
-        demand = opening(verdict.gate, verdict.system, verdict.word)
-        text = verdict.sentence.removeprefix(demand).lstrip(". ")
         if verdict.word == "FAIL" and isinstance(verdict.gate.demand, NoTaskWorseRequirement):
             worse = [task for task in verdict.tasks if task.worse]
             if brief:
                 return f"worse: {listed((task.task for task in worse), 1, show=short)}{mild}"
             return f"worse: {listed((task.change for task in worse), 2)}{mild}"
         # What limits a verdict is left to -v.
-        return f"{shorten(text.partition('; ')[0].rstrip('.'), LONGEST_CELL)}{mild}"
+        text = f"after {verdict.after}: " * bool(verdict.after) + verdict.clauses[0]
+        return f"{shorten(text, LONGEST_CELL)}{mild}"
     if brief:  # the demand beside it has the unit
         ends = ends.replace(" points", "")
     if verdict.word != "UNDECIDED":
@@ -393,21 +380,14 @@ def finding(verdict: Verdict) -> str | None:
 
     None if the verdict says more than its bound, or rests on none.
     """
-    gate, estimate = verdict.gate, verdict.estimate
-    demand = gate.demand
+    demand, estimate = verdict.gate.demand, verdict.estimate
     if isinstance(demand, NoWorseRequirement):
         return _difference(verdict)
     if not isinstance(demand, ThresholdRequirement) or not isinstance(estimate, Estimate):
         return None
     bounds = estimate.interval
-    if verdict.all_looks:  # it was judged at a level of its own
-        level = 1 - estimate.confidence
-        gate = replace(gate, alpha=level, beta=level)
-    usual = bounds and bound_sentence(
-        gate, verdict.system, verdict.word, estimate, more_runs=verdict.more_runs
-    )
-    sentence = verdict.sentence.removesuffix(f" {verdict.all_looks}")
-    if bounds is None or sentence != usual:
+    says_more = verdict.unmade or any(note.said for note in verdict.remarks)
+    if bounds is None or verdict.evidence != "bound" or says_more:
         return None
     numbers = (estimate.value, bounds.low, bounds.high)
     share = demand.target.is_share
@@ -417,7 +397,7 @@ def finding(verdict: Verdict) -> str | None:
             text.replace("%", ".0%") if re.fullmatch(r"[1-9]\d?%", text) else text for text in texts
         ]
     value, low, high = texts
-    value = "" if only_limits(estimate) else f"{value}, "
+    value = "" if verdict.only_limits else f"{value}, "
     if verdict.word == "UNDECIDED":
         return f"{value}between {low} and {high}"
     at_least = (verdict.word == "PASS") == demand.upward
@@ -441,18 +421,12 @@ def _difference(verdict: Verdict) -> str | None:
     return f"{value} points, {f'at least {low}' if verdict.word == 'PASS' else f'at most {high}'}"
 
 
-def _stopped_at(verdict: Verdict) -> str | None:
-    """After how many trials a gate that watched the run was decided, and how many passed.
-
-    A rate would be one that stopped while it was lucky. None if the gate did not stop the run.
-    """
-    if verdict.evidence != "sequential" or verdict.word == "UNDECIDED":
-        return None
-    return _counts(verdict)
-
-
 def _counts(verdict: Verdict) -> str:
-    """How many trials a gate that watched the run has seen, and how many passed."""
+    """How many trials a gate that watched the run has seen, and how many passed.
+
+    A rate would be one that stopped while it was lucky. Where the gate stays undecided to the end
+    of its plan, a rate would lie near the threshold whatever the agent is, or it had been decided.
+    """
     seen = f"after {plural(verdict.runs, 'trial')}"
     if isinstance(verdict.gate.demand, EveryTaskRequirement) or not verdict.tasks:
         return f"{seen}: {verdict.seen}"
@@ -463,14 +437,16 @@ def _counts(verdict: Verdict) -> str:
 
 def was_stopped(verdicts: Iterable[Verdict]) -> bool:
     """Whether gates that watched a run decided when it stopped."""
-    return any(_stopped_at(verdict) is not None for verdict in verdicts)
+    return any(verdict.has_ended for verdict in verdicts)
 
 
 def chance_of_a_wrong_verdict(verdicts: Iterable[Verdict]) -> str | None:
     """The promise of gates that stopped a run, once for all of them."""
-    stopped = [verdict for verdict in verdicts if _stopped_at(verdict) is not None]
     rates = [
-        rate for verdict in stopped for rate in (verdict.alpha, verdict.beta) if rate is not None
+        rate
+        for verdict in verdicts
+        for rate in (verdict.alpha, verdict.beta)
+        if verdict.has_ended and rate is not None
     ]
     if not rates:
         return None
@@ -480,31 +456,27 @@ def chance_of_a_wrong_verdict(verdicts: Iterable[Verdict]) -> str | None:
 
 def notes_of_stops(verdicts: Iterable[Verdict]) -> list[str]:
     """What gates that stopped a run noted on the way, such as an outage or a drift; each once."""
-    stopped = (verdict for verdict in verdicts if _stopped_at(verdict) is not None)
-    return list(
-        dict.fromkeys(f"{capitalised(note)}." for verdict in stopped for note in verdict.notes)
-    )
+    notes = (note for verdict in verdicts if verdict.has_ended for note in verdict.notes)
+    return list(dict.fromkeys(f"{capitalised(note)}." for note in notes))
 
 
 def screen_notes(verdicts: Iterable[Verdict]) -> list[str]:
     """What verdicts depend on, each sentence once: a judge, levels, trials that no cell counts."""
-    notes = (
-        note
-        for verdict in verdicts
-        for note in verdict.notes
-        if note == AS_JUDGED or note.startswith(OVER_ALL) or counts_trials(note)
-    )
-    return list(dict.fromkeys(f"{capitalised(note)}." for note in notes))
+    return _notes_of_kind("on screen", verdicts)
 
 
 def notes_of_missing(verdicts: Iterable[Verdict]) -> list[str]:
     """Which tasks of a baseline were not run, each sentence once."""
-    notes = (note for verdict in verdicts for note in verdict.notes if NOT_ALL_RUN in note)
-    return list(dict.fromkeys(f"{capitalised(note)}." for note in notes))
+    return _notes_of_kind("missing tasks", verdicts)
+
+
+def _notes_of_kind(kind: NoteKind, verdicts: Iterable[Verdict]) -> list[str]:
+    remarks = (note for verdict in verdicts for note in verdict.remarks if note.kind == kind)
+    return list(dict.fromkeys(f"{capitalised(note.text)}." for note in remarks))
 
 
 def _demand(verdict: Verdict) -> str:
-    require = verdict.gate.require.removeprefix(f"{verdict.system}: ")
+    require = verdict.own_demand
     if isinstance(verdict.gate.demand, NoWorseRequirement):
         require = re.sub(r"^(no_worse_than|better_than|equivalent_to) ", _spaced, require)
         require = re.sub(r" by ([\d.]+)(?= at |$)", _in_points, require)
@@ -525,7 +497,7 @@ def _screen_details(verdict: Verdict, options: DisplayOptions) -> Iterator[str |
     if verdict.word == "UNDECIDED" and verdict.more_runs and finding(verdict):
         more = plural(verdict.more_runs, "more trial")
         yield f"About {more} would decide it 4 times in 5."
-    if isinstance(verdict.estimate, Estimate) and verdict.estimate.method.startswith(BY_LABELS):
+    if isinstance(verdict.estimate, Estimate) and verdict.rests_on_labels:
         yield from (f"{capitalised(note)}." for note in verdict.estimate.notes[:2])
     if finding(verdict) and verdict.all_looks:
         yield verdict.all_looks
@@ -580,18 +552,8 @@ def _which_tasks(verdict: Verdict, options: DisplayOptions) -> NextStep | None:
 def judged(verdict: Verdict) -> Judged:
     """The word, the sentence and how sure it is."""
     return Judged(
-        word=verdict.word, sentence=_beside_word(verdict), details=tuple(_details(verdict))
+        word=verdict.word, sentence=verdict.beside_word(), details=tuple(_details(verdict))
     )
-
-
-def _beside_word(verdict: Verdict) -> str:
-    """The sentence of a verdict without its word, which is printed before it."""
-    start = opening(verdict.gate, verdict.system, verdict.word)
-    if not verdict.sentence.startswith(start):
-        return verdict.sentence
-    rest = verdict.sentence.removeprefix(start)
-    comma = "," if rest.startswith(" after ") else ""
-    return f"{start.removesuffix(f': {verdict.word}')}{comma}{rest}"
 
 
 def _details(verdict: Verdict) -> list[str]:
@@ -600,7 +562,8 @@ def _details(verdict: Verdict) -> list[str]:
         way = "saved against" if verdict.runs_saved > 0 else "more than"
         count = plural(abs(verdict.runs_saved), "trial")
         details.append(f"{count} {way} the fixed design with the same error rates.")
-    details += [f"{capitalised(note)}." for note in verdict.notes if note not in verdict.sentence]
+    untold = (note for note in verdict.remarks if not note.said and note.kind != "log is empty")
+    details += [f"{capitalised(note.text)}." for note in untold]
     if verdict.gate.severity == "warning" and verdict.word != "PASS":
         details.append("A warning only: it does not change the exit code.")
     return details
@@ -702,7 +665,7 @@ def headline(verdicts: Verdicts) -> str:
     """Whether the gates are met, in one sentence."""
     if len(verdicts) == 1:
         (verdict,) = verdicts
-        return f"{_ONE[verdict.word]}: {_beside_word(verdict)}"
+        return f"{_ONE[verdict.word]}: {verdict.beside_word()}"
     words = [verdict.word for verdict in verdicts]
     count = words.count(verdicts.word)
     if count < len(words):
@@ -721,14 +684,9 @@ _ONE = {
 _MANY = {"PASS": "met", "FAIL": "not met", "UNDECIDED": "undecided"}
 
 
-def _lies_within(verdict: Verdict) -> bool:
-    """Whether of the number only limits are known."""
-    return isinstance(verdict.estimate, Estimate) and only_limits(verdict.estimate)
-
-
 def _number(verdict: Verdict) -> EstimateObject | LimitsObject | UnavailableObject:
     shown = number_object(verdict.estimate)
-    return cast(LimitsObject, {**shown, "value": None}) if _lies_within(verdict) else shown
+    return cast(LimitsObject, {**shown, "value": None}) if verdict.only_limits else shown
 
 
 VERDICT = JsonShape(
