@@ -24,7 +24,7 @@ CATASTROPHES = [
 
 @pytest.fixture
 def short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matchers, "TIMEOUT", 0.3)
+    monkeypatch.setattr(matchers, "TIMEOUT", 0.1)
 
 
 @pytest.mark.parametrize(("pattern", "text"), CATASTROPHES)
