@@ -17,11 +17,11 @@ TOOLS := $(PYTHON_TOOLS) promptfoo coding-agents
 # Tests start hundreds of processes: each would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-# A worker waits for processes, servers and the browser half of its time; each more would collect all
-# tests once more (9 CPU-s). More threads in each would wait for one another.
+# A worker waits for processes, servers and the browser half of its time. More threads in each would
+# wait for one another.
 WORKERS ?= 4
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
-SHARED := tests -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+SHARED := -p tests.workers tests -q --workers $(WORKERS)
 TESTED := $(INSTALLED) $(NODE_SERVERS) $(OLD_SERVERS) .venv/.weights
 
 .PHONY: package help demo test test-all frameworks $(FRAMEWORKS:%=framework-%) ray tools search mutations check fix bench corpus calibrate generate docs lock clean
@@ -44,7 +44,7 @@ test: $(TESTED) ## all but what is slow for a reason that it names: eight minute
 	$(PYTEST) $(SHARED) -m "not slow" --hypothesis-profile quick -p no:pytest_cov
 
 # Counting lines costs 70 % more CPU: it is done where every law is, and neither in simulations nor
-# in the hundred examples of each property.
+# in the forty examples of each property.
 test-all: $(TESTED) ## every test, the slow ones too, with coverage
 	$(PYTEST) $(SHARED) -m "not slow" --hypothesis-profile quick --cov --cov-report=term:skip-covered
 	$(PYTEST) $(SHARED) -m "slow or hypothesis"

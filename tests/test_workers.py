@@ -1,0 +1,40 @@
+"""The tests are shared by processes that are forked off: each runs once, and none is lost."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ONE = """
+import os, signal
+def test_passes(): pass
+def test_fails(): assert os.getpid() == 0
+def test_passes_too(tmp_path): (tmp_path / "x").write_text("")
+"""
+KILLED = "import os, signal\ndef test_dies(): os.kill(os.getpid(), signal.SIGKILL)\n"
+
+
+def run(folder, *files):
+    for number, text in enumerate(files):
+        (folder / f"test_{number}.py").write_text(text)
+    command = [sys.executable, "-m", "pytest", "-c", "/dev/null", "--rootdir", folder, folder]
+    options = ["-p", "tests.workers", "--workers", "2", "-p", "no:cacheprovider", "-q"]
+    done = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True)
+    return done.returncode, done.stdout
+
+
+def test_every_test_of_every_file_runs_once_and_a_failure_is_shown(tmp_path):
+    code, said = run(tmp_path, ONE, ONE, ONE)
+    assert (code, "3 failed, 6 passed" in said) == (1, True), said
+    assert said.count("assert os.getpid() == 0") == 3
+    pids = re.findall(r"where (\d+) = ", said)
+    assert 1 <= len(set(pids)) <= 2, said
+
+
+@pytest.mark.parametrize("beside", [(), (ONE, ONE)])
+def test_a_worker_that_is_killed_is_no_success(tmp_path, beside):
+    code, said = run(tmp_path, KILLED, *beside)
+    assert (code, "a worker broke: it was killed" in said) == (3, True), said
