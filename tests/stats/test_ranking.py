@@ -14,8 +14,9 @@ from passhat.errors import ArgumentError
 from passhat.stats.dependent_runs import larger_p, wider_margins
 from passhat.stats.estimate import Unavailable
 from passhat.stats.multiple_testing import tukey
+from passhat.stats.numerics import distinct_rows
 from passhat.stats.paired import paired_difference
-from passhat.stats.ranking import _DirichletMeans, distinct_rows, rank_systems
+from passhat.stats.ranking import _DirichletMeans, rank_systems
 from passhat.stats.special import ndtri
 
 
@@ -279,16 +280,16 @@ def test_what_is_no_table_of_values_is_refused():
 
 def test_pairs_that_ask_the_same_are_answered_once_and_all_get_their_answer():
     rng = np.random.default_rng(6)
-    gaps = rng.integers(-1, 2, (300, 12)).astype(float)
+    sums = rng.integers(0, 2, (12, 600)).astype(float)
+    pairs = np.arange(600).reshape(2, 300)
     unseen = tuple(-rng.integers(1, 4, 300) / 4 for _ in range(2))
-    together = _DirichletMeans(gaps=gaps, sizes=np.ones(12), unseen=unseen)
+    together = _DirichletMeans(sums=sums, pairs=tuple(pairs), sizes=np.ones(12), unseen=unseen)
+    gaps = together.gaps
     assert len(together._alike(np.ones(300), unseen[0])[1]) < 200
     bounds, p = together.bounds(0.025), together.p_values(gaps.sum(axis=1))
     for row in range(0, 300, 25):
-        some = slice(row, row + 1)
-        alone = _DirichletMeans(
-            gaps=gaps[some], sizes=np.ones(12), unseen=tuple(side[some] for side in unseen)
-        )
+        some = np.arange(300) == row
+        alone = together.taken(some)
         assert np.array(alone.bounds(0.025))[:, 0] == pytest.approx(np.array(bounds)[:, row])
         assert alone.p_values(gaps[some].sum(axis=1))[0] == pytest.approx(p[row], rel=1e-6)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from passhat.dataclass import dataclass
 from passhat.stats.arguments import Counts, Floats
-from passhat.stats.numerics import log_choose, log_probability, upper_tail
+from passhat.stats.numerics import distinct_rows, log_choose, log_probability, upper_tail
 from passhat.stats.special import bdtr, ndtr, xlog1py, xlogy
 
 if TYPE_CHECKING:
@@ -363,6 +363,8 @@ _ENUMERATED_TASKS = 14
 _MOST_SIGNS = 20_000_000
 # Numbers held at once: 8 MB.
 _CHUNK = 1_000_000
+# From so many pairs to a size on, it saves time to look for those that ask the same.
+_FEW_PAIRS = 10
 # Keeps logarithms finite; its powers are 0.
 _LEAST_COSINE = 1e-300
 # With more runs in all, the passes of one side are normal to every digit shown.
@@ -502,16 +504,20 @@ def _lattice_tails(whole: Counts, sizes: Counts, reach: int, *, mid: bool) -> Fl
     cosines = np.cos(angles * (sizes if sizes.size else np.zeros(1))[:, None])
     logs, odd = np.log(np.maximum(np.abs(cosines), _LEAST_COSINE)), (cosines < 0).astype(float)
     kernel, less = (2 / np.tan(angles / 2), 0.0) if mid else (2 / np.sin(angles / 2), 0.5)
-    inside = np.empty(observed.size)
+    # Of many pairs few differ in more than their order of tasks.
+    kinds, places = np.arange(observed.size), np.arange(observed.size)
+    if observed.size > _FEW_PAIRS * sizes.size:
+        kinds, places = distinct_rows(np.column_stack((observed, tasks.T)))
+    inside = np.empty(kinds.size)
     step = max(1, _CHUNK // max(1, reach))
-    for start in range(0, observed.size, step):
+    for start in range(0, kinds.size, step):
         part = slice(start, start + step)
-        counts = tasks[:, part].T.astype(float)
+        counts = tasks[:, kinds[part]].T.astype(float)
         pmf = np.exp(counts @ logs) * (1 - 2 * ((counts @ odd) % 2))
-        held = observed[part] - less
+        held = observed[kinds[part]] - less
         waves = np.sin(held[:, None] * angles)
         inside[part] = (2 * held + (pmf * waves) @ kernel) / (2 * reach + 1)
-    return np.where(observed == 0, 1.0, 1.0 - inside)
+    return np.where(observed == 0, 1.0, 1.0 - inside[places])
 
 
 def _drawn_signs(tasks: int, draws: int, rng: np.random.Generator) -> Iterator[Floats]:

@@ -18,6 +18,7 @@ from passhat.stats.dependent_runs import Margins, larger_ps, wider_bounds
 from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.exact_tests import MONTE_CARLO_FLIPS, sign_flip_tests
 from passhat.stats.multiple_testing import tukey, tukey_level
+from passhat.stats.numerics import distinct_rows
 from passhat.stats.paired import UNSEEN_OF_PAIRS
 from passhat.stats.population_bounds import (
     Families,
@@ -276,7 +277,8 @@ class AllPairs:
 
     An interval is that of `paired_difference` for similar tasks at the level of a pair, and
     reaches 0 if the sign-flip test does not tell the two apart. `p_value` is adjusted for the
-    number of systems, `level` is the p-value that a pair needs by itself.
+    number of systems, `level` is the p-value that a pair needs by itself. Errors and the p-values
+    of pairs whose interval holds 0 say nothing of ranks: they are computed on first use.
     """
 
     first: Places
@@ -284,8 +286,8 @@ class AllPairs:
     value: Floats
     low: Floats
     high: Floats
-    error: Floats
-    p_value: Floats
+    error: lazy_field[Floats] = lazy_field()
+    p_value: lazy_field[Floats] = lazy_field()
     level: float
     method: str
 
@@ -297,31 +299,46 @@ def all_pairs(
     systems = table.shape[1]
     first, second = np.triu_indices(systems, 1)
     sums, sizes = _unit_sums(table, group)
-    gaps = (sums[:, first] - sums[:, second]).T
-    value = gaps.sum(axis=-1) / sizes.sum()
     units = sizes.size
     # Half a task is added to how often a side passes, so that a side that never did may still.
     passing = (sums.sum(axis=0) / sizes.sum() * units + 0.5) / (units + 1)
     differences = _DirichletMeans(
-        gaps=gaps, sizes=sizes, unseen=(-passing[second], -passing[first])
+        sums=sums, pairs=(first, second), sizes=sizes, unseen=(-passing[second], -passing[first])
     )
+    gaps = differences.gaps
+    value = gaps.sum(axis=-1) / sizes.sum()
     level = tukey_level(alpha, systems)
     draws = max(MONTE_CARLO_FLIPS, int(_DRAWS_BEYOND / level))
     flips = sign_flip_tests(sums, (first, second), rng, draws=draws, mid=False)
-    # Two systems are told apart where the interval and the sign-flip test agree: the larger p.
-    p = np.where(value == 0, 1.0, np.maximum(differences.p_values(value), flips.p_values))
     low, high = differences.bounds(level / 2)
+    outside = (low > 0) | (high < 0)
+
+    def p_values(some: Mask) -> Floats:
+        if not some.any():
+            return np.empty(0)
+        # Two systems are told apart where the interval and the sign-flip test agree: the larger p.
+        p = np.maximum(differences.taken(some).p_values(value[some]), flips.p_values[some])
+        return np.where(value[some] == 0, 1.0, p)
+
+    p_outside = p_values(outside)
+
+    def adjusted_ps() -> Floats:
+        p = np.empty(value.size)
+        p[outside], p[~outside] = p_outside, p_values(~outside)
+        return tukey(p, systems)
+
     # An interval says what the p-value says, and holds its own value.
-    tied = p > level
+    apart = outside.copy()
+    apart[outside] = p_outside <= level
     adjusted = f", Tukey over {systems} systems" if systems > 2 else ""
     return AllPairs(
         first=first,
         second=second,
         value=value,
-        low=np.minimum(np.where(tied, np.minimum(low, 0.0), low), value),
-        high=np.maximum(np.where(tied, np.maximum(high, 0.0), high), value),
-        error=_errors(gaps, sizes, value),
-        p_value=tukey(p, systems),
+        low=np.minimum(np.where(apart, low, np.minimum(low, 0.0)), value),
+        high=np.maximum(np.where(apart, high, np.maximum(high, 0.0)), value),
+        error=partial(_errors, gaps, sizes, value),
+        p_value=adjusted_ps,
         level=level,
         method=f"paired, Dirichlet weights and {flips.method}{adjusted}",
     )
@@ -334,9 +351,26 @@ class _DirichletMeans:
     `unseen` is the worst value that an unseen task could have, for the first side and the second.
     """
 
-    gaps: Floats
+    sums: Floats
+    pairs: tuple[Places, Places]
     sizes: Floats
     unseen: tuple[Floats, Floats]
+
+    @cached_property
+    def gaps(self) -> Floats:
+        """A row for each pair, a column for each unit that was sampled."""
+        first, second = self.pairs
+        return np.asarray((self.sums[:, first] - self.sums[:, second]).T)
+
+    def taken(self, kept: Mask) -> _DirichletMeans:
+        """Those of some of the pairs."""
+        (first, second), (one, other) = self.pairs, self.unseen
+        return _DirichletMeans(
+            sums=self.sums,
+            pairs=(first[kept], second[kept]),
+            sizes=self.sizes,
+            unseen=(one[kept], other[kept]),
+        )
 
     def bounds(self, tail: float) -> tuple[Floats, Floats]:
         low, high = (
@@ -380,44 +414,22 @@ class _DirichletMeans:
     @cached_property
     def _distinct(self) -> tuple[Floats, Floats]:
         """The distinct values of all pairs and how many tasks have them, if that is shorter."""
-        means = self.gaps / self.sizes
+        sums, codes = np.unique(self.sums, return_inverse=True)
         # Rates are fractions of few runs, so that many pairs share few values.
-        values, places = np.unique(np.round(means, 12), return_inverse=True)
-        if values.size >= means.shape[1]:
-            return means, np.ones(means.shape)
-        rows = np.arange(len(means))[:, None] * values.size
-        cells = len(means) * values.size
-        counts = np.bincount((rows + places.reshape(means.shape)).ravel(), minlength=cells)
-        return values, counts.reshape(len(means), values.size).astype(np.float64)
-
-
-def distinct_rows(table: Floats) -> tuple[Places, Places]:
-    """The place of the first row of each kind, the kinds in order, and the kind of each row.
-
-    What `np.unique` says with `axis=0`, in a tenth of its time: rows become whole numbers, the
-    first column the most significant digit.
-
-    >>> first, kind = distinct_rows(np.array([[2.0, 0.5], [1.0, 0.7], [2.0, 0.5]]))
-    >>> first.tolist(), kind.tolist()
-    ([1, 0], [1, 0, 1])
-    """
-    key, kinds = np.zeros(len(table), dtype=np.int64), 1
-    for column in table.T:
-        digit = column.astype(np.int64) if np.abs(column).max() < _MOST_KINDS else None
-        if digit is None or np.any(digit != column):
-            digit = np.unique(column, return_inverse=True)[1]
-        digit = digit - digit.min()
-        radix = int(digit.max()) + 1
-        if kinds * radix > _MOST_KINDS:
-            key = np.unique(key, return_inverse=True)[1]
-            kinds = int(key.max()) + 1
-        key, kinds = key * radix + digit, kinds * radix
-    _, first, kind = np.unique(key, return_index=True, return_inverse=True)
-    return first, kind
-
-
-_MOST_KINDS = 2**30
-"""Kept below the square root of what a whole number holds, so that one more column always fits."""
+        if sums.size**2 > self.gaps.size:
+            differences, places = self.gaps, None
+        else:
+            differences, codes = sums[:, None] - sums, codes.reshape(self.sums.shape)
+            places = (codes[:, self.pairs[0]] * sums.size + codes[:, self.pairs[1]]).T
+        means = np.round(differences / self.sizes[0], 12)
+        values, kinds = np.unique(means, return_inverse=True)
+        pairs, tasks = self.gaps.shape
+        if values.size >= tasks:
+            return self.gaps / self.sizes, np.ones(self.gaps.shape)
+        kinds = kinds.reshape(self.gaps.shape) if places is None else kinds.ravel()[places]
+        rows = np.arange(pairs)[:, None] * values.size
+        counts = np.bincount((rows + kinds).ravel(), minlength=pairs * values.size)
+        return values, counts.reshape(pairs, values.size).astype(np.float64)
 
 
 def _unit_sums(table: Floats, group: TaskGroups | None) -> tuple[Floats, Floats]:
