@@ -521,10 +521,13 @@ def _lattice_tails(whole: Counts, sizes: Counts, reach: int, *, mid: bool) -> Fl
 
 
 def _drawn_signs(tasks: int, draws: int, rng: np.random.Generator) -> Iterator[Floats]:
-    step = max(1, _CHUNK // tasks)
+    """Signs in chunks, each of which is gone with the next: fresh memory costs more than they."""
+    step = min(draws, max(1, _CHUNK // tasks))
+    kept = np.empty((step, tasks))
     for start in range(0, draws, step):
-        shape = min(step, draws - start), tasks
-        yield rng.integers(0, 2, size=shape, dtype=np.int8).astype(np.float64)
+        signs = kept[: draws - start]
+        signs[:] = rng.integers(0, 2, size=signs.shape, dtype=np.int8)
+        yield signs
 
 
 def _flipped_tails(
