@@ -131,6 +131,28 @@ def test_the_labels_below_the_gauge_are_at_their_ticks(report, open_page, width)
         assert middle == pytest.approx(int(label) / 100, abs=0.01)
 
 
+@pytest.mark.parametrize("rate", [0.8, {"a": 0.9, "b": 0.7}], ids=["one agent", "two agents"])
+def test_the_slider_begins_at_the_k_that_was_asked_for_and_moves_over_all(
+    rate, tmp_path, open_page
+):
+    trials = simulate(tasks=20, runs=8, rate=rate, seed=2)
+    path = tmp_path / "report.html"
+    path.write_text(render_html(measure(trials, ks=[4])), encoding="utf-8")
+    page = open_page(path.as_uri())
+    slider, shown = page.get_by_role("slider"), page.locator("[data-k-shown]")
+    assert shown.inner_text() == "4"
+    answer = page.locator("h1:visible").inner_text()
+    said = {}
+    for place in range(int(slider.get_attribute("max")) + 1):
+        slider.fill(str(place))
+        k = int(shown.inner_text())
+        assert f"k={k}" in page.url
+        said[k] = page.locator(".h1:visible").inner_text()
+    assert {1, 2, 3, 4, 5} <= set(said)
+    assert said[4] == answer
+    assert len(set(said.values())) > 3
+
+
 def test_a_link_to_a_task_opens_the_system_it_belongs_to(several, open_page):
     page = open_page(several.as_uri())
     row = page.locator("section[data-system=hasty] [data-row]").first

@@ -457,3 +457,17 @@ def test_a_number_of_several_agents_is_refused_with_the_call_that_gives_it():
             getattr(report, name)(5)
         call = str(refused.value).rpartition(": ")[2]
         assert eval(call).value == getattr(report.system("a"), name)(5).value
+
+
+@pytest.mark.parametrize("rate", [0.8, {"a": 0.9, "b": 0.7}], ids=["one agent", "two agents"])
+def test_every_k_is_measured_beside_those_asked_for_and_says_the_same_of_these(rate):
+    trials = simulate(tasks=12, runs=6, rate=rate, seed=1)
+    asked, usual = measure(trials, ks=[4, 6]), measure(trials)
+    assert usual.every_k is None
+    for system in asked.systems:
+        every = asked.every_k.system(system.name)
+        assert every.ks == (1, 2, 3, 4, 5, 6)
+        for k in every.ks:
+            beside = system if k in system.ks else usual.system(system.name)
+            assert every.pass_hat(k) == beside.pass_hat(k)
+            assert every.pass_at(k) == beside.pass_at(k)

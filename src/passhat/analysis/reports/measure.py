@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import pairwise
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passhat.analysis.reports.dependence import LETTERS, SeedSpread, runs_by_level
-from passhat.analysis.reports.evidence import Evidence, make_provenance, sources_of
+from passhat.analysis.reports.evidence import Evidence, Provenance, make_provenance, sources_of
 from passhat.analysis.reports.factors import (
     measure_factors,
     measure_hal,
@@ -127,17 +127,33 @@ def measure(
     if len(subjects) >= _MANY_SYSTEMS:
         sides = [subject.evidence for subject in subjects]
         compute_intervals_together(sides, options.ks, confidence=options.confidence)
-    alone = len(subjects) == 1
-    systems = tuple(_measure_system(s, options, parts=True, alone=alone) for s in subjects)
     notes = tuple(f"{s.name}: {note}" for s in sources_of(trials) for note in s.remarks)
     if not isinstance(trials, Trials):
         counted = "read as counts per task: seeds, order, tools, levels and tags were not looked at"
         notes = (counted, *notes)
     else:
         notes = (*wording_notes(trials, options), *notes)
+    provenance, every_k = make_provenance(trials, options), None
+    if options.ks:
+        usual = {k for subject in subjects for k in default_ks(subject.evidence)}
+        every = replace(options, ks=tuple(sorted({*options.ks, *usual})))
+        every_k = partial(_report, subjects, every, replace(provenance, options=every), notes)
+    return _report(subjects, options, provenance, notes, every_k)
+
+
+def _report(
+    subjects: Sequence[SystemTrials],
+    options: ReportOptions,
+    provenance: Provenance,
+    notes: tuple[str, ...],
+    every_k: Callable[[], Report] | None = None,
+) -> Report:
+    alone = len(subjects) == 1
+    systems = tuple(_measure_system(s, options, parts=True, alone=alone) for s in subjects)
     return Report(
         systems=systems,
-        provenance=make_provenance(trials, options),
+        provenance=provenance,
+        every_k=every_k,
         leaders_by_k=_leaders(systems, subjects, options),
         notes=notes,
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from passhat.analysis.reports import parts
 from passhat.analysis.reports.evidence import Provenance
-from passhat.dataclass import Displayed, dataclass
+from passhat.dataclass import Displayed, dataclass, lazy_field
 from passhat.messages import plural, short_repr
 from passhat.records.trial import STOPPED_EARLY, ended_early, natural_key
 from passhat.stats.estimate import Unavailable
@@ -22,10 +22,14 @@ _MOST_SHOWN = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report(Displayed):
-    """Everything measured about the systems of one table of trials."""
+    """Everything measured about the systems of one table of trials.
+
+    Where some k were asked for, `every_k` is the report of these and of those that the runs allow.
+    """
 
     systems: tuple[parts.SystemReport, ...]
     provenance: Provenance
+    every_k: lazy_field[Report | None] = lazy_field()
     leaders_by_k: Mapping[int, parts.Leaders | Unavailable]
     notes: tuple[str, ...] = ()
 
@@ -49,6 +53,7 @@ class Report(Displayed):
         return replace(
             self,
             systems=tuple(map(parts.without_rates, self.systems)),
+            every_k=None,
             leaders_by_k=none,
             notes=tuple(note for note in self.notes if note not in known),
         )

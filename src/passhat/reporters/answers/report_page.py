@@ -97,6 +97,7 @@ def page_of(
     if not isinstance(transcripts, PageTranscripts):
         transcripts = fit_transcripts(report, transcripts or {}, trials=options.trials)
     many, why = len(report.systems) > 1, options.explanation
+    every = report.every_k or report
     if not gates and options.verdict is not None:  # a stored run: by the gates it was started with
         gates = [Judged(word=word, sentence=text) for word, text in options.verdict.gates]
     outcomes: Outcomes = {}
@@ -106,9 +107,9 @@ def page_of(
     return {
         "subject": page_subject(report),
         "chip": headline.overview_chip(report),
-        "hero": None if many else key_numbers(report.systems[0]),
+        "hero": None if many else key_numbers(report.systems[0], every.systems[0]),
         "facts": system_facts(report) if many else [],
-        "at_k": at_each_k(report) if many else None,
+        "at_k": at_each_k(report, every) if many else None,
         "change": None if options.verdict is None else verdict_tile(options.verdict),
         "counts": "" if many else hero_counts(report.systems[0]),
         "reasons": {} if why is None else reasons_by_task(why),
@@ -158,13 +159,13 @@ def hero_counts(system: SystemReport) -> str:
     return f"{counts} {wording.luck(system.variance)}"
 
 
-def key_numbers(system: SystemReport) -> dict[str, Any] | None:
-    """What the slider of k shows at each k: numbers and places for the gauge, and all words.
+def key_numbers(system: SystemReport, every: SystemReport) -> dict[str, Any] | None:
+    """What the slider of k shows at `every` k: numbers and places for the gauge, and all words.
 
     Beyond the runs there are, the value is the model's, and no interval of this suite is shown.
     """
     chosen = wording.headline_k(system)
-    known = [_at_k(system, k) for k in system.ks if system.pass_hat(k).value is not None]
+    known = [_at_k(every, k) for k in every.ks if every.pass_hat(k).value is not None]
     if not known:
         return None
     known += [
@@ -826,14 +827,13 @@ class AtEachK:
         return [several.k for several in self.each].index(self.k)
 
 
-def at_each_k(report: Report) -> AtEachK | None:
-    """The answer on several systems at every k; None if there is one k, or none to compare."""
+def at_each_k(report: Report, every: Report) -> AtEachK | None:
+    """The answer on several systems at `every` k; None if there is one k, or none to compare."""
     k = common_k(report.systems)
-    every = [
-        several for at in _offered(report, k) if (several := _several_at(report, at)) is not None
-    ]
-    ks = [several.k for several in every]
-    return AtEachK(k=k, each=tuple(every)) if k in ks and len(ks) > 1 else None
+    order = [system.name for system in most_reliable_first(report.systems)]
+    each = [several for at in _offered(every, k) if (several := _several_at(every, at, order))]
+    ks = [several.k for several in each]
+    return AtEachK(k=k, each=tuple(each)) if k in ks and len(ks) > 1 else None
 
 
 def system_facts(report: Report) -> list[tuple[str, str]]:
@@ -930,12 +930,11 @@ def _offered(report: Report, headline: int) -> list[int]:
     return sorted(list(dict.fromkeys([*first, *known]))[:most])
 
 
-def _several_at(report: Report, k: int) -> SeveralAtK | None:
+def _several_at(report: Report, k: int, page_order: Sequence[str]) -> SeveralAtK | None:
     leaders = report.leaders_at(k)
     figure = report.plots.compared(leaders, k=k)
     if isinstance(figure, Unavailable):
         return None
-    page_order = [system.name for system in most_reliable_first(report.systems)]
     ranked = most_reliable_first(report.systems, k=k)
     return SeveralAtK(
         k=k,
