@@ -19,7 +19,7 @@ from passhat.drawing.figure import (
     rounded,
     text_names,
 )
-from passhat.messages import points
+from passhat.messages import percent, points
 
 TOP, ROW, GAP = 34, 22, 1
 LEVELS = ("l1", "l2", "l3", "l4")
@@ -93,7 +93,10 @@ def matrix(
         sizes = [group.columns for group in groups] or [len(columns_named)]
         # The width has more digits than a place: a thousand columns add up.
         at = [number(room.width), f"{cell:.5g}", *map(str, (_GROUP_GAP, TOP, ROW, *sizes))]
-        body += element("path", d="M0 0", class_="level", data_columns=" ".join(at))
+        # What each share reads as: a page has no rounding of its own.
+        known = sorted({share for share in chain(*shares) if share is not None})
+        said = " ".join({f"{rounded(share):g}={percent(share)}": None for share in known})
+        body += element("path", d="M0 0", class_="level", data_columns=" ".join(at), data_said=said)
     if notes:
         body += element("g", _written_notes(notes, TOP + ROW * len(names) + 30), class_="grouped")
     rows = zip(text_names(names), shares, strict=True)

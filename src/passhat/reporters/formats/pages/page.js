@@ -196,13 +196,12 @@ if (cells) {
   let lefts = grouped, placed = columns;
   const said = grid.appendChild(document.createElement("output"));
   let at = null;
-  // As `passhat.messages.percent`: never all or none where that is not reached.
-  const percent = (share) => share < 1 && share >= 0.995 ? ">99%" : share > 0 && share < 0.005 ? "<1%" : `${Math.round(100 * share + 1e-9)}%`;
+  const percent = new Map(cells.dataset.said.split(" ").map((one) => one.split("=")).map(([share, words]) => [+share, words]));
   const show = (column, row) => {
     at = [Math.min(Math.max(column, 0), tasks.length - 1), Math.min(Math.max(row, 0), heads.length - 2)];
     const [task, ...shares] = tasks[placed[at[0]]], share = shares[at[1]];
     cells.setAttribute("d", `M${lefts[at[0]]} ${top + tall * at[1] + 1}h${wide}v${tall - 2}h${-wide}z`);
-    said.value = `${heads[at[1] + 1]}, ${task}: ${share === null ? "no trial" : `passed ${percent(share)} of its trials`}`;
+    said.value = `${heads[at[1] + 1]}, ${task}: ${share === null ? "no trial" : `passed ${percent.get(share)} of its trials`}`;
   };
   const steps = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
   grid.addEventListener("keydown", (event) => {
