@@ -76,14 +76,21 @@ def test_of_a_long_list_the_marks_of_a_window_are_links_until_they_are_too_many(
     assert unlinked(text) == []
 
 
-def test_the_list_of_runs_has_the_rate_of_the_report_under_its_name(site, store, runs):
-    text = site.get("/runs")[2]
+def test_the_list_of_runs_has_the_rate_of_the_report_of_one_agent_and_counts_several(
+    tmp_path, serve_site
+):
+    with History.open(tmp_path / "history.db") as history:
+        for rate in (0.7, {"a": 0.9, "b": 0.5}):
+            run = history.start_run("support")
+            history.add_trials(run, list(simulate(tasks=6, runs=4, rate=rate, seed=2)))
+            history.finish_run(run)
+    text = serve_site(tmp_path / "history.db").get("/runs")[2]
     assert '<th scope="col" class="n">pass@1</th>' in text
-    with History.open(store, read_only=True) as history:
-        report = measure(history.trials(runs[0]))
-    rates = [system.pass_hat(1).value for system in report.systems]
-    row = next(row for row in text.split("<tr>") if f"/run/{runs[0].key}" in row)
-    assert f"{points(sum(rates) / len(rates), digits=1)}%" in words(row)
+    several, one = (words(row) for row in text.split("<tr>")[2:])
+    value = measure(simulate(tasks=6, runs=4, rate=0.7, seed=2)).pass_at(1).value
+    assert f"{points(value, digits=1)}%" in one
+    assert "2 agents" in several
+    assert "%" not in several
 
 
 def test_a_glance_is_the_headline_of_a_report():

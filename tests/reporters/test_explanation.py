@@ -10,7 +10,7 @@ import pytest
 from bench.calibrate.simulated_agents import omitted, simulate_runs
 
 from passhat import Trials
-from passhat.analysis.explaining.explain import explain
+from passhat.analysis.explaining.explain import CHECK, explain
 from passhat.analysis.explaining.run_diff import diff_runs
 from passhat.analysis.explaining.trajectories import NOTHING, ToolMatrix
 from passhat.errors import ArgumentError, InputError
@@ -19,6 +19,7 @@ from passhat.records import Outcome
 from passhat.records.transcript import Call, Check, Transcript, Turn
 from passhat.reporters import formats_for, render
 from passhat.reporters.answers.explanation import MOST_TOOLS, compared_text, tool_heat, verdict
+from passhat.reporters.answers.report_page import why_view
 
 HOSTILE = "<script>alert(1)</script>\x1b]0;owned\x07\u202e[x](http://evil) | *b* {0} {tool} \x00"
 
@@ -300,3 +301,15 @@ def test_the_heat_map_of_tools_has_every_count_and_is_blue_where_the_tool_is_the
                 other_tools.append((count, warmth[level]))
     assert [warm for _, warm in sorted(other_tools)] == sorted(warm for _, warm in other_tools)
     assert heat.title.startswith("Failing trials called tool_1 61 times where")
+
+
+@pytest.mark.parametrize("checks", [1, 2])
+def test_on_a_report_the_only_check_goes_without_saying(explained, checks):
+    ways = ("outcome: left part undone", "outcome: never began", "format: is no JSON")
+    some = explained.categories[0]
+    kinds = [replace(some, kind=CHECK, what=what) for what in ways[: checks + 1]]
+    view = why_view(replace(explained, categories=tuple(kinds)), {})
+    shown = ["Left part undone", "Never began"]
+    if checks > 1:
+        shown = ["Outcome: left part undone", "Outcome: never began", "Format: is no JSON"]
+    assert [group.title for group in view.groups] == shown

@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from passhat import render_json, render_markdown, render_terminal
+from passhat import render_html, render_json, render_markdown, render_terminal
 from passhat.analysis.comparing.trends import MOST_AWAITED, NOTABLE, CountedRun, trends
 from passhat.analysis.reports.measure import measure
 from passhat.errors import ArgumentError
@@ -246,3 +246,14 @@ def test_a_history_too_short_for_any_change_says_so():
     assert trend.runs_to_show is None
     shown = " ".join(render_terminal(trends(short, k=1)).split())
     assert f"would not show in {MOST_AWAITED} more runs like the newest" in shown
+
+
+def test_the_page_shows_the_tasks_that_its_heading_counts_and_folds_the_others():
+    steady, fell = np.full(20, 9), np.array([1] * 4 + [9] * 16)
+    story = [moment(i, np.full(20, 10), steady if i < 8 else fell) for i in range(12)]
+    page = render_html(trends(story))
+    heading = page.index("<h3>4 tasks moved by 15 points or more</h3>")
+    fold = page.index("16 that moved less", heading)
+    assert re.findall(r'<th scope="row" class="name"><a id="[^"]*" href="[^"]*">(\w+)</a>',
+                      page[heading:fold]) == ["t0", "t1", "t2", "t3"]  # fmt: skip
+    assert "The fall is in" not in page  # which tasks it is in, the verdict on the run tests

@@ -277,6 +277,7 @@ def why_view(explanation: Explanation, links: TranscriptLinks) -> Why | None:
             (system, task, number), ""
         )
 
+    fault = _faults(explanation)
     shown, rest = explanation.categories[:MOST_BARS], explanation.categories[MOST_BARS:]
     others = sum(group.count for group in rest)
     return Why(
@@ -284,7 +285,7 @@ def why_view(explanation: Explanation, links: TranscriptLinks) -> Why | None:
         compared=compared_text(explanation),
         groups=tuple(
             FailureGroup(
-                title=capitalised(_fault(group)),
+                title=capitalised(fault(group)),
                 trials=group.count,
                 tasks=len(group.tasks),
                 width=round(100 * group.count / shown[0].count, 1),
@@ -318,16 +319,28 @@ MOST_RUNS_NAMED = 40
 def reasons_by_task(explanation: Explanation) -> dict[tuple[str, str], str]:
     """What went wrong in most failed runs of each task, in the words of the categories."""
     counts: dict[tuple[str, str], Counter[str]] = {}
+    fault = _faults(explanation)
     for category in explanation.categories:
-        words = _fault(category).removesuffix(": nothing to compare with")
+        words = fault(category).removesuffix(": nothing to compare with")
         for system, task, _ in category.runs:
             counts.setdefault((system, task), Counter())[words] += 1
     return {key: reasons.most_common(1)[0][0] for key, reasons in counts.items()}
 
 
-def _fault(category: Category) -> str:
-    """What went wrong; that a check failed goes without saying."""
-    return category.what if category.kind == CHECK else category_text(category)
+def _faults(explanation: Explanation) -> Callable[[Category], str]:
+    """What went wrong in trials of a kind; that a check failed goes without saying.
+
+    So does which one, where a single check fails in several ways.
+    """
+    failed = [group.what for group in explanation.categories if group.kind == CHECK]
+    heads = {what.partition(": ")[0] for what in failed}
+    known = f"{heads.pop()}: " if len(failed) > len(heads) == 1 else ""
+
+    def fault(category: Category) -> str:
+        words = category.what if category.kind == CHECK else category_text(category)
+        return words.removeprefix(known)
+
+    return fault
 
 
 def page_sentences(system: SystemReport, *, among: bool = False) -> list[Paragraph]:
@@ -479,11 +492,10 @@ def _facts_of(system: SystemReport, options: DisplayOptions) -> str:
     if trials is not None and trials.systems != (system.name,):
         trials = trials.where(system=system.name)
     why = options.explanation
-    checks = (
-        {}
-        if why is None
-        else {key: _fault(group) for group in why.categories for key in group.runs}
-    )
+    checks = {}
+    if why is not None:
+        fault = _faults(why)
+        checks = {key: fault(group) for group in why.categories for key in group.runs}
     return trial_facts(trials, options.first_trial, checks=checks)
 
 

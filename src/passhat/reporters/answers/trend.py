@@ -107,7 +107,7 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
             facts.append((f"{size} points", called))
         judged = trend.newest_change
         if change is not None and judged is not None and change.direction == judged.direction:
-            far = sum(abs(task.moved) >= _FAR for task in trend.moved)
+            far = _moved_far(trend)
             facts.append((f"{far} of {len(trend.moved)}", "tasks moved by 15 points or more"))
         return facts
 
@@ -191,7 +191,6 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
             "subject": "trend",
             "headline": answer,
             **(judged if moved else {}),
-            "most_moved": MOST_MOVED,
             "verdict": options.verdict,
             "systems": [_view(trend, answer) for trend in ordered],
         }
@@ -208,13 +207,17 @@ _FAR = 0.15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrendView:
-    """One system: its sentences, picture, moved tasks, changed labels, and runs with their keys."""
+    """One system: its sentences, picture, moved tasks, changed labels, and runs with their keys.
+
+    So many of the moved tasks are `seen` without opening a fold.
+    """
 
     name: str
     title: str
     sentences: tuple[str, ...]
     figure: Figure | None
     moved: tuple[RateChange, ...]
+    seen: int
     turns: Table | None
     runs: Table
     keys: tuple[str, ...]
@@ -410,6 +413,7 @@ def _view(trend: SystemTrend, headline: str) -> TrendView:
         sentences=(*(texts if several else ()), *([labelled] if labelled else ())),
         figure=trend.plot() if several and _has_rates(trend) else None,
         moved=trend.moved,
+        seen=min(_moved_far(trend) or MOST_MOVED, MOST_MOVED),
         turns=_turns_table(trend.turns),
         runs=runs_table(trend),
         keys=tuple(point.key for point in trend.points),
@@ -421,11 +425,15 @@ def _moved_title(trend: SystemTrend) -> str:
     change = trend.newest_change
     if change is None:
         return ""
+    by = "" if trend.graded is None else " by the judge's verdicts"
+    if far := _moved_far(trend):
+        return f"{plural(far, 'task')} moved by 15 points or more{by}"
     word = "fall" if change.direction == "down" else "rise"
-    far = sum(abs(task.moved) >= _FAR for task in trend.moved)
-    where = f"is in {plural(far, 'task')}" if far else "is spread thin"
-    start = "The" if trend.graded is None else "By the judge's verdicts a"
-    return f"{start} {word} {where}"
+    return f"The {word}{by} is spread thin"
+
+
+def _moved_far(trend: SystemTrend) -> int:
+    return sum(abs(task.moved) >= _FAR for task in trend.moved)
 
 
 def _turns_table(turns: Sequence[LabelChange]) -> Table | None:
