@@ -547,10 +547,12 @@ def test_what_is_said_of_earlier_runs_and_of_columns_finds_room_on_a_screen(answ
 
 @pytest.mark.parametrize("name", [name for name in HISTORY if name.startswith("trend")])
 def test_a_trend_has_room_for_what_is_said_of_its_newest_run(answers, name):
-    agents = tuple(replace(EARLIER["fell"], system=f"agent-{i}") for i in range(3))
+    agents = tuple(replace(EARLIER["fell"], system=f"agent-{i}") for i in range(4))
     verdict = RunVerdict(run="73897a73", agents=agents)
     text = render_terminal(answers[name], TerminalStyle(width=WIDTH), verdict=verdict)
-    assert "Run 73897a73. agent-0: Against" in text
+    said = re.search(r"Run 73897a73. agent-[01]: Against", text)
+    assert said, text
+    assert ("agent-0: Against" in text) != text.startswith(EARLIER["fell"].answer), text
     assert len(text.splitlines()) <= MOST_LINES, text
 
 

@@ -743,6 +743,7 @@ class AgentVerdict:
     tasks and not in the mean. `since` is the first run after the change, `since_day` its day, and
     `moved` are the tasks, those that moved most first. `graded` says how the number moved as people
     grade it, where two runs or more have enough labels: a fall by that number is one of pass^1.
+    `told` if the headline above has the change already: then the sentence leaves it out.
     """
 
     system: str
@@ -758,6 +759,7 @@ class AgentVerdict:
     moved: tuple[RateChange, ...] = ()
     alone: RunDifference | None = None
     graded: Movement | None = None
+    told: bool = False
 
     @property
     def fell(self) -> bool:
@@ -789,7 +791,8 @@ class AgentVerdict:
         """The verdict, with the questions that it answers; made here and nowhere else."""
         if self.movement == "first":
             return "The first run: there is nothing to compare it with yet."
-        parts = [] if self._alone_says_it else [f"Against {self._earlier}: {self.answer}."]
+        told = self.told or self._alone_says_it
+        parts = [] if told else [f"Against {self._earlier}: {self.answer}."]
         if self.graded == "steady" or (self.graded == "rose" != self.movement):
             change = "no change shown" if self.graded == "steady" else "it rose"
             parts.append(f"As people grade it: {change}.")
@@ -861,30 +864,21 @@ class RunVerdict:
             return self.agents[0].sentence
         if (same := _same_of_all(self.agents)) is not None:
             return same
-        return " ".join(f"{safe_text(short(a.system))}: {a.sentence}" for a in self.agents)
+        said = ((safe_text(short(agent.system)), agent.sentence) for agent in self.agents)
+        return " ".join(f"{name}: {sentence}" for name, sentence in said if sentence)
 
 
 def _same_of_all(agents: Sequence[AgentVerdict]) -> str | None:
     """Where the same is said of every agent, it is said once; None where something differs."""
-    first = next(iter(agents), None)
-    if first is None or first.alone is None:
-        return None
-    ends = []
+    around, ends = set(), []
     for agent in agents:
-        alone = agent.alone
-        if agent.movement != "steady" or agent.graded is not None or alone is None:
+        if agent.alone is None or agent.alone.interval is None or agent.alone.word:
             return None
-        same = (agent.runs_before, alone.k, alone.against)
-        if same != (first.runs_before, first.alone.k, first.alone.against):
-            return None
-        if alone.interval is None or alone.word:
-            return None
-        ends.append(f"{safe_text(short(agent.system))} {_ends(alone.interval)}")
-    k = first.alone.k
-    number = "" if k is None else f"{metric_label(f'pass^{k}')}: "
-    before = first.sentence.removesuffix(first.alone.sentence)
-    spans = f"{number}{', '.join(ends)} points"
-    return f"{before}{first.alone.against}: too few trials to tell ({spans})."
+        apart = _ends(agent.alone.interval)
+        before, _, after = agent.sentence.rpartition(apart)
+        around.add((f"{before.rstrip()}: " if before.endswith(" ") else before, after))
+        ends.append(f"{safe_text(short(agent.system))} {apart}")
+    return ", ".join(ends).join(around.pop()) if len(around) == 1 else None
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)

@@ -111,6 +111,9 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
             facts.append((f"{far} of {len(trend.moved)}", "tasks moved by 15 points or more"))
         return facts
 
+    def all_blocks(self, options: DisplayOptions) -> list[Block]:
+        return super().all_blocks(_told_once(self.result, options, headline=options.brief))
+
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """Each system: what changed in words, then the runs one by one, then the picture."""
         trends = self.result
@@ -183,6 +186,7 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
     def page(self, options: DisplayOptions) -> Mapping[str, Any]:
         """The values of the template; the system that changed last comes first."""
         ordered = _newest_change_first(self.result)
+        options = _told_once(self.result, options, headline=True)
         answer = headline(ordered, options.verdict)
         if (moved := _moved_agent(ordered, options.verdict)) is not None:
             label = StatusLabel(moved.words, _TONES[moved.movement])
@@ -269,6 +273,32 @@ def headline(trends: Sequence[SystemTrend], verdict: RunVerdict | None = None) -
     return whose + _change_sentence(
         trend, _metric(trend), change, levels, trend.changes[trend.metrics[0]]
     )
+
+
+def _told_once(
+    trends: Sequence[SystemTrend], options: DisplayOptions, *, headline: bool
+) -> DisplayOptions:
+    """What is said of the newest run without the change that the sentences of the trend have.
+
+    Tasks that fell without the mean are only in the `headline` of a screen.
+    """
+    verdict = options.verdict
+    if verdict is None:
+        return options
+    first = _newest_change_first(trends)[0]
+    change, moved = first.change, _moved_agent(trends, verdict)
+
+    def told(agent: AgentVerdict) -> bool:
+        if moved is not None:
+            return agent == moved and headline
+        if change is None:
+            return agent.movement == "steady" and agent.graded is None
+        fell = "fell" if change.direction == "down" else "rose"
+        at = first.points[change.position].key
+        return (agent.system, agent.movement, agent.since) == (first.name, fell, at)
+
+    agents = tuple(replace(agent, told=told(agent)) for agent in verdict.agents)
+    return replace(options, verdict=replace(verdict, agents=agents))
 
 
 def _mean_unchanged(trends: Sequence[SystemTrend], system: str) -> str:
