@@ -194,3 +194,14 @@ def test_the_table_is_of_what_was_asked_about_and_marks_the_row_that_is_advised(
     assert list(at) == sorted(at)
     assert at[max(made.chosen.runs, asked.get("k", 1))].this_suite == promise.this_suite
     assert all(design.this_suite <= design.tasks_like_these for design in promise.designs)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{}, {"tasks": 50, "half_width": 0.05}, {"k": 3, "tasks": 30}, {"runs": 5}, {"tasks": 1}],
+)
+def test_a_plan_is_shown_in_python_with_the_trials_that_its_screen_advises(asked):
+    made = plan(**asked)
+    times = re.search(r"[Rr]un .*? ([\d,]+) times", verdict(made))[1]
+    assert re.match(rf"<Plan: \d+ tasks? x {times} trials give ±", repr(made)), repr(made)
+    assert PlanAnswer(made).title().startswith(f"Plan: {times} trials of ")

@@ -118,11 +118,19 @@ class Plan(Displayed):
     promise = property(attrgetter("assured"))
     comparison = property(attrgetter("assured_comparison"))
 
+    @property
+    def advised_runs(self) -> int | Unavailable | None:
+        """Trials of each task that reach the target on these tasks, as the screen advises them."""
+        drawn = self.assured
+        return drawn.runs if isinstance(drawn, Assured) else self.chosen.runs_this_suite
+
     def __repr__(self) -> str:
-        chosen = self.chosen
-        size = f"{plural(chosen.tasks, 'task')} x {plural(chosen.runs, 'trial')}"
-        here = f"±{rounded(chosen.this_suite)} for these tasks"
-        there = f"±{rounded(chosen.tasks_like_these)} for similar tasks"
+        chosen, drawn = self.chosen, self.assured
+        designs = drawn.designs if isinstance(drawn, Assured) else self.designs
+        design = next((one for one in designs if one.runs == self.advised_runs), chosen)
+        size = f"{plural(chosen.tasks, 'task')} x {plural(design.runs, 'trial')}"
+        here = f"±{rounded(design.this_suite)} for these tasks"
+        there = f"±{rounded(design.tasks_like_these)} for similar tasks"
         return short_repr(
             "Plan", f"{size} give {here}", there, see=".chosen, .designs, .detectable"
         )

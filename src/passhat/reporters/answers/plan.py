@@ -66,8 +66,9 @@ class PlanAnswer(Answer[Plan]):
 
     def title(self) -> str:
         chosen = self.result.chosen
-        runs = plural(chosen.runs_this_suite or chosen.runs, "trial")
-        return f"Plan: {runs} of {plural(chosen.tasks, 'task')}"
+        runs = self.result.advised_runs
+        each = plural(runs if isinstance(runs, int) else chosen.runs, "trial")
+        return f"Plan: {each} of {plural(chosen.tasks, 'task')}"
 
     def facts(self) -> Facts:
         """What the question takes that the headline answers."""
@@ -75,8 +76,7 @@ class PlanAnswer(Answer[Plan]):
             return _facts_of_difference(self.result)
         if self.result.budgets:
             return _facts_of_budget(self.result, self.result.budgets[0])
-        chosen, promise = self.result.chosen, self.result.assured
-        runs = promise.runs if isinstance(promise, Assured) else chosen.runs_this_suite
+        chosen, runs = self.result.chosen, self.result.advised_runs
         tasks, each = _similar_tasks(self.result)
         facts = []
         if isinstance(runs, int):
@@ -249,8 +249,7 @@ MOST_DESIGNS = 5
 
 
 def _screen_designs(plan: Plan, *, rows: int) -> Table:
-    promise = plan.assured
-    runs = promise.runs if isinstance(promise, Assured) else plan.chosen.runs_this_suite
+    runs = plan.advised_runs
     wanted = runs if isinstance(runs, int) else plan.chosen.runs
     designs = _widths(plan)
     at = next((i for i, design in enumerate(designs) if design.runs >= wanted), len(designs) - 1)
@@ -429,8 +428,7 @@ def _designs(plan: Plan) -> Table:
 
 
 def _mark(plan: Plan, runs: int) -> str:
-    promise = plan.assured
-    if runs == (promise.runs if isinstance(promise, Assured) else plan.chosen.runs_this_suite):
+    if runs == plan.advised_runs:
         return _reaches(plan)
     return "<- this design" if runs == plan.chosen.runs else ""
 
