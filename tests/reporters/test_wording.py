@@ -2,6 +2,8 @@ import re
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from passhat import render_html, render_markdown, render_terminal
 from passhat.analysis.reports.dependence import SeedSpread
@@ -11,7 +13,7 @@ from passhat.reporters import headline, wording
 from passhat.reporters.answers.report_blocks import most_reliable_first, systems_table
 from passhat.reporters.formatting import percent
 from passhat.reporters.next_steps import next_steps
-from passhat.reporters.wording import GLOSSARY, luck
+from passhat.reporters.wording import GLOSSARY, luck, p_value
 from passhat.stats.dependent_runs import SeedVariance
 from passhat.stats.estimate import Estimate, Interval
 
@@ -514,3 +516,13 @@ def test_the_two_standard_errors_are_those_of_a_two_way_analysis_of_variance(mov
     assert f"{between:.1f} points between seeds, {within:.1f} within trials" in wording.seeds(
         spread.seeds
     )
+
+
+@given(
+    p=st.floats(0.001, 1) | st.floats(0.0499, 0.0501) | st.floats(0.004, 0.006),
+    level=st.sampled_from([0.05, 0.1, 0.005]),
+)
+def test_a_p_value_is_printed_on_its_own_side_of_the_level(p, level):
+    printed = float(p_value(p, level).removeprefix("p = "))
+    assert (printed < level) == (p < level)
+    assert printed == pytest.approx(p, abs=0.0005)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations, combinations_with_replacement, product
+from itertools import combinations, combinations_with_replacement, pairwise, product
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 from passhat.errors import ArgumentError
 from passhat.stats.dependent_runs import larger_p, wider_margins
-from passhat.stats.estimate import Unavailable
+from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.multiple_testing import tukey
 from passhat.stats.numerics import distinct_rows
 from passhat.stats.paired import paired_difference
@@ -327,3 +327,21 @@ def test_margins_of_a_system_widen_its_pairs_as_a_single_difference_is_widened()
         assert after.p_value == pytest.approx(p)
         assert (after.p_value > level) == (0 in after.interval)
     assert plain.rank_sets[1] != ranking.rank_sets[1]
+
+
+@given(
+    value=st.floats(-1, 1).filter(bool),
+    arms=st.lists(st.floats(0.01, 2), min_size=1, max_size=4).map(sorted),
+    p=st.floats(1e-12, 0.05, exclude_max=True),
+)
+def test_a_p_value_crosses_the_level_where_its_interval_reaches_0(value, arms, p):
+    before = Interval(value - 2, value + 2)
+    told = [p]
+    for arm in (abs(value) / 2, *(abs(value) * arm for arm in arms)):
+        after = Interval(value - arm, value + arm)
+        start = Interval(value - abs(value) / 2, value + abs(value) / 2)
+        told.append(larger_p(p, value, start, after, level=0.05))
+        assert (told[-1] < 0.05) == (0 not in after)
+        assert larger_p(0.5, value, before, after, level=0.05) >= 0.05
+    assert told[1] == p
+    assert all(later >= sooner - 1e-12 for sooner, later in pairwise(told[1:]) if later > p)

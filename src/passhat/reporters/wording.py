@@ -25,6 +25,7 @@ from passhat.analysis.reports.parts import (
 from passhat.analysis.reports.parts import common_k as common_k
 from passhat.analysis.reports.parts import headline_k as headline_k
 from passhat.analysis.reports.parts import is_partial as is_partial
+from passhat.arguments import CONFIDENCE
 from passhat.messages import capitalised, listed, plural
 from passhat.reporters.answer import SCREEN_WIDTH
 from passhat.reporters.data import JsonShape
@@ -41,7 +42,7 @@ from passhat.reporters.formatting import (
     value_of,
 )
 from passhat.reporters.headline import DEPENDABLE
-from passhat.stats.estimate import Estimate, Interval, Unavailable
+from passhat.stats.estimate import Estimate, Interval, Unavailable, error_level
 from passhat.stats.task_labels import BROKEN_BELOW, CERTAINTY, SOLID_ABOVE, SOLID_ERROR
 from passhat.stats.variance import NoiseSources
 
@@ -102,13 +103,18 @@ def design(system: SystemReport) -> str:
     return f"{plural(shape.tasks, 'task')} x {runs}"
 
 
-def p_value(p: float) -> str:
-    """A p-value in words.
+def p_value(p: float, level: float = error_level(CONFIDENCE)) -> str:
+    """A p-value in words, with as many digits as it takes to stay on its side of `level`.
 
     >>> p_value(0.0004), p_value(0.004), p_value(0.0312)
     ('p < 0.001', 'p = 0.004', 'p = 0.031')
+    >>> p_value(0.04996), p_value(0.05004)
+    ('p = 0.04996', 'p = 0.050')
     """
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p >= 0.0095 else f"p = {p:.1g}"
+    if p < 0.001:
+        return "p < 0.001"
+    texts = (f"{p:.{digits}g}" if p < 0.0095 else f"{p:.{digits + 2}f}" for digits in range(1, 18))
+    return f"p = {next(text for text in texts if (float(text) < level) == (p < level))}"
 
 
 def common_design(systems: Sequence[SystemReport]) -> str | None:

@@ -763,14 +763,11 @@ def wider_bounds(bounds: Ends, value: Floats | float, more: Ends) -> tuple[Float
     return np.maximum(-1.0, low), np.minimum(1.0, high)
 
 
-# How far a p-value stays from the level that it is held against.
-_APART = 1e-6
-
-
 def larger_p(p: float, value: float, before: Interval, after: Interval, *, level: float) -> float:
     """The p-value when the arm towards 0 is longer: as many fewer standard errors away.
 
-    It agrees with the interval: above the level where that holds 0, and below where not.
+    It agrees with the interval: below the level until the arm reaches 0. An exact test may be fewer
+    standard errors away than its interval; then each step counts as much less.
     """
     ends = ((interval.low, interval.high) for interval in (before, after))
     return float(larger_ps(p, value, *ends, level=level))
@@ -788,11 +785,15 @@ def larger_ps(
     old, new = (np.where(np.greater(value, 0), value - low, high - value)
                 for low, high in (before, after))  # fmt: skip
     longer = np.greater(p, 0) & np.less(p, 1) & (old > 0) & (new > old)
-    share = np.where(longer, old, 1.0) / np.where(longer, new, 1.0)
-    p = np.where(longer, 2 * special.ndtr(special.ndtri(np.divide(p, 2)) * share), p)
+    shown = longer & np.less(p, level) & (old < np.abs(value))
+    old, new, far = (np.where(longer, arm, 1.0) for arm in (old, new, np.abs(value)))
+    line, errors = -special.ndtri(level / 2), -special.ndtri(np.where(longer, p, level) / 2)
+    weight = np.divide(np.log(errors / line), np.log(far / old), out=np.ones_like(old), where=shown)
+    errors *= (old / np.where(shown, np.minimum(new, far), new)) ** weight
+    errors *= np.where(shown, far / np.maximum(new, far), 1.0)
+    p = np.where(longer, np.maximum(p, 2 * special.ndtr(-errors)), p)
     holds_zero = np.less_equal(after[0], 0) & np.greater_equal(after[1], 0)
-    inside, outside = np.maximum(p, level * (1 + _APART)), np.minimum(p, level * (1 - _APART))
-    return np.where(holds_zero, inside, outside)
+    return np.where(holds_zero, np.maximum(p, level), p)
 
 
 def stretched(estimate: Estimate, by: Margins, note: str) -> Estimate:

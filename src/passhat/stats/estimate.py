@@ -97,6 +97,15 @@ def hull(first: Interval, second: Interval) -> Interval:
     return Interval(min(first.low, second.low), max(first.high, second.high))
 
 
+def error_level(confidence: float) -> float:
+    """What is left of 1, as people write it: a p-value below it is shown.
+
+    >>> error_level(0.95), error_level(0.9)
+    (0.05, 0.1)
+    """
+    return round(1 - confidence, 12)
+
+
 def to_zero(interval: Interval) -> Interval:
     """The interval, extended to 0: for a difference that a test does not tell from 0.
 

@@ -32,6 +32,7 @@ from passhat.stats.estimate import (
     Number,
     Scope,
     Unavailable,
+    error_level,
     independent_difference,
     to_zero,
 )
@@ -239,7 +240,7 @@ def pass_hat_differences(
 
 def in_agreement(tested: PairedDifference) -> PairedDifference:
     """The same, with an interval that reaches 0 if the exact test finds no difference."""
-    if 0 in tested.interval or tested.p_value <= 1 - tested.confidence:
+    if 0 in tested.interval or tested.p_value < error_level(tested.confidence):
         return tested
     return replace(tested, interval=to_zero(tested.interval))
 
@@ -254,9 +255,9 @@ def _judged(
     exact = _exact_test(pair, scope, generator, by_family=not few)
     interval, interval_p = fit.interval(1 - confidence), fit.p_value()
     p = max(interval_p, exact.p_value) if exact else interval_p
-    if sampled and p <= 1 - confidence:
+    if sampled and p < error_level(confidence):
         interval = _away_from_zero(interval, fit.value)
-    answer = _answer(fit, interval, p, 1 - confidence, margin)
+    answer = _answer(fit, interval, p, error_level(confidence), margin)
     undecided = answer == "undecided"
     return PairedDifference(
         value=fit.value,
@@ -311,7 +312,7 @@ def _answer(fit: Fit, interval: Interval, p: float, alpha: float, margin: float 
         inner = fit.interval(min(2 * alpha, 1.0))
         if -margin < inner.low and inner.high < margin:
             return "equivalent"
-    if p > alpha or 0 in interval:
+    if p >= alpha or 0 in interval:
         return "undecided"
     return "better" if fit.value > 0 else "worse"
 

@@ -346,14 +346,14 @@ def test_p_value_interval_and_answer_agree_at_every_k(seed):
         for scope, number in scopes.items():
             if isinstance(number, PairedDifference):
                 apart = 0 not in number.interval
-                assert (number.p_value <= 0.05) == apart == (one.answer(scope) != "undecided")
+                assert (number.p_value < 0.05) == apart == (one.answer(scope) != "undecided")
     for one in json.loads(render(found, "json"))["differences"].values():
         for told in (one["this_suite"], one["tasks_like_these"]):
             if "p_value" in told:
                 apart = not told["low"] <= 0 <= told["high"]
-                assert (told["p_value"] <= 0.05) == apart == (told["verdict"] != "undecided")
+                assert (told["p_value"] < 0.05) == apart == (told["verdict"] != "undecided")
     for p in re.findall(r"\(p [<=] ([\d.e-]+)\)", render(found, "text")):
-        assert (float(p) <= 0.05) == (found.headline.answer("this suite") != "undecided")
+        assert (float(p) < 0.05) == (found.headline.answer("this suite") != "undecided")
 
 
 def test_a_comparison_is_shown_by_the_name_that_its_screen_has():

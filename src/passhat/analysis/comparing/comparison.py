@@ -59,6 +59,7 @@ from passhat.stats.estimate import (
     Number,
     Scope,
     Unavailable,
+    error_level,
     hull,
     independent_difference,
 )
@@ -847,5 +848,5 @@ def _answer_left(answer: Answer, interval: Interval, margin: float | None) -> An
 
 def _p_of(number: PairedDifference, interval: Interval) -> float:
     """The p-value of a difference whose interval became this one."""
-    level = 1 - number.confidence
+    level = error_level(number.confidence)
     return larger_p(number.p_value, number.value, number.interval, interval, level=level)

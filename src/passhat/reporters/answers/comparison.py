@@ -79,6 +79,7 @@ from passhat.stats.estimate import (
     Interval,
     Scope,
     Unavailable,
+    error_level,
 )
 from passhat.stats.paired import Answer as PairedAnswer
 from passhat.stats.paired import Needed, PairedDifference, PairedTest
@@ -699,10 +700,10 @@ def _p_beside(number: PairedDifference | Estimate) -> str:
     """The p-value, where it says the same as the interval beside it."""
     if not isinstance(number, PairedDifference) or number.interval is None:
         return ""
-    p, limit = number.p_value, 1 - number.confidence
+    p, limit = number.p_value, error_level(number.confidence)
     if (p < limit) != (0 not in number.interval):
         return ""
-    return f" ({p_value(p)})"
+    return f" ({p_value(p, limit)})"
 
 
 def stated(difference: Difference) -> PairedDifference | Estimate | Unavailable:
