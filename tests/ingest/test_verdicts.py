@@ -1,6 +1,7 @@
 """What decides where a log says two things of one trial: the rules of each tool, and the user's."""
 
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -199,3 +200,20 @@ def test_a_column_of_words_is_read_as_its_cells_are_one_by_one(words):
     assert outcomes_of([*words, None])[:-1] == outcomes_of(words)
     alone = next((place for place, word in enumerate(words) if is_missing(word)), None)
     assert missing_at(words) == missing_at([*words, []]) == alone
+
+
+def test_a_messy_table_reads_with_the_arguments_that_its_one_error_names():
+    messy = b"task,trial,passed\na,1,pass\na,2,\na,3,timeout\nb,1,fail\nb,2,hung up\nb,1,fail\n"
+    given = {}
+    for _ in range(2):
+        with pytest.raises(ReadError, match="All in one go if hung up, timeout say") as refused:
+            read_trials(messy, mapping=ColumnMap(**given))
+        named = dict(re.findall(r"`(\w+)='([^`]*)'`", str(refused.value).partition("one go")[2]))
+        duplicates = named.pop("duplicates")
+        trials = read_trials(messy, mapping=ColumnMap(**named), duplicates=duplicates)
+        assert sorted(trials.outcome.tolist()) == [0, 1, 2, 2, 2]
+        given = {"missing": "error"}  # who took one piece of advice is told the rest
+    many = b"task,passed\n" + b"".join(b"a,word %c\n" % letter for letter in b"abcdef")
+    with pytest.raises(ReadError) as refused:
+        read_trials(many + b"b,\n")
+    assert "one go" not in str(refused.value)

@@ -5,6 +5,7 @@ Any tool's export can be read this way once its columns are named; passhat's own
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -389,8 +390,37 @@ def _outcomes(
         unknown = [row for row in unknown if not _says_nothing(row, tests, by_meaning, sheet)]
     if unknown:
         fault = no_outcome(name, table.where, unknown, by_meaning, sheet, tests)
-        raise ReadError(f"{fault}{_repeated(table, columns)}")
+        twice = _repeated(table, columns)
+        unsaid = [
+            sheet.cells(column)[row] for column in verdicts_of(tests, by_meaning) for row in unknown
+        ]
+        raise ReadError(f"{fault}{twice}{_in_one_go(unsaid, mapping, twice=bool(twice))}")
     return outcomes
+
+
+_WORD = re.compile(r"[^\W\d_][\w /+-]{0,23}")
+_MOST_WORDS = 5
+"""Words that may say that a trial broke; where a column has more, they say something else."""
+
+
+def _in_one_go(unsaid: Sequence[Any], mapping: ColumnMap, *, twice: bool) -> str:
+    """The arguments that read a table with several faults; nothing where one does, or none do."""
+    filled = {str(cell).strip() for cell in unsaid if not is_missing(cell)}
+    empty = any(is_missing(cell) for cell in unsaid)
+    if len(filled) > _MOST_WORDS or not all(map(_WORD.fullmatch, filled)):
+        return ""
+    words = ",".join(filter(None, (mapping.error_words, *sorted(filled))))
+    ways = [
+        *([f"`missing={mapping.missing or 'error'!r}`"] if empty or mapping.missing else []),
+        *([f"`error_words={words!r}`"] if words else []),
+        *(["`duplicates='last'`"] if twice else []),
+    ]
+    if len(ways) < 2:
+        return ""
+    say = "says" if len(filled) == 1 else "say"
+    named = ", ".join(sorted(filled))
+    broke = f" if {named} {say} that a trial broke" if filled else ""
+    return f". All in one go{broke}: {' '.join(ways)}"
 
 
 def _repeated(table: TrialTable, columns: Columns) -> str:
