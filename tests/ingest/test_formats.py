@@ -5,6 +5,8 @@ import zipfile
 import msgspec
 import pytest
 
+from passhat import render_terminal
+from passhat.analysis.reports.measure import measure
 from passhat.errors import ReadError
 from passhat.ingest import ColumnMap, Limits, read_trials
 from passhat.ingest.document import Archive
@@ -40,6 +42,13 @@ def test_the_first_inspect_scorer_is_read_and_said_and_another_can_be_chosen(sam
     assert {s for s in partial.score.tolist() if s < 1} == failed_score
     with pytest.raises(ReadError, match=r'no scorer "nope"; it has includes, partial_credit'):
         read_trials(log, mapping=ColumnMap(scorer="nope"))
+
+
+def test_a_screen_says_once_which_scorers_were_not_read(samples):
+    log = samples / "inspect" / "flaky_5x5_two_scorers_1error.eval"
+    for chosen, other in ((None, "partial_credit"), ("partial_credit", "includes")):
+        text = render_terminal(measure(read_trials(log, mapping=ColumnMap(scorer=chosen))))
+        assert text.count(other) == 1, text
 
 
 def test_inspect_trials_carry_tokens_seconds_turns_error_and_start(samples):

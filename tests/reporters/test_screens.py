@@ -22,7 +22,7 @@ from passhat import (
     simulate,
     trend,
 )
-from passhat.analysis.comparing.trends import AgentVerdict, RunVerdict
+from passhat.analysis.comparing.trends import AgentVerdict, RunDifference, RunVerdict
 from passhat.analysis.explaining.explain import explain
 from passhat.analysis.gates.gate_plan import plan_gate
 from passhat.analysis.gates.judge import judge
@@ -502,6 +502,40 @@ def test_a_run_of_any_shape_fits_a_screen(names, gates):
         failed = [one for one in many if not one.passed]
         assert not failed or "FAIL] weather" in text or f"{len(failed)} of them FAIL: -v" in text
         assert text.count("[PASS] weather") == 0 or text.count("FAIL] weather") == len(failed)
+
+
+@pytest.mark.parametrize("gates", [1, 2])
+@pytest.mark.parametrize("moved", EARLIER)
+def test_tasks_that_failed_stay_listed_whatever_is_said_of_earlier_runs(gates, moved):
+    trials = simulate(tasks=8, runs=6, rate={"v1": 0.5, "v2": 0.6}, seed=3)
+    demands = ["pass^3 >= 0.4", "pass@1 >= 0.6"][:gates]
+    alone = RunDifference(
+        run="0e92c6a6", started="2026-11-07T09:00:00.000+00:00", baseline=False,
+        interval=Interval(-0.3, 0.2), k=3,
+    )  # fmt: skip
+    two = tuple(replace(EARLIER[moved], system=name, alone=alone) for name in ("v1", "v2"))
+    verdict = RunVerdict(run="73897a73", agents=two)
+    text = render_terminal(finished(trials, *demands), TerminalStyle(width=WIDTH), verdict=verdict)
+    assert len(re.findall(r"^ +\d/6  v[12] +task", text, re.MULTILINE)) >= 3, text
+    assert len(text.splitlines()) <= MOST_LINES, text
+    assert text.count("Against the 9 runs before: ") == 1, text
+
+
+def shared(tasks):
+    """Two agents, each on ten tasks, of which so many are the same."""
+    ran = [("a", range(10)), ("b", range(10 - tasks, 20 - tasks))]
+    rows = [
+        (name, f"t{task}", run % 3 > 0) for name, own in ran for task in own for run in range(6)
+    ]
+    names, named, passed = (list(column) for column in zip(*rows, strict=True))
+    return Trials.from_columns(system=names, task=named, passed=passed)
+
+
+@pytest.mark.parametrize("tasks", [0, 1, 2, 10])
+def test_a_report_of_several_agents_ends_with_a_command_whatever_they_share(tasks):
+    text = render_terminal(measure(shared(tasks)), TerminalStyle(width=WIDTH), results="old.jsonl")
+    last = text.rstrip().splitlines()[-1]
+    assert re.match(r"(Two at a time: passhat compare|Why it fails: passhat why) old.jsonl", last)
 
 
 def test_a_gain_that_is_not_known_is_not_a_dash_with_a_unit():

@@ -268,7 +268,8 @@ def how_chosen(source: Source) -> str:
     """
     facts = dict(source.read_as)
     left_out = facts.get(LEFT_OUT, "")
-    if any(UNUSED_COLUMNS in note for note in source.notes):
+    others = f"there is also {left_out.removeprefix('scorers ').removeprefix('scores ')} ("
+    if any(UNUSED_COLUMNS in note or others in note for note in source.notes):
         left_out = ""  # the note names them, and says what they may be
     elif left_out.startswith("columns ") and len(left_out) > LONGEST_LEFT_OUT:
         left_out = "other columns (-v)"

@@ -853,6 +853,14 @@ class RunVerdict:
         )
         return replace(self, agents=chosen)
 
+    def without_open_differences(self) -> RunVerdict:
+        """What is said against all runs before, without "too few trials to tell" of the last."""
+        shown = [
+            agent if agent.alone is None or agent.alone.word else replace(agent, alone=None)
+            for agent in self.agents
+        ]
+        return replace(self, agents=tuple(shown))
+
     def of(self, system: str) -> AgentVerdict | None:
         """The verdict on one agent."""
         return next((agent for agent in self.agents if agent.system == system), None)
@@ -860,7 +868,7 @@ class RunVerdict:
     @property
     def sentence(self) -> str:
         """What is said of the run; where it has several agents, of each of them."""
-        if len(self.agents) == 1:
+        if len({agent.sentence for agent in self.agents}) == 1:
             return self.agents[0].sentence
         if (same := _same_of_all(self.agents)) is not None:
             return same

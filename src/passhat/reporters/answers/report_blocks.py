@@ -393,9 +393,15 @@ def most_rows(
 def _pair_hint(
     report: Report, systems: Sequence[SystemReport], options: DisplayOptions
 ) -> list[Block]:
-    """How to compare the first two alone, or two of those that are tied, at the same k."""
-    if options.results is None or not _can_be_ranked(systems):
+    """How to compare the first two alone, or two of those that are tied, at the same k.
+
+    Agents that share too few tasks are not compared: there it is why the lowest one fails.
+    """
+    if options.results is None:
         return []
+    if not _can_be_ranked(systems):
+        lowest = only(systems[-1].name)
+        return [Hints((advise("Why it fails", f"passhat why {options.results} {lowest}"),))]
     leaders = report.leaders
     first, at = systems[:2], at_confidence(report.provenance.options.confidence)
     if not isinstance(leaders, Unavailable):

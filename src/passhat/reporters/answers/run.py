@@ -112,6 +112,12 @@ class FinishedRunAnswer(Answer[RunAnswer]):
         word = answer.verdicts.word if answer.verdicts is not None and len(answer.verdicts) else ""
         return f"{word} {verdict_title(answer.report)}".strip()
 
+    def all_blocks(self, options: DisplayOptions) -> list[Block]:
+        """On the first screen the tasks that failed need the room of what one run leaves open."""
+        if options.brief and options.verdict is not None:
+            options = replace(options, verdict=options.verdict.without_open_differences())
+        return super().all_blocks(options)
+
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """The report and what follows from it; what a terminal shows last is read first."""
         answer = self.shown
@@ -155,7 +161,10 @@ class FinishedRunAnswer(Answer[RunAnswer]):
             if (room := _room(above, [*earlier, *below], options)) >= bool(answer.floors):
                 break
         above += _floor_blocks(answer, options, room)
-        room = _room(above, [*earlier, *below], options)
+        under = [*earlier, *below]
+        if (room := _room(above, under, options)) < 2 + FEWEST_TASKS:  # blank lines go first
+            closed = [replace(b, apart=False) for b in under if isinstance(b, Remark | Hints)]
+            room = max(room, min(_room(above, closed, options), 3 + FEWEST_TASKS))
         if alone:  # a table of one task would say its count again
             return [*above, *_reasons(answer, room), *below]
         lowest = [] if answer.lifts else _lowest(answer, room)
@@ -206,6 +215,9 @@ class FinishedRunAnswer(Answer[RunAnswer]):
 
 LOWEST_TASKS = 5
 """Tasks that the first screen of a run lists."""
+
+FEWEST_TASKS = 3
+"""Tasks that stay listed where their table takes blank lines from what is below it."""
 
 MOST_WARNINGS = 2
 """Notes on its trials that it shows; `passhat report` has them all."""
