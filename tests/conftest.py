@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import http.client
 import os
+import pickle
 import re
 import signal
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import pytest
 from hypothesis import settings
@@ -129,10 +132,40 @@ def stores_outlive_no_power_cut():
         yield
 
 
+class KnownBounds:
+    """Bounds of suites by what they are computed from, kept here and in files for other workers."""
+
+    def __init__(self, folder):
+        self.here, self.folder = {}, folder
+
+    def of(self, compute, cells, *more, **options):
+        key = hashlib.blake2b(repr(options).encode(), digest_size=20)
+        for part in map(asarray, (cells.n, cells.c, cells.tasks, *more)):
+            key.update(f"{part.shape} {part.dtype} ".encode() + part.tobytes())
+        name = key.hexdigest()
+        if name not in self.here:
+            if len(self.here) == 5000:
+                self.here.clear()  # a simulation came by
+            self.here[name] = self._shared(name, lambda: compute(cells, *more, **options))
+        return tuple(end.copy() for end in self.here[name])
+
+    def _shared(self, name, compute):
+        path = self.folder / name
+        with suppress(FileNotFoundError):
+            return pickle.loads(path.read_bytes())
+        ends = compute()
+        mine = path.with_suffix(f".{os.getpid()}")
+        mine.write_bytes(pickle.dumps(ends))
+        mine.replace(path)  # whole, or not there
+        return ends
+
+
 @pytest.fixture(scope="session")
-def known_bounds():
-    """Bounds of suites, by what they were computed from."""
-    return {}
+def known_bounds(tmp_path_factory):
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if own.name.startswith("worker-") else own) / "bounds"
+    folder.mkdir(exist_ok=True)
+    return KnownBounds(folder)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -145,15 +178,7 @@ def bounds_are_computed_once(request, known_bounds):
     from passhat.stats import assurance, mean_intervals, paired, suite_mean
     from passhat.stats.suite_bounds import suite_bounds
 
-    def bounds(cells, *more, **options):
-        arrays = map(asarray, (cells.n, cells.c, cells.tasks, *more))
-        key = tuple((part.shape, part.tobytes()) for part in arrays), *options.items()
-        if key not in known_bounds:
-            if len(known_bounds) == 5000:
-                known_bounds.clear()  # a simulation came by
-            known_bounds[key] = suite_bounds(cells, *more, **options)
-        return tuple(end.copy() for end in known_bounds[key])
-
+    bounds = partial(known_bounds.of, suite_bounds)
     with pytest.MonkeyPatch.context() as patch:
         if _folder(request.node.nodeid) not in ("corpus", "stats"):
             for module in (assurance, mean_intervals, paired, rounds, suite_mean):
