@@ -257,7 +257,7 @@ def _notes(excluded: int, tasks: int, level: float) -> tuple[str, ...]:
         is_out = "is" if excluded == 1 else "are"
         notes.append(f"{lacking} a value from some agent and {is_out} left out")
     if _too_few(tasks, level):
-        notes.append(f"{plural(tasks, 'task')}: too few to tell any two agents apart")
+        notes.append(f"{plural(tasks, 'task is', 'tasks are')} too few to tell any two apart")
     return tuple(notes)
 
 

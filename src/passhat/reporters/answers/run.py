@@ -162,7 +162,7 @@ class FinishedRunAnswer(Answer[RunAnswer]):
                 break
         above += _floor_blocks(answer, options, room)
         under = [*earlier, *below]
-        if (room := _room(above, under, options)) < 2 + FEWEST_TASKS:  # blank lines go first
+        if (room := _room(above, under, options)) < 3 + FEWEST_TASKS:  # blank lines go first
             closed = [replace(b, apart=False) for b in under if isinstance(b, Remark | Hints)]
             room = max(room, min(_room(above, closed, options), 3 + FEWEST_TASKS))
         if alone:  # a table of one task would say its count again
