@@ -159,7 +159,7 @@ def test_a_gap_that_never_varies_answers_for_every_pair_that_was_asked_about():
 
 def test_too_few_tasks_for_any_pair_is_said():
     few = rank_systems(np.tile([1.0, 0.0, 0.5], (5, 1)))
-    assert few.notes == ("5 tasks: too few to tell any two agents apart",)
+    assert few.notes == ("5 tasks are too few to tell any two apart",)
     assert rank_systems(np.tile([1.0, 0.0], (6, 1))).notes == ()
 
 
