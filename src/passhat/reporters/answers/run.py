@@ -113,9 +113,10 @@ class FinishedRunAnswer(Answer[RunAnswer]):
         return f"{word} {verdict_title(answer.report)}".strip()
 
     def all_blocks(self, options: DisplayOptions) -> list[Block]:
-        """On the first screen the tasks that failed need the room of what one run leaves open."""
-        if options.brief and options.verdict is not None:
-            options = replace(options, verdict=options.verdict.without_open_differences())
+        """Of several agents, failed tasks need the room of what the last run leaves open."""
+        verdict = options.verdict
+        if options.brief and verdict is not None and len(verdict.agents) > 1:
+            options = replace(options, verdict=verdict.without_open_differences())
         return super().all_blocks(options)
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
