@@ -177,6 +177,24 @@ def test_the_column_that_counts_is_in_sight_on_a_telephone(saved_pages, open_pag
     assert hidden == []
 
 
+def test_days_that_scroll_on_a_telephone_begin_with_the_newest_beside_the_names(
+    tmp_path, open_page
+):
+    with History.open(tmp_path / "history.db") as history:
+        for day in range(20):
+            begun = f"2026-11-{day + 1:02}T09:00:00.000+00:00"
+            run = history.start_run("support", started=begun)
+            history.add_trials(run, list(simulate(tasks=6, runs=4, rate=0.7, seed=day)))
+            history.finish_run(run)
+    where = ["--store", str(tmp_path / "history.db"), "-o", str(tmp_path / "flaky.html")]
+    assert CliRunner().invoke(main, ["trend", "support", "--tasks", *where]).exit_code == 0
+    page = open_page((tmp_path / "flaky.html").as_uri(), viewport={"width": 400, "height": 900})
+    for cell in (page.locator("th.day").last, page.locator(".strip tbody th.name").first):
+        box, room = cell.bounding_box(), page.locator(".scroll").first.bounding_box()
+        assert box["x"] >= room["x"] - 1
+        assert box["x"] + box["width"] <= room["x"] + room["width"] + 1
+
+
 @pytest.mark.slow("fifteen saved pages in four looks")
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
