@@ -12,7 +12,7 @@ finer on which the distributions are added up (`lattice_steps`).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from math import factorial
 from typing import NamedTuple
@@ -69,16 +69,28 @@ class ShrunkDistribution:
         return np.asarray(self._chance_of_zero[rows] + shrunk)
 
     def quantile(
-        self, tail: Floats, groups: Callable[[Floats, Places], Floats], beside: Floats | None = None
+        self,
+        tail: Floats,
+        groups: Callable[[Floats, Places], Floats],
+        least: Floats | None = None,
+        beside: Floats | None = None,
     ) -> Floats:
         """The `tail` quantiles, where the groups depend on the quantile itself and fall with it.
 
-        It is 0 if 0 has at least that chance. By secants, as x lies almost on a line against the
-        normal quantile of its chance. Every row ends where it would end alone. With `beside` it is
-        only right on which side of that a quantile lies, which takes one step.
+        It is 0 if 0 has at least that chance, and the `least` of each row where that is larger. By
+        secants, as x lies almost on a line against the normal quantile of its chance. Every row
+        ends where it would end alone. With `beside` it is only right on which side of that a
+        quantile lies, which takes one step.
         """
         result, most = np.zeros(tail.size), groups(self._mean, np.arange(tail.size))
         rows = np.flatnonzero((most > 0) & (self._chance_of_zero < tail))
+        if least is not None:
+            result = least.copy()
+            # A quantile that lies below its least need not be found.
+            some = rows[least[rows] > 0]
+            below = self.chance(least[some], groups(least[some], some), some) >= tail[some]
+            below |= least[some] >= self._mean[some]
+            rows = rows[~np.isin(rows, some[below])]
         tail, mean, deviation = tail[rows], self._mean[rows], self._deviation[rows]
         goal = special.ndtri(tail)
         x = mean * np.minimum(tail ** (1 / most[rows]), 1.0)
@@ -157,16 +169,15 @@ def _bounds_of_powers(cells: Cells, ks: Sequence[int], asked: _Asked) -> Bounds:
         may = fewest[..., None] <= 2 * np.array(ks)[few]
         low[..., few] = np.maximum(low[..., few], np.where(may, shares[0], 0.0))
         high[..., few] = np.minimum(high[..., few], np.where(may, shares[1], 1.0))
-    wanted = list[End]()
+    useful = dict[End, NDArray[np.bool_]]()
     for place, k in enumerate(ks):
-        # The mean of a sum, outside which its end lies, may be no better than the shares.
-        below, above = (cells.mean(_completed_value(cells, End(k, upper))) for upper in BOTH)
-        useful = (below > low[..., place]).any(), (above < high[..., place]).any()
-        wanted += [End(k, upper) for upper in asked.ends if useful[upper]]
-    if wanted:
-        by_sums = _bounds_of_sums(cells, ks, asked, tuple(wanted))
-        low, high = np.maximum(low, by_sums[0]), np.minimum(high, by_sums[1])
-    return low, high
+        for upper in asked.ends:
+            # The mean of a sum, outside which its end lies, may be no better than the shares.
+            mean = cells.mean(_completed_value(cells, End(k, upper)))
+            better = mean < high[..., place] if upper else mean > low[..., place]
+            if better.any():
+                useful[End(k, upper)] = better
+    return _bounds_of_sums(cells, ks, asked, useful, (low, high)) if useful else (low, high)
 
 
 def _bounds_of_few_tasks(cells: Cells, ks: Sequence[int], asked: _Asked) -> Bounds:
@@ -189,7 +200,7 @@ def _bounds_of_few_tasks(cells: Cells, ks: Sequence[int], asked: _Asked) -> Boun
     for place, k in enumerate(ks) if True in asked.ends else ():
         below = _confidence_sums(cells, End(k, upper=True))
         end = _quantiles(below, 1 - tails[..., place]) / cells.task_count
-        high[..., place] = np.where(few, end, 1.0)
+        high[..., place] = np.where(few, np.minimum(end, 1.0), 1.0)
     return low, high
 
 
@@ -376,45 +387,56 @@ def _bounds_of_shares(cells: Cells, ks: Sequence[int], tail: Floats | float) -> 
 
 
 def _bounds_of_sums(
-    cells: Cells, ks: Sequence[int], asked: _Asked, wanted: tuple[End, ...]
+    cells: Cells,
+    ks: Sequence[int],
+    asked: _Asked,
+    useful: Mapping[End, NDArray[np.bool_]],
+    known: Bounds,
 ) -> Bounds:
-    """The sums of the tasks' distributions, and an unseen failure, each k along the last axis.
+    """The bounds, or those by the sums of the tasks' distributions, and by an unseen failure.
 
-    An end that is not wanted is 0 or 1.
+    An end that is not `useful` is the known one. Each k is along the last axis.
     """
     shape = 2, *cells.tasks.shape[:-1], len(ks)
     tails, beside = np.broadcast_to(asked.tail, shape).ravel(), None
     if asked.beside is not None:
         beside = np.repeat((asked.beside, 1 - asked.beside), tails.size // 2)
     unseen = _Unseen.of(cells, ks)
-    result = np.zeros(tails.size)
-    for rows, means in _mean_distributions(cells, tuple(ks), wanted):
+    result = np.stack((known[0], 1 - known[1])).ravel()
+    # The distributions of a suite or two are kept, for other tails as well.
+    few = cells.tasks.size <= 2 * cells.n.size
+    parts = np.stack([part.ravel() | few for part in useful.values()])
+    for rows, means in _mean_distributions(cells, tuple(ks), tuple(useful), parts.tobytes()):
 
         def groups(x: Floats, some: Places, rows: Places = rows) -> Floats:
             return unseen.groups(x, tails[rows[some]], rows[some])
 
-        result[rows] = means.quantile(tails[rows], groups, None if beside is None else beside[rows])
+        result[rows] = means.quantile(
+            tails[rows], groups, result[rows], None if beside is None else beside[rows]
+        )
     low, missing = result.reshape(shape)
     return low, 1 - missing
 
 
 @cached
 def _mean_distributions(
-    cells: Cells, ks: tuple[int, ...], ends: tuple[End, ...]
+    cells: Cells, ks: tuple[int, ...], ends: tuple[End, ...], useful: bytes
 ) -> list[tuple[Places, ShrunkDistribution]]:
-    """The distributions of the mean, with the place of each by side, suite and k."""
+    """The distributions of the mean, with the place of each by side, suite and k.
+
+    Only those that are `useful`: whether each end of each suite is, as bytes.
+    """
     tasks = cells.task_count.reshape(-1)
     sides = np.array([end.upper for end in ends], np.intp)
     powers = np.array([ks.index(end.k) for end in ends])
     distributions = []
-    for sums in _sums(cells, ends):
+    for sums in _sums(cells, ends, np.frombuffer(useful, dtype=bool).reshape(len(ends), -1)):
         upper, k = sides[sums.end], powers[sums.end]
-        shares = np.clip(sums.positions / tasks[sums.suite][:, None], 0.0, 1.0)
-        mirrored = upper[:, None] > 0
-        shares = np.where(mirrored, 1 - shares[:, ::-1], shares)
-        chances = np.where(mirrored, sums.chances[:, ::-1], sums.chances)
+        # Mirrored: what is missing to 1.
+        shares = np.abs(upper[:, None] - sums.positions / tasks[sums.suite][:, None])
+        shares = np.clip(shares, 0.0, 1.0, out=shares)
         places = (upper * tasks.size + sums.suite) * len(ks) + k
-        distributions.append((places, ShrunkDistribution(shares, chances)))
+        distributions.append((places, ShrunkDistribution(shares, sums.chances)))
     return distributions
 
 
@@ -474,12 +496,12 @@ class _Unseen:
         return np.where(some, outcomes / np.maximum(size * rate, _TINY), 0.0)
 
 
-def _sums(cells: Cells, ends: Sequence[End]) -> list[SumDistribution]:
+def _sums(cells: Cells, ends: Sequence[End], useful: NDArray[np.bool_]) -> list[SumDistribution]:
     """The distributions of the summed pass^k, those on as many points together."""
     sums, places = list[SumDistribution](), list(range(len(ends)))
     if cells.n.max() > TABLED_RUNS:
         sums, places = sums_of_long_tasks(cells, ends)
-    sums += _lattice_sums(cells, ends, places)
+    sums += _lattice_sums(cells, ends, places, useful)
     by_points = defaultdict[int, list[SumDistribution]](list)
     for total in sums:
         by_points[total.chances.shape[-1]].append(total)
@@ -495,7 +517,7 @@ def _sums(cells: Cells, ends: Sequence[End]) -> list[SumDistribution]:
 
 
 def _lattice_sums(
-    cells: Cells, ends: Sequence[End], places: Sequence[int]
+    cells: Cells, ends: Sequence[End], places: Sequence[int], useful: NDArray[np.bool_]
 ) -> Iterator[SumDistribution]:
     """The sums for the ends at these places, suites and ends with the same lattice together."""
     if not places:
@@ -507,7 +529,8 @@ def _lattice_sums(
         alike = Cells(n=cells.n, c=cells.c, tasks=rows[suites])
         for lattice in set(lattices.tolist()):
             some = np.array(places)[lattices == lattice]
-            for total in sums_of_tasks(alike, [ends[place] for place in some], lattice):
+            asked = useful[np.ix_(some, suites)]
+            for total in sums_of_tasks(alike, [ends[place] for place in some], lattice, asked):
                 yield replace(total, suite=suites[total.suite], end=some[total.end])
 
 
@@ -570,7 +593,7 @@ class End(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SumDistribution:
-    """Distributions of sums, a row each: `chances` of `positions`, which rise along the last axis.
+    """Distributions of sums, a row each: `chances` of `positions`, in any order.
 
     Row i is about the suite at the place `suite[i]` and the end at the place `end[i]`.
     """
@@ -581,11 +604,14 @@ class SumDistribution:
     chances: Floats
 
 
-def sums_of_tasks(cells: Cells, ends: Sequence[End], steps: int) -> list[SumDistribution]:
+def sums_of_tasks(
+    cells: Cells, ends: Sequence[End], steps: int, useful: NDArray[np.bool_] | None = None
+) -> list[SumDistribution]:
     """The distributions of the summed pass^k of tasks, on so many steps.
 
     Each suite gets the distribution that it would get alone. All ends are computed together,
-    because most of the time of a single one is the overhead of numpy calls.
+    because most of the time of a single one is the overhead of numpy calls; those of a suite that
+    are not `useful` are left out.
     """
     rows = cells.tasks.reshape(-1, cells.n.size)
     longest = rows.sum(axis=-1) * steps + 1
@@ -605,7 +631,9 @@ def sums_of_tasks(cells: Cells, ends: Sequence[End], steps: int) -> list[SumDist
     periods = (2 ** np.ceil(np.log2(window))).astype(np.int64)
     sums = list[SumDistribution]()
     for period in set(periods.ravel().tolist()):
-        end, suite = np.nonzero(periods == period)
+        end, suite = np.nonzero((periods == period) & (useful is None or useful))
+        if not end.size:
+            continue
         asked = _Sums(
             cells=cells, rows=rows, bulk=bulk, ends=ends, steps=steps, end=end, suite=suite
         )
@@ -782,15 +810,14 @@ def _unrolled(
 ) -> tuple[Floats, Floats]:
     """Positions and chances on a line, of points that repeat after a period, cut open at `start`.
 
-    Positions are in multiples of `unit`.
+    Positions are in multiples of `unit`, in the order of the points.
     """
     points = chances.shape[-1]
     step = np.asarray(period)[..., None] / points
     first = np.ceil(start[..., None] / step).astype(np.intp)
-    places = first + np.arange(points)
     # The points are a power of two, so their remainder is a mask of bits.
-    laid = np.take_along_axis(chances, places & (points - 1), axis=-1)
-    return places * (step / unit), laid / laid.sum(axis=-1, keepdims=True)
+    places = first + ((np.arange(points) - first) & (points - 1))
+    return places * (step / unit), chances / chances.sum(axis=-1, keepdims=True)
 
 
 def _per_cell(  # type: ignore[no-untyped-def]
