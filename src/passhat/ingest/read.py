@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import re
 from collections import Counter
@@ -756,7 +757,8 @@ def _read_held(
             documents = [held[place][0] for place in alike]
             read |= zip(alike, read_same_schema(documents, mapping), strict=True)
     for place, (document, reader) in enumerate(held):
-        table = read.get(place) or reader.read(document, mapping)
+        with _without_collecting():
+            table = read.get(place) or reader.read(document, mapping)
         notes = []
         if document.encoding:
             guess = f"is not UTF-8 and was read as {document.encoding}"
@@ -766,6 +768,18 @@ def _read_held(
             notes.append(f"{torn}cut off")
         for part in _by_judge(document, reader, table, mapping):
             yield document, reader, replace(part, notes=(*part.notes, *notes)) if notes else part
+
+
+@contextlib.contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Rows hold no circles: the collector would visit all of them time and again, to free none."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _by_judge(
