@@ -42,7 +42,7 @@ from passhat.drawing import (
 from passhat.drawing.figure import WIDTH
 from passhat.messages import few, halves_away, metric_label, percent, plural, points
 from passhat.records.trial import natural_key
-from passhat.stats.estimate import Estimate, Interval, Number, Unavailable
+from passhat.stats.estimate import Estimate, Interval, Unavailable
 
 if TYPE_CHECKING:
     from passhat.analysis.reports.parts import Label, SystemReport, TaskRow, TaskTable
@@ -126,19 +126,21 @@ class Plots:
         split = system_named(self.systems, system).variance
         if isinstance(split, Unavailable):
             return split
-        luck = split.luck.interval if isinstance(split.luck, Estimate) else None
+        if split.leaves_luck_open:
+            return Unavailable("too few tasks or trials to say how much of the spread is luck")
+        assert isinstance(split.luck, Estimate), "it is not open"
+        luck = split.luck.interval
+        assert luck is not None
+        low, high = _whole_percent(luck.low), _whole_percent(luck.high)
         parts = [
             NamedShare(name="tasks differ", share=1 - split.luck_share),
             NamedShare(name="luck of the trial", share=split.luck_share),
         ]
-        title = f"{_whole_percent(split.luck_share)} of the spread of a single trial is luck"
-        if split.leaves_luck_open:
-            title = "Too few tasks or trials to say how much of the spread is luck"
         return stacked_bar(
             parts,
-            title=title,
-            finding=luck_finding(split.luck),
-            edge=(1 - luck.high, 1 - luck.low) if luck else None,
+            title=f"{_whole_percent(split.luck_share)} of the spread of a single trial is luck",
+            finding=f"Somewhere from {low} to {high}. The rest is tasks that differ in difficulty.",
+            edge=(1 - luck.high, 1 - luck.low),
         )
 
     def passes(self, system: str | None = None) -> Figure | Unavailable:
@@ -414,15 +416,6 @@ def labels_title(tasks: TaskTable) -> str:
         return f"Every trial of a task ended alike, in {where}"
     passes = "passes" if mixed == 1 else "pass"
     return f"{mixed:,} of {plural(len(tasks), 'task')} {passes} only sometimes"
-
-
-def luck_finding(luck: Number) -> str:
-    """How far the share is known, and what the rest is."""
-    rest = "The rest is tasks that differ in difficulty."
-    if not isinstance(luck, Estimate) or luck.interval is None:
-        return f"No task varied between its trials, which leaves the share open. {rest}"
-    low, high = _whole_percent(luck.interval.low), _whole_percent(luck.interval.high)
-    return f"Somewhere from {low} to {high}. {rest}"
 
 
 def compared_title(
