@@ -14,7 +14,6 @@ from passhat.analysis.reports.parts import (
     SystemReport,
     all_errored,
     common_k,
-    has_no_rate,
     headline_k,
     is_judged,
 )
@@ -59,7 +58,7 @@ def verdict(system: SystemReport, *, k: int | None = None, scope: Scope | None =
 
     `k` asks for another k than the headline's, `scope` for which tasks to judge.
     """
-    if has_no_rate(system):
+    if system.counts_only:
         return stopped([system])
     disturbed = disturbance_sentence(system.disturbances)
     judged = for_scope([system], scope)[0]
@@ -104,7 +103,7 @@ def for_scope(systems: Sequence[SystemReport], scope: Scope | None) -> list[Syst
 
 def overview(report: Report, *, k: int | None = None, scope: Scope | None = None) -> str:
     """The answer about several systems in one sentence, at the k of the headline or another."""
-    if has_no_rate(report.systems[0]):
+    if report.systems[0].counts_only:
         return stopped(report.systems)
     leaders = report.leaders if k is None else report.leaders_at(k)
     k = common_k(report.systems) if k is None else k
@@ -136,7 +135,7 @@ def stopped(systems: Sequence[SystemReport]) -> str:
 
 def verdict_title(report: Report) -> str:
     """The verdict in a few words, for the title of a page or a window."""
-    if len(report.systems) > 1 and not has_no_rate(report.systems[0]):
+    if len(report.systems) > 1 and not report.systems[0].counts_only:
         k = common_k(report.systems)
         can = sum(
             is_judged(system, k) and is_dependable(system.pass_hat(k)) for system in report.systems
@@ -149,7 +148,7 @@ def chip(system: SystemReport, *, k: int | None = None) -> StatusLabel:
     """The verdict on a system in two or three words, at the k of the headline or another."""
     if all_errored(system):
         return StatusLabel("No trial finished", "none")
-    if has_no_rate(system):
+    if system.counts_only:
         return StatusLabel("Stopped early", "none")
     k = headline_k(system) if k is None else k
     streak = system.pass_hat(k)
@@ -163,7 +162,7 @@ def chip(system: SystemReport, *, k: int | None = None) -> StatusLabel:
 
 def overview_chip(report: Report, *, k: int | None = None) -> StatusLabel:
     """The verdict on a report: of several systems, how many can be depended on."""
-    if len(report.systems) == 1 or has_no_rate(report.systems[0]):
+    if len(report.systems) == 1 or report.systems[0].counts_only:
         return chip(report.systems[0], k=k)
     at = common_k(report.systems) if k is None else k
     judged = [system.pass_hat(at) for system in report.systems if is_judged(system, at)]

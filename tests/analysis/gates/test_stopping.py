@@ -1,6 +1,7 @@
 """The stopping rule: the same evidence whatever the concurrency, and after any interruption."""
 
 import random
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -23,6 +24,7 @@ from passhat.records import (
     Trial,
     Trials,
 )
+from passhat.reporters.rendering import render
 from passhat.stats.sequential import SuiteGate, TaskGate
 from passhat.stats.sequential.draws import drawn_task
 
@@ -400,3 +402,53 @@ def test_a_gate_that_ended_on_one_task_states_what_a_report_of_the_same_runs_sta
         reported = measure(used, ks=k).system().metrics[metric]
         assert found.value == pytest.approx(reported.this_suite.value)
     assert found.interval.low <= found.value <= found.interval.high
+
+
+def test_an_extension_that_nothing_can_decide_says_so_before_it_runs_a_trial():
+    """Its last trials failed and wait for a pass, to tell failures from an outage."""
+    calls = []
+
+    def rule(rounds):
+        return StoppingRule(
+            pairings("abc", runs=rounds), ["pass@1 >= 0.7"], until_settled=True, seed=0
+        )
+
+    def run(rule, known=()):
+        rule.restore([ticket for ticket, _ in known])
+        ledger = list(known)
+        for ticket, trial in known:
+            rule.observe(ticket, trial)
+        while batch := rule.next(1):
+            (ticket,) = batch
+            calls.append(ticket)
+            passed = len(ledger) % 3 != 2 and len(ledger) < 58
+            outcome = Outcome.PASSED if passed else Outcome.FAILED
+            trial = Trial(system="agent", task=ticket.task, trial=ticket.trial, outcome=outcome)
+            rule.observe(ticket, trial)
+            ledger.append((ticket, trial))
+        return ledger, rule.verdicts()[0]
+
+    ledger, first = run(rule(20))
+    assert first.word == "UNDECIDED"
+    planned = len(calls)
+    _, extended = run(rule(21), ledger)
+    assert len(calls) == planned
+    assert extended.word == "UNDECIDED"
+    assert "neither verdict can be reached any more" in extended.clauses
+    # With room to decide it, it goes on.
+    run(rule(60), ledger)
+    assert len(calls) > planned
+
+
+def test_a_gate_that_stays_undecided_counts_trials_alone_and_beside_others():
+    """A rate that is told of undecided runs alone lies near the threshold, whatever the agent."""
+    rule = settled([{"require": "pass@1 >= 0.86", "max_runs": 40}])
+    drive(rule, RATES)
+    (verdict,) = verdicts = rule.verdicts()
+    passed = sum(task.passed for task in verdict.tasks)
+    assert verdict.clauses == (f"{passed} of 40 trials passed",)
+    alone = render(verdicts)
+    beside = render(replace(verdicts, each=(verdict, verdict)))
+    assert f"after 40 of 40 trials: {passed} of 40 trials passed" in " ".join(alone.split())
+    assert f"after 40 trials: {passed} passed" in beside
+    assert "%" not in (alone + beside).replace("confidence", "")

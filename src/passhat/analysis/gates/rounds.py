@@ -280,7 +280,7 @@ class Rounds:
         guard = OutageGuard(tasks=len(self.tasks), rate=min(map(_expected_rate, gates)))
         self.outages = sequential.OutageFilter([guard] * len(systems))
         self._launched: dict[int, int] = {}
-        self._issued = self._made = self._seen = self._taken = 0
+        self._issued = self._made = self._restored = self._seen = self._taken = 0
         self._passes, self._failures = [0], [0]
         self._plan()
 
@@ -338,6 +338,10 @@ class Rounds:
             self._first = first
             self._runs = [tuple(max(run, least) for run in runs) for runs in self._runs]
             self._plan()
+        self._hand_out(draw, run)
+        self._restored = self._made
+
+    def _hand_out(self, draw: int, run: int) -> None:
         self._made += 1
         self._launched[draw] = max(self._launched.get(draw, 0), run + 1)
         self._issued = max(self._issued, draw + 1)
@@ -356,6 +360,8 @@ class Rounds:
         self._look()
         if self.is_open and self.outages.seen >= len(self._slots):
             self.finish()
+        elif self._first is not None and self._seen == self._restored:
+            self._look_ahead()
 
     def finish(self) -> None:
         """No more runs will come: failures that wait are decided as they are."""
@@ -392,7 +398,7 @@ class Rounds:
 
     def _launch(self, draw: int) -> sequential.Draw:
         run = self._launched.get(draw, 0)
-        self.restore(draw, run)
+        self._hand_out(draw, run)
         task = self.tasks[self._slots[draw][1]]
         return sequential.Draw(index=draw, run=run, system=self.systems[run], task=task)
 
@@ -422,7 +428,7 @@ class Rounds:
             judged = self._judged(watch, self._taken, ended)
             if judged.word != "UNDECIDED" or ended == watch.looks[-1]:
                 watch.verdict = self._worded(watch, judged, judged.word)
-            elif (word := self._foregone(watch, ended)) is not None:
+            elif (word := self._foregone(watch)) is not None:
                 watch.verdict = self._worded(watch, judged, word, foregone=True)
 
     def _judged(self, watch: RoundGate, taken: int, look: int) -> Verdict:
@@ -445,38 +451,56 @@ class Rounds:
             return judge_no_worse(gate, subject, sides[1])
         return judge_number(gate, subject, {})
 
-    def _foregone(self, watch: RoundGate, ended: int) -> Word | None:
+    def _look_ahead(self) -> None:
+        """Before an extension begins: end it where no run still to come can change a verdict."""
+        waiting = self.outages.waiting
+        words = {w: self._foregone(w, waiting) for w in self.watches if w.is_open}
+        if None in words.values():
+            return
+        self.outages.finish()
+        self._look()
+        for watch, word in words.items():
+            if watch.is_open and word is not None:
+                judged = self._judged(watch, self._taken, watch.looks[-1])
+                watch.verdict = self._worded(watch, judged, word, foregone=True)
+
+    def _foregone(self, watch: RoundGate, waiting: int = 0) -> Word | None:
         """The word of the last look where no run still to come can change it.
 
         More passes never lower a bound, so runs that all pass and runs that all fail are the
-        extremes. Differences of two systems are not looked ahead.
+        extremes; failures that are `waiting` are at best left out as an outage. Differences of two
+        systems are not looked ahead.
         """
         gate, system = watch.gate, self.systems[0]
         if self.paired or not counts_passes(gate):
             return None
         taken, passes = self._taken, self._passes[self._taken]
         failures = self._failures[taken]
+        seen = taken + waiting
         subject = SystemTrials.of(
             Trials.from_records(
                 [self.trials[draw][0] for draw in self._kept(taken)], duplicates=None
             ).tally()
         )
         # The last look of a plan has the widest level; those beyond it have not.
-        later = [look for look in watch.looks if look > ended]
+        later = [look for look in watch.looks if look >= self._slots[taken][0]]
         later = later[-1:] if watch.rounds == watch.planned else later
         word: Word | None = None
         for look in later:
             alpha, beta = watch.level(look)
-            planned = {(system, task): 0 for task in self.tasks}
-            for r, task in self._slots:
-                planned[system, self.tasks[task]] += r <= look
-            best, worst = best_and_worst(
-                replace(gate, alpha=alpha, beta=beta, evidence=None), subject, planned
-            )
+            at_look = replace(gate, alpha=alpha, beta=beta, evidence=None)
+            worst_plan = {(system, task): 0 for task in self.tasks}
+            best_plan = dict(worst_plan)
+            for draw, (r, task) in enumerate(self._slots):
+                worst_plan[system, self.tasks[task]] += r <= look
+                best_plan[system, self.tasks[task]] += r <= look and not taken <= draw < seen
+            best, worst = best_and_worst(at_look, subject, worst_plan)
+            if waiting:
+                best, _ = best_and_worst(at_look, subject, best_plan)
             if best.word != worst.word:
                 return None
             word = best.word
-        if word == "UNDECIDED" and watch.may_still_pool(taken, passes, failures):
+        if word == "UNDECIDED" and watch.may_still_pool(seen, passes, failures + waiting):
             return None
         return word
 

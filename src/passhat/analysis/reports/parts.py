@@ -325,7 +325,8 @@ class SystemReport:
     under the names of another tool. In a report of one system, for each k above half of a task's
     runs, `width_at_2k` is about how wide the interval of pass^k for these tasks would be with 2k
     runs of each. `asked_k` is the k that a gate asked about: every sentence speaks of it;
-    `asked_share` is the pass^k that it demanded.
+    `asked_share` is the pass^k that it demanded. `counts_only` says that gates ended its run early,
+    and that it is read without its rates.
     """
 
     name: str
@@ -353,6 +354,7 @@ class SystemReport:
     asked_k: int | None = None
     asked_share: float | None = None
     steps: StepChain | None = None
+    counts_only: bool = False
 
     def __repr__(self) -> str:
         known = [k for k in self.ks if self.pass_hat(k).value is not None]
@@ -420,12 +422,8 @@ def without_rates(system: SystemReport) -> SystemReport:
         tags={},
         width_at_2k={},
         steps=None,
+        counts_only=bool(metrics),
     )
-
-
-def has_no_rate(system: SystemReport) -> bool:
-    """Whether gates ended its run early, and it is read without its rates."""
-    return any(metric.reason == STOPPED_EARLY for metric in system.metrics.values())
 
 
 def system_named(

@@ -17,7 +17,6 @@ from passhat.analysis.comparing.comparison import (
 )
 from passhat.analysis.gates.run_answer import ChangeReview
 from passhat.analysis.reports.judged import CorrectedDifference
-from passhat.analysis.reports.parts import has_no_rate
 from passhat.analysis.reports.unsettled import SENSIBLE_RUNS
 from passhat.dataclass import dataclass, replace
 from passhat.messages import capitalised, listed, plural
@@ -1312,4 +1311,4 @@ def _worst(review: ChangeReview) -> Iterator[Block]:
         failing = page_rows(system.tasks.failing())[:MOST_TASKS]
         if failing and system.name not in review.comparisons:
             yield Section(f"Least reliable tasks of {system.name}")
-            yield task_counts_table(failing) if has_no_rate(system) else task_table(failing)
+            yield task_counts_table(failing) if system.counts_only else task_table(failing)

@@ -22,7 +22,6 @@ from passhat.analysis.reports.parts import (
     SystemReport,
     TaskRow,
     VarianceSplit,
-    has_no_rate,
 )
 from passhat.analysis.reports.report import Report
 from passhat.messages import plural
@@ -324,7 +323,7 @@ def _verdict(system: SystemReport) -> str:
 def sentences_as_read(written: Any, report: Report) -> Any:
     """A report as JSON, whose sentences on a run that its gates ended early name no rate."""
     for system, read in zip(written["systems"], report.as_read.systems, strict=True):
-        if has_no_rate(read):
+        if read.counts_only:
             system["verdict"] = headline.verdict(read)
     return written
 

@@ -21,7 +21,6 @@ from passhat.analysis.reports.parts import (
     TaskTable,
     all_errored,
     common_k,
-    has_no_rate,
     is_judged,
 )
 from passhat.analysis.reports.report import Report
@@ -108,7 +107,7 @@ FEW_TASKS = 8
 def report_screen(report: Report, options: DisplayOptions) -> list[Block]:
     """The answer, the numbers that most readers need, the lowest tasks, what to do next."""
     first, *others = report.systems
-    if has_no_rate(first):
+    if first.counts_only:
         return _stopped_screen(report, options)
     notes = _note_remarks(report)
     blocks = _screen_of(report, options) if others else _system_screen(first, options)
@@ -438,7 +437,7 @@ def report_blocks(report: Report, options: DisplayOptions) -> list[Block]:
         blocks = system_blocks(report.systems[0], options)
     else:
         blocks = several_blocks(report, options)
-    if has_no_rate(report.systems[0]):
+    if report.systems[0].counts_only:
         blocks[1:1] = stopped_gates(report, options)
     blocks += paragraphs("Note", *(f"{note}." for note in report.notes))
     return [*blocks, Paragraph("Made from", origin(report))]
@@ -446,7 +445,7 @@ def report_blocks(report: Report, options: DisplayOptions) -> list[Block]:
 
 def system_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
     """One system: the answer, the numbers, the tasks, what to do next."""
-    if has_no_rate(system):
+    if system.counts_only:
         return [
             Headline(headline.verdict(system)),
             Section(short(system.name), wording.design(system)),
@@ -478,7 +477,7 @@ def system_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
 def several_blocks(report: Report, options: DisplayOptions) -> list[Block]:
     """Several systems in one table, then each of them."""
     systems = most_reliable_first(report.systems)
-    if has_no_rate(systems[0]):
+    if systems[0].counts_only:
         each = (block for system in systems for block in system_blocks(system, options)[1:])
         return [Headline(headline.stopped(systems)), counts_table(systems), *each]
     blocks: list[Block] = [

@@ -17,7 +17,6 @@ from passhat.analysis.gates.run_answer import (
     RunAnswer,
     SelectionFloor,
 )
-from passhat.analysis.reports.parts import has_no_rate
 from passhat.messages import capitalised, listed, plural, shorten
 from passhat.reporters import headline
 from passhat.reporters.answer import (
@@ -459,7 +458,7 @@ def _run_hints(answer: RunAnswer) -> list[Block]:
         steps.append(advise("Compare", f"passhat compare {answer.results}"))
     if answer.failures:
         steps.append(advise("Why", f"passhat why {answer.results}"))
-    fixed = not has_no_rate(answer.report.systems[0])
+    fixed = not answer.report.systems[0].counts_only
     numbers = ("All numbers", f"passhat report {answer.results}")
     steps.append(advise(*numbers) if fixed else advise("For rates", "passhat run"))
     return [Hints(tuple(steps[:2]), apart=True)]
@@ -591,7 +590,7 @@ def _lift_screen(answer: RunAnswer, most: int) -> list[Block]:
 
     A single one has a row, too, where there is no room for it.
     """
-    lifts, stopped = answer.lifts, has_no_rate(answer.report.systems[0])
+    lifts, stopped = answer.lifts, answer.report.systems[0].counts_only
     if not lifts or (len(lifts) == 1 and most):
         return [block for lift in lifts for block in _lift_blocks(lift, stopped, most)]
     shown = lifts if len(lifts) <= most else lifts[: max(1, most - 1)]
@@ -685,7 +684,7 @@ def _worse_sentence(lift: Lift) -> str:
 
 
 def _after(answer: RunAnswer) -> list[Block]:
-    stopped = has_no_rate(answer.report.systems[0])
+    stopped = answer.report.systems[0].counts_only
     blocks = [block for lift in answer.lifts for block in _lift_blocks(lift, stopped)]
     for recovery in answer.recoveries:
         blocks += _recovery_blocks(recovery)
