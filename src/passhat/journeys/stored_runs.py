@@ -477,6 +477,7 @@ def as_decided(verdicts: Verdicts, run: Run) -> Verdicts:
                 verdict,
                 evidence="sequential",
                 remarks=(),
+                error_rule=None,
                 after=after if watched else "",
                 clauses=(words if watched else rest.removeprefix(". "),),
                 unmade=0,

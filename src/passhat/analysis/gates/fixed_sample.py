@@ -198,6 +198,7 @@ def open_verdict(gate: Gate, subject: SystemTrials, estimate: Estimate | Unavail
         beta=gate.beta,
         runs=subject.runs,
         errors=error_words(subject),
+        error_rule=subject.errors,
         remarks=tuple(map(VerdictNote, getattr(estimate, "notes", ()))),
     )
 
@@ -316,6 +317,7 @@ def _verdict(
         beta=gate.beta,
         runs=subject.runs,
         errors=error_words(subject),
+        error_rule=subject.errors,
         tasks=tuple(rows),
     )
 

@@ -8,7 +8,14 @@ from dataclasses import fields, replace
 from typing import Any, Literal, TypedDict, cast, get_args, overload
 
 from passhat.analysis.reports.targets import Target, parse_target
-from passhat.arguments import CONFIDENCE, CountingTerms, instance, parse_levels, whole_number
+from passhat.arguments import (
+    CONFIDENCE,
+    CountingTerms,
+    ErrorPolicy,
+    instance,
+    parse_levels,
+    whole_number,
+)
 from passhat.dataclass import Displayed, dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import closest, halves_away, metric_label, plural, quoted, rounded, short_repr
@@ -517,7 +524,8 @@ class Verdict:
     `alpha` and `beta` are the chances of a wrong PASS and a wrong FAIL; None if there is no
     such promise. `runs` is what was spent, `fixed_runs` what a fixed design with the same error
     rates costs. `more_runs` is how many further runs would settle an UNDECIDED at the observed
-    rate, None if it is settled or no number would do. `errors` says how errored runs counted,
+    rate, None if it is settled or no number would do. `errors` says how errored runs counted
+    (`error_rule` names the rule where the number of trials was fixed),
     `boundaries` when a gate that was planned would have ended, in words. `seen` is what may be said
     of a run that its gates ended, counts or a bound and no rate; `all_looks` the errors of a bound
     on trials that extend a plan; `unmade` counts trials that were planned and not made.
@@ -539,6 +547,7 @@ class Verdict:
     more_runs: int | None = None
     seed: int | None = None
     errors: str = ""
+    error_rule: ErrorPolicy | None = None
     remarks: tuple[VerdictNote, ...] = ()
     tasks: tuple[TaskEvidence, ...] = ()
     steps: tuple[DecisionLine, ...] = ()

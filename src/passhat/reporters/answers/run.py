@@ -48,7 +48,6 @@ from passhat.reporters.answers.report_blocks import (
     report_screen,
 )
 from passhat.reporters.answers.verdicts import (
-    LOWEST,
     MOST_GATES,
     VERDICT,
     VerdictsAnswer,
@@ -262,20 +261,15 @@ def _first_lines(answer: RunAnswer, most_gates: int) -> list[Block]:
     verdicts, systems = answer.verdicts, answer.report.systems
     several = len(systems) > 1
     begun = _begun(answer)
-    design = begun or common_design(systems)
+    design = "; ".join(begun) or common_design(systems)
     who = plural(len(systems), "agent") if several else short(systems[0].name)
     word = _WORDS[answer.outcome]
     gates: list[Block] = []
     if verdicts is not None and len(verdicts) == 1:
-        gate = gate_screen(verdicts[0], DisplayOptions(results=None), named=several)
-        _, _, more = (begun or "").partition("; ")
+        alone = DisplayOptions(results=None)
         # A table of the lowest tasks follows.
-        kept = [
-            detail
-            for detail in gate.details
-            if not (isinstance(detail, str) and detail.startswith(LOWEST))
-        ]
-        gates = [replace(gate, details=(*([f"{more}."] if more else []), *kept))]
+        gate = gate_screen(verdicts[0], alone, named=several, lowest=False)
+        gates = [replace(gate, details=(*(f"{more}." for more in begun[1:]), *gate.details))]
     elif verdicts is not None and len(verdicts):
         gates = gates_screen(verdicts, ", ".join(filter(None, (who, design))), most_gates)
         rates = (chance_of_a_wrong_verdict(verdicts), *errors_of_all_looks(verdicts))
@@ -295,17 +289,17 @@ def _first_lines(answer: RunAnswer, most_gates: int) -> list[Block]:
     return [Judged(word=word, sentence=sentence.removeprefix("not completed: ")), *gates]
 
 
-def _begun(answer: RunAnswer) -> str | None:
+def _begun(answer: RunAnswer) -> list[str]:
     """How many trials the verdict rests on, and how many more a run had begun that it stopped."""
     if answer.verdicts is None or not was_stopped(answer.verdicts):
-        return None
+        return []
     judged: dict[str, int] = {}
     for verdict in answer.verdicts:
         judged[verdict.system] = max(verdict.runs, judged.get(verdict.system, 0))
     counted = sum(judged.values())
     ran = sum(system.design.trials for system in answer.report.systems if system.name in judged)
-    more = f"; {ran - counted:,} more had begun" if ran > counted else ""
-    return f"{plural(counted, 'trial')} judged{more}"
+    more = [f"{ran - counted:,} more had begun"] if ran > counted else []
+    return [f"{plural(counted, 'trial')} judged", *more]
 
 
 def _beside(answer: RunAnswer) -> list[Remark]:

@@ -22,6 +22,7 @@ from passhat.analysis.gates.gate import (
     percentage,
     shown,
 )
+from passhat.arguments import ErrorPolicy
 from passhat.messages import capitalised, listed, plural
 from passhat.records.trial import natural_key
 from passhat.reporters.answer import (
@@ -242,8 +243,10 @@ LOWEST_TASKS = 4
 """Tasks that a failed gate names."""
 
 
-def gate_screen(verdict: Verdict, options: DisplayOptions, *, named: bool = False) -> Judged:
-    """One gate: the word, what was found, and for a FAIL the lowest tasks and where to look.
+def gate_screen(
+    verdict: Verdict, options: DisplayOptions, *, named: bool = False, lowest: bool = True
+) -> Judged:
+    """One gate: the word, what was found, and for a FAIL the `lowest` tasks and where to look.
 
     `named` says which agent was judged.
     """
@@ -265,7 +268,9 @@ def gate_screen(verdict: Verdict, options: DisplayOptions, *, named: bool = Fals
         fits = fits and not verdict.all_looks
         sentence = sure if fits else f"{start} ({trials})"
     return Judged(
-        word=verdict.word, sentence=sentence, details=tuple(_screen_details(verdict, options))
+        word=verdict.word,
+        sentence=sentence,
+        details=tuple(_screen_details(verdict, options, lowest)),
     )
 
 
@@ -326,20 +331,23 @@ def errored_trials(verdicts: Iterable[Verdict]) -> list[str]:
     """How errored trials were counted, said once; of several agents, how many each had."""
     words: dict[str, str] = {}
     counts: dict[str, int] = {}
+    rules: dict[str, ErrorPolicy | None] = {}
     agents = set()
     for verdict in verdicts:
         agents.add(verdict.system)
         count = sum(task.errored for task in verdict.tasks)
         if verdict.errors not in ("", NO_ERRORS) and count >= counts.get(verdict.system, 0):
             words[verdict.system], counts[verdict.system] = verdict.errors, count
+            rules[verdict.system] = verdict.error_rule
     if len(agents) == 1 or not words:
         return [f"{capitalised(text)}." for text in words.values()]
-    for ending, counted in (("as failed", "counted as failed"), ("left out", "left out")):
-        if all(counts.values()) and all(text.endswith(ending) for text in words.values()):
-            named = ", ".join(f"{short(name)} {count:,}" for name, count in counts.items())
-            start = f"Errors: {plural(sum(counts.values()), 'trial')}"
-            whole = f"{start} ({named}), {counted}."
-            return [whole if len(whole) <= SCREEN_WIDTH else f"{start}, {counted}."]
+    rule, *others = set(rules.values())
+    if all(counts.values()) and rule is not None and not others:
+        named = ", ".join(f"{short(name)} {count:,}" for name, count in counts.items())
+        start = f"Errors: {plural(sum(counts.values()), 'trial')}"
+        counted = "counted as failed" if rule == "fail" else "left out"
+        whole = f"{start} ({named}), {counted}."
+        return [whole if len(whole) <= SCREEN_WIDTH else f"{start}, {counted}."]
     return [f"{short(next(iter(words)))}: {next(iter(words.values()))}."]
 
 
@@ -367,9 +375,6 @@ def _cell(verdict: Verdict, *, brief: bool = False) -> str:
         more = f"; about {plural(verdict.more_runs, 'more trial')}"
     return ends.replace("between ", "").replace(" and ", " to ") + more + mild
 
-
-LOWEST = "Lowest: "
-"""How the line begins with the tasks that pass least often."""
 
 _DONE = {"PASS": "passed", "FAIL": "failed", "UNDECIDED": "undecided"}
 _URGENCY = ("FAIL", "UNDECIDED", "PASS")
@@ -491,7 +496,9 @@ def _in_points(match: re.Match[str]) -> str:
     return f" by {100 * float(match[1]):g} points"
 
 
-def _screen_details(verdict: Verdict, options: DisplayOptions) -> Iterator[str | NextStep]:
+def _screen_details(
+    verdict: Verdict, options: DisplayOptions, lowest: bool
+) -> Iterator[str | NextStep]:
     results = options.results
     yield from notes_of_missing([verdict])
     if verdict.word == "UNDECIDED" and verdict.more_runs and finding(verdict):
@@ -516,12 +523,12 @@ def _screen_details(verdict: Verdict, options: DisplayOptions) -> Iterator[str |
     demand = verdict.gate.demand
     if verdict.word != "FAIL" or not low:
         return
-    if isinstance(demand, ThresholdRequirement):
+    if lowest and isinstance(demand, ThresholdRequirement):
         called = shorten_apart([task.task for task in low[:LOWEST_TASKS]], LONGEST_NAME)
         named = (
             f"{name} {task.passed}/{task.runs}" for name, task in zip(called, low, strict=False)
         )
-        yield f"{LOWEST}{', '.join(named)}."
+        yield f"Lowest: {', '.join(named)}."
     if isinstance(demand, ThresholdRequirement | EveryTaskRequirement) and results is not None:
         yield advise("Why", f"passhat why {results}")
     elif (step := _which_tasks(verdict, options)) is not None:
