@@ -38,3 +38,16 @@ def test_every_test_of_every_file_runs_once_and_a_failure_is_shown(tmp_path):
 def test_a_worker_that_is_killed_is_no_success(tmp_path, beside):
     code, said = run(tmp_path, KILLED, *beside)
     assert (code, "a worker broke: it was killed" in said) == (3, True), said
+
+
+def test_workers_end_when_nobody_listens_any_more(tmp_path):
+    slow = "import time\nimport pytest\n@pytest.mark.parametrize('n', range(20_000))\n"
+    (tmp_path / "test_long.py").write_text(f"{slow}def test_long(n): print(n)\n")
+    command = [sys.executable, "-m", "pytest", "-c", "/dev/null", "--rootdir", tmp_path, tmp_path]
+    options = ["-p", "tests.workers", "--workers", "2", "-p", "no:cacheprovider", "-q"]
+    with subprocess.Popen(
+        [*command, *options], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout.read(100).startswith(".")  # workers are at work
+        running.kill()
+        running.stdout.read()  # ends when the last process that has it does

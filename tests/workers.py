@@ -40,6 +40,8 @@ def pytest_runtestloop(session):
         ours, theirs = Pipe(duplex=False)
         pid = os.fork()
         if not pid:
+            for end in (*heard, ours):
+                end.close()  # held here too, nobody would see that the one who listens is gone
             _work(session, files, turns, theirs, folder / f"worker-{number}")
         theirs.close()
         heard.append(ours)
@@ -52,6 +54,7 @@ def pytest_runtestloop(session):
             ours.close()  # whoever has more to say ends
         for pid in pids:
             os.waitpid(pid, 0)
+        config.pluginmanager.getplugin("capturemanager").read_global_capture()  # theirs
     return True
 
 
@@ -97,7 +100,9 @@ def _work(session, files, turns, end, folder):
     plugins = session.config.pluginmanager
     try:
         capture = plugins.getplugin("capturemanager")
-        capture.stop_global_capturing()
+        capture.suspend_global_capture()
+        # Stays open: modules that were imported may have kept its sys.stderr.
+        session.config.shared_capture, capture._global_capturing = capture._global_capturing, None
         capture.start_global_capturing()  # into files of its own
         plugins.unregister(name="terminalreporter")
         plugins.register(_Reporter(session.config, end))

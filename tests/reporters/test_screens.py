@@ -581,7 +581,9 @@ def test_what_is_said_of_earlier_runs_and_of_columns_finds_room_on_a_screen(answ
 
 @pytest.mark.parametrize("name", [name for name in HISTORY if name.startswith("trend")])
 def test_a_trend_has_room_for_what_is_said_of_its_newest_run(answers, name):
-    agents = tuple(replace(EARLIER["fell"], system=f"agent-{i}") for i in range(4))
+    agents = tuple(
+        replace(EARLIER["fell"], system=f"agent-{i}", runs_before=9 + i) for i in range(4)
+    )
     verdict = RunVerdict(run="73897a73", agents=agents)
     text = render_terminal(answers[name], TerminalStyle(width=WIDTH), verdict=verdict)
     said = re.search(r"Run 73897a73. agent-[01]: Against", text)

@@ -333,7 +333,7 @@ def test_a_gate_that_rests_on_flagged_trials_is_undecided():
     assert as_run.word == "FAIL"
     (verdict,) = judge(flagged_trials(outcomes, [False] * 80 + [True] * 80), ["pass@1 >= 0.8"])
     assert verdict.word == "UNDECIDED"
-    assert "without the 80 trials in which the user broke a rule it is PASS" in verdict.sentence
+    assert "Without the 80 trials in which the user broke a rule it is PASS" in verdict.sentence
     (same,) = judge(flagged_trials(outcomes, [True] * 8 + [False] * 152), ["pass@1 >= 0.8"])
     assert same.word == "FAIL"
 

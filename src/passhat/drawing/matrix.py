@@ -95,8 +95,10 @@ def matrix(
         at = [number(room.width), f"{cell:.5g}", *map(str, (_GROUP_GAP, TOP, ROW, *sizes))]
         # What each share reads as: a page has no rounding of its own.
         known = sorted({share for share in chain(*shares) if share is not None})
-        said = " ".join({f"{rounded(share):g}={percent(share)}": None for share in known})
-        body += element("path", d="M0 0", class_="level", data_columns=" ".join(at), data_said=said)
+        words = " ".join({f"{rounded(share):g}={percent(share)}": None for share in known})
+        body += element(
+            "path", d="M0 0", class_="level", data_columns=" ".join(at), data_words=words
+        )
     if notes:
         body += element("g", _written_notes(notes, TOP + ROW * len(names) + 30), class_="grouped")
     rows = zip(text_names(names), shares, strict=True)

@@ -364,12 +364,12 @@ class _DirichletMeans:
 
     def taken(self, kept: Mask) -> _DirichletMeans:
         """Those of some of the pairs."""
-        (first, second), (one, other) = self.pairs, self.unseen
+        (first, second), (lower, upper) = self.pairs, self.unseen
         return _DirichletMeans(
             sums=self.sums,
             pairs=(first[kept], second[kept]),
             sizes=self.sizes,
-            unseen=(one[kept], other[kept]),
+            unseen=(lower[kept], upper[kept]),
         )
 
     def bounds(self, tail: float) -> tuple[Floats, Floats]:

@@ -743,7 +743,7 @@ class AgentVerdict:
     tasks and not in the mean. `since` is the first run after the change, `since_day` its day, and
     `moved` are the tasks, those that moved most first. `graded` says how the number moved as people
     grade it, where two runs or more have enough labels: a fall by that number is one of pass^1.
-    `told` if the headline above has the change already: then the sentence leaves it out.
+    `in_headline` if the headline above has the change already: then the sentence leaves it out.
     """
 
     system: str
@@ -759,7 +759,7 @@ class AgentVerdict:
     moved: tuple[RateChange, ...] = ()
     alone: RunDifference | None = None
     graded: Movement | None = None
-    told: bool = False
+    in_headline: bool = False
 
     @property
     def fell(self) -> bool:
@@ -791,8 +791,8 @@ class AgentVerdict:
         """The verdict, with the questions that it answers; made here and nowhere else."""
         if self.movement == "first":
             return "The first run: there is nothing to compare it with yet."
-        told = self.told or self._alone_says_it
-        parts = [] if told else [f"Against {self._earlier}: {self.answer}."]
+        known = self.in_headline or self._alone_says_it
+        parts = [] if known else [f"Against {self._earlier}: {self.answer}."]
         if self.graded == "steady" or (self.graded == "rose" != self.movement):
             change = "no change shown" if self.graded == "steady" else "it rose"
             parts.append(f"As people grade it: {change}.")
@@ -872,8 +872,8 @@ class RunVerdict:
             return self.agents[0].sentence
         if (same := _same_of_all(self.agents)) is not None:
             return same
-        said = ((safe_text(short(agent.system)), agent.sentence) for agent in self.agents)
-        return " ".join(f"{name}: {sentence}" for name, sentence in said if sentence)
+        sentences = ((safe_text(short(agent.system)), agent.sentence) for agent in self.agents)
+        return " ".join(f"{name}: {sentence}" for name, sentence in sentences if sentence)
 
 
 def _same_of_all(agents: Sequence[AgentVerdict]) -> str | None:

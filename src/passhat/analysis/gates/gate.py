@@ -508,11 +508,11 @@ NoteKind = Literal["missing tasks", "on screen", "log is empty"]
 
 @dataclass(frozen=True, slots=True)
 class VerdictNote:
-    """What to know of a verdict; `said` is how its sentence ends where that tells it too."""
+    """What to know of a verdict; `ending` is how its sentence ends where that tells it too."""
 
     text: str
     kind: NoteKind | None = None
-    said: str = ""
+    ending: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -598,8 +598,8 @@ class Verdict:
         start = f" after {self.after}: " if self.after else start
         empty = "".join(f" ({note.text})" for note in self.remarks if note.kind == "log is empty")
         whole = f"{start}{'; '.join(self.clauses)}{empty}."
-        said = (note.said for note in self.remarks)
-        return " ".join(filter(None, (whole, *said, self.all_looks)))
+        endings = (note.ending for note in self.remarks)
+        return " ".join(filter(None, (whole, *endings, self.all_looks)))
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -255,7 +255,7 @@ def _beside_users(verdict: Verdict, trials: Trials, around: _JudgeContext) -> Ve
         f"{without.word}, as run {verdict.word}"
     )
     verdict = replace(verdict, word="UNDECIDED", alpha=None, beta=None)
-    return _noted(verdict, VerdictNote(note, said=f"{capitalised(note)}."))
+    return _noted(verdict, VerdictNote(note, ending=f"{capitalised(note)}."))
 
 
 def _sides(gate: Gate, trials: Trials, around: _JudgeContext) -> list[Trials]:
@@ -329,8 +329,8 @@ def _without_error_rates(verdict: Verdict) -> Verdict:
     """
     note = "its gates decide when the run ends, and bounds are for a fixed number of trials"
     way = "" if why_not_sequential(verdict.gate) else '; `evidence="sequential"` has one'
-    said = f"The verdict has no known error rate: {note}{way}."
-    return _noted(replace(verdict, alpha=None, beta=None), VerdictNote(note, said=said))
+    ending = f"The verdict has no known error rate: {note}{way}."
+    return _noted(replace(verdict, alpha=None, beta=None), VerdictNote(note, ending=ending))
 
 
 def _with_disturbances(
@@ -338,7 +338,7 @@ def _with_disturbances(
 ) -> Verdict:
     """The verdict, with a note where runs moved together or rounds were left out."""
     if dropped := dropped_note(trials):
-        verdict = _noted(verdict, VerdictNote(dropped, said=f"({dropped}.)"))
+        verdict = _noted(verdict, VerdictNote(dropped, ending=f"({dropped}.)"))
     seen = disturbance_sentence(disturbances)
     if seen is None:
         return verdict
@@ -347,7 +347,7 @@ def _with_disturbances(
         if included
         else "The error rates of this verdict hold for independent trials only."
     )
-    note = VerdictNote(seen.rstrip("."), said=f"{seen} {allows}")
+    note = VerdictNote(seen.rstrip("."), ending=f"{seen} {allows}")
     return _noted(replace(verdict, more_runs=None), note)
 
 

@@ -465,7 +465,7 @@ def drift_words(runs: Sequence[Trial]) -> tuple[str, ...]:
 
 def said_notes(sentences: Sequence[str]) -> tuple[VerdictNote, ...]:
     """Notes that are sentences of the verdict too."""
-    return tuple(VerdictNote(words.rstrip("."), said=words) for words in sentences)
+    return tuple(VerdictNote(words.rstrip("."), ending=words) for words in sentences)
 
 
 def _set_aside_sentence(outages: Sequence[Outage], draws: int, *, unit: str) -> str | None:

@@ -127,7 +127,7 @@ class Plan(Displayed):
     def __repr__(self) -> str:
         chosen, drawn = self.chosen, self.assured
         designs = drawn.designs if isinstance(drawn, Assured) else self.designs
-        design = next((one for one in designs if one.runs == self.advised_runs), chosen)
+        design = next((row for row in designs if row.runs == self.advised_runs), chosen)
         size = f"{plural(chosen.tasks, 'task')} x {plural(design.runs, 'trial')}"
         here = f"±{rounded(design.this_suite)} for these tasks"
         there = f"±{rounded(design.tasks_like_these)} for similar tasks"

@@ -244,8 +244,8 @@ def _screen_notes(report: RankReport) -> list[str]:
     if more > 0:
         moved = [f"{moved[0]}; so are trials of {plural(more, 'more agent')} (-v)"]
     left_out = {*report.agent_notes, *(() if report.labels else report.method_notes)}
-    said = _verdict(report)
-    return moved + [n for n in report.notes if n not in left_out and n not in said]
+    verdict = _verdict(report)
+    return moved + [n for n in report.notes if n not in left_out and n not in verdict]
 
 
 def _verdict(report: RankReport) -> str:

@@ -288,7 +288,7 @@ def _told_once(
     first = _newest_change_first(trends)[0]
     change, moved = first.change, _moved_agent(trends, verdict)
 
-    def told(agent: AgentVerdict) -> bool:
+    def in_headline(agent: AgentVerdict) -> bool:
         if moved is not None:
             return agent == moved and headline
         if change is None:
@@ -297,7 +297,7 @@ def _told_once(
         at = first.points[change.position].key
         return (agent.system, agent.movement, agent.since) == (first.name, fell, at)
 
-    agents = tuple(replace(agent, told=told(agent)) for agent in verdict.agents)
+    agents = tuple(replace(agent, in_headline=in_headline(agent)) for agent in verdict.agents)
     return replace(options, verdict=replace(verdict, agents=agents))
 
 

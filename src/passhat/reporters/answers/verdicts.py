@@ -391,7 +391,7 @@ def finding(verdict: Verdict) -> str | None:
     if not isinstance(demand, ThresholdRequirement) or not isinstance(estimate, Estimate):
         return None
     bounds = estimate.interval
-    says_more = verdict.unmade or any(note.said for note in verdict.remarks)
+    says_more = verdict.unmade or any(note.ending for note in verdict.remarks)
     if bounds is None or verdict.evidence != "bound" or says_more:
         return None
     numbers = (estimate.value, bounds.low, bounds.high)
@@ -569,7 +569,7 @@ def _details(verdict: Verdict) -> list[str]:
         way = "saved against" if verdict.runs_saved > 0 else "more than"
         count = plural(abs(verdict.runs_saved), "trial")
         details.append(f"{count} {way} the fixed design with the same error rates.")
-    untold = (note for note in verdict.remarks if not note.said and note.kind != "log is empty")
+    untold = (note for note in verdict.remarks if not note.ending and note.kind != "log is empty")
     details += [f"{capitalised(note.text)}." for note in untold]
     if verdict.gate.severity == "warning" and verdict.word != "PASS":
         details.append("A warning only: it does not change the exit code.")

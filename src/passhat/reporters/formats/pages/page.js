@@ -196,7 +196,7 @@ if (cells) {
   let lefts = grouped, placed = columns;
   const said = grid.appendChild(document.createElement("output"));
   let at = null;
-  const percent = new Map(cells.dataset.said.split(" ").map((one) => one.split("=")).map(([share, words]) => [+share, words]));
+  const percent = new Map(cells.dataset.words.split(" ").map((one) => one.split("=")).map(([share, words]) => [+share, words]));
   const show = (column, row) => {
     at = [Math.min(Math.max(column, 0), tasks.length - 1), Math.min(Math.max(row, 0), heads.length - 2)];
     const [task, ...shares] = tasks[placed[at[0]]], share = shares[at[1]];
