@@ -272,7 +272,7 @@ def test_arrow_keys_read_out_the_cells_of_the_matrix(several, open_page):
         assert said[at] == words
     shares = {share for task in tasks for share in task[1:] if share is not None}
     read = dict(
-        word.split("=") for word in grid.locator("[data-said]").get_attribute("data-said").split()
+        word.split("=") for word in grid.locator("[data-words]").get_attribute("data-words").split()
     )
     assert {float(share): shown for share, shown in read.items()} == {s: percent(s) for s in shares}
     # What is pointed at is read out too: the cell that the mark is drawn around.

@@ -74,7 +74,7 @@ def said(store, *arguments):
 
 def says_once(trend, agent):
     """Whether a trend has every clause of a verdict, and none that its headline has said."""
-    told = words(replace(agent, told=True).sentence)
+    told = words(replace(agent, in_headline=True).sentence)
     moved = re.search(r"(fell|rose) on \d+ \w+", agent.answer)
     above = moved[0] if moved else "o change in pass^"
     whole = words(agent.sentence)

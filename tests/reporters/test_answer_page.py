@@ -253,7 +253,7 @@ def test_every_data_attribute_is_read_by_the_style_or_a_script_and_the_reverse()
     assert read - given == {
         "theme",
         "columns",
-        "said",
+        "words",
         "of",
         "x",
         "made",
