@@ -40,7 +40,7 @@ demo: $(DEMO) ## the main job, with no key: a real model and a real MCP server o
 	  $(DEMO_BIN)/passhat demo; \
 	fi
 
-test: $(TESTED) ## all but what is slow for a reason that it names: eight minutes on two cores
+test: $(TESTED) ## all but what is slow for a reason that it names: five minutes on two cores
 	$(PYTEST) $(SHARED) -m "not slow" --hypothesis-profile quick -p no:pytest_cov
 
 # Counting lines costs 70 % more CPU: it is done where every law is, and neither in simulations nor
