@@ -379,3 +379,16 @@ def test_the_text_of_a_chart_names_the_ends_of_its_axis_as_the_picture_does():
     *_, rule, axis = numbered.text.splitlines()
     assert re.fullmatch(r" +1 +k +20", axis)
     assert len(axis) == len(rule)
+
+
+@pytest.mark.parametrize(
+    ("y", "crowded"), [([1.0, 0.9, 0.3, 0.2], "left"), ([0.1, 0.2, 0.7, 0.9], "right")]
+)
+def test_the_name_of_a_guide_stands_where_no_line_crosses_it(y, crowded):
+    line = Series(name="a", x=[0.0, 1.0, 8.0, 10.0], y=y)
+    guide = Guide(name="gate: pass^3 >= 0.8", y=0.8)
+    drawn = line_chart(
+        [line], title="t", finding="f", x_label="x", y_label="y", y_range=(0, 1), guides=[guide]
+    )
+    (named,) = re.findall(r"<text[^>]*>gate: pass\^3 &gt;= 0.8</text>", drawn.svg())
+    assert ('class="soft end"' in named) == (crowded == "left")

@@ -32,7 +32,7 @@ TEXT_HEIGHT, TEXT_WIDTH = 12, 50
 _SPARK_WIDTH, _SPARK_HEIGHT, _SPARK_EDGE = 120, 28, 4
 _BLOCKS = "▁▂▃▄▅▆▇█"
 
-_MOST_LETTERS, _NAME_HEIGHT = 20, 17
+_MOST_LETTERS, _NAME_HEIGHT, _LETTER_WIDTH = 20, 17, 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ def line_chart(
     height += _NAME_HEIGHT if x_notes else 0
     body = (
         _frame(x_scale, y_scale, x_label, y_label, x_names, x_notes)
-        + "".join(_guide(guide, x_scale, y_scale) for guide in guides)
+        + "".join(_guide(guide, series, x_scale, y_scale) for guide in guides)
         + "".join(_marker(marker, i, series, x_scale, y_scale) for i, marker in enumerate(markers))
         + "".join(_line(s, i, x_scale, y_scale) for i, s in enumerate(series))
         + "".join(_level(level, x_scale, y_scale) for level in levels)
@@ -202,9 +202,32 @@ def _x_ticks(
     return [(float(i), names[i]) for i in range(0, len(names), step)]
 
 
-def _guide(guide: Guide, x: Scale, y: Scale) -> str:
-    line = across(x.start, x.stop, y(guide.y), "n line dash")
-    return line + label(guide.name, x.start + 6, y(guide.y) - 4, "soft")
+def _guide(guide: Guide, series: Sequence[Series], x: Scale, y: Scale) -> str:
+    """A dashed level, named at the end that the lines keep clear of."""
+    at, room = y(guide.y), 12 + _LETTER_WIDTH * len(guide.name)
+    left, right = (
+        min((_distance(line, at - _NAME_HEIGHT / 2, *span, x, y) for line in series), default=0.0)
+        for span in ((x.start, x.start + room), (x.stop - room, x.stop))
+    )
+    line = across(x.start, x.stop, at, "n line dash")
+    if left >= min(right, _NAME_HEIGHT):
+        return line + label(guide.name, x.start + 6, at - 4, "soft")
+    return line + label(guide.name, x.stop - 6, at - 4, "soft end")
+
+
+def _distance(line: Series, at: float, start: float, stop: float, x: Scale, y: Scale) -> float:
+    """How far a line stays from a height, in pixels, between two places; 0 where it crosses it."""
+    nearest = math.inf
+    points = [(x(along), y(value)) for along, value in zip(line.x, line.y, strict=True)]
+    for (x1, y1), (x2, y2) in pairwise(points):
+        first, last = max(x1, start), min(x2, stop)
+        if first <= last:
+            ends = [
+                y1 + (y2 - y1) * (place - x1) / ((x2 - x1) or 1.0) - at for place in (first, last)
+            ]
+            crosses = min(ends) <= 0 <= max(ends)
+            nearest = min(nearest, 0.0 if crosses else min(map(abs, ends)))
+    return nearest
 
 
 def _level(level: Level, x: Scale, y: Scale) -> str:
