@@ -44,7 +44,7 @@ test: $(TESTED) ## all but what is slow for a reason that it names: five minutes
 	$(PYTEST) $(SHARED) -m "not slow" --hypothesis-profile quick -p no:pytest_cov
 
 # Counting lines costs 70 % more CPU: it is done where every law is, and neither in simulations nor
-# in the forty examples of each property.
+# in the hundred examples of each property.
 test-all: $(TESTED) ## every test, the slow ones too, with coverage
 	$(PYTEST) $(SHARED) -m "not slow" --hypothesis-profile quick --cov --cov-report=term:skip-covered
 	$(PYTEST) $(SHARED) -m "slow or hypothesis"
