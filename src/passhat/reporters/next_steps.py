@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from passhat.analysis.gates.run_answer import MoreRuns
 from passhat.analysis.reports.parts import SystemReport, TaskRow, Unsettled, all_errored, headline_k
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.unsettled import WORTH_RUNNING
@@ -17,6 +17,9 @@ from passhat.reporters.answer import advise as advise
 from passhat.reporters.formatting import LONGEST_NAME, interval_of, shorten_apart
 from passhat.reporters.headline import DEPENDABLE, is_above
 from passhat.stats.estimate import Estimate
+
+if TYPE_CHECKING:
+    from passhat.analysis.gates.run_answer import MoreRuns
 
 
 def next_steps(
