@@ -17,11 +17,11 @@ TOOLS := $(PYTHON_TOOLS) promptfoo coding-agents
 # Tests start hundreds of processes: each would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-# A worker waits for processes, servers and the browser half of its time. More threads in each would
-# wait for one another.
+# A worker waits for processes, servers and the browser a third of its time. Six are the quickest for
+# `make test`; simulations and storms of the slow set are kept to four.
 WORKERS ?= 4
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
-SHARED := -p tests.workers tests -q --workers $(WORKERS)
+SHARED = -p tests.workers tests -q --workers $(WORKERS)
 TESTED := $(INSTALLED) $(NODE_SERVERS) $(OLD_SERVERS) .venv/.weights
 
 .PHONY: package help demo test test-all frameworks $(FRAMEWORKS:%=framework-%) ray tools search mutations check fix bench corpus calibrate generate docs lock clean
@@ -40,6 +40,7 @@ demo: $(DEMO) ## the main job, with no key: a real model and a real MCP server o
 	  $(DEMO_BIN)/passhat demo; \
 	fi
 
+test: WORKERS = 6
 test: $(TESTED) ## all but what is slow for a reason that it names: five minutes on two cores
 	$(PYTEST) $(SHARED) -m "not slow" --hypothesis-profile quick -p no:pytest_cov
 
