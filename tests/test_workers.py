@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ONE = """
-import os, signal
+import os
 def test_passes(): pass
 def test_fails(): assert os.getpid() == 0
 def test_passes_too(tmp_path): (tmp_path / "x").write_text("")
@@ -41,7 +41,7 @@ def test_a_worker_that_is_killed_is_no_success(tmp_path, beside):
 
 
 def test_workers_end_when_nobody_listens_any_more(tmp_path):
-    slow = "import time\nimport pytest\n@pytest.mark.parametrize('n', range(20_000))\n"
+    slow = "import pytest\n@pytest.mark.parametrize('n', range(20_000))\n"
     (tmp_path / "test_long.py").write_text(f"{slow}def test_long(n): print(n)\n")
     command = [sys.executable, "-m", "pytest", "-c", "/dev/null", "--rootdir", tmp_path, tmp_path]
     options = ["-p", "tests.workers", "--workers", "2", "-p", "no:cacheprovider", "-q"]

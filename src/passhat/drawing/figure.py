@@ -74,7 +74,7 @@ BOLD = 10.9
 
 FILE_ENDINGS = ("svg", "png", "pdf")
 
-_FEWEST_LETTERS, _MOST_LETTERS, _LETTER_WIDTH = 20, 44, 7
+_FEWEST_LETTERS, _MOST_LETTERS, LETTER_WIDTH = 20, 44, 7
 _TEXT_LETTERS = 24
 
 # Names in two lines leave the rest of a telephone's width to the picture.
@@ -194,7 +194,7 @@ class Names:
         """Room for these names; what is longer than the most is cut in its middle."""
         letters = max(_FEWEST_LETTERS, min(max(map(len, names), default=0), _MOST_LETTERS))
         shown = dict(zip(names, shorten_apart(names, letters), strict=True))
-        return cls(width=round(letters * _LETTER_WIDTH) + 16, letters=letters, shown=shown)
+        return cls(width=round(letters * LETTER_WIDTH) + 16, letters=letters, shown=shown)
 
     @classmethod
     def broken(cls, names: Sequence[str]) -> Names:
@@ -223,7 +223,7 @@ class Names:
     @property
     def more(self) -> int:
         """How much wider than the narrowest column it is."""
-        return self.width - round(_FEWEST_LETTERS * _LETTER_WIDTH) - 16
+        return self.width - round(_FEWEST_LETTERS * LETTER_WIDTH) - 16
 
 
 def _break(name: str, most: int) -> int:

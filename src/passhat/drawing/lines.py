@@ -11,6 +11,7 @@ from passhat.dataclass import dataclass
 from passhat.drawing.figure import (
     BOLD,
     LETTER,
+    LETTER_WIDTH,
     WIDTH,
     Datum,
     Figure,
@@ -32,7 +33,7 @@ TEXT_HEIGHT, TEXT_WIDTH = 12, 50
 _SPARK_WIDTH, _SPARK_HEIGHT, _SPARK_EDGE = 120, 28, 4
 _BLOCKS = "▁▂▃▄▅▆▇█"
 
-_MOST_LETTERS, _NAME_HEIGHT, _LETTER_WIDTH = 20, 17, 7
+_MOST_LETTERS, _NAME_HEIGHT = 20, 17
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +205,7 @@ def _x_ticks(
 
 def _guide(guide: Guide, series: Sequence[Series], x: Scale, y: Scale) -> str:
     """A dashed level, named at the end that the lines keep clear of."""
-    at, room = y(guide.y), 12 + _LETTER_WIDTH * len(guide.name)
+    at, room = y(guide.y), 12 + LETTER_WIDTH * len(guide.name)
     left, right = (
         min((_distance(line, at - _NAME_HEIGHT / 2, *span, x, y) for line in series), default=0.0)
         for span in ((x.start, x.start + room), (x.stop - room, x.stop))

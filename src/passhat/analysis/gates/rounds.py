@@ -556,7 +556,7 @@ class Rounds:
             more_runs=None if foregone or word != "UNDECIDED" else max(most - runs, 0) or None,
             boundaries=watch.boundaries,
             seed=self.seed,
-            remarks=(*judged.remarks, *sequential.said_notes(extra)),
+            remarks=(*judged.remarks, *sequential.notes_in_sentence(extra)),
             seen="; ".join(shown),
         )
 

@@ -463,7 +463,7 @@ def drift_words(runs: Sequence[Trial]) -> tuple[str, ...]:
     return (words,)
 
 
-def said_notes(sentences: Sequence[str]) -> tuple[VerdictNote, ...]:
+def notes_in_sentence(sentences: Sequence[str]) -> tuple[VerdictNote, ...]:
     """Notes that are sentences of the verdict too."""
     return tuple(VerdictNote(words.rstrip("."), ending=words) for words in sentences)
 

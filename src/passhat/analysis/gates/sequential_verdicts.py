@@ -29,8 +29,8 @@ from passhat.analysis.gates.sequential import (
     SharedDraws,
     drift_words,
     may_go_ahead,
+    notes_in_sentence,
     outage_words,
-    said_notes,
 )
 from passhat.analysis.reports.targets import parse_target
 from passhat.errors import ArgumentError
@@ -80,7 +80,7 @@ def stream_verdict(stream: SharedDraws, watch: GateProgress) -> Verdict:
         more_runs=None if result.verdict else max(gate.max_runs - len(used), 0),
         seed=stream.seed,
         errors=_errors(taken),
-        remarks=(*_notes(stream), *said_notes(outage)),
+        remarks=(*_notes(stream), *notes_in_sentence(outage)),
         steps=steps,
         boundaries=gate.boundaries,
         seen=_seen(gate, estimate, [draw for draw, counts in taken if counts], stream.tasks),
@@ -127,7 +127,7 @@ def every_task_verdict(watch: EveryTaskWatch) -> Verdict:
         more_runs=None if result.verdict else max(watch.max_runs - runs, 0),
         errors=_error_words(errored),
         seen=seen,
-        remarks=said_notes(outage),
+        remarks=notes_in_sentence(outage),
         tasks=tuple(
             TaskEvidence(
                 task=task,
@@ -368,7 +368,7 @@ class BestSystemGate:
             more_runs=max(self.max_runs - used, 0) if self.is_open else None,
             seed=self.seed,
             errors=self._errors(),
-            remarks=(*map(VerdictNote, self._places()), *said_notes(outage)),
+            remarks=(*map(VerdictNote, self._places()), *notes_in_sentence(outage)),
             seen=seen,
         )
 

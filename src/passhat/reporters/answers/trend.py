@@ -112,7 +112,7 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
         return facts
 
     def all_blocks(self, options: DisplayOptions) -> list[Block]:
-        return super().all_blocks(_told_once(self.result, options, headline=options.brief))
+        return super().all_blocks(_without_repeats(self.result, options, headline=options.brief))
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """Each system: what changed in words, then the runs one by one, then the picture."""
@@ -186,7 +186,7 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
     def page(self, options: DisplayOptions) -> Mapping[str, Any]:
         """The values of the template; the system that changed last comes first."""
         ordered = _newest_change_first(self.result)
-        options = _told_once(self.result, options, headline=True)
+        options = _without_repeats(self.result, options, headline=True)
         answer = headline(ordered, options.verdict)
         if (moved := _moved_agent(ordered, options.verdict)) is not None:
             label = StatusLabel(moved.words, _TONES[moved.movement])
@@ -275,7 +275,7 @@ def headline(trends: Sequence[SystemTrend], verdict: RunVerdict | None = None) -
     )
 
 
-def _told_once(
+def _without_repeats(
     trends: Sequence[SystemTrend], options: DisplayOptions, *, headline: bool
 ) -> DisplayOptions:
     """What is said of the newest run without the change that the sentences of the trend have.
