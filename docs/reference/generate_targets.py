@@ -1,4 +1,4 @@
-"""Writes the table of targets in gates.md from their families: run it after changing one."""
+"""Writes the table of targets in gates.md from their forms: run it after changing one."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ TABLE = """\
 
 
 def page_text() -> str:
-    """The page: its hand-written beginning, then a row for each family."""
+    """The page: its hand-written beginning, then a row for each form."""
     written, _, _ = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     return f"{written}{BEGIN}{TABLE}{''.join(map(_row, METRIC_FORMS))}"
 
 
-def _row(family: MetricForm) -> str:
-    also = ", ".join(f"`{text}`" for text in family.also)
-    return f"| `{family.form}` | {also} | {family.meaning} |\n"
+def _row(form: MetricForm) -> str:
+    also = ", ".join(f"`{text}`" for text in form.also)
+    return f"| `{form.pattern}` | {also} | {form.meaning} |\n"
 
 
 def generated() -> Iterator[tuple[Path, str]]:

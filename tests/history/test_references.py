@@ -4,7 +4,7 @@ import pytest
 
 from passhat.errors import HistoryError
 from passhat.history import Checkout, History
-from passhat.history.runs import NamedRun, look_up, look_up_baseline, tagged_run
+from passhat.history.runs import NamedRun, named_baseline, named_run, tagged_run
 
 
 @pytest.fixture
@@ -55,10 +55,10 @@ def test_a_beginning_shared_by_a_key_and_a_commit_is_refused(history):
 def test_of_several_runs_of_one_commit_the_newest_is_taken_and_that_is_said(history):
     runs = [kept(history, commit="0123456789", day=day) for day in (1, 3, 2)]
     for name in ("0123456789", "01234"):
-        found = look_up(history, name)
+        found = named_run(history, name)
         assert found.run.id == runs[1].id
         assert found.note == f"3 runs of commit 0123456789; taken: the newest, {runs[1].key}"
-    assert look_up(history, "latest").note is None
+    assert named_run(history, "latest").note is None
 
 
 def test_a_branch_as_baseline_is_its_newest_run_other_than_the_one_judged(history):
@@ -66,11 +66,11 @@ def test_a_branch_as_baseline_is_its_newest_run_other_than_the_one_judged(histor
     kept(history, branch="main", day=2, status="interrupted")
     kept(history, branch="main", day=3, suite="another")
     judged = kept(history, branch="main", day=4)
-    found = look_up_baseline(history, "main", judged=judged)
+    found = named_baseline(history, "main", judged=judged)
     assert found.run.id == old.id
     assert found.note == f"compared with run {old.key} of 1 Nov 2026 (main)"
     topic = kept(history, branch="topic", day=5)
-    assert look_up_baseline(history, "main", judged=topic).run.id == judged.id
+    assert named_baseline(history, "main", judged=topic).run.id == judged.id
 
 
 def test_a_run_is_never_held_against_itself(history):
@@ -78,19 +78,19 @@ def test_a_run_is_never_held_against_itself(history):
     history.tag(run, "good")
     for name in ("main", "good", "latest", run.key, "0123456789", "01234"):
         with pytest.raises(HistoryError, match="and a run is not compared with itself"):
-            look_up_baseline(history, name, judged=run)
+            named_baseline(history, name, judged=run)
 
 
 def test_a_branch_with_runs_of_other_suites_only_has_no_baseline(history):
     kept(history, branch="main", suite="another")
     judged = kept(history, branch="topic", day=2)
     with pytest.raises(HistoryError, match=f"no other run of suite to compare {judged.key} with"):
-        look_up_baseline(history, "main", judged=judged)
+        named_baseline(history, "main", judged=judged)
 
 
 def test_a_commit_as_baseline_may_be_another_run_of_it(history):
     first, second = (kept(history, commit="0123456789", day=day) for day in (1, 2))
-    assert look_up_baseline(history, "0123456789", judged=second).run.id == first.id
+    assert named_baseline(history, "0123456789", judged=second).run.id == first.id
 
 
 def test_a_tag_names_one_run_of_each_suite(history):
@@ -100,7 +100,7 @@ def test_a_tag_names_one_run_of_each_suite(history):
         history.tag(run, "good")
     assert tagged_run(history, "good", "a").id == second.id, "within a suite it moves"
     assert tagged_run(history, "good", "b").id == other.id
-    assert look_up_baseline(history, "good", judged=judged).run.id == other.id
-    assert "2 suites have a run good; taken: the newest, " in look_up(history, "good").note
+    assert named_baseline(history, "good", judged=judged).run.id == other.id
+    assert "2 suites have a run good; taken: the newest, " in named_run(history, "good").note
     history.delete(other)
-    assert look_up(history, "good") == NamedRun(run=tagged_run(history, "good", "a"))
+    assert named_run(history, "good") == NamedRun(run=tagged_run(history, "good", "a"))

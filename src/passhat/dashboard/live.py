@@ -40,7 +40,7 @@ from passhat.history.queries import (
     read_progress,
     tags_of_tasks,
 )
-from passhat.history.runs import look_up_baseline
+from passhat.history.runs import named_baseline
 from passhat.journeys.overview import ReportCache
 from passhat.journeys.stored_runs import StoredGate, rate_so_far, stored_gates
 from passhat.messages import capitalised, metric_label
@@ -332,7 +332,7 @@ def _baseline_rates(
         demand = demand_of(gate)
         if isinstance(demand, NoWorseRequirement):
             with suppress(PasshatError):  # a file, or a run that is not kept here
-                rate = look_up_baseline(history, demand.baseline, judged=run).run.pass_rate
+                rate = named_baseline(history, demand.baseline, judged=run).run.pass_rate
                 if rate is not None:
                     yield demand.baseline, rate
 

@@ -68,7 +68,7 @@ class NamedRun:
     note: str | None = None
 
 
-def look_up(history: Index, reference: str) -> NamedRun:
+def named_run(history: Index, reference: str) -> NamedRun:
     """The run of that name; of several with one tag, of one commit or of a branch, the newest.
 
     A whole key or commit comes before one that only begins with the name; a beginning that fits
@@ -85,7 +85,7 @@ def look_up(history: Index, reference: str) -> NamedRun:
     return NamedRun(run=run, note=f"{several}; taken: the newest, {taken}")
 
 
-def look_up_baseline(
+def named_baseline(
     history: Index, reference: str, *, judged: Run | None, suite: str | None = None
 ) -> NamedRun:
     """The baseline of a run: the newest other run of that name.
@@ -96,7 +96,7 @@ def look_up_baseline(
     kind, ids = _fitting(history, reference)
     suite = suite if judged is None else judged.suite
     if suite is None:
-        return look_up(history, reference)
+        return named_run(history, reference)
     if kind == "tag":  # each suite may have a run of that name
         own = [number for number in ids if history.run_by_id(number).suite == suite]
         ids = own or ids

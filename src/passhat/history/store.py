@@ -29,7 +29,7 @@ from passhat.history.runs import (
     Run,
     RunAction,
     RunChange,
-    look_up,
+    named_run,
     new_run_row,
     now,
     own_source,
@@ -390,7 +390,7 @@ class History:
 
     def find_run(self, reference: str) -> Run:
         """A run by tag, key, commit, branch (its newest), `latest`, or the first 4 letters."""
-        return look_up(self, reference).run
+        return named_run(self, reference).run
 
     def tag(self, run: Run, name: str, *, by: str = "") -> None:
         """Name a run, for example as a baseline; within a suite a name moves to the newest tag."""

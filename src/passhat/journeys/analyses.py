@@ -538,10 +538,10 @@ def _baseline_last(results: Results | Trials, agents: tuple[str, ...]) -> tuple[
     if not results.names_a_run(results.paths[0]):
         return agents
     from passhat.analysis.gates.gate import parse_gate
-    from passhat.history.runs import look_up
+    from passhat.history.runs import named_run
 
     with open_store(results.store) as history:
-        gates = stored_gates(look_up(history, results.paths[0]).run)
+        gates = stored_gates(named_run(history, results.paths[0]).run)
     named = set()
     for gate in gates:
         with suppress(ArgumentError):  # written before the sentences of today

@@ -342,10 +342,10 @@ class JudgedResults:
             trials = reading.whole()[0]
             check_one_score(self.read[0], trials)
             return reading.without_rounds(trials, baseline=True)
-        from passhat.history.runs import look_up_baseline
+        from passhat.history.runs import named_baseline
 
         with open_store(reading.store) as history:
-            named = reading.noted(look_up_baseline(history, name, judged=self.run))
+            named = reading.noted(named_baseline(history, name, judged=self.run))
             trials = without_changed(
                 history.trials(named.run), history, named.run, self.run, reading.on_note
             )

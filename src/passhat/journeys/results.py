@@ -207,10 +207,10 @@ class Results:
             if "/" in name or Path(name).suffix:
                 known = f"{history.name} has no run, tag or branch of that name"
                 return ReadError(f"{str(error).rstrip('.')}, and {known}")
-            from passhat.history.runs import look_up
+            from passhat.history.runs import named_run
 
             try:
-                look_up(history, name)
+                named_run(history, name)
             except HistoryError as unknown:
                 return unknown
         return error

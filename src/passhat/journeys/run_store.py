@@ -156,12 +156,12 @@ def find_baseline(
     history: History, name: str, arm: Mapping[str, str] | None, suite: str, judged: Run | None
 ) -> Run:
     """The run that a gate on a run of `suite` compares with; `judged` is None before it begins."""
-    from passhat.history.runs import look_up_baseline
+    from passhat.history.runs import named_baseline
 
     if arm is not None:
         return _run_of_arm(history, suite, judged, name, arm)
     # The newest run of a branch may be the judged one: the baseline is the one before it.
-    return look_up_baseline(history, name, judged=judged, suite=suite).run
+    return named_baseline(history, name, judged=judged, suite=suite).run
 
 
 def _run_of_arm(
@@ -414,9 +414,9 @@ def look_up_here(history: History, reference: str) -> NamedRun:
     their run is not the one that somebody here means. A run without a suite file (of `repeat`, or
     added from a log), and a folder without a suite or without runs of it, leave it the newest.
     """
-    from passhat.history.runs import LATEST, NamedRun, look_up, tagged_run
+    from passhat.history.runs import LATEST, NamedRun, named_run, tagged_run
 
-    named = look_up(history, reference)
+    named = named_run(history, reference)
     made_from = named.run.options.get("suite")
     if reference in named.run.tags and named.note:
         with suppress(InputError):

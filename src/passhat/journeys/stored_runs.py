@@ -620,10 +620,10 @@ def stored_gates(run: Run) -> tuple[StoredGate, ...]:
 
 def stored_days(results: Results, name: str, judged: Run | None, errors: ErrorPolicy) -> Days:
     """The spread between days of the baseline's system, from the newest runs of its suite."""
-    from passhat.history.runs import look_up_baseline
+    from passhat.history.runs import named_baseline
 
     with open_store(results.store) as history:
-        run = look_up_baseline(history, name, judged=judged).run
+        run = named_baseline(history, name, judged=judged).run
         return days_around(history, run, judged, errors)
 
 

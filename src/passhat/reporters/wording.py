@@ -290,7 +290,7 @@ def across_tasks(system: SystemReport) -> str | None:
     turned = [
         feature.name.replace("_", " ")
         for feature in system.features.values()
-        if _is_turned(feature)
+        if _is_reversed(feature)
     ]
     if not turned:
         return None
@@ -342,7 +342,7 @@ def _money(number: Estimate) -> str:
     return amount(number.value) + between
 
 
-def _is_turned(feature: ResourceUse) -> bool:
+def _is_reversed(feature: ResourceUse) -> bool:
     """Whether passed trials took more over all tasks, but shown less inside them; or the reverse.
 
     Shown is what the interval of the correlation says: where it includes 0, nothing is.

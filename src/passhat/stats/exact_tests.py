@@ -188,8 +188,8 @@ class NullDistributions:
     ascending. A p-value of at most x has the chance x, for every x in the list. None is a
     distribution without gaps.
 
-    >>> laws = NullDistributions(kind=np.array([0, 1]), attainable=(np.array([0.1, 1.0]), None))
-    >>> laws.chance(0, np.array([0.05, 0.3])).tolist(), laws.chance(1, np.array([0.3])).tolist()
+    >>> nulls = NullDistributions(kind=np.array([0, 1]), attainable=(np.array([0.1, 1.0]), None))
+    >>> nulls.chance(0, np.array([0.05, 0.3])).tolist(), nulls.chance(1, np.array([0.3])).tolist()
     ([0.0, 0.1], [0.3])
     """
 
@@ -210,13 +210,13 @@ def pass_tests(
 ) -> tuple[Floats, NullDistributions]:
     """Fisher's exact p of every task, by the difference of two pass rates, and its distributions.
 
-    >>> p, laws = pass_tests(*(np.array([x]) for x in (4, 4, 4, 0)))
-    >>> p.round(4).tolist(), laws.attainable[0].round(4).tolist()
+    >>> p, nulls = pass_tests(*(np.array([x]) for x in (4, 4, 4, 0)))
+    >>> p.round(4).tolist(), nulls.attainable[0].round(4).tolist()
     ([0.0286], [0.0286, 0.4857, 1.0])
     """
     rows = np.column_stack((n_a, n_b, c_a + c_b))
     kinds, kind = np.unique(rows, axis=0, return_inverse=True)
-    p, laws = np.ones(len(rows)), list[Floats | None]()
+    p, nulls = np.ones(len(rows)), list[Floats | None]()
     for j, (runs_a, runs_b, passes) in enumerate(kinds.tolist()):
         members = np.flatnonzero(kind.ravel() == j)
         fewest = max(0, passes - runs_b)
@@ -225,8 +225,8 @@ def pass_tests(
         gap = x / max(runs_a, 1) - (passes - x) / max(runs_b, 1)
         values = _tail_chances(gap, chance, alternative)
         p[members] = values[c_a[members] - fewest]
-        laws.append(_distinct(values))
-    return p, NullDistributions(kind.ravel().astype(np.int64), tuple(laws))
+        nulls.append(_distinct(values))
+    return p, NullDistributions(kind.ravel().astype(np.int64), tuple(nulls))
 
 
 def score_tests(
@@ -242,7 +242,7 @@ def score_tests(
     With `ranks`, scores are replaced by their ranks in the task: Wilcoxon's rank-sum test.
     """
     p = np.ones(len(a))
-    kind, laws = np.arange(len(a)), list[Floats | None]([None] * len(a))
+    kind, nulls = np.arange(len(a)), list[Floats | None]([None] * len(a))
     shapes = [(len(x), len(y)) for x, y in zip(a, b, strict=True)]
     for shape in sorted(set(shapes)):
         if min(shape) == 0:
@@ -253,10 +253,10 @@ def score_tests(
         if comb(sum(shape), shape[0]) <= _MOST_DIVISIONS:
             p[members], exact = _enumerated(values, shape, alternative)
             for i, pmf in zip(members, exact, strict=True):
-                laws[i] = pmf
+                nulls[i] = pmf
         else:
             p[members] = _drawn(values, shape, alternative, rng)
-    return p, NullDistributions(kind, tuple(laws))
+    return p, NullDistributions(kind, tuple(nulls))
 
 
 def _tail_chances(gap: Floats, chance: Floats, alternative: Alternative) -> Floats:
@@ -290,18 +290,18 @@ def _enumerated(
     np.put_along_axis(sides, places, 1.0, axis=1)
     equal = np.full(len(sides), 1 / len(sides))
     room = sides.shape[0] * len(pooled) <= _MOST_KEPT
-    p, laws = np.empty(len(pooled)), list[Floats | None]()
+    p, nulls = np.empty(len(pooled)), list[Floats | None]()
     for i, scores in enumerate(pooled):
         gaps = _gaps(sides, scores, shape)  # the first division is the one that was seen
         if room:
             tails = _tail_chances(gaps, equal, alternative)
             p[i] = tails[0]
-            laws.append(_distinct(tails))
+            nulls.append(_distinct(tails))
         else:
             reach = _reach(gaps, alternative)
             p[i] = float((reach >= reach[0] - _TIE).mean())
-            laws.append(None)
-    return p, laws
+            nulls.append(None)
+    return p, nulls
 
 
 def _drawn(

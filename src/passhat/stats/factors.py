@@ -79,7 +79,7 @@ def disagreements(runs: ArrayLike, passes: ArrayLike) -> tuple[Floats, Floats]:
 
     Rows are tasks, columns levels; a cell without a trial counts for nothing. nan where a task has
     no level with two trials, or no two levels. Both are means over pairs of independent trials,
-    so they are unbiased whatever the law of the pass rates.
+    so they are unbiased however the pass rates are distributed.
 
     >>> same, other = disagreements([[2, 2]], [[2, 1]])
     >>> same.tolist(), other.tolist()
@@ -182,7 +182,7 @@ class LevelComponents:
     def power(self, difference: float, *, tasks: int, levels: int, runs: int) -> float:
         """The chance that `level_test` sees one level that is worse by `difference`, all alike.
 
-        Its first statistic has a chi-squared law of levels - 1 degrees, whose noncentrality is the
+        Its first statistic is chi-squared with levels - 1 degrees, whose noncentrality is the
         squared excess of the level over the variance; half of the 5% is spent on it. The spread
         between the levels there are counts as luck: it is what the others may hide behind.
         """
@@ -308,8 +308,8 @@ def stratified_exact_test(
     columns = (runs, passes, other_runs, other_passes)
     n, c, m, d = (np.asarray(column, dtype=np.int64) for column in columns)
     strata = zip((n + m).tolist(), n.tolist(), (c + d).tolist(), strict=True)
-    law = stratified_distribution(strata)
-    return float(min(1.0, law.chance[: int(c.sum()) - law.fewest + 1].sum()))
+    sums = stratified_distribution(strata)
+    return float(min(1.0, sums.chance[: int(c.sum()) - sums.fewest + 1].sum()))
 
 
 def pass_hat_of_levels(

@@ -102,10 +102,10 @@ def task_tests(
     value, low, high = _differences(*sides, confidence)
     if sides[0].size == 1:
         p, method = _boschloo(*sides, alternative), "Boschloo"
-        laws = NullDistributions(np.zeros(1, dtype=np.int64), (None,))
+        nulls = NullDistributions(np.zeros(1, dtype=np.int64), (None,))
     else:
-        (p, laws), method = pass_tests(*sides, alternative), "Fisher exact"
-    return _answered(asked, sides[0], sides[2], (value, low, high), p, laws, method)
+        (p, nulls), method = pass_tests(*sides, alternative), "Fisher exact"
+    return _answered(asked, sides[0], sides[2], (value, low, high), p, nulls, method)
 
 
 def score_task_tests(
@@ -135,7 +135,7 @@ def score_task_tests(
         sizes = (len(left), len(right))
         raise ArgumentError("a and b", "must be aligned, an entry per task", sizes)
     generator, _ = random_generator(rng)
-    p, laws = score_tests(left, right, alternative, ranks=test == "wilcoxon", rng=generator)
+    p, nulls = score_tests(left, right, alternative, ranks=test == "wilcoxon", rng=generator)
     n_a, n_b = (np.array([len(x) for x in side], dtype=np.int64) for side in (left, right))
     seen = np.minimum(n_a, n_b) > 0
     gaps = [
@@ -144,7 +144,7 @@ def score_task_tests(
     ]
     value, low, high = np.array(gaps).reshape(-1, 3).T
     named = "permutation of scores" if test == "permutation" else "Wilcoxon rank-sum"
-    return _answered(asked, n_a, n_b, (value, low, high), p, laws, named)
+    return _answered(asked, n_a, n_b, (value, low, high), p, nulls, named)
 
 
 def minimum_runs(
@@ -184,14 +184,14 @@ def _answered(
     n_b: Counts,
     differences: tuple[Floats, Floats, Floats],
     p: Floats,
-    laws: NullDistributions,
+    nulls: NullDistributions,
     method: str,
 ) -> TaskTests:
     alpha = 1 - asked.confidence
     reachable = _smallest_p(n_a, n_b, asked.alternative, alone=method == "Boschloo")
     evaluable = reachable <= alpha * (1 + 1e-9)
-    strict = np.where(evaluable, discrete_holm(p, laws), 1.0)
-    screening = np.where(evaluable, discrete_benjamini_hochberg(p, laws), 1.0)
+    strict = np.where(evaluable, discrete_holm(p, nulls), 1.0)
+    screening = np.where(evaluable, discrete_benjamini_hochberg(p, nulls), 1.0)
     adjusted = strict if asked.correction == "holm" else screening
     direction = np.where(differences[0] > 0, "better", "worse")
     answers = np.where(adjusted > alpha, "no difference shown", direction)

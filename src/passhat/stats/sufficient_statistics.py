@@ -19,7 +19,7 @@ _KEYS_PER_TASK = 8
 # Runs and passes fit into one 64-bit number below this many runs.
 _LONGEST_KEY = 2**31
 # The keys of 64 suites of this size take 15 MB; answers about larger ones are not kept.
-_REMEMBERED_CELLS = 10_000
+_CACHED_CELLS = 10_000
 
 Found = TypeVar("Found")
 More = TypeVarTuple("More")
@@ -114,7 +114,7 @@ def cached(find: Callable[[Cells, *More], Found]) -> Callable[[Cells, *More], Fo
 
     def answer(cells: Cells, *more: *More) -> Found:
         few = cells.tasks.ndim == 1 or cells.tasks.shape[:-1] == (2,)
-        if few and cells.n.size <= _REMEMBERED_CELLS:
+        if few and cells.n.size <= _CACHED_CELLS:
             return again(cells.n.tobytes(), cells.c.tobytes(), cells.tasks.tobytes(), *more)
         return find(cells, *more)
 

@@ -976,8 +976,8 @@ def concentrated_fall_p(
         return_counts=True,
     )
     x = np.arange(n_new.max() + 1)
-    law = _normalised(log_probability(x, kinds[:, 1:2], kinds[:, :1], kinds[:, 2:]))
-    chance = np.exp(law)
+    log_p = _normalised(log_probability(x, kinds[:, 1:2], kinds[:, :1], kinds[:, 2:]))
+    chance = np.exp(log_p)
     expected = chance @ x
     variance = float(tasks @ (chance @ x**2 - expected**2))
     if variance <= 0:  # no task both passed and failed
@@ -990,10 +990,10 @@ def concentrated_fall_p(
     rate = (kinds[:, 2:] + 0.5) / (kinds[:, :1] + kinds[:, 1:2] + 1)
     lower = (np.maximum(rate - fall, _LOWEST * rate) for fall in _FALLS)
     odds = [np.log(low / (1 - low)) - np.log(rate / (1 - rate)) for low in lower]
-    fallen = np.logaddexp.reduce([shift * x - _log_sum(law + shift * x) for shift in odds])
+    fallen = np.logaddexp.reduce([shift * x - _log_sum(log_p + shift * x) for shift in odds])
     score = np.logaddexp(np.log(1 - _SHARE), np.log(_SHARE / len(_FALLS)) + fallen)
     observed = float(score[place.ravel(), c_new].sum())
-    of_tasks = _tail_given_total(score, law, tasks, observed, total)
+    of_tasks = _tail_given_total(score, log_p, tasks, observed, total)
 
     if of_tasks is None:
         return of_mean
@@ -1013,36 +1013,36 @@ def _normalised(logs: Floats) -> Floats:
 
 
 def _tail_given_total(
-    score: Floats, law: Floats, tasks: Counts, observed: float, total: int
+    score: Floats, log_p: Floats, tasks: Counts, observed: float, total: int
 ) -> float | None:
     """The chance that scores sum to `observed` or more, given that passes sum to `total`.
 
     None where the total leaves one possible sum, which then says nothing.
 
-    Rows of `score` and of its log chances `law` are kinds of tasks, `tasks` how many there are;
+    Rows of `score` and of its log chances `log_p` are kinds of tasks, `tasks` how many there are;
     columns are 0, 1, 2, ... passes. The double saddlepoint formula of Skovgaard (1987).
     """
-    x = np.arange(law.shape[1])
-    possible = np.isfinite(law)
+    x = np.arange(log_p.shape[1])
+    possible = np.isfinite(log_p)
     fewest = int(tasks @ possible.argmax(axis=1))
     most = int(tasks @ (x.size - 1 - possible[:, ::-1].argmax(axis=1)))
     if total in (fewest, most):
         return None
 
-    (_, day), *_ = _saddlepoint(np.zeros(law.shape), law, tasks, np.array([0.0, total]))
-    law = _normalised(law + day * x)
+    (_, day), *_ = _saddlepoint(np.zeros(log_p.shape), log_p, tasks, np.array([0.0, total]))
+    log_p = _normalised(log_p + day * x)
     # What passes explain of the scores is known with the total; without it Newton steps are short.
-    _, _, spread = _cumulants(score, law, tasks, np.zeros(2))
+    _, _, spread = _cumulants(score, log_p, tasks, np.zeros(2))
     slope, of_passes = spread[0, 1] / spread[1, 1], float(spread[1, 1])
     score, target = score - slope * x, np.array([observed - slope * total, total])
     of_scores = float(spread[0, 0])
-    _, mean, spread = _cumulants(score, law, tasks, np.zeros(2))
+    _, mean, spread = _cumulants(score, log_p, tasks, np.zeros(2))
     away, error = target[0] - mean[0], np.sqrt(max(float(spread[0, 0]), 0.0))
     if spread[0, 0] <= 1e-9 * of_scores:
         return None
     if abs(away) <= 0.01 * error:  # at the mean, where the formula divides by 0
         return 0.5
-    tilt, exponent, spread = _saddlepoint(score, law, tasks, target)
+    tilt, exponent, spread = _saddlepoint(score, log_p, tasks, target)
     signed = np.sqrt(2 * exponent)
     standard = abs(tilt[0]) * np.sqrt(max(float(np.linalg.det(spread)), 1e-300) / of_passes)
     density = np.exp(-exponent) / np.sqrt(2 * np.pi)
@@ -1057,14 +1057,14 @@ def _tail_given_total(
 
 
 def _cumulants(
-    score: Floats, law: Floats, tasks: Counts, tilt: Floats
+    score: Floats, log_p: Floats, tasks: Counts, tilt: Floats
 ) -> tuple[float, Floats, Floats]:
     """The cumulant generating function of the sums of scores and passes, and its derivatives."""
-    x = np.arange(law.shape[1])
-    logs = law + tilt[0] * score + tilt[1] * x
+    x = np.arange(log_p.shape[1])
+    logs = log_p + tilt[0] * score + tilt[1] * x
     totals = _log_sum(logs)
     weight = np.exp(logs - totals)
-    values = np.stack((np.where(np.isfinite(law), score, 0.0), np.broadcast_to(x, law.shape)))
+    values = np.stack((np.where(np.isfinite(log_p), score, 0.0), np.broadcast_to(x, log_p.shape)))
     means = (weight * values).sum(axis=-1)
     centred = values - means[..., None]
     spread = np.einsum("aij,bij,ij,i->ab", centred, centred, weight, tasks.astype(np.float64))
@@ -1072,7 +1072,7 @@ def _cumulants(
 
 
 def _saddlepoint(
-    score: Floats, law: Floats, tasks: Counts, target: Floats
+    score: Floats, log_p: Floats, tasks: Counts, target: Floats
 ) -> tuple[Floats, float, Floats]:
     """The tilt whose means are the target, how unlikely that is, and its second derivatives.
 
@@ -1080,7 +1080,7 @@ def _saddlepoint(
     where the tilt becomes too steep.
     """
     tilt = np.zeros(2)
-    value, mean, spread = _cumulants(score, law, tasks, tilt)
+    value, mean, spread = _cumulants(score, log_p, tasks, tilt)
     for _ in range(_NEWTON_STEPS):
         slope = mean - target
         step = -np.linalg.solve(spread + 1e-10 * np.trace(spread) * np.eye(2), slope)
@@ -1090,7 +1090,7 @@ def _saddlepoint(
         part = min(1.0, _STEEPEST / float(np.abs(step).max()))
         while part > 1e-4:
             further = tilt + part * step
-            cumulants = _cumulants(score, law, tasks, further)
+            cumulants = _cumulants(score, log_p, tasks, further)
             lower = cumulants[0] - float(further @ target)
             if np.abs(further).max() < _STEEPEST and lower <= value + 1e-4 * part * gain:
                 break

@@ -533,8 +533,6 @@ def _components(means: Floats, family: ArrayLike, luck: float) -> tuple[float, f
 
 Unit = Literal["tasks", "families"]
 
-Purchase = Literal["runs", "tasks", "families", "undecided"]
-
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
 class NoiseSources:
@@ -571,7 +569,7 @@ class NoiseSources:
         return sqrt(0.5)
 
     @property
-    def buy(self) -> Purchase:
+    def buy(self) -> Literal["runs", "tasks", "families", "undecided"]:
         """What causes more than half of the variance, where the interval shows that.
 
         At half, a new task pays if it costs no more than the runs that it will get.

@@ -111,21 +111,21 @@ def test_every_number_that_is_listed_can_be_gated(everything):
         assert target.value_in(report.system(), "this suite") == value or "association" in name
 
 
-def test_every_family_is_listed_where_the_trials_have_it(everything):
+def test_every_form_is_listed_where_the_trials_have_it(everything):
     listed = targets(everything[1])
-    found = {parse_target(name).family.form for name in listed}
-    assert found == {family.form for family in METRIC_FORMS} - {"reliability@{k}"}
+    found = {parse_target(name).form.pattern for name in listed}
+    assert found == {form.pattern for form in METRIC_FORMS} - {"reliability@{k}"}
 
 
 @pytest.mark.parametrize(
     "fifth",
     [0, *(pytest.param(n, marks=pytest.mark.slow("a report for each")) for n in range(1, 5))],
 )
-def test_a_listed_number_of_each_family_gets_a_verdict_and_never_no_such_number(everything, fifth):
+def test_a_listed_number_of_each_form_gets_a_verdict_and_never_no_such_number(everything, fifth):
     trials, report = everything
     listed = targets(report)
-    first_of_family = {parse_target(name).family.form: name for name in reversed(listed)}
-    gates = [f"{name} >= 0" for name in [*first_of_family.values()][fifth::5]]
+    first_of_form = {parse_target(name).form.pattern: name for name in reversed(listed)}
+    gates = [f"{name} >= 0" for name in [*first_of_form.values()][fifth::5]]
     for verdict in judge(trials, gates, bars=0.5):
         assert "have no" not in verdict.sentence
 

@@ -290,7 +290,7 @@ class _Class:
     members: tuple[RunFeature, ...]
     column: Mask
     varying: Mask
-    law: StratifiedDistribution
+    distribution: StratifiedDistribution
 
 
 def associations(
@@ -328,8 +328,8 @@ def holds_within(
 ) -> bool:
     """Whether it still goes together with failing among runs that are alike in those given."""
     strata = alike_in(given, compared)
-    law = _law(association.having, strata, compared.failed)
-    return law.p_of(int((association.having & compared.failed).sum())) <= level
+    distribution = _distribution(association.having, strata, compared.failed)
+    return distribution.p_of(int((association.having & compared.failed).sum())) <= level
 
 
 def _classes(compared: ComparedRuns, having: Having, level: float) -> list[_Class]:
@@ -352,11 +352,18 @@ def _classes(compared: ComparedRuns, having: Having, level: float) -> list[_Clas
     classes = []
     for members in divisions.values():
         column = _column(having[members[0]], compared)
-        law = _law(column, compared.stratum, compared.failed)
-        if law.smallest_p <= level:
+        distribution = _distribution(column, compared.stratum, compared.failed)
+        if distribution.smallest_p <= level:
             varying = differing(column)
-            classes.append(_Class(members=tuple(members), column=column, varying=varying, law=law))
-    classes.sort(key=lambda kind: (kind.law.smallest_p, kind.members[0]))
+            classes.append(
+                _Class(
+                    members=tuple(members),
+                    column=column,
+                    varying=varying,
+                    distribution=distribution,
+                )
+            )
+    classes.sort(key=lambda kind: (kind.distribution.smallest_p, kind.members[0]))
     return classes[:MOST_CLASSES]
 
 
@@ -372,7 +379,7 @@ def _same_division(column: Mask, varying: Mask) -> bytes:
     return np.packbits((column != first) & varying).tobytes() + np.packbits(varying).tobytes()
 
 
-def _law(column: Mask, strata: Counts, failed: Mask) -> StratifiedDistribution:
+def _distribution(column: Mask, strata: Counts, failed: Mask) -> StratifiedDistribution:
     sizes = np.bincount(strata)
     with_it = np.bincount(strata, weights=column, minlength=sizes.size).astype(int)
     failing = np.bincount(strata, weights=failed, minlength=sizes.size).astype(int)
@@ -382,14 +389,14 @@ def _law(column: Mask, strata: Counts, failed: Mask) -> StratifiedDistribution:
 
 
 def _shuffled_p(classes: Sequence[_Class], shuffled: Mask) -> Floats:
-    """The exact p of each class under each row of outcomes, by looking it up in the class's law."""
+    """The exact p of each class under each row of outcomes, looked up in its distribution."""
     columns = np.array([kind.column for kind in classes], dtype=np.float32).T
     p = np.empty((len(shuffled), len(classes)))
     for start in range(0, len(shuffled), _CHUNK):
         rows = slice(start, start + _CHUNK)
         counts = np.rint(shuffled[rows].astype(np.float32) @ columns).astype(np.intp)
         for i, kind in enumerate(classes):
-            p[rows, i] = kind.law.p[counts[:, i] - kind.law.fewest]
+            p[rows, i] = kind.distribution.p[counts[:, i] - kind.distribution.fewest]
     return p
 
 

@@ -268,7 +268,7 @@ def _countable(demand: ThresholdRequirement) -> bool:
         return demand.upward
     if target.tool is not None:
         return True
-    return target.family.read is not None and not demand.upward
+    return target.form.read is not None and not demand.upward
 
 
 def _number(match: re.Match[str]) -> Requirement:

@@ -82,7 +82,7 @@ class JudgeQuality:
         """pass@1 as people would grade."""
         return self.passes * self.right_passes + (1 - self.passes) * self.wrong_fails
 
-    def arms(self, trials: int, labels: int, tail: float) -> tuple[float, float]:
+    def margins(self, trials: int, labels: int, tail: float) -> tuple[float, float]:
         """How far the corrected interval reaches below and above pass@1, with so many of both."""
         sides = np.array([self.passes, 1 - self.passes])
         read = np.minimum(labels / 2, sides * trials)
@@ -196,7 +196,7 @@ def plan_labels(
 
 
 Enough = Callable[[Callable[[float], tuple[float, float]], float], bool]
-"""Whether arms (given the tail they are to have) around a value are as short as needed."""
+"""Whether margins (given the tail they are to have) around a value are as short as needed."""
 
 
 def _question(
@@ -207,7 +207,7 @@ def _question(
     difference: float | None,
     confidence: float,
 ) -> tuple[Enough, str]:
-    """What is wanted, as a test of the arms of an interval and in words."""
+    """What is wanted, as a test of the margins of an interval and in words."""
     tail = (1 - confidence) / 2
     power = float(ndtri(SETTLING_POWER))
     if gate is not None:
@@ -216,8 +216,8 @@ def _question(
         bar = demand.threshold
         room = 1 + power / -float(ndtri(gate.alpha))
 
-        def decides(arms: Callable[[float], tuple[float, float]], value: float) -> bool:
-            below, above = arms(gate.alpha)
+        def decides(margins: Callable[[float], tuple[float, float]], value: float) -> bool:
+            below, above = margins(gate.alpha)
             return value - room * below >= bar or value + room * above < bar
 
         return decides, f"{gate.require} to be decided 4 times in 5"
@@ -226,14 +226,14 @@ def _question(
         room = 1 + power / -float(ndtri(tail))
 
         # Two independent agents: the tasks that both have in common make it narrower.
-        def tells_apart(arms: Callable[[float], tuple[float, float]], value: float) -> bool:
-            return room * float(np.hypot(*arms(tail))) <= gap
+        def tells_apart(margins: Callable[[float], tuple[float, float]], value: float) -> bool:
+            return room * float(np.hypot(*margins(tail))) <= gap
 
         return tells_apart, f"a difference of {100 * gap:g} points in {{}} to be seen 4 times in 5"
     half = probability("half_width", 0.05 if half_width is None else half_width, open_ends=True)
 
-    def is_narrow(arms: Callable[[float], tuple[float, float]], value: float) -> bool:
-        return sum(arms(tail)) / 2 <= half
+    def is_narrow(margins: Callable[[float], tuple[float, float]], value: float) -> bool:
+        return sum(margins(tail)) / 2 <= half
 
     return is_narrow, f"{{}} to be known to ±{100 * half:g} points"
 
@@ -243,7 +243,7 @@ def _single(quality: JudgeQuality, tasks: int, count: int | None, enough: Enough
     trials = tasks * (_ENDLESS if count is None else count)
 
     def does(labels: int) -> bool:
-        return enough(lambda tail: quality.arms(trials, labels, tail), quality.rate)
+        return enough(lambda tail: quality.margins(trials, labels, tail), quality.rate)
 
     some, most = 2 * FEWEST_LABELS, min(trials, _ENDLESS)
     labels = fewest(does, least=some, most=most) if some <= most else None
@@ -264,13 +264,13 @@ def _whole_tasks(
         some = values[:, :count]
         ones = np.ones(count)
 
-        def arms(tail: float) -> tuple[float, float]:
+        def margins(tail: float) -> tuple[float, float]:
             low = [float(lower_quantile(row, ones, tail, unseen=0.0)) for row in some]
             high = [-float(lower_quantile(-row, ones, tail, unseen=-1.0)) for row in some]
             middle = float(np.median(some.mean(axis=1)))
             return middle - float(np.median(low)), float(np.median(high)) - middle
 
-        return enough(arms, float(np.median(values.mean(axis=1))))
+        return enough(margins, float(np.median(values.mean(axis=1))))
 
     some = fewest(does, least=min(FEWEST_LABELLED_TASKS, tasks), most=tasks)
     return LabelPlanRow(trials=max(runs, each), labels=None if some is None else each * some)

@@ -49,7 +49,7 @@ _DROPPED = "left out by request: "
 _MINUTE, _HOUR = 60, 3600
 
 # Tests of up to so many runs are kept for the next question: 64 such tables take 5 MB.
-_REMEMBERED_RUNS = 10_000
+_CACHED_RUNS = 10_000
 
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,7 +228,7 @@ def _rounds_of(trials: Trials) -> NDArray[np.int64]:
 
 
 def _among_rounds(trials: Trials, errors: ErrorPolicy, table: Floats) -> tuple[Disturbance, ...]:
-    small = table.size <= _REMEMBERED_RUNS
+    small = table.size <= _CACHED_RUNS
     tested = _same_tests(table.tobytes(), table.shape) if small else round_tests(table)
     if isinstance(tested, Unavailable) or not tested.differ:
         return ()

@@ -682,5 +682,5 @@ def _from_one(number: Number) -> Number:
     if isinstance(number, Unavailable):
         return number
     ends = number.interval
-    turned = None if ends is None else Interval(1 - ends.high, 1 - ends.low)
-    return replace(number, value=1 - number.value, interval=turned)
+    mirrored = None if ends is None else Interval(1 - ends.high, 1 - ends.low)
+    return replace(number, value=1 - number.value, interval=mirrored)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from passhat.analysis.reports.report import Report
     from passhat.stats.decay import SequenceDecay
 
-# What each placeholder of a form may be, and an example of it.
+# What each placeholder of a pattern may be, and an example of it.
 _PLACES = {
     "k": (r"[1-9]\d*", "3"),
     "percent": (r"[1-9]\d?", "95"),
@@ -33,7 +33,7 @@ _PLACES = {
     "tool": (".+?", "get_weather"),
     "step": (".+", "book"),
 }
-# Other names for a target of another family.
+# Other names for a target of another form.
 _SYNONYMS = (("reliability@{k}", "pass^{k}"), ("pass rate", "pass^1"))
 
 
@@ -47,7 +47,7 @@ class Target:
     """
 
     name: str
-    family: MetricForm = field(repr=False, compare=False)
+    form: MetricForm = field(repr=False, compare=False)
     places: Places = field(repr=False, compare=False, default_factory=dict)
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class Target:
     @property
     def is_share(self) -> bool:
         """Whether the number lies between 0 and 1."""
-        return self.family.is_share
+        return self.form.is_share
 
     @property
     def k(self) -> int | None:
@@ -79,14 +79,14 @@ class Target:
         >>> parse_target("pass^3").attempts, parse_target("icc").attempts
         (('pass^k', 3), None)
         """
-        if self.family.form not in ("pass^{k}", "pass@{k}"):
+        if self.form.pattern not in ("pass^{k}", "pass@{k}"):
             return None
-        return self.family.form.format(k="k"), int(self.places["k"])
+        return self.form.pattern.format(k="k"), int(self.places["k"])
 
     @property
     def quantile(self) -> tuple[str, float] | None:
         """The feature and the share, of a quantile such as seconds.p95; None of others."""
-        if self.family.form not in ("{feature}.p{percent}", "{feature}.median"):
+        if self.form.pattern not in ("{feature}.p{percent}", "{feature}.median"):
             return None
         return self.places["feature"], int(self.places.get("percent", "50")) / 100
 
@@ -97,13 +97,13 @@ class Target:
 
     def value_in(self, system: SystemReport, scope: Scope) -> Value:
         """The number in the report of a system."""
-        values = dict(self.family.find(system, scope))
+        values = dict(self.form.find(system, scope))
         return values.get(self.name, Unavailable(f"these trials have no {self.name}"))
 
     def read(self, trial: Trial) -> float | None:
         """The value of one run, or None if the run errored."""
-        assert self.family.read is not None, "the caller knows that runs are counted"
-        return self.family.read(self.places, trial)
+        assert self.form.read is not None, "the caller knows that runs are counted"
+        return self.form.read(self.places, trial)
 
 
 def targets(
@@ -128,9 +128,9 @@ def targets(
     return {
         f"{system.name}: {name}" if len(systems) > 1 else name: value
         for system in systems
-        for family in METRIC_FORMS
-        if tasks or not family.form.startswith("tasks[")
-        for name, value in family.find(system, scope)
+        for form in METRIC_FORMS
+        if tasks or not form.pattern.startswith("tasks[")
+        for name, value in form.find(system, scope)
     }
 
 
@@ -141,28 +141,28 @@ def parse_target(text: str) -> Target:
     ['cost.per_success', 'seconds.p95', 'pass^1']
     """
     wanted = " ".join(text.split())
-    for words, form in _SYNONYMS:
+    for words, pattern in _SYNONYMS:
         if match := _match(words, wanted, in_words=True):
-            wanted = form.format(**match.groupdict())
-    spoken = ((words, family, True) for family in METRIC_FORMS for words in family.also)
-    exact = ((family.form, family, False) for family in METRIC_FORMS)
-    for form, family, in_words in (*spoken, *exact):
-        if match := _match(form, wanted, in_words=in_words):
+            wanted = pattern.format(**match.groupdict())
+    spoken = ((words, form, True) for form in METRIC_FORMS for words in form.also)
+    exact = ((form.pattern, form, False) for form in METRIC_FORMS)
+    for pattern, form, in_words in (*spoken, *exact):
+        if match := _match(pattern, wanted, in_words=in_words):
             places = match.groupdict()
-            return Target(family.form.format(**places), family, places)
+            return Target(form.pattern.format(**places), form, places)
     called = f"no number is called {short(wanted)}; {_hint(wanted)}"
     raise ArgumentError("gate", "must name a number of the report", wanted, sentence=called)
 
 
-def _match(form: str, wanted: str, *, in_words: bool) -> re.Match[str] | None:
-    """A text that is written in a form: exactly or, in words, in any case with _ for spaces.
+def _match(pattern: str, wanted: str, *, in_words: bool) -> re.Match[str] | None:
+    """A text of a pattern: exactly or, in words, in any case with _ for spaces.
 
-    To compile all forms takes a twentieth of `passhat run`: those that begin otherwise are not.
+    To compile all patterns takes a twentieth of `passhat run`: those that begin otherwise are not.
     """
-    begins = form.partition("{")[0].partition("(")[0]
+    begins = pattern.partition("{")[0].partition("(")[0]
     if _folded(wanted[: len(begins)]) != _folded(begins):
         return None
-    return _pattern(form, in_words).fullmatch(wanted)
+    return _compiled(pattern, in_words).fullmatch(wanted)
 
 
 def _folded(text: str) -> str:
@@ -170,8 +170,8 @@ def _folded(text: str) -> str:
 
 
 @cache
-def _pattern(form: str, in_words: bool) -> re.Pattern[str]:
-    pieces = re.split(r"\{(\w+)\}", form)
+def _compiled(pattern: str, in_words: bool) -> re.Pattern[str]:
+    pieces = re.split(r"\{(\w+)\}", pattern)
     pieces[1::2] = [f"(?P<{place}>{_PLACES[place][0]})" for place in pieces[1::2]]
     pieces[::2] = map(re.escape, pieces[::2])
     text = "".join(pieces)
@@ -190,7 +190,7 @@ def _hint(wanted: str) -> str:
 def _examples(wanted: str) -> list[str]:
     """Numbers that may be meant, with the k that was written."""
     usual = {place: example for place, (_, example) in _PLACES.items()}
-    names = [family.form.format(**usual) for family in METRIC_FORMS]
+    names = [form.pattern.format(**usual) for form in METRIC_FORMS]
     names += [f"{feature}.mean" for feature in FEATURES] + ["cost per success", "pass_rate"]
     if (k := re.search(r"[1-9]\d*", wanted)) is None:
         return names
@@ -201,7 +201,7 @@ Value = Estimate | float | Unavailable
 """A number in a report; a bare float has no interval."""
 
 Places = Mapping[str, str]
-"""The values of the placeholders of a form: {"k": "3"} in pass^3."""
+"""The values of the placeholders of a pattern: {"k": "3"} in pass^3."""
 
 Named = Iterator[tuple[str, Value]]
 Find = Callable[["SystemReport", Scope], Named]
@@ -210,13 +210,13 @@ Read = Callable[[Places, Trial], float | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricForm:
-    """Targets of one form, such as `pass^{k}`.
+    """Targets that are written alike, such as those of the pattern `pass^{k}`.
 
     `find` gives all that a report has, by name. `also` are other ways to write one. `read` gives
-    the value of a single run, in families that count runs.
+    the value of a single run, for numbers that count runs.
     """
 
-    form: str
+    pattern: str
     meaning: str
     find: Find
     is_share: bool = False
@@ -230,20 +230,20 @@ def passed(trial: Trial) -> float | None:
 
 
 def _other(
-    form: str,
+    pattern: str,
     meaning: str,
     find: Find,
     *also: str,
     read: Read | None = None,
     is_share: bool = False,
 ) -> MetricForm:
-    """A family of counts, amounts or percentages."""
+    """Counts, amounts or percentages."""
     return MetricForm(
-        form=form, meaning=meaning, find=find, is_share=is_share, also=also, read=read
+        pattern=pattern, meaning=meaning, find=find, is_share=is_share, also=also, read=read
     )
 
 
-# A family whose numbers lie between 0 and 1.
+# Numbers that lie between 0 and 1.
 _share = partial(_other, is_share=True)
 
 
@@ -434,8 +434,8 @@ def _of_each(within: str, kind: str) -> Iterator[MetricForm]:
     before, of = f"{within}[{{{kind}}}].", f"of the tasks of one {kind}"
     yield _share(f"{before}mean_score", f"the mean score {of}", _mean_score(within))
     for sign in "^@":
-        form = f"{before}pass{sign}{{k}}"
-        yield _share(form, f"pass{sign}k {of}", _metrics(sign, within=within))
+        pattern = f"{before}pass{sign}{{k}}"
+        yield _share(pattern, f"pass{sign}k {of}", _metrics(sign, within=within))
     yield _share(
         f"{before}reliability@{{k}}",
         f"another name for pass^k {of}",

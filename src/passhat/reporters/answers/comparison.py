@@ -668,7 +668,7 @@ def _verdict(comparison: Comparison, scope: Scope | None) -> str:
         by = f"{ahead} is {points(abs(number.value), digits=1)} points ahead"
         lead = by if number.value else "they are level"
         text = f"{lead} {signed_span(_ahead_by(number))} at {name}"
-        return f"No clear difference: {text}{_mean_beside(comparison, turned=number.value < 0)}."
+        return f"No clear difference: {text}{_mean_beside(comparison, mirrored=number.value < 0)}."
     if answer == "equivalent":
         margin = points(comparison.margin or 0.0)
         text = f"{first} and {second} are equivalent to within {margin} points at {name} {bounds}"
@@ -711,10 +711,10 @@ def stated(difference: Difference) -> PairedDifference | Estimate | Unavailable:
     return difference.tasks_like_these if isinstance(here, Unavailable) else here
 
 
-def _mean_beside(comparison: Comparison, *, turned: bool = False) -> str:
+def _mean_beside(comparison: Comparison, *, mirrored: bool = False) -> str:
     """The mean beside what was asked for, if it is another number.
 
-    `turned` where the sentence is about the lead of the second.
+    `mirrored` where the sentence is about the lead of the second.
     """
     mean = stated(comparison.mean_score)
     same = comparison.headline.value == comparison.mean_score.value
@@ -722,7 +722,7 @@ def _mean_beside(comparison: Comparison, *, turned: bool = False) -> str:
         return ""
     name = metric_word(comparison, comparison.mean_score)
     value, bounds = mean.value, mean.interval
-    if turned:
+    if mirrored:
         value, bounds = -value, bounds and Interval(-bounds.high, -bounds.low)
     return f" ({name} {signed_points(value, digits=1)} {signed_span(bounds)})"
 
