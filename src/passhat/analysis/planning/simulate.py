@@ -120,7 +120,7 @@ def _one_system(
     return {
         "outcome": outcome.ravel(),
         "score": np.where(errored, np.nan, score).ravel(),
-        **_effort(outcome, ease, rng),
+        **_resources(outcome, ease, rng),
     }
 
 
@@ -159,7 +159,7 @@ def _scores(chance: Floats, rules: SimulationModel, rng: np.random.Generator) ->
     return rng.beta(inside * precision, (1 - inside) * precision)
 
 
-def _effort(
+def _resources(
     outcome: NDArray[np.int8], ease: Floats, rng: np.random.Generator
 ) -> dict[str, NDArray[np.generic]]:
     """Turns grow with difficulty and with failing; the rest follows the turns."""

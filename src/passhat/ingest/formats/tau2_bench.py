@@ -204,10 +204,10 @@ def _row(domain: str, simulation: _Simulation) -> dict[str, Any]:
         "started": simulation.start_time,
         "error": (ended if ended in NOT_EVALUABLE else "no reward") if broke else None,
     }
-    return row | _effort(simulation.messages)
+    return row | _resources(simulation.messages)
 
 
-def _effort(messages: list[_Message] | None) -> dict[str, Any]:
+def _resources(messages: list[_Message] | None) -> dict[str, Any]:
     if messages is None:
         return {}
     own = [message for message in messages if message.role == "assistant"]

@@ -461,7 +461,7 @@ def system_blocks(system: SystemReport, options: DisplayOptions) -> list[Block]:
         *_task_blocks(system, options),
         *factor_blocks(system),
         *_hal_blocks(system),
-        *_effort_blocks(system),
+        *_resource_blocks(system),
         *(
             systems_table(group, title)
             for title, group in (("level", system.levels), ("tag", system.tags))
@@ -807,12 +807,12 @@ def _hal_blocks(system: SystemReport) -> list[Block]:
     return [table] if rows else []
 
 
-def _effort_blocks(system: SystemReport) -> list[Block]:
+def _resource_blocks(system: SystemReport) -> list[Block]:
     if not system.features:
         return []
     term = "correlation with passing"
     header = ("per trial", "mean", "when passed", "when failed", term)
-    rows = tuple(_effort_row(feature) for feature in system.features.values())
+    rows = tuple(_resource_row(feature) for feature in system.features.values())
     return [
         Table(header=header, rows=rows, left=(0, 4)),
         *paragraphs("Effort", meaning(term), wording.across_tasks(system)),
@@ -820,7 +820,7 @@ def _effort_blocks(system: SystemReport) -> list[Block]:
     ]
 
 
-def _effort_row(feature: ResourceUse) -> tuple[str, ...]:
+def _resource_row(feature: ResourceUse) -> tuple[str, ...]:
     means = (amount(value_of(mean)) for mean in (feature.mean, feature.passed, feature.failed))
     return feature.name.replace("_", " "), *means, correlation(feature.association)
 
