@@ -97,7 +97,8 @@ def written(folder: Path) -> dict[str, tuple[Path, float]]:
 def chromium() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
-    executable = shutil.which("chromium") or shutil.which("google-chrome")
+    names = ("chromium-headless-shell", "chromium", "google-chrome")
+    executable = next(filter(None, map(shutil.which, names)), None)
     flags = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"]
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=executable, args=flags)

@@ -7,7 +7,6 @@ one run of 100,000) and opens each page in a real browser: the first visit, and 
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 import threading
 import time
@@ -16,6 +15,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from bench.browser import chromium
 from passhat.analysis.planning.simulate import simulate
 from passhat.dashboard import server as serving
 from passhat.dashboard.responses import Access, compile_templates
@@ -109,15 +109,10 @@ def serve(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 @contextmanager
 def browse(cookie: dict[str, Any]) -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    flags = ["--no-sandbox", "--disable-dev-shm-usage"]
-    with sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
-        context = chromium.new_context()
+    with chromium() as browser:
+        context = browser.new_context()
         context.add_cookies([cookie])
         yield context.new_page()
-        chromium.close()
 
 
 def visit(page: Any, address: str) -> tuple[float, float, float]:

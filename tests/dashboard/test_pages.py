@@ -85,7 +85,7 @@ def test_the_list_of_runs_has_the_rate_of_the_report_of_one_agent_and_counts_sev
             history.add_trials(run, list(simulate(tasks=6, runs=4, rate=rate, seed=2)))
             history.finish_run(run)
     text = serve_site(tmp_path / "history.db").get("/runs")[2]
-    assert '<th scope="col" class="n">pass@1</th>' in text
+    assert re.search('<th scope="col" class="n"><a [^>]+>pass@1</a></th>', text)
     several, one = (words(row) for row in text.split("<tr>")[2:])
     value = measure(simulate(tasks=6, runs=4, rate=0.7, seed=2)).pass_at(1).value
     assert f"{points(value, digits=1)}%" in one
@@ -313,7 +313,7 @@ def test_all_tasks_of_a_long_run_are_reached_page_by_page_in_order(tmp_path, ser
     site = serve_site(path)
     seen = []
     for page in range(1, 7):
-        text = site.get(f"/run/latest?sort=task&down=1&page={page}")[2]
+        text = site.get(f"/run/latest?sort=task&order=desc&page={page}")[2]
         seen += re.findall(r'<tr data-row="([^"]+)"', text)
     assert seen == sorted(trials.tasks, reverse=True)
     found = site.get("/run/latest?q=task-000&sort=task")[2]
@@ -378,8 +378,9 @@ def test_the_overview_names_the_suites_that_need_attention_first(tmp_path, serve
             history.add_trials(run, simulate(tasks=20, runs=8, rate={"agent": 0.6}, seed=1))
             history.finish_run(run)
     text = words(serve_site(path).get("/")[2])
-    assert "Needs attention 1 of 2 suites: open" in text
-    assert "pass^1 >= 0.99: FAIL" in text
+    assert "Needs attention 1 of 2 suites failed a gate: open" in text
+    assert "Gate failed" in text
+    assert "agent: pass^1 >= 0.99. " in text
     assert "pass^1 >= 0.1" not in text
 
 

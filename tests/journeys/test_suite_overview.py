@@ -56,9 +56,9 @@ def test_a_fall_is_red_on_its_first_day_and_names_its_tasks(tmp_path):
 def test_every_failing_trial_of_a_fall_is_one_click_away(tmp_path):
     line = line_after(tmp_path, CALM, CALM, CALM, FALLEN)
     failing = [
-        (task, mark.place)
-        for task, marks in line.marks.items()
-        for mark in marks
+        (task.move.task, mark.place)
+        for task in line.tasks_of_fall
+        for mark in task.marks
         if mark.outcome == Outcome.FAILED
     ]
     assert failing == [(f"t{task}", place + 1) for task in (7, 8, 9) for place in range(8)]

@@ -36,9 +36,11 @@ from passhat.history.runs import run_name
 from passhat.messages import plural, short_commit, short_day, short_time
 from passhat.reporters.formats import html
 from passhat.reporters.formats.html import page_script, page_style, source_hash
+from passhat.reporters.formatting import safe_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
     from passhat.records import Trial
 
@@ -102,6 +104,7 @@ def _templates() -> Environment:
         "run_address": lambda key: url(f"/run/{key}"),
         "run_label": run_label,
         "run_name": run_name,
+        "marked": _marked,
         "plural": plural,
         "short_commit": short_commit,
         "suite_anchor": _suite_anchor,
@@ -124,6 +127,20 @@ def _effort(trial: Trial, what: str) -> float | None:
         return (trial.tokens_in or 0) + (trial.tokens_out or 0) or None
     value: float | None = getattr(trial, what.replace(" ", "_"))
     return value
+
+
+def _marked(text: str, wanted: str) -> Markup:
+    """A text in which the words that were looked for are marked.
+
+    >>> _marked("A full <refund> of it", "Refund full")
+    Markup('A <mark>full</mark> &lt;<mark>refund</mark>&gt; of it')
+    """
+    from markupsafe import Markup
+
+    forms = "|".join(map(re.escape, sorted({wanted.strip(), *wanted.split()}, key=len)[::-1]))
+    pieces = re.split(f"({forms})", safe_text(text), flags=re.IGNORECASE)
+    mark = Markup("<mark>{}</mark>")
+    return Markup("").join(mark.format(one) if i % 2 else one for i, one in enumerate(pieces))
 
 
 def _suite_anchor(name: str) -> str:

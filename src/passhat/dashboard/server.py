@@ -59,7 +59,7 @@ from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, HistoryError, InputError, StoreError
 from passhat.history import History, Run, queries
 from passhat.history.artefacts import list_artefacts, read_artefact
-from passhat.history.queries import SaidHits, search_said
+from passhat.history.queries import RunColumn, RunOrder, SaidHits, search_said
 from passhat.history.runs import RunAction, run_name, this_person
 from passhat.history.store import LONGEST_NOTE
 from passhat.ingest.write import render_csv, render_jsonl
@@ -71,8 +71,8 @@ from passhat.journeys.overview import (
     SUITES_A_PAGE,
     ReportCache,
     look_at_suite,
-    marks_of_fall,
     suites_on_page,
+    tasks_of_fall,
 )
 from passhat.journeys.stored_runs import (
     BASELINE,
@@ -471,16 +471,20 @@ class Pages:
             tagged=bool(request.query_params.get("tagged")),
         )
         number = page_number(request.query_params.get("page"))
+        order = order_of_runs(request.query_params)
         with self.reports.open() as history:
             count = queries.count_runs(history, wanted)
             offset = (number - 1) * RUNS_A_PAGE
-            runs = queries.page_of_runs(history, wanted, offset=offset, limit=RUNS_A_PAGE)
+            runs = queries.page_of_runs(
+                history, wanted, order=order, offset=offset, limit=RUNS_A_PAGE
+            )
             choices = queries.run_choices(history)
         tagged = "1" if wanted.tagged else None
+        sort = sort_link("/runs", order, **asked, tagged=tagged)
         return page(
             "runs.html", store=self.reports.title, wanted=wanted, choices=choices, runs=runs,
             count=count, page=number, pages=max(1, -(-count // RUNS_A_PAGE)),
-            link=lambda n: url("/runs", **asked, tagged=tagged, page=n),
+            order=order, newest_first=queries.NEWEST_FIRST, sort=sort, link=lambda n: sort(page=n),
         )  # fmt: skip
 
     def run(self, request: Request) -> Response:
@@ -535,7 +539,7 @@ class Pages:
             **about,
             no_verdict=_no_verdict(run),
             running=run.status == RUNNING,
-            falls=[(agent, marks_of_fall(history, run, agent)) for agent in verdict.agents],
+            falls=[(agent, tasks_of_fall(history, run, agent)) for agent in verdict.agents],
             windows=windows,
             trial_links=_listed_trials(history, run, report, windows),
             **page_of(ReportAnswer(report).shown, options),
@@ -563,11 +567,12 @@ class Pages:
             reasons = self._reasons(history, run, trials[:TRIALS_A_PAGE])
             work = self._work(history, run, trials[:TRIALS_A_PAGE], first)
             asked = requests_of(history, run).get((system, task), "")
+            verdict = self.reports.verdict(history, run).of(system)
         if past.here is None and not trials:
             raise HistoryError(f"run {run.key}: {system} made no trial of {task}")
         return page(
             "task.html", store=self.reports.title, run=run, system=system, task=task,
-            request=shorten(asked, LONGEST_REQUEST),
+            request=shorten(asked, LONGEST_REQUEST), fell=verdict.fall_of(task) if verdict else "",
             trials=trials[:TRIALS_A_PAGE], first=first, here=past.here,
             figure=past.figure, page=number, interval=past.interval, reasons=reasons, work=work,
             before=past.before, days=past.runs[-MOST_DAYS:],
@@ -876,13 +881,15 @@ class Pages:
         metric = query.get("by") or "mean_score"
         with self.reports.open() as history:
             sides = sides_of(self.reports, history, query.getlist("run"), query.getlist("side"))
-            recent = queries.page_of_runs(history, limit=20) if not sides else []
+            order = order_of_runs(query)
+            recent = queries.page_of_runs(history, order=order, limit=20) if not sides else []
             answer = judge_sides(history, sides, metric=metric)
             verdicts = [self.reports.verdict(history, run) for run in _runs_of(sides)]
             values = _judged_values(history, sides, answer)
         return page(
             "compare.html", store=self.reports.title, sides=sides, runs=recent, answer=answer,
-            metric=metric, verdicts=verdicts, **values,
+            metric=metric, verdicts=verdicts, order=order, sort=sort_link("/compare", order),
+            **values,
         )  # fmt: skip
 
     def trend(self, request: Request) -> Response:
@@ -938,18 +945,51 @@ class Pages:
     def search(self, request: Request) -> Response:
         """Suites, runs, systems and tasks that hold a text, and trials in which it was said."""
         text = request.query_params.get("q", "").strip()
+        order = order_of_runs(request.query_params)
         places: dict[str, Sequence[Any]] = dict.fromkeys(("suites", "runs", "systems", "tasks"), ())
         spoken = SaidHits(hits=())
         if text:
             with self.reports.open() as history:
                 places = {
                     "suites": queries.search_suites(history, text),
-                    "runs": queries.search_runs(history, text),
+                    "runs": queries.sort_runs(queries.search_runs(history, text), order),
                     "systems": queries.search_systems(history, text),
                     "tasks": queries.search_tasks(history, text),
                 }
                 spoken = search_said(history, text)
-        return page("search.html", store=self.reports.title, q=text, found=places, said=spoken)
+        return page(
+            "search.html", store=self.reports.title, q=text, found=places, said=spoken,
+            order=order, sort=sort_link("/search", order, q=text),
+        )  # fmt: skip
+
+
+def order_of_runs(query: Mapping[str, str]) -> RunOrder:
+    """How an address sorts a list of runs; what makes no sense there counts as not said."""
+    by = query.get("sort")
+    if by not in get_args(RunColumn):
+        return queries.NEWEST_FIRST
+    return RunOrder(by=cast(RunColumn, by), down=query.get("order") == "desc")
+
+
+FROM_A_TO_Z = ("run", "suite", "commit", "branch", "status", "tags")
+"""Columns of which the first is looked for first; of numbers and dates it is the last."""
+
+
+def sort_link(path: str, order: RunOrder, **query: Any) -> Callable[..., str]:
+    """Makes addresses of a list that stays sorted, or is sorted `by` another column.
+
+    The column that it is sorted by already is turned round.
+    """
+
+    def link(by: RunColumn | None = None, page: int | None = None) -> str:
+        down = by not in FROM_A_TO_Z if by != order.by else not order.down
+        chosen = order if by is None else RunOrder(by=by, down=down)
+        if chosen == queries.NEWEST_FIRST:
+            return url(path, **query, page=page)
+        ordered = "desc" if chosen.down else "asc"
+        return url(path, **query, sort=chosen.by, order=ordered, page=page)
+
+    return link
 
 
 def _run_url(run: Run) -> str:
@@ -1085,7 +1125,7 @@ def _table_link(run: Run, choice: Choice, **changes: object) -> str:
         "q": choice.text,
         "label": choice.label,
         "sort": choice.sort,
-        "down": 1 if choice.down else None,
+        "order": "desc" if choice.down else None,
         "page": choice.page,
     }
     return url(f"/run/{run.key}", **{**query, **changes}) + "#tasks"
@@ -1191,7 +1231,7 @@ class Choice:
             text=query.get("q", ""),
             label=label if label in LABELS else "",
             sort=sort if sort in SORTS else "rate",
-            down=query.get("down") == "1",
+            down=query.get("order") == "desc",
             page=page_number(page),
         )
 

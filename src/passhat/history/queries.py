@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import fields
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from passhat.dataclass import dataclass, replace
 from passhat.errors import StoreError
@@ -195,14 +195,70 @@ def count_runs(history: History, wanted: RunFilter = ANY_RUN) -> int:
     return int(row[0]) if row else 0
 
 
+RunColumn = Literal[
+    "run", "pass@1", "started", "suite", "commit", "branch", "trials", "errored", "status", "tags"
+]
+"""What runs may be sorted by: the columns of their table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOrder:
+    """How runs are sorted; those of which the column is not known come last, whatever it is."""
+
+    by: RunColumn = "started"
+    down: bool = True
+
+
+NEWEST_FIRST = RunOrder()
+
+# What the store has in a column of `runs`, it sorts itself; the others have to be counted.
+_STORED: dict[RunColumn, str] = {
+    "run": "key",
+    "started": "started",
+    "suite": "lower(suite)",
+    "commit": "nullif(commit_id, '')",
+    "branch": "nullif(lower(branch), '')",
+}
+_SHOWN: dict[RunColumn, Callable[[Run], str | float | None]] = {
+    "run": lambda run: run.key,
+    "pass@1": lambda run: None if run.systems > 1 or run.stopped_early else run.pass_rate,
+    "started": lambda run: run.started,
+    "suite": lambda run: run.suite.lower(),
+    "commit": lambda run: run.checkout.commit or None,
+    "branch": lambda run: (run.checkout.branch or "").lower() or None,
+    "trials": lambda run: run.trials,
+    "errored": lambda run: run.errored,
+    "status": lambda run: run.status,
+    "tags": lambda run: run.tags[0].lower() if run.tags else None,
+}
+
+
+def sort_runs(runs: Sequence[Run], order: RunOrder) -> list[Run]:
+    """Runs by a column, the newest first where it is the same."""
+    shown = _SHOWN[order.by]
+    newest = sorted(runs, key=lambda run: (run.started, run.id), reverse=True)
+    known = [run for run in newest if shown(run) is not None]
+    known.sort(key=shown, reverse=order.down)  # type: ignore[arg-type]  # one kind a column
+    return known + [run for run in newest if shown(run) is None]
+
+
 def page_of_runs(
-    history: History, wanted: RunFilter = ANY_RUN, *, offset: int = 0, limit: int = 50
+    history: History,
+    wanted: RunFilter = ANY_RUN,
+    *,
+    order: RunOrder = NEWEST_FIRST,
+    offset: int = 0,
+    limit: int = 50,
 ) -> list[Run]:
-    """Some runs, newest first."""
+    """Some runs, newest first or by another column."""
     wanted = _shown_as(history, wanted)
+    if (column := _STORED.get(order.by)) is None:
+        runs = history.select_runs(wanted.condition, {**wanted.values, "limit": ALL})
+        return sort_runs(runs, order)[offset : offset + limit]
     rows = history.database.execute(
         f"SELECT id FROM runs WHERE {wanted.condition} "  # noqa: S608  our own names
-        "ORDER BY started DESC, id DESC LIMIT :limit OFFSET :offset",
+        f"ORDER BY {column} IS NULL, {column} {'DESC' if order.down else ''}, "
+        "started DESC, id DESC LIMIT :limit OFFSET :offset",
         {**wanted.values, "limit": limit, "offset": offset},
     ).fetchall()
     return [history.run_by_id(run_id) for (run_id,) in rows]

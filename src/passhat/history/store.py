@@ -383,10 +383,10 @@ class History:
         wanted = {"suite": suite, "branch": branch}
         where = " AND ".join(f"{name} = :{name}" for name, value in wanted.items() if value)
         values = {name: value for name, value in wanted.items() if value}
-        return self._select_runs(where or "1 = 1", {**values, "limit": limit or ALL})
+        return self.select_runs(where or "1 = 1", {**values, "limit": limit or ALL})
 
     def run_by_id(self, run_id: int) -> Run:
-        return self._select_runs("id = :id", {"id": run_id, "limit": 1})[0]
+        return self.select_runs("id = :id", {"id": run_id, "limit": 1})[0]
 
     def find_run(self, reference: str) -> Run:
         """A run by tag, key, commit, branch (its newest), `latest`, or the first 4 letters."""
@@ -601,7 +601,7 @@ class History:
     def verify_all(self) -> Iterator[tuple[Run, HistoryError | None]]:
         """Every run, the oldest first, and what is wrong with the whole of it."""
         self.database.check()
-        for run in reversed(self._select_runs("1 = 1", {"limit": ALL})):
+        for run in reversed(self.select_runs("1 = 1", {"limit": ALL})):
             try:
                 self.verify(run, whole=True)
             except HistoryError as error:
@@ -676,7 +676,8 @@ class History:
         """Header and rows of a reading query; anything that would write is refused."""
         return self.database.query(sql, limit=limit)
 
-    def _select_runs(self, where: str, values: Mapping[str, Any]) -> list[Run]:
+    def select_runs(self, where: str, values: Mapping[str, Any]) -> list[Run]:
+        """The newest `limit` runs that meet a condition: one of our own texts, with its values."""
         cursor = self.database.execute(
             f"""
             WITH chosen AS (

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -29,6 +28,7 @@ from passhat.journeys.stored_runs import (
     kept_intervals,
     numbers_basis,
     numbers_of,
+    requests_of,
     tallies_of,
     trend_basis,
     trends_of,
@@ -37,10 +37,16 @@ from passhat.journeys.stored_runs import (
     verdict_on,
 )
 from passhat.messages import percent
-from passhat.records import Tally, Trials
+from passhat.records import Outcome, Tally, Trials
 
 if TYPE_CHECKING:
-    from passhat.analysis.comparing.trends import AgentNumbers, AgentVerdict, RunVerdict, Trends
+    from passhat.analysis.comparing.trends import (
+        AgentNumbers,
+        AgentVerdict,
+        RateChange,
+        RunVerdict,
+        Trends,
+    )
     from passhat.analysis.explaining.explain import Explanation
 
 SPENDING_DAYS = 30
@@ -53,11 +59,25 @@ MOST_TASKS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FallenTask:
+    """A task of a fall: how it moved, its trials in the run that is judged, what was first said."""
+
+    move: RateChange
+    marks: Sequence[TrialMark]
+    request: str = ""
+
+    @property
+    def failure(self) -> TrialMark | None:
+        """The first trial that did not pass."""
+        return next((mark for mark in self.marks if mark.outcome != Outcome.PASSED), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SystemLine:
     """One agent of a suite: its newest run, its number there, and how it got there.
 
-    The verdict is on `judged`, its newest finished run; `marks` are the trials there of the tasks
-    that fell.
+    The verdict is on `judged`, its newest finished run; `tasks_of_fall` are those that fell, with
+    their trials there.
     """
 
     name: str
@@ -68,7 +88,7 @@ class SystemLine:
     headline: HeadlineNumber
     spark: Figure
     verdict: AgentVerdict | None = None
-    marks: Mapping[str, Sequence[TrialMark]] = field(default_factory=dict)
+    tasks_of_fall: Sequence[FallenTask] = ()
 
     @property
     def fell(self) -> bool:
@@ -78,14 +98,16 @@ class SystemLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteBlock:
-    """One suite with its agents; `gates` are those that its newest run failed or left undecided.
+    """One suite with its agents.
 
-    `spent` is what its runs of the last 30 days cost, in dollars.
+    `gates` are those that `judged`, its newest finished run, failed or left undecided. `spent`
+    is what its runs of the last 30 days cost, in dollars.
     """
 
     suite: SuiteLine
     systems: tuple[SystemLine, ...]
     newest: Run
+    judged: Run | None = None
     gates: tuple[tuple[str, str], ...] = ()
     spent: float | None = None
 
@@ -103,6 +125,20 @@ class SuiteBlock:
     def undecided(self) -> list[str]:
         """The gates that are neither passed nor failed: no alarm, but no all-clear."""
         return [sentence for word, sentence in self.gates if word == "UNDECIDED"]
+
+    @property
+    def noticeable(self) -> str:
+        """Which fall would be seen here: of several agents the one of whom the least is seen."""
+        from passhat.analysis.comparing.trends import sentence_of_noticeable
+
+        falls = [
+            line.verdict.noticeable
+            for line in self.systems
+            if line.verdict is not None and line.verdict.noticeable is not None
+        ]
+        if not falls:
+            return ""
+        return sentence_of_noticeable(max(falls, key=lambda fall: fall.rate or 2.0))
 
     @property
     def needs_attention(self) -> bool:
@@ -131,6 +167,7 @@ def look_at_suite(reports: ReportCache, history: History, suite: SuiteLine) -> S
         suite=suite,
         systems=tuple(_line(reports, history, own) for _, own in sorted(systems.items())),
         newest=runs[0],
+        judged=judged,
         gates=tuple((word, sentence) for word, sentence in gates if word != "PASS"),
         spent=suite_spending(history, suite.name, since=since.isoformat()),
     )
@@ -153,18 +190,31 @@ def _line(
         headline=numbers.headline,
         spark=_spark(name, numbers.k, [own.levels for _, own in reversed(runs)]),
         verdict=verdict,
-        marks={} if judged is None or verdict is None else marks_of_fall(history, judged, verdict),
+        tasks_of_fall=()
+        if judged is None or verdict is None
+        else tasks_of_fall(history, judged, verdict),
     )
 
 
-def marks_of_fall(
-    history: History, run: Run, verdict: AgentVerdict
-) -> Mapping[str, Sequence[TrialMark]]:
-    """The trials in a run of the tasks that fell, if any did."""
+def tasks_of_fall(history: History, run: Run, verdict: AgentVerdict) -> list[FallenTask]:
+    """The tasks that fell, if any did, each with its trials in a run.
+
+    Where no task stands out, those that fell most and have a failing trial here to be read.
+    """
     if not verdict.fell:
-        return {}
-    shown = [move.task for move in (verdict.tasks or verdict.moved)[:MOST_TASKS]]
-    return marks_of_tasks(history, run, verdict.system, shown)
+        return []
+    moved = verdict.tasks[:MOST_TASKS] or [move for move in verdict.moved if move.moved < 0]
+    marks = marks_of_tasks(history, run, verdict.system, [move.task for move in moved])
+    requests = requests_of(history, run)
+    tasks = [
+        FallenTask(
+            move=move,
+            marks=marks[move.task],
+            request=requests.get((verdict.system, move.task), ""),
+        )
+        for move in moved
+    ]
+    return [task for task in tasks if verdict.tasks or task.failure][:MOST_TASKS]
 
 
 def _spark(name: str, k: int, levels: Sequence[Sequence[float | None]]) -> Figure:

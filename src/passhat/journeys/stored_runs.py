@@ -385,6 +385,7 @@ def _judged(history: History, run: Run) -> RunVerdict:
     gates = [] if verdicts is None else [(each.word, each.sentence) for each in verdicts]
     if own := _decided_gates(run):  # bounds are for a fixed number of trials
         gates = [(gate["word"], gate["sentence"]) for gate in own]
+    gates = [(word, _beside_word(word, sentence)) for word, sentence in gates]
     return RunVerdict(
         run=run.key,
         agents=judge_agents(
@@ -394,6 +395,18 @@ def _judged(history: History, run: Run) -> RunVerdict:
         ),
         gates=tuple(gates),
     )
+
+
+def _beside_word(word: str, sentence: str) -> str:
+    """The sentence of a gate where its word stands before it.
+
+    >>> _beside_word("FAIL", "agent: pass^3 >= 0.8: FAIL. It is 45%.")
+    'agent: pass^3 >= 0.8. It is 45%.'
+    >>> _beside_word("PASS", "agent: pass^3 >= 0.8: PASS after 60 trials: 99%.")
+    'agent: pass^3 >= 0.8, after 60 trials: 99%.'
+    """
+    demand, _, rest = sentence.partition(f": {word}")
+    return f"{demand}{',' * rest.startswith(' after')}{rest}"
 
 
 def streak_asked(run: Run) -> int | None:

@@ -752,7 +752,12 @@ def _around(text: str, start: int, end: int) -> str:
     """The found text with some words on each side, on one line."""
     first, last = max(0, start - AROUND), min(len(text), max(end, start + 1) + AROUND)
     last = min(last, first + 4 * AROUND)  # a long text that was looked for is not shown whole
-    shown = " ".join(text[first:last].split())
+    before, after = text[first:start], text[end:last]
+    if first:  # no half words at the ends, where there are whole ones
+        before = re.sub(r"^\S*\s", "", before)
+    if last < len(text):
+        after = re.sub(r"\s\S*$", "", after)
+    shown = " ".join(f"{before}{text[start : min(end, last)]}{after}".split())
     return f"{'…' if first else ''}{shown}{'…' if last < len(text) else ''}"
 
 

@@ -48,9 +48,11 @@ from passhat.stats.trend import (
     Changes,
     DivergingTrend,
     MeanSeries,
+    NoticeableFall,
     TaskSeries,
     change_points,
     divergence,
+    noticeable_fall,
     runs_to_show,
     task_fall,
 )
@@ -744,6 +746,7 @@ class AgentVerdict:
     `moved` are the tasks, those that moved most first. `graded` says how the number moved as people
     grade it, where two runs or more have enough labels: a fall by that number is one of pass^1.
     `in_headline` if the headline above has the change already: then the sentence leaves it out.
+    `noticeable` is what the next runs would likely show, known where nothing fell.
     """
 
     system: str
@@ -760,6 +763,7 @@ class AgentVerdict:
     alone: RunDifference | None = None
     graded: Movement | None = None
     in_headline: bool = False
+    noticeable: NoticeableFall | None = None
 
     @property
     def fell(self) -> bool:
@@ -770,6 +774,11 @@ class AgentVerdict:
     def tasks(self) -> tuple[RateChange, ...]:
         """The tasks that the change is in: those that moved by more than noise."""
         return tuple(move for move in self.moved if move.shown)
+
+    def fall_of(self, task: str) -> str:
+        """The verdict in three words where the fall is in this task; else nothing."""
+        named = self.fell and any(move.task == task for move in self.tasks)
+        return f"Fell on {short_day(self.since_day or '')}" if named else ""
 
     @property
     def words(self) -> str:
@@ -828,11 +837,25 @@ class AgentVerdict:
         return f"{name} {self.movement}{on} from {before} to {after}, by {near} to {far} points"
 
 
+def sentence_of_noticeable(fall: NoticeableFall) -> str:
+    """Which fall the front page would see, in a sentence.
+
+    >>> sentence_of_noticeable(NoticeableFall(rate=0.4, tasks=4, suite=20))
+    'A fall of 40 points in 4 of these 20 tasks would likely be seen within two runs.'
+    >>> sentence_of_noticeable(NoticeableFall(rate=None, tasks=1, suite=3))
+    'Two runs are likely too few to see a fall in 1 of these 3 tasks, whatever its size.'
+    """
+    which = f"{fall.tasks:,} of these {plural(fall.suite, 'task')}"
+    if fall.rate is None:
+        return f"Two runs are likely too few to see a fall in {which}, whatever its size."
+    return f"A fall of {points(fall.rate)} points in {which} would likely be seen within two runs."
+
+
 @result_dataclass(frozen=True, slots=True, kw_only=True)
 class RunVerdict:
     """What is said of a run: of each of its agents, and by its own gates.
 
-    `gates` are pairs of a word (PASS, FAIL, UNDECIDED) and a sentence.
+    `gates` are pairs of a word (PASS, FAIL, UNDECIDED) and what is said after it.
     """
 
     run: str
@@ -952,11 +975,23 @@ def judge_agents(
     `accepted` are runs whose level is taken as it is, as that of a baseline: no fall before them is
     said again. `alone` compares an agent with one other run.
     """
-    names = [tally.system for tally in history[-1].tallies] if history else ()
-    return tuple(
-        _with_people(name, _snapshots(name, history, "fail"), accepted, (alone or {}).get(name))
-        for name in names
-    )
+    verdicts = []
+    for name in (tally.system for tally in history[-1].tallies) if history else ():
+        snapshots = _snapshots(name, history, "fail")
+        verdict = _with_people(name, snapshots, accepted, (alone or {}).get(name))
+        noticeable = None if verdict.fell else _noticeable(verdict, snapshots)
+        verdicts.append(replace(verdict, noticeable=noticeable))
+    return tuple(verdicts)
+
+
+def _noticeable(verdict: AgentVerdict, snapshots: Sequence[_Snapshot]) -> NoticeableFall | None:
+    """Which fall the next runs would likely show, against those since the last change."""
+    newest = len(snapshots) - 1
+    start = newest - verdict.runs_before
+    if verdict.movement == "rose":
+        start = next((i for i, one in enumerate(snapshots) if one.run.key == verdict.since), newest)
+    series = _task_series(snapshots, verdict.k)
+    return noticeable_fall(series, start, false_alarm=TASKS_FALSE_ALARM, horizon=MONTH)
 
 
 def _with_people(

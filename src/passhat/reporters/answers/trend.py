@@ -337,10 +337,11 @@ def _change_sentence(
     later = min((at for at in others if at > change.position), default=None)
     after = "since" if later is None else f"until {short_day(trend.points[later].started)}"
     sides = zip(levels, ("before", after), strict=True)
+    called = point.key if point.key in point.label else point.label  # a commit beside it is no word
     means = "".join(f"{percent(level)} {side}, " for level, side in sides if level is not None)
     return (
         f"{name} {'fell' if change.direction == 'down' else 'rose'} on "
-        f"{short_day(point.started)} (run {safe_text(point.label)}): {means}"
+        f"{short_day(point.started)} (run {safe_text(called)}): {means}"
         f"{signed_points(ends.low)} to {signed_points(ends.high)} points."
     )
 
