@@ -1,7 +1,7 @@
 import html
 import json
 import re
-from urllib.parse import urlencode
+from urllib.parse import quote_plus, urlencode
 
 import pytest
 
@@ -11,7 +11,14 @@ from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.metrics import headline_number
 from passhat.dashboard import server
 from passhat.history import Checkout, History
-from passhat.history.queries import all_transcripts, page_of_trials, search_tasks
+from passhat.history.queries import (
+    RunOrder,
+    all_transcripts,
+    page_of_runs,
+    page_of_trials,
+    search_tasks,
+    sort_runs,
+)
 from passhat.messages import short_day
 from passhat.records import Trials
 from passhat.reporters.answers.comparison import verdict
@@ -368,6 +375,71 @@ def test_runs_are_filtered_by_suite_branch_status_and_tag(mixed, query, kept):
     text = site.get(f"/runs?{query}")[2]
     assert [i for i, key in enumerate(keys) if f'href="/run/{key}"' in text] == kept
     assert ("No run matches" in text) is (not kept)
+
+
+COLUMNS = ("run", "pass@1", "started", "suite", "branch", "trials", "errored", "status", "tags")
+
+
+def keys_in(text):
+    return re.findall(r'<td><a href="/run/([0-9a-f]{8})">', text)
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_the_head_of_a_column_sorts_runs_and_sorts_them_the_other_way_next_time(mixed, column):
+    site, keys = mixed
+    start = f"/runs?sort={quote_plus(column)}&order=asc"
+    up = site.get(start)[2]
+    head = re.search(f'<th[^>]* aria-sort="ascending"><a href="([^"]+)">{column}</a>', up)
+    if column == "errored":  # no column where nothing errored
+        assert head is None
+        return
+    assert len(re.findall("<th[^>]* aria-sort", up)) == 1
+    down = site.get(html.unescape(head[1]))[2]
+    assert f"sort={quote_plus(column)}" in head[1] or column == "started"
+    assert 'aria-sort="descending"' in down
+    assert sorted(keys_in(up)) == sorted(keys_in(down)) == sorted(keys)
+    assert keys_in(up) != keys_in(down) or column in ("trials", "tags")  # the same in all, or one
+
+
+def test_runs_are_sorted_by_what_their_table_shows_and_those_without_it_are_last(tmp_path):
+    with History.open(tmp_path / "history.db") as history:
+        for day, (branch, rate, tasks) in enumerate(
+            (("b", 0.9, 3), (None, {"x": 0.9, "y": 0.1}, 4), ("a", 0.3, 6), ("B2", 0.6, 5)), 1
+        ):
+            checkout = Checkout(branch=branch)
+            run = history.start_run("s", checkout=checkout, started=f"2026-11-0{day}")
+            history.add_trials(run, simulate(tasks=tasks, runs=20, rate=rate, seed=day))
+            history.finish_run(run)
+
+        def days(by, *, down, **page):
+            order = RunOrder(by=by, down=down)
+            shown = page_of_runs(history, order=order, **page)
+            first, most = page.get("offset", 0), page.get("limit", 50)
+            assert shown == sort_runs(history.runs(), order)[first : first + most]
+            return [int(run.started[-2:]) for run in shown]
+
+        assert days("started", down=True) == [4, 3, 2, 1]
+        assert days("pass@1", down=False) == [3, 4, 1, 2]
+        assert days("pass@1", down=True) == [1, 4, 3, 2]
+        assert days("branch", down=False) == [3, 1, 4, 2]
+        assert days("branch", down=True) == [4, 1, 3, 2]
+        assert days("trials", down=True) == [2, 3, 4, 1]
+        assert days("trials", down=True, offset=1, limit=2) == [3, 4]
+        assert days("suite", down=False) == [4, 3, 2, 1]
+
+
+def test_a_list_of_runs_stays_sorted_over_its_pages_filters_and_searches(mixed):
+    site, keys = mixed
+    text = site.get("/runs?sort=suite&order=desc&suite=pay")[2]
+    assert 'name="sort" value="suite"' in text
+    assert 'name="order" value="desc"' in text
+    assert keys_in(site.get("/search?q=main&sort=started&order=asc")[2]) == [
+        keys[i] for i in (0, 2, 3)
+    ]
+    assert keys_in(site.get("/compare?sort=started&order=asc")[2]) == keys
+    unsorted = site.get("/runs")[2]
+    assert keys_in(unsorted) == keys_in(site.get("/runs?sort=nonsense")[2]) == keys[::-1]
+    assert re.search('aria-sort="descending"><a href="[^"]+order=asc">started', unsorted)
 
 
 def test_the_overview_names_the_suites_that_need_attention_first(tmp_path, serve_site):

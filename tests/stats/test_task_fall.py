@@ -10,6 +10,7 @@ from passhat.stats.trend import (
     TaskSeries,
     _tail_given_total,
     concentrated_fall_p,
+    noticeable_fall,
     task_fall,
 )
 
@@ -122,3 +123,46 @@ def test_tasks_that_were_not_run_before_show_nothing():
     c = np.where(n > 0, 8, 0)
     c[-1, 3:] = 0
     assert task_fall(TaskSeries(n, c)) is None
+
+
+def steady(tasks, trials, points, *, rate=0.9):
+    """A history in which every task always passes as often as it does on average."""
+    n = np.full((points, tasks), trials)
+    return TaskSeries(n, np.round(rate * n).astype(np.int64))
+
+
+def test_a_smaller_fall_is_noticeable_with_more_tasks_trials_or_points():
+    sizes = [(8, 5, 2), (8, 5, 10), (20, 5, 10), (20, 20, 10), (100, 20, 30)]
+    falls = [noticeable_fall(steady(*size)) for size in sizes]
+    rates = [fall.rate or 2.0 for fall in falls]
+    assert rates == sorted(rates, reverse=True)
+    assert rates[0] > rates[-1] == 0.2
+    assert [(fall.tasks, fall.suite) for fall in falls] == [
+        (2, 8), (2, 8), (4, 20), (4, 20), (20, 100),
+    ]  # fmt: skip
+
+
+def test_no_fall_is_noticeable_where_there_are_too_few_trials_or_nothing_left_to_fall():
+    assert noticeable_fall(steady(3, 2, 1)).rate is None
+    assert noticeable_fall(steady(20, 20, 10, rate=0.0)).rate is None
+    nobody = TaskSeries(np.zeros((2, 3), dtype=np.int64), np.zeros((2, 3), dtype=np.int64))
+    assert noticeable_fall(nobody) is None
+
+
+@pytest.mark.slow("simulates how often a fall is shown")
+@pytest.mark.parametrize(("tasks", "trials", "before"), [(12, 5, 30), (20, 6, 30), (50, 5, 5)])
+def test_a_noticeable_fall_is_shown_within_two_points_in_most_histories(tasks, trials, before):
+    rng, shown, histories = np.random.default_rng(20_261_119), 0, 40
+    for _ in range(histories):
+        rates = np.tile(rng.beta(4, 1, tasks), (before + 2, 1))
+        calm = rng.binomial(trials, rates)
+        fall = noticeable_fall(TaskSeries(np.full_like(calm[:before], trials), calm[:before]))
+        able = np.flatnonzero(rates[0] >= min(fall.rate, 0.9))
+        fell = rng.choice(able, size=min(fall.tasks, able.size), replace=False)
+        rates[before:, fell] = np.maximum(rates[before:, fell] - fall.rate, 0)
+        passed = np.vstack((calm[:before], rng.binomial(trials, rates[before:])))
+        series = TaskSeries(np.full_like(passed, trials), passed)
+        first = TaskSeries(series.n[:-1], series.c[:-1])
+        shown += bool(task_fall(first) or task_fall(series))
+    # 0.8 is meant: of 40 it is below 0.65 in one of a hundred.
+    assert shown / histories >= 0.65

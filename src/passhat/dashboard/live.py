@@ -691,10 +691,12 @@ def _series(name: str, points: Sequence[Counts]) -> Series:
 
 
 def _title(series: Series, number: WatchedNumber, *, ended: bool) -> str:
-    """The number, and on which side of it each line is."""
+    """The number so far, and on which side of it each line is; the verdict takes their place."""
+    if ended:
+        return f"{series.name}: {number.title} as it was watched"
     low, high = (series.low or [0.0])[-1], (series.high or [1.0])[-1]
-    share = f"{series.name}: {number.title} is {percent(series.y[-1])}"
-    return "; ".join([share if ended else f"{share} so far", *_sides(number, low, high)])
+    share = f"{series.name}: {number.title} is {percent(series.y[-1])} so far"
+    return "; ".join([share, *_sides(number, low, high)])
 
 
 def _sides(number: WatchedNumber, low: float, high: float) -> Iterator[str]:
@@ -707,6 +709,6 @@ def _finding(number: WatchedNumber) -> str:
     if number.k == 1:
         return "The band holds at every look at once, with 95%."
     return (
-        f"Runs 1 to {number.k} of a task are one look, {number.k + 1} to {2 * number.k} the next. "
-        "The band holds at every look at once, with 95%."
+        f"Trials 1 to {number.k} of a task are one look, {number.k + 1} to {2 * number.k} the "
+        "next. The band holds at every look at once, with 95%."
     )

@@ -6,7 +6,7 @@ import hmac
 import ipaddress
 import re
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import field
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
+    from passhat.analysis.comparing.trends import AgentVerdict
     from passhat.records import Trial
 
 
@@ -109,9 +110,29 @@ def _templates() -> Environment:
         "short_commit": short_commit,
         "suite_anchor": _suite_anchor,
         "day": short_day,
+        "prose": lambda text: text if hasattr(text, "__html__") else shared.filters["prose"](text),
         "when": partial(short_time, year=True),
+        "with_tasks": with_tasks,
     }
     return environment
+
+
+def with_tasks(sentence: str, run: str, agents: Iterable[AgentVerdict]) -> Markup:
+    """What is said of a run, in which the tasks that it names lead to their pages."""
+    from markupsafe import Markup, escape
+
+    text = escape(safe_text(sentence))
+    for agent in agents:
+        links = [
+            Markup('<a href="{}">{}</a>').format(
+                url(f"/run/{run}/task", system=agent.system, task=task), name
+            )
+            for name, task in agent.tasks_named.items()
+        ]
+        before, named, after = text.partition(escape(f"({', '.join(agent.tasks_named)}"))
+        if links and named:
+            text = Markup("{}({}{}").format(before, Markup(", ").join(links), after)
+    return text
 
 
 def compile_templates() -> None:

@@ -54,6 +54,7 @@ from passhat.dashboard.responses import (
     sent_form,
     streamed,
     url,
+    with_tasks,
 )
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError, HistoryError, InputError, StoreError
@@ -533,6 +534,10 @@ class Pages:
             for system in report.systems
             if len(system.tasks) > MOST_ROWS_SENT
         }
+        values = dict(page_of(ReportAnswer(report).shown, options))
+        if (change := values["change"]) is not None:
+            said = with_tasks(change.text, run.key, verdict.agents)
+            values["change"] = replace(change, text=said)
         return render(
             "run_end.html",
             run=run,
@@ -542,7 +547,7 @@ class Pages:
             falls=[(agent, tasks_of_fall(history, run, agent)) for agent in verdict.agents],
             windows=windows,
             trial_links=_listed_trials(history, run, report, windows),
-            **page_of(ReportAnswer(report).shown, options),
+            **values,
             choice=choice,
             sorts=SORTS,
             labels=LABELS,

@@ -775,6 +775,13 @@ class AgentVerdict:
         """The tasks that the change is in: those that moved by more than noise."""
         return tuple(move for move in self.moved if move.shown)
 
+    @property
+    def tasks_named(self) -> dict[str, str]:
+        """The tasks that its sentence names between brackets, each by how it is written there."""
+        if not self.fell or self.interval is not None:
+            return {}
+        return {_as_named(move): move.task for move in self.tasks[:MOST_NAMED]}
+
     def fall_of(self, task: str) -> str:
         """The verdict in three words where the fall is in this task; else nothing."""
         named = self.fell and any(move.task == task for move in self.tasks)
@@ -825,16 +832,19 @@ class AgentVerdict:
             return "no change shown"
         on = f" on {short_day(self.since_day)}" if self.since_day else ""
         if self.interval is None:
-            names = [safe_text(short(move.task)) for move in self.tasks]
-            if not names:
+            if not self.tasks:
                 return f"some tasks fell{on}"
-            named = ", ".join(first_few(names, MOST_NAMED))
-            return f"{plural(len(names), 'task')} fell{on} ({named})"
+            named = ", ".join(first_few([_as_named(move) for move in self.tasks], MOST_NAMED))
+            return f"{plural(len(self.tasks), 'task')} fell{on} ({named})"
         name, ends = metric_label(f"pass^{self.k}"), (self.interval.low, self.interval.high)
         before, after = (percent(level or 0.0) for level in (self.before, self.after))
         near, far = map(points, sorted(map(abs, ends)))
         name += " as people grade it" if self.graded == self.movement else ""
         return f"{name} {self.movement}{on} from {before} to {after}, by {near} to {far} points"
+
+
+def _as_named(move: RateChange) -> str:
+    return safe_text(short(move.task))
 
 
 def sentence_of_noticeable(fall: NoticeableFall) -> str:

@@ -93,6 +93,7 @@ if (live) {
   source.addEventListener("end", (event) => {
     source.close();
     at("hero").innerHTML = JSON.parse(event.data).hero;
+    at("closing").textContent = "How the interval closed in";
   });
 }
 
