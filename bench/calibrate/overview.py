@@ -22,7 +22,14 @@ from passhat.arguments import HEADLINE_K
 from passhat.records import Tally
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.dependent_runs import BetweenDayVariance
-from passhat.stats.trend import _OF_DAYS, TaskSeries, _first_alarm, alarm_threshold, task_fall
+from passhat.stats.trend import (
+    _OF_DAYS,
+    TaskSeries,
+    _first_alarm,
+    alarm_threshold,
+    noticeable_fall,
+    task_fall,
+)
 
 SEED = 20_261_117
 DAYS = MONTH
@@ -57,11 +64,14 @@ def tables(*, quick: bool = False) -> list[Table]:
         for size in own
         for before in (5, DAYS)
     ]
+    noticed = [(*size, before, 2 if quick else 40) for size in sizes for before in (5, DAYS)]
     if quick:
         reds, seen = [_calm(*one) for one in calm], [_falls(*one) for one in falls]
+        said = [_noticed(*one) for one in noticed]
     else:
         reds, seen = run_cells("overview", _calm, calm), run_cells("overview", _falls, falls)
-    return [_calm_table(calm, reds), _falls_table(falls, seen)]
+        said = run_cells("overview", _noticed, noticed)
+    return [_calm_table(calm, reds), _falls_table(falls, seen), _noticed_table(noticed, said)]
 
 
 def _calm(tasks: int, trials: int, spread: float, histories: int) -> tuple[int, int]:
@@ -88,6 +98,41 @@ def _falls(tasks: int, trials: int, points: float, before: int, histories: int) 
         )
         red += np.logical_or.accumulate(reddened(passed, trials, since=before))
     return [*(red / histories).tolist(), _told_the_rates(rng, tasks, trials, fall, 50 * histories)]
+
+
+def _noticed(tasks: int, trials: int, before: int, histories: int) -> list[float]:
+    """The fall that is said to be likely seen in two days, smallest and largest, and how often."""
+    rng = np.random.default_rng([SEED, tasks, trials, before])
+    said, red = [], 0
+    for _ in range(histories):
+        rates = np.tile(rng.beta(4, 1, tasks), (before + 2, 1))
+        calm = _passes(rng, rates[:before], trials)
+        fall = noticeable_fall(TaskSeries(np.full_like(calm, trials), calm))
+        assert fall is not None
+        points = 1.0 if fall.rate is None else fall.rate
+        able = np.flatnonzero(rates[0] >= min(points, 0.9))
+        fell = rng.choice(able, size=min(fall.tasks, able.size), replace=False)
+        rates[before:, fell] = np.maximum(rates[before:, fell] - points, 0)
+        said.append(points)
+        after = _passes(rng, rates[before:], trials)
+        red += any(reddened(np.vstack((calm, after)), trials, since=before))
+    return [min(said), max(said), red / histories]
+
+
+def _noticed_table(cells: Sequence[tuple[Any, ...]], said: Sequence[Sequence[float]]) -> Table:
+    return Table(
+        title="Overview: the fall that it says it would likely see",
+        header=("tasks x trials a day", "days before", "points said", "red by day two"),
+        rows=[
+            (f"{tasks} x {trials}", str(before), f"{100 * low:.0f} to {100 * high:.0f}",
+             f"{seen:.2f}")
+            for (tasks, trials, before, _), (low, high, seen) in zip(cells, said, strict=True)
+        ],
+        finding="In each history a fifth of the tasks falls by as much as the front page said the "
+        "day before; 0.8 is meant by likely. Falls are said in steps of ten points, rounded up.",
+        repetitions=cells[0][-1],
+        seed=SEED,
+    )  # fmt: skip
 
 
 def _calm_table(cells: Sequence[tuple[Any, ...]], reds: Sequence[tuple[int, int]]) -> Table:

@@ -707,3 +707,22 @@ def test_keys_search_walk_turn_pages_and_can_be_turned_off(
     page.wait_for_url("**trial=0")
     page.keyboard.press("j")
     assert "card" in page.evaluate("document.activeElement.className")
+
+
+def test_runs_are_sorted_by_the_head_of_a_column_with_the_keyboard_and_without_a_script(
+    serve_site, store, visit
+):
+    site = serve_site(store)
+    page = visit(site, "/runs")
+    assert page.locator("th[aria-sort=descending]").inner_text() == "started"
+    page.get_by_role("link", name="started").focus()
+    page.keyboard.press("Enter")
+    page.locator("th[aria-sort=ascending]").wait_for()
+    assert page.url.endswith("/runs?sort=started&order=asc")
+    up = page.locator("td a code").all_inner_texts()
+    page.reload()
+    assert page.locator("td a code").all_inner_texts() == up
+    plain = visit(site, "/runs", java_script_enabled=False)
+    plain.get_by_role("link", name="trials").click()
+    plain.locator("th[aria-sort=descending]", has_text="trials").wait_for()
+    assert plain.locator("td a code").all_inner_texts() == up[::-1]  # all have as many

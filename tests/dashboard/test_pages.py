@@ -21,6 +21,7 @@ from passhat.history.queries import (
 )
 from passhat.messages import short_day
 from passhat.records import Trials
+from passhat.records.transcript import Transcript, Turn
 from passhat.reporters.answers.comparison import verdict
 from passhat.reporters.formatting import points, span
 from passhat.reporters.headline import overview
@@ -440,6 +441,73 @@ def test_a_list_of_runs_stays_sorted_over_its_pages_filters_and_searches(mixed):
     unsorted = site.get("/runs")[2]
     assert keys_in(unsorted) == keys_in(site.get("/runs?sort=nonsense")[2]) == keys[::-1]
     assert re.search('aria-sort="descending"><a href="[^"]+order=asc">started', unsorted)
+
+
+@pytest.fixture
+def fallen(tmp_path, serve_site):
+    """Four runs of ten tasks; in the newest three of them stopped passing, and a gate failed."""
+    usual = [8, 8, 6, 7, 8, 8, 5, 8, 8, 7]
+    said = Transcript(messages=[Turn(role="user", text="Book <it>")]).to_json()
+    path = tmp_path / "fallen.db"
+    with History.open(path) as history:
+        for day, passes in enumerate((usual, usual, usual, [*usual[:7], 0, 1, 0]), 1):
+            options = {"gates": ["pass^1 >= 0.9"]}
+            run = history.start_run("s", started=f"2026-11-0{day}T09:00:00+00:00", options=options)
+            rows = [
+                (f"t{i}", trial < count) for i, count in enumerate(passes) for trial in range(8)
+            ]
+            tasks, passed = zip(*rows, strict=True)
+            trials = Trials.from_columns(
+                system=["a <b>"] * 80, task=list(tasks), trial=[*range(8)] * 10, passed=list(passed)
+            )
+            history.add_trials(run, trials)
+            with history.writing():
+                for trial in trials:
+                    history.add_transcript(run.id, trial, said)
+            run = history.finish_run(run)
+    return serve_site(path), run
+
+
+@pytest.mark.parametrize("page", ["/", "/run/{0}", "/run/{0}/live", "/compare?run={0}"])
+def test_the_tasks_that_a_verdict_names_lead_to_their_pages(fallen, page):
+    site, run = fallen
+    text = site.get(page.format(run.key))[2]
+    assert "3 tasks fell on 4 Nov (t7, t8, t9)" in re.sub(r"<[^>]+>", "", text)
+    for task in ("t7", "t8", "t9"):
+        assert f'<a href="/run/{run.key}/task?system=a+%3Cb%3E&amp;task={task}">{task}</a>' in text
+
+
+def test_a_fall_says_what_was_asked_and_leads_to_a_trial_that_passed(fallen):
+    site, run = fallen
+    text = site.get("/")[2]
+    assert re.findall(r">(t\d)</a><span class=\"quote\">", text) == ["t7", "t8", "t9"]
+    assert "“Book &lt;it&gt;" in text
+    assert f"/run/{run.key}/diff?trial=0&amp;system=a+%3Cb%3E&amp;task=t7" in text
+    assert "Fell on 4 Nov" in words(site.get(f"/run/{run.key}/task?system=a+%3Cb%3E&task=t7")[2])
+    assert "Fell on" not in words(site.get(f"/run/{run.key}/task?system=a+%3Cb%3E&task=t1")[2])
+
+
+def test_the_word_of_a_gate_stands_once_in_its_line(fallen):
+    site, run = fallen
+    ended, overview = (words(site.get(page)[2]) for page in (f"/run/{run.key}/live", "/"))
+    assert "FAIL a <b>: pass^1 >= 0.9. pass@1 is " in ended
+    assert f"Gate failed Run {run.key} . a <b>: pass^1 >= 0.9. pass@1 is " in overview
+
+
+def test_the_overview_says_which_fall_it_would_see_where_nothing_fell(tmp_path, serve_site, fallen):
+    assert "would likely be seen" not in words(fallen[0].get("/")[2])
+    with History.open(tmp_path / "calm.db") as history:
+        for day in range(3):
+            run = history.start_run("s", started=f"2026-11-0{day + 1}T09:00:00+00:00")
+            history.add_trials(run, simulate(tasks=20, runs=8, rate={"a": 0.9, "b": 0.8}, seed=1))
+            history.finish_run(run)
+    said = words(serve_site(tmp_path / "calm.db").get("/")[2])
+    assert len(re.findall(r"A fall of \d0 points in 4 of these 20 tasks would likely", said)) == 1
+
+
+def test_search_marks_the_words_that_were_looked_for(fallen):
+    text = fallen[0].get("/search?q=%3Cit%3E+BOOK")[2]
+    assert "<mark>Book</mark> <mark>&lt;it&gt;</mark>" in text
 
 
 def test_the_overview_names_the_suites_that_need_attention_first(tmp_path, serve_site):
