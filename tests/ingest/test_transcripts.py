@@ -144,6 +144,7 @@ def test_a_promptfoo_result_tells_prompt_output_and_assertions(samples, name):
             "score": 0,
             "message": 'Expected output "wrong" to equal "ok"',
             "expected": "ok",
+            "found": "wrong",
         }
     ]
     assert "error" not in kept  # it would only repeat the assertion

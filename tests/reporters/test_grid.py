@@ -28,7 +28,7 @@ from passhat.analysis.gates.judge import judge
 from passhat.analysis.gates.run_answer import Failure, RunAnswer
 from passhat.analysis.planning.simulate import demonstrate
 from passhat.analysis.reports.measure import measure
-from passhat.errors import ArgumentError
+from passhat.errors import ArgumentError, InputError
 from passhat.journeys.checks import CostRange, RunPlan
 from passhat.records import Outcome
 from passhat.records.transcript import Excerpt, TranscriptMatch, TranscriptMatches
@@ -300,6 +300,12 @@ def test_a_figure_is_chosen_by_name(answers):
         render(answers["report"], "svg", figure="nope")
     alike = Trials.from_columns(task=[f"t{i % 9}" for i in range(90)], passed=[1] * 45 + [0] * 45)
     assert "is luck" in render(measure(alike), "svg", figure="variance")
+
+
+def test_a_figure_that_is_not_drawn_says_why():
+    few = Trials.from_columns(task=["a", "a", "b", "b"], passed=[1, 0, 1, 1])
+    with pytest.raises(InputError, match="figure variance is not drawn: too few tasks or trials"):
+        render(measure(few), "svg", figure="variance")
 
 
 @pytest.mark.parametrize("name", ["png", "pdf"])

@@ -114,25 +114,42 @@ class Elements(HTMLParser):
         self.text += data
 
 
-MARKS = ["**", "*", "`", "```", "```py\n", "\n", "# ", " ", "<b>", "<!--", "&lt;", "&", '"', "'"]
+MARKS = [
+    "**",
+    "*",
+    "- ",
+    "`",
+    "```",
+    "```py\n",
+    "\n",
+    "# ",
+    " ",
+    "<b>",
+    "<!--",
+    "&lt;",
+    "&",
+    '"',
+    "'",
+]
 MARKS += ["</pre>", "<script>", "[x](javascript:alert(1))", "![x](http://evil)", "word", "é", "_"]
 
 
 @given(st.lists(st.sampled_from(MARKS) | st.text(max_size=3), max_size=30).map("".join))
-def test_markdown_in_a_message_makes_three_elements_and_loses_no_word(text):
+def test_markdown_in_a_message_makes_four_elements_and_loses_no_word(text):
     text = text.replace("\r", "")  # a parser of HTML reads it as a line break
     shown = Elements(read_markdown(text))
-    assert set(shown.tags) <= {("b",), ("code",), ("pre", ("tabindex", "0"))}
-    left = [character for character in text if character not in "`*#\n "]
+    assert set(shown.tags) <= {("b",), ("em",), ("code",), ("pre", ("tabindex", "0"))}
+    left = [character for character in text if character not in "`*#-•\n "]
     if "```" not in text:  # what a fence says of its language is not shown
-        assert [character for character in shown.text if character not in "`*#\n "] == left
+        assert [character for character in shown.text if character not in "`*#-•\n "] == left
 
 
 @pytest.mark.parametrize(
     ("text", "html"),
     [
         ("1. **Reservation ID**: `Z7`", "1. <b>Reservation ID</b>: <code>Z7</code>"),
-        ("## Plan\n- one\n- two", "<b>Plan</b>\n- one\n- two"),
+        ("## Plan\n- one\n  * *two*", "<b>Plan</b>\n• one\n  • <em>two</em>"),
+        ("-5, 2 - 3, 2 * 3 * 4, a-b\n--\n-", "-5, 2 - 3, 2 * 3 * 4, a-b\n--\n-"),
         ("so:\n```python\nx = 2 ** 3\n```\ndone", 'so:\n<pre tabindex="0">x = 2 ** 3\n</pre>done'),
         ("```\nnever **closed**", '<pre tabindex="0">never **closed**</pre>'),
         ("2**3**4, a ** b, snake_case_name, #5", "2**3**4, a ** b, snake_case_name, #5"),
@@ -140,7 +157,7 @@ def test_markdown_in_a_message_makes_three_elements_and_loses_no_word(text):
         ("[a](javascript:alert(1))", "[a](javascript:alert(1))"),
     ],
 )
-def test_code_bold_words_and_headings_are_shown_and_everything_else_stays(text, html):
+def test_code_emphasis_headings_and_lists_are_shown_and_everything_else_stays(text, html):
     assert read_markdown(text).strip() == html
 
 

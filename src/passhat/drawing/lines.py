@@ -25,7 +25,7 @@ from passhat.drawing.figure import (
 from passhat.messages import percent, shorten_apart
 
 HEIGHT = 290
-LEFT, RIGHT, TOP, BOTTOM = 56, 120, 32, 44
+LEFT, RIGHT, TOP, BOTTOM = 56, 84, 32, 44
 COLOURS = "abcde"
 DASHES = ("", "dash", "dot", "", "dash")
 TEXT_HEIGHT, TEXT_WIDTH = 12, 50
@@ -278,7 +278,7 @@ def _lines_beside(
     spans = []
     for line in series:
         points = [(x(a), y(b)) for a, b in zip(line.x, line.y, strict=True)]
-        if points and last > x.stop + 10:
+        if points and (last > x.stop + 10 or math.isclose(points[-1][0], x(marker.x))):
             spans.append((points[-1][1] - 8, points[-1][1] + 8))  # its name, at the end
         for (left, top), (right, bottom) in pairwise(points):
             ends = [max(first, left), min(last, right)]
@@ -328,7 +328,8 @@ def _room_for_names(series: Sequence[Series]) -> int:
 
 def _names(series: Sequence[Series], x: Scale, y: Scale) -> str:
     """Each name at the end of its line; one that had to move aside is joined to it."""
-    ends = sorted((y(s.y[-1]), i) for i, s in enumerate(series) if len(s.y))
+    inside = _named_inside(series, x, y)
+    ends = sorted((y(s.y[-1]), i) for i, s in enumerate(series) if len(s.y) and i not in inside)
     places = _kept_apart([at for at, _ in ends], y.start)
     left = x.stop + (10 if all(map(math.isclose, places, (at for at, _ in ends))) else 24)
     shown = shorten_apart([line.name for line in series], _MOST_LETTERS)
@@ -341,7 +342,26 @@ def _names(series: Sequence[Series], x: Scale, y: Scale) -> str:
             text = element("path", d=line, class_="rule") + text
         kind = _colour(series[i], i)
         parts.append(element("g", text, class_=kind, data_of=series[i].name))
+    for i, (at, place) in inside.items():
+        text = label(series[i].name, at, place + 4, "key halo", shown=shown[i])
+        parts.append(element("g", text, class_=_colour(series[i], i), data_of=series[i].name))
     return "".join(parts)
+
+
+def _named_inside(series: Sequence[Series], x: Scale, y: Scale) -> dict[int, tuple[float, float]]:
+    """Where lines are named that end long before the axis does: there, if nothing else is."""
+    inside = {}
+    for i, line in enumerate(series):
+        if line.faint or not len(line.x):
+            continue
+        left, at = x(line.x[-1]) + 10, y(line.y[-1])
+        span = (left, left + BOLD * min(len(line.name), _MOST_LETTERS))
+        others = (other for j, other in enumerate(series) if j != i)
+        if span[1] < x.stop and all(
+            _distance(other, at, *span, x, y) > _NAME_HEIGHT for other in others
+        ):
+            inside[i] = left, at
+    return inside
 
 
 def _kept_apart(places: Sequence[float], lowest: float) -> list[float]:

@@ -129,6 +129,10 @@ class Answer(ABC, Generic[Result]):
         """Pictures by name, the one that says most first."""
         return {}
 
+    def not_drawn(self) -> Mapping[str, str]:
+        """Why pictures that this kind of answer may have are missing, by their names."""
+        return {}
+
     def glance(self) -> Figure | None:
         """The one picture beside a first look at the answer, if it has any."""
         return next(iter(self.figures().values()), None)

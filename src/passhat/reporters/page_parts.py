@@ -436,8 +436,9 @@ class Card:
 
     `number` is the message's, from 1; `place` is the call's among the calls of the run, from 0, on
     the card of a call and of its result. `fields` are the arguments of a call, or a glance at a
-    result; `body` is what a fold holds, and `size` says how much that is. `differs` says how a call
-    differs from that of the run beside it. `images` are data URIs of plain formats.
+    result; `body` is what a fold holds, and `size` says how much that is. `is_wrong` marks the call
+    that a failed check names; `differs` says how a call differs from that of the run beside it.
+    `images` are data URIs of plain formats.
     """
 
     kind: Kind
@@ -449,6 +450,7 @@ class Card:
     body: str = ""
     size: str = ""
     is_error: bool = False
+    is_wrong: bool = False
     place: int | None = None
     differs: str = ""
     images: tuple[str, ...] = ()
@@ -475,13 +477,15 @@ _FENCE = re.compile(r"^[ \t]*```[^`\n]*\n?", re.MULTILINE)
 _MARKED = re.compile(
     r"`(?P<code>[^`\n]{1,400})`"
     r"|(?<![\w*])\*\*(?P<strong>[^\s*](?:[^*\n]{0,400}[^\s*])?)\*\*(?![\w*])"
-    r"|^\#{1,6}[ ](?P<heading>[^\n]{1,400})$",
+    r"|(?<![\w*])\*(?P<em>[^\s*](?:[^*\n]{0,400}[^\s*])?)\*(?![\w*])"
+    r"|^\#{1,6}[ ](?P<heading>[^\n]{1,400})$"
+    r"|^(?P<item>[ \t]{0,20})[-*](?=[ ]\S)",
     re.MULTILINE,
 )
 
 
 def read_markdown(text: str) -> str:
-    """Code, bold words and headings of a text as HTML; everything else stays as it was written.
+    """Code, emphasis, headings and lists of a text as HTML; everything else stays as it is.
 
     >>> read_markdown("**Total:** `a < b` & <b>not this</b>")
     '<b>Total:</b> <code>a &lt; b</code> &amp; &lt;b&gt;not this&lt;/b&gt;'
@@ -494,14 +498,20 @@ def read_markdown(text: str) -> str:
 
 
 def _as_element(marked: re.Match[str]) -> str:
-    element = "code" if marked["code"] else "b"
-    return f"<{element}>{marked[marked.lastgroup or 0]}</{element}>"
+    kind = marked.lastgroup or ""
+    if kind == "item":
+        return f"{marked[kind]}•"
+    element = {"code": "code", "em": "em"}.get(kind, "b")
+    return f"<{element}>{marked[kind]}</{element}>"
 
 
 def transcript_cards(transcript: Transcript) -> tuple[Card, ...]:
     """The messages of a transcript, each call and each result on a card of its own."""
     calls = answered_calls(transcript)
     answered = {call.answered_in: i for i, call in enumerate(calls) if call.answered_in is not None}
+    found = [
+        line for check in transcript.checks if _fails(check) for line in check.found.splitlines()
+    ]
     cards: list[Card] = []
     made = 0
     for number, turn in enumerate(transcript.messages, 1):
@@ -513,7 +523,7 @@ def transcript_cards(transcript: Transcript) -> tuple[Card, ...]:
         if turn.text or turn.images or not turn.calls:
             cards.append(_message_card(turn, number))
         for call in turn.calls:
-            cards.append(_called(call, number, made))
+            cards.append(_called(call, number, made, found))
             made += 1
     return (*cards, *_ends(transcript, len(transcript.messages)))
 
@@ -548,7 +558,7 @@ def check_cards(checks: tuple[Check, ...]) -> tuple[CheckCard, ...]:
     """The checks, those that failed first."""
     cards = []
     for check in checks:
-        failed = check.score is not None and check.score < 1
+        failed = _fails(check)
         expected, got = check.compared if failed else ("", "")
         # What stands below as expected and done is not said twice.
         twice = bool(expected) and expected != check.expected
@@ -562,6 +572,10 @@ def check_cards(checks: tuple[Check, ...]) -> tuple[CheckCard, ...]:
             )
         )
     return tuple(sorted(cards, key=lambda card: not card.failed))
+
+
+def _fails(check: Check) -> bool:
+    return check.score is not None and check.score < 1
 
 
 @cache
@@ -586,7 +600,8 @@ def _message_card(turn: Turn, number: int) -> Card:
     )
 
 
-def _called(call: Call, number: int, place: int) -> Card:
+def _called(call: Call, number: int, place: int, found: Sequence[str]) -> Card:
+    """A call on its card; `found` are the calls, in a line each, that a check did not expect."""
     arguments = _parsed(call.arguments)
     named = isinstance(arguments, dict)
     return Card(
@@ -599,8 +614,23 @@ def _called(call: Call, number: int, place: int) -> Card:
             (safe_passage(str(name)), safe_passage(_pretty(value)))
             for name, value in islice(arguments.items() if named else (), _MOST_FIELDS)
         ),
+        is_wrong=any(_is_call(line, call.name, arguments) for line in found),
         place=place,
     )
+
+
+def _is_call(line: str, tool: str, arguments: object) -> bool:
+    """Whether a line as `cancel(id=7)` names this call; it may leave arguments out."""
+    name, opened, said = line.partition("(")
+    if not opened or name != tool:
+        return False
+    given = arguments.items() if isinstance(arguments, dict) else ()
+    texts = {
+        key: value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+        for key, value in given
+    }
+    named = re.findall(r"(?:^|, )(\w+)=", said)
+    return all(f"{key}={texts[key]}" in said for key in named if key in texts)
 
 
 def _result(turn: Turn, number: int, name: str, place: int | None) -> Card:

@@ -490,9 +490,8 @@ def _first_difference(divergence: Divergence) -> tuple[str, str]:
 
 def _check_words(check: transcript.Check, shown: Shown) -> str:
     """A check by its name and what it found."""
-    name = " ".join(part for part in (check.target, check.matcher) if part) or "a check"
-    message = shown(check.message)
-    return f"{name}: {message}" if message else name
+    name = " ".join(part for part in (check.target, check.matcher) if part)
+    return ": ".join(part for part in (name, shown(check.message)) if part) or "a check"
 
 
 def _grouped(

@@ -48,6 +48,9 @@ ERROR_REASON = 2
 """promptfoo's `failureReason` of a provider or grader that broke; 1 is a failed assertion."""
 
 
+LONGEST_FOUND = 300
+"""Letters up to which an answer stands beside what was expected of it."""
+
 _MANUAL = "Manual result (overrides all other grading results)"
 """The reason that promptfoo gives for a verdict that somebody replaced by hand."""
 
@@ -323,7 +326,8 @@ def _csv_transcripts(document: Document) -> Iterator[Transcript]:
 def _transcript(result: _SpokenResult) -> Transcript:
     output = result.response.output if result.response else None
     grading = result.grading_result if isinstance(result.grading_result, dict) else {}
-    checks = tuple(map(_check, mappings(grading.get("componentResults"))))
+    found = as_text(output)
+    checks = tuple(_check(grade, found) for grade in mappings(grading.get("componentResults")))
     error = result.error or ""  # of a failed assertion it only says again why it failed
     return Transcript(
         messages=asked_and_answered(result.prompt.raw, output),
@@ -332,7 +336,7 @@ def _transcript(result: _SpokenResult) -> Transcript:
     )
 
 
-def _check(grade: Mapping[str, Any]) -> Check:
+def _check(grade: Mapping[str, Any], found: str) -> Check:
     asserted = grade.get("assertion")
     kind, value = (
         (as_text(asserted.get(name)) for name in ("type", "value"))
@@ -340,7 +344,14 @@ def _check(grade: Mapping[str, Any]) -> Check:
         else ("", "")
     )
     score, reason = as_score(grade.get("score")), as_text(grade.get("reason"))
-    return Check(target=kind or "assertion", score=score, message=reason, expected=value)
+    # A long answer is in the conversation below, and need not be read twice.
+    return Check(
+        target=kind or "assertion",
+        score=score,
+        message=reason,
+        expected=value,
+        found=found if value and len(found) <= LONGEST_FOUND else "",
+    )
 
 
 def _rows(name: str, results: Sequence[_Result]) -> Iterator[dict[str, Any]]:

@@ -81,7 +81,6 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript]:
 # look do not count.
 _LOOKING = ("get_", "find_", "list_", "search_", "calculate", "think")
 _HANDED_OVER = "transfer_to_human_agents"
-_TARGET = "outcome"
 
 Change = tuple[str, tuple[tuple[str, str], ...]]
 """A call that changes something: its tool, and its arguments by name."""
@@ -99,12 +98,12 @@ def _checks(graded: object, reward: float, turns: tuple[Turn, ...]) -> tuple[Che
         if _changes(call.name) and not _refused(turns, call.answered_in)
     ]
     if reward >= SUCCESS:
-        return (Check(target=_TARGET, score=reward),)
+        return (Check(target="", score=reward),)
     missing = list((Counter(wanted) - Counter(made)).elements())
     extra = list((Counter(made) - Counter(wanted)).elements())
     return (
         Check(
-            target=_TARGET,
+            target="",
             score=reward,
             message=_fault(wanted, made, [call.name for call in calls]),
             expected="\n".join(_shown(change, extra) for change in missing) or "no other change",

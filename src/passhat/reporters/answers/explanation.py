@@ -540,6 +540,8 @@ def place(key: TranscriptKey, explanation: Explanation) -> str:
 def category_text(category: Category) -> str:
     """What went wrong in the runs of a category."""
     argument = f" ({category.arguments[0]})" if category.arguments else ""
+    if category.what.lower().startswith(f"{category.kind}:"):
+        return f"{category.what}{argument}"  # an error that begins with "Error:"
     colon = "" if category.kind == EXIT else ":"
     return f"{category.kind}{colon} {category.what}{argument}"
 

@@ -29,6 +29,7 @@ from passhat.records.trial import GRADED_BY_JUDGE
 from passhat.reporters import headline
 from passhat.reporters.answer import Answer, Block, DisplayOptions, Records, StatusLabel, Table
 from passhat.reporters.answers.report_blocks import (
+    drawn_or_why_not,
     numbers_table,
     report_blocks,
     report_figures,
@@ -103,6 +104,13 @@ class ReportAnswer(Answer[Report]):
 
     def figures(self) -> Mapping[str, Figure]:
         return report_figures(self.shown)
+
+    def not_drawn(self) -> Mapping[str, str]:
+        return {
+            name: why.reason
+            for name, why in drawn_or_why_not(self.shown).items()
+            if isinstance(why, Unavailable)
+        }
 
     def cases(self) -> Sequence[TestSuite]:
         from passhat.reporters.test_cases import task_suites

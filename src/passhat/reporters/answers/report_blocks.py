@@ -866,6 +866,12 @@ def _rank_options(report: Report) -> str:
 
 def report_figures(report: Report) -> Mapping[str, Figure]:
     """The pictures of a report by name: of one system its own, of several one of all."""
+    drawn = drawn_or_why_not(report).items()
+    return {name: figure for name, figure in drawn if not isinstance(figure, Unavailable)}
+
+
+def drawn_or_why_not(report: Report) -> Mapping[str, Figure | Unavailable]:
+    """Every picture of a report by name, or the reason why it has none."""
     plots = report.plots
     figures: dict[str, Figure | Unavailable]
     if len(report.systems) == 1:
@@ -880,7 +886,7 @@ def report_figures(report: Report) -> Mapping[str, Figure]:
         }
         if isinstance(figures["cost"], Unavailable):  # tokens are what many logs know of the price
             figures["cost"] = plots.cost(feature="tokens")
-    return {name: figure for name, figure in figures.items() if not isinstance(figure, Unavailable)}
+    return figures
 
 
 def render_targets(report: Report, ink: TerminalStyle | None = None) -> str:

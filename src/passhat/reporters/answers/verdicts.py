@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -195,7 +198,30 @@ def _gate_number(verdict: Verdict) -> dict[str, Any] | None:
         "demand": demand.threshold,
         "words": f"{percent(bounds.low, digits=1)} to {percent(bounds.high, digits=1)}, "
         f"{percent(demand.threshold, digits=1)} demanded",
+        "missing": _missing(verdict, demand, estimate.value),
     }
+
+
+def _missing(verdict: Verdict, demand: ThresholdRequirement, value: float) -> str:
+    """How many tasks at least must improve until the number itself is what was demanded."""
+    lacks = sorted(
+        (1 - task.value for task in verdict.tasks if task.value is not None), reverse=True
+    )
+    missing = len(verdict.tasks) * (demand.threshold - value)
+    # Weights, or tasks that the number leaves out, would make another sum.
+    if (
+        missing <= 0
+        or not demand.upward
+        or len(lacks) < len(verdict.tasks)
+        or not math.isclose(sum(lacks), len(lacks) * (1 - value), abs_tol=1e-6)
+    ):
+        return ""
+    fewest = bisect.bisect_left([*itertools.accumulate(lacks)], missing - 1e-9) + 1
+    which = plural(fewest, "more task") if fewest <= len(lacks) else "more tasks than there are"
+    return (
+        f"At least {which} must pass every trial for the number itself to be "
+        f"{percent(demand.threshold, digits=1)}; a PASS takes more."
+    )
 
 
 def _numbers(verdicts: Verdicts) -> Facts:

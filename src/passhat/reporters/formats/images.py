@@ -98,6 +98,8 @@ def _figure(answer: Answer[Any], options: DisplayOptions) -> Figure:
         raise InputError(f"there is nothing to draw: these results give a {answer.name} no figure")
     if options.figure is None:
         return next(iter(figures.values()))
+    if reason := answer.not_drawn().get(options.figure):
+        raise InputError(f"the figure {options.figure} is not drawn: {reason}")
     if options.figure not in figures:
         raise ArgumentError("figure", f"must be one of {listed(list(figures))}", options.figure)
     return figures[options.figure]

@@ -141,7 +141,7 @@ if (slider) {
   const show = () => {
     const one = ks[+slider.value];
     oneOf("[data-k-shown]").value = one.k;
-    oneOf("[data-k-note]").textContent = one.model ? "a model, not measured" : "measured";
+    oneOf("[data-k-note]").textContent = `${one.shown ? `${one.shown}, ` : ""}${one.model ? "a model, not measured" : "measured"}`;
     slider.setAttribute("aria-valuetext", one.k === 1 ? "once" : `${one.k} times in a row`);
     if (hero) showOne(one);
     for (const part of several) part.hidden = +part.dataset.atK !== one.k;
