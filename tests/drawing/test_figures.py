@@ -246,6 +246,22 @@ def test_names_of_lines_are_kept_apart_and_inside_the_picture():
     assert 0 < heights[0] < heights[-1] < picture.height
 
 
+def test_a_line_that_ends_early_is_named_where_it_ends_if_no_other_line_is_there():
+    def place(last):
+        low = Series(name="low", x=[1.0, 9.0], y=[0.2, last])
+        early = Series(name="early", x=[1.0, 3.0], y=[0.2, 0.8])
+        picture = line_chart(
+            [low, early], title="t", finding="f", x_label="x", y_label="y", y_range=(0, 1)
+        )
+        texts = ET.fromstring(picture.svg()).iter(f"{SVG}text")
+        return {e.text: float(e.get("x")) for e in texts if e.text in ("low", "early")}
+
+    named = place(last=0.1)
+    assert named["early"] < WIDTH / 2 < named["low"]
+    crossed = place(last=2.6)  # runs through the end of the other
+    assert crossed["early"] == crossed["low"]
+
+
 def test_long_names_take_two_lines_and_no_more_width():
     def drawn(*names):
         rows = [IntervalRow(name=name, value=0.5) for name in names]

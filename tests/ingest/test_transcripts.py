@@ -133,6 +133,19 @@ def test_a_tau2_folder_is_opened_simulation_by_simulation(shared, tmp_path):
     assert read_with_transcripts(tmp_path)[1] == whole
 
 
+def test_a_tau2_simulation_tells_what_its_reward_rests_on(shared):
+    log = shared / "tau2_bench" / "gpt-4.1_telecom_no-user_4trials_5tasks.json"
+    _, said = read_with_transcripts(log)
+    checks = [json.loads(text)["checks"] for text in said.values()]
+    failed = [check for one in checks for check in one if check["score"] < 1]
+    assert {check["target"] for check in failed} == {"assert internet speed"}
+    assert failed[0]["expected"] == (
+        "assert_internet_speed(expected_speed=200, expected_desc=excellent)"
+    )
+    assert len(failed) == 4  # as many as trials that failed
+    assert all(one and all("expected" not in c for c in one if c["score"] == 1) for one in checks)
+
+
 @pytest.mark.parametrize("name", ["out.json", "out.jsonl"])
 def test_a_promptfoo_result_tells_prompt_output_and_assertions(samples, name):
     _, said = read_with_transcripts(samples / "promptfoo" / name)

@@ -1,5 +1,7 @@
 import html
+import math
 import re
+from itertools import combinations
 from pathlib import Path
 from typing import get_args
 
@@ -17,6 +19,7 @@ from passhat.analysis.planning.plan import plan
 from passhat.analysis.planning.simulate import demonstrate, simulate
 from passhat.analysis.reports.parts import LABELS
 from passhat.drawing.figure import STYLE
+from passhat.messages import plural
 from passhat.records import Outcome, Trials
 from passhat.reporters import render
 from passhat.reporters.answer import WORD_TONES, DisplayOptions
@@ -273,6 +276,26 @@ def test_the_page_of_gates_on_two_agents_shows_the_number_of_each_in_its_hero():
         assert meaning.endswith("95.0% demanded")
     assert shown["headline"] == "Neither gate is met."
     assert shown["counts"] == ""
+
+
+def test_the_page_of_a_gate_says_how_many_tasks_at_least_are_missing():
+    passed = [1] * 8 + [0] * 8 + [1, 0] * 4  # two always, two never, two at times
+    trials = Trials.from_columns(task=[f"t{i // 4}" for i in range(24)], passed=passed)
+
+    def missing(demand):
+        return page_values(answer_of(judge(trials, demand)), DisplayOptions())["number"]["missing"]
+
+    for k, threshold in ((1, 0.75), (2, 0.5), (2, 0.9), (4, 0.8)):
+        values = [math.comb(sum(passed[i : i + 4]), k) / math.comb(4, k) for i in range(0, 24, 4)]
+        needed = next(
+            count
+            for count in range(7)
+            for chosen in combinations(range(6), count)
+            if sum(1 if i in chosen else value for i, value in enumerate(values)) >= 6 * threshold
+        )
+        text = missing(f"pass^{k} >= {threshold}")
+        assert text.startswith(f"At least {plural(needed, 'more task')} must pass every trial")
+    assert missing("pass^2 >= 0.3") == ""
 
 
 def test_the_page_of_a_plan_for_a_difference_answers_it_before_precision():

@@ -166,3 +166,22 @@ def test_only_what_people_and_models_say_is_read_as_markdown():
     page = transcript_page(json.dumps({"messages": turns}), 10_000)
     assert page.count("<b>a</b> &lt;i&gt;") == 2
     assert page.count("**a** &lt;i&gt;") == 1
+
+
+def test_the_call_that_a_failed_check_names_is_marked_and_no_other():
+    calls = [("cancel", {"id": 7}), ("cancel", {"id": 70}), ("look", {}), ("pay", {"with": [1]})]
+    turns = [
+        {"role": "assistant", "calls": [{"name": name, "arguments": json.dumps(given)}]}
+        for name, given in calls
+    ]
+
+    def marked(found, score=0.0):
+        check = {"target": "", "score": score, "message": "", "expected": "x", "found": found}
+        kept = Transcript.from_json(json.dumps({"messages": turns, "checks": [check]}))
+        return [card.number for card in transcript_cards(kept) if card.is_wrong]
+
+    assert marked("cancel(id=70)") == [2]
+    assert marked("cancel(id=7)\npay(with=[1])") == [1, 4]
+    assert marked("cancel()") == [1, 2]  # which of them is not said
+    assert marked("no other change") == marked("look, and cancel") == []
+    assert marked("cancel(id=7)", score=1.0) == []

@@ -630,7 +630,11 @@ def _is_call(line: str, tool: str, arguments: object) -> bool:
         for key, value in given
     }
     named = re.findall(r"(?:^|, )(\w+)=", said)
-    return all(f"{key}={texts[key]}" in said for key in named if key in texts)
+    return all(
+        f"{key}={texts[key]})" in said or f"{key}={texts[key]}, " in said
+        for key in named
+        if key in texts
+    )
 
 
 def _result(turn: Turn, number: int, name: str, place: int | None) -> Card:
@@ -883,7 +887,7 @@ def _beside(text: str) -> str:
 
 _FIRST_CLAUSE = re.compile(r": |\. (?=[A-Z])")
 
-_OUR_WORD = re.compile(r"(?:it|in|its|a|all|no|none|at|the|they) ")
+_OUR_WORD = re.compile(r"(?:it|in|its|a|all|no|none|at|the|they|nothing) ")
 
 _HYPHENED = re.compile(r"((?<!\S)[^\s-]\S{0,10}-\S{1,16}(?!\S))")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -11,6 +11,8 @@ from passhat.errors import ReadError
 from passhat.ingest.document import Document, Value, decode
 from passhat.ingest.readers import Named, Reading, TrialTable, sum_of
 from passhat.ingest.transcripts import (
+    as_text,
+    mappings,
     sibling_bytes,
     sibling_decoded,
     sibling_file,
@@ -19,7 +21,7 @@ from passhat.ingest.transcripts import (
 )
 from passhat.records import Outcome
 from passhat.records.columns import ColumnMap
-from passhat.records.transcript import Transcript
+from passhat.records.transcript import Check, Transcript
 from passhat.records.trial import path_of
 
 READING = Reading(
@@ -103,6 +105,7 @@ class _Spoken(msgspec.Struct):
     id: str | int | None = None
     messages: list[Any] | None = None
     termination_reason: str | None = None
+    reward_info: dict[str, Any] | None = None
 
 
 def recognises(document: Document) -> bool:
@@ -179,8 +182,63 @@ def _from_folder(document: Document, shape: type[Value]) -> Iterator[Value]:
 
 
 def _transcript(spoken: _Spoken) -> Transcript:
-    stop = spoken.termination_reason or ""
-    return Transcript(messages=turns_of(spoken.messages), stop_reason=stop)
+    return Transcript(
+        messages=turns_of(spoken.messages),
+        stop_reason=spoken.termination_reason or "",
+        checks=tuple(_checks(spoken.reward_info or {})),
+    )
+
+
+def _checks(graded: Mapping[str, Any]) -> Iterator[Check]:
+    """What the reward rests on: the database in the end, assertions, actions, what was said."""
+    basis = graded.get("reward_basis")
+    counted = basis if isinstance(basis, list) else ["DB", "ENV_ASSERTION", "ACTION"]
+    missed = [
+        _call(checked.get("action"))
+        for checked in mappings(graded.get("action_checks"))
+        if not checked.get("action_match")
+    ]
+    database = graded.get("db_check")
+    if "DB" in counted and isinstance(database, dict):
+        held = bool(database.get("db_match"))
+        yield _check("database", held, "is not what it should be in the end", "\n".join(missed))
+    if "ENV_ASSERTION" in counted:
+        for checked in mappings(graded.get("env_assertions")):
+            wanted = checked.get("env_assertion")
+            name = as_text(wanted.get("func_name")) if isinstance(wanted, dict) else ""
+            words = name.replace("_", " ") or "assertion"
+            yield _check(words, bool(checked.get("met")), expected=_call(wanted))
+    if "ACTION" in counted:
+        for checked in mappings(graded.get("action_checks")):
+            held = bool(checked.get("action_match"))
+            yield _check("action", held, "was not taken", _call(checked.get("action")))
+    for part, name, words in (
+        ("NL_ASSERTION", "nl_assertions", "nl_assertion"),
+        ("COMMUNICATE", "communicate_checks", "info"),
+    ):
+        for checked in mappings(graded.get(name)) if part in counted else ():
+            why, held = as_text(checked.get("justification")), bool(checked.get("met"))
+            yield _check(part.lower().replace("_", " "), held, why, as_text(checked.get(words)))
+
+
+def _check(name: str, held: bool, message: str = "", expected: str = "") -> Check:
+    """One part of the reward; what it wanted is told where it did not hold."""
+    return Check(
+        target=name,
+        score=float(held),
+        message="" if held else message,
+        expected="" if held else expected,
+    )
+
+
+def _call(wanted: object) -> str:
+    """An action or an assertion as a call."""
+    if not isinstance(wanted, dict):
+        return ""
+    name = as_text(wanted.get("name") or wanted.get("func_name"))
+    given = wanted.get("arguments")
+    arguments = given.items() if isinstance(given, dict) else ()
+    return f"{name}({', '.join(f'{key}={as_text(value)}' for key, value in arguments)})"
 
 
 def _reward(simulation: _Simulation) -> float | None:
