@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from passhat.stats.estimate import Estimate
 from passhat.stats.paired import paired_difference
-from passhat.stats.sufficient_statistics import TaskSums
+from passhat.stats.sufficient_statistics import TaskSums, count_cells
+from passhat.stats.suite_bounds import suite_bounds
 from passhat.stats.suite_mean import score_estimate, suite_estimate, suite_estimates
 
 BOTH = ("this suite", "tasks like these")
@@ -99,7 +100,7 @@ def test_every_further_run_of_a_small_design_moves_both_intervals_its_way(metric
 def test_a_further_run_moves_the_interval_for_these_tasks_its_way(
     k, tasks, metric, confidence, data
 ):
-    """Whatever the runs: equal or not, below 2k, above, and where a lattice by runs gets finer."""
+    """Whatever the runs: equal or not, below 2k and above."""
     n = tuple(k + more if more < 9 else 16 * k + more - 10 for more, _ in tasks)
     c = tuple(round(share * runs) for runs, (_, share) in zip(n, tasks, strict=True))
     place = data.draw(st.integers(0, len(n) - 1))
@@ -107,6 +108,58 @@ def test_a_further_run_moves_the_interval_for_these_tasks_its_way(
         table[::2] for table in further(n, c, place, ks=(k,), metric=metric, confidence=confidence)
     ]
     moves_its_way(*these, always=c[place] == n[place], never=c[place] == 0)
+
+
+# Where a table, a sum by cumulants, a lattice by runs or a bound for few runs begins or ends.
+TURNS = {
+    "2k": lambda k: 2 * k,
+    "3k": lambda k: 3 * k,
+    "16k": lambda k: 16 * k,
+    "32k": lambda k: 32 * k,
+    "64k": lambda k: 64 * k,
+    "tables": lambda _: 128,
+    "long": lambda _: 200,
+}
+
+
+def added_at(turn, k, rng):
+    """A suite of 1 to 70 tasks about that many runs, and the place of the one that runs again."""
+    tasks = int(rng.choice([1, 7, 8, 15, 16, 20, 40, 70]))
+    n = np.full(tasks, TURNS[turn](k))
+    if rng.random() < 0.5:  # some are as short as they may be, or longer
+        n = np.where(rng.random(tasks) < 0.3, rng.choice([3 * k, 128, 140]), n)
+    rates = [
+        rng.random(tasks),
+        rng.beta(8, 1, tasks),
+        rng.choice([0, 0.02, 0.5, 0.98, 1], tasks),
+        np.where(rng.random(tasks) < 0.2, 0.95, 1.0),
+        np.where(rng.random(tasks) < 0.3, 0.5, 0.0),
+    ][rng.integers(5)]
+    c = rng.binomial(n, rates)
+    c[0] = rng.choice([0, c[0], n[0]])
+    return n, c, int(rng.choice([0, rng.integers(tasks), np.argmin(n), np.argmin(c)]))
+
+
+def keeps_its_way(turn, additions, seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(additions):
+        k = int(rng.integers(1, 6))
+        n, c, place = added_at(turn, k, rng)
+        more = np.arange(n.size) == place
+        tables = [count_cells(*table) for table in ((n, c), (n + more, c), (n + more, c + more))]
+        found = (np.stack(suite_bounds(cells, (k,), 0.95), axis=-1) for cells in tables)
+        moves_its_way(*found, always=c[place] == n[place], never=c[place] == 0)
+
+
+@pytest.mark.parametrize("turn", TURNS)
+def test_a_further_run_moves_the_interval_its_way_where_the_computation_turns(turn):
+    keeps_its_way(turn, 6, seed=1)
+
+
+@pytest.mark.slow("two thousand additions, where the fast test makes forty")
+@pytest.mark.parametrize("turn", TURNS)
+def test_no_further_run_of_many_moves_the_interval_the_wrong_way(turn):
+    keeps_its_way(turn, 300, seed=2)
 
 
 @settings(max_examples=40, deadline=None)

@@ -3,15 +3,14 @@
 import numpy as np
 import pytest
 from scipy import special
+from scipy import stats as scipy_stats
 
 from passhat.stats import suite_bounds
 from passhat.stats.sufficient_statistics import Cells, cached, count_cells
 from passhat.stats.suite_bounds import (
     End,
     ShrunkDistribution,
-    lattice_steps,
     scaled_betas,
-    sums_of_long_tasks,
     sums_of_tasks,
     task_pmfs,
 )
@@ -39,7 +38,7 @@ def moments(positions, chances):
 @pytest.mark.parametrize(("tasks", "runs", "k"), [(300, 150, 1), (300, 150, 5), (45, 1000, 3)])
 def test_cumulants_give_the_law_that_drawing_every_task_gives(tasks, runs, k, upper):
     cells = suite(tasks, runs)
-    positions, chances = only_law(sums_of_long_tasks(cells, (End(k, upper),))[0])
+    positions, chances = only_law(sums_of_tasks(cells, (End(k, upper),), 4096))
     betas = scaled_betas(cells.n, cells.c, (End(k, upper),))
     varies = betas.varies[0]
     rng = np.random.default_rng(7)
@@ -54,20 +53,20 @@ def test_cumulants_give_the_law_that_drawing_every_task_gives(tasks, runs, k, up
         assert reached == pytest.approx(chance, abs=0.015)
 
 
-def test_cumulants_and_tables_have_the_same_moments():
-    cells = suite(300, 150)
-    ends = (End(1, upper=False),)
-    ours = moments(*only_law(sums_of_long_tasks(cells, ends)[0]))
-    tables = moments(*only_law(sums_of_tasks(cells, ends, 512)))
-    # The lattice adds up to a sixth of a squared step to the variance of a task.
-    assert ours[0] == pytest.approx(tables[0], abs=1e-9)
-    assert 0 < tables[1] - ours[1] <= 300 / 6 / 512**2 * 1.01
-    assert ours[2] == pytest.approx(tables[2], rel=1e-4)
-
-
-def test_a_sum_far_from_normal_is_left_to_the_tables():
-    cells = count_cells([200] * 3, [199, 199, 200])
-    assert sums_of_long_tasks(cells, (End(1, upper=False),)) == ([], [0])
+@pytest.mark.parametrize(
+    "cells", [suite(300, 150), count_cells([200] * 3, [199, 199, 200]), suite(20, 30)]
+)
+def test_a_sum_has_the_moments_of_its_tasks_by_cumulants_and_by_tables(cells):
+    (sums,) = sums_of_tasks(cells, (End(1, upper=False),), 4096)
+    betas = scaled_betas(cells.n, cells.c, (End(1, upper=False),))
+    a, b, scale, varies = (part[0] for part in (betas.a, betas.b, betas.scale, betas.varies))
+    laws = scipy_stats.beta(a, b, scale=np.where(varies, scale, 1.0))
+    mean, variance = moments(*only_law([sums]))[:2]
+    assert mean == pytest.approx(cells.tasks @ betas.value[0], abs=1e-6)
+    # What a smooth sum has in a step is spread over it; a lattice adds a sixth of a squared step.
+    variance += sums.smooth * sums.step[0] ** 2 / 12
+    excess = variance - cells.tasks @ np.where(varies, laws.var(), 0.0)
+    assert -1e-9 < excess <= cells.task_count / 6 / 4096**2 * 1.01
 
 
 def quantile(places, chances, tail, groups):
@@ -303,22 +302,6 @@ def test_the_law_of_a_task_has_the_mean_and_variance_that_its_counts_say_without
                 assert ours == pytest.approx(mean, abs=1e-9)
                 spread = scale**2 * a * b / (a + b) ** 2 / (a + b + 1)
                 assert np.where(betas.varies[0], spread, 0.0) == pytest.approx(variance, abs=1e-6)
-
-
-@pytest.mark.parametrize("upper", [False, True])
-@pytest.mark.parametrize("tasks", [1, 7, 8, 30])
-def test_an_outcome_that_is_bad_news_for_an_end_makes_its_lattice_no_finer(tasks, upper):
-    """But for the task with the fewest runs of eight or more."""
-    rng = np.random.default_rng(tasks)
-    for k in (1, 3):
-        n = np.full(tasks, 16 * k)
-        c = rng.integers(0, n + 1)
-        more = n + (np.arange(tasks) == 0)
-        before, after = (
-            lattice_steps(count_cells(runs, c + upper * (runs - n)), End(k, upper))
-            for runs in (n, more)
-        )
-        assert (after <= before).all()
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])

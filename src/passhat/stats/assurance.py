@@ -128,7 +128,7 @@ class PossibleReports:
 
     @cached_property
     def _here(self) -> Floats:
-        low, high = suite_bounds(self._cells, (self.k,), self.confidence)
+        low, high = suite_bounds(self._cells, (self.k,), self.confidence, drawn=True)
         unequal = _unequal(self.suites.group)
         return np.asarray((high - low)[:, 0] / 2 * sqrt(self.drawn / self.runs) * unequal)
 

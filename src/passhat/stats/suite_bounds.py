@@ -5,8 +5,10 @@ mean bounds it from below; what is missing to 1 is bounded likewise, for the upp
 distribution for the lower end moves to the left with every failure that is added, that for the
 upper end to the right with every pass (`scaled_betas`). No count shows a failure that did not
 happen yet, so the mean is multiplied by the distribution of runs without a failure, which failures
-never shorten. So one more failure raises no lower end, as long as it does not make the lattice
-finer on which the distributions are added up (`lattice_steps`).
+never shorten. So one more failure raises no lower end. Nor may it change how the distributions are
+added up: the lattice depends on the number of tasks and on k alone (`lattice_steps`), what leaves
+it is known to eight digits, and where a task outgrows the tables an end is opened to the one before
+(`_opened_to_tabled_runs`).
 """
 
 from __future__ import annotations
@@ -48,14 +50,24 @@ class ShrunkDistribution:
     """The distributions of X U^(1/groups), a row each: X at `places`, U uniform.
 
     U^(1/groups) is how low a rate may lie after so many groups of runs without a failure. The
-    chance of at most x is the mean of min(1, x / X)^groups.
+    chance of at most x is the mean of min(1, x / X)^groups. With `steps`, the distance from each
+    place to the next, X is smooth, and each of its chances is spread evenly over one step.
     """
 
-    def __init__(self, places: Floats, chances: Floats) -> None:
-        positive = places > 0
-        self._log_places = np.log(np.where(positive, places, 1.0))
-        self._chances = np.where(positive, chances, 0.0)
-        self._chance_of_zero = (chances - self._chances).sum(axis=-1)
+    def __init__(self, places: Floats, chances: Floats, steps: Floats | None = None) -> None:
+        self._edges = None
+        if steps is None:
+            positive = places > 0
+            self._log_places = np.log(np.where(positive, places, 1.0))
+            self._chances = np.where(positive, chances, 0.0)
+            self._chance_of_zero = (chances - self._chances).sum(axis=-1)
+        else:
+            # Summed by parts: how much the density falls at each edge between two places.
+            step, none = steps[:, None], np.zeros((len(places), 1))
+            self._edges = np.concatenate((places[:, :1] - step, places), axis=1) + step / 2
+            self._log_places = np.log(np.maximum(self._edges, _TINY))
+            self._chances = -np.diff(chances, prepend=none, append=none) / step
+            self._chance_of_zero = none[:, 0]
         self._mean = np.vecdot(places, chances)
         square = np.vecdot(places**2, chances) - self._mean**2
         self._deviation = np.sqrt(np.maximum(square, 0.0))
@@ -64,6 +76,16 @@ class ShrunkDistribution:
         """The chance of at most x in each of these rows."""
         short = np.log(x)[:, None] - self._log_places[rows]
         short = np.minimum(short, 0.0, out=short)
+        if self._edges is not None:
+            # By the integral of min(1, x / X)^groups up to each edge; a constant would add nothing.
+            beyond = np.where(np.abs(groups - 1) < _CLOSE, _CLOSE, groups - 1)
+            short *= beyond[:, None]
+            short = np.exp(short, out=short)
+            short *= (x / beyond)[:, None]
+            below = self._edges[rows]
+            below = np.minimum(below, x[:, None], out=below)
+            below -= short
+            return np.asarray(np.vecdot(self._chances[rows], below))
         short *= groups[:, None]
         shrunk = np.vecdot(self._chances[rows], np.exp(short, out=short))
         return np.asarray(self._chance_of_zero[rows] + shrunk)
@@ -132,29 +154,54 @@ def suite_bounds(
     confidence: Floats | float,
     ends: Sequence[bool] = BOTH,
     beside: float | None = None,
+    *,
+    drawn: bool = False,
 ) -> Bounds:
     """The intervals for the mean pass^k of these tasks, k along the last axis.
 
     Every task has at least k runs, for every k. `confidence` may differ from suite to suite: it
     is broadcast against the result. An end that is not asked for takes no time, and lies outside.
-    With `beside`, ends are only right on which side of that they lie.
+    With `beside`, ends are only right on which side of that they lie. Suites that are `drawn` for a
+    plan are added up on a lattice as coarse as their runs allow: 400 of 20 tasks take half as long,
+    and no end moves by more than 0.001. A further run may make it finer, so none is reported.
     """
     tail = (1 - confidence) / 2
-    asked = _Asked(tail, ends, beside)
+    asked = _Asked(tail, ends, beside, drawn)
     own = _bounds_of_powers(cells, ks, asked)
     low, high = _bounds_of_lower_powers(cells, ks, own, asked)
     values = shares_of_cells(cells, tuple(ks))
     means = cells.tasks @ values.T / cells.task_count[..., None]
     bounds = np.minimum(low, means), np.maximum(high, means)
+    bounds = _opened_to_tabled_runs(cells, ks, bounds, asked)
     return _opened_to_one_task(cells, ks, values, bounds, tail)
 
 
 class _Asked(NamedTuple):
-    """Which ends are asked for, at which tail, and on which side of what they lie."""
+    """Which ends are asked for, at which tail, on which side of what they lie; and of what."""
 
     tail: Floats | float
     ends: Sequence[bool]
     beside: float | None
+    drawn: bool
+
+
+def _opened_to_tabled_runs(
+    cells: Cells, ks: Sequence[int], bounds: Bounds, asked: _Asked
+) -> Bounds:
+    """The bounds, opened to those without the failures (upper end: passes) beyond `TABLED_RUNS`.
+
+    The sums of longer tasks are finer, which may show more than the first run beyond took away.
+    """
+    if asked.drawn or cells.n.max() <= TABLED_RUNS or max(ks) > TABLED_RUNS:
+        return bounds
+    runs, ends = np.minimum(cells.n, TABLED_RUNS), list(bounds)
+    for upper in asked.ends:
+        kept = cells.n - cells.c if upper else cells.c
+        if kept.max() <= TABLED_RUNS:
+            shorter = Cells(n=runs, c=runs - kept if upper else kept, tasks=cells.tasks)
+            own = suite_bounds(shorter, ks, 1 - 2 * asked.tail, (upper,), asked.beside)[upper]
+            ends[upper] = np.maximum(ends[1], own) if upper else np.minimum(ends[0], own)
+    return ends[0], ends[1]
 
 
 def _bounds_of_powers(cells: Cells, ks: Sequence[int], asked: _Asked) -> Bounds:
@@ -265,7 +312,7 @@ def _bounds_of_lower_powers(
                 rows = np.atleast_2d(cells.tasks)[np.atleast_1d(may)]
                 some = Cells(n=cells.n, c=cells.c, tasks=rows)
                 tails = np.atleast_1d(np.broadcast_to(asked.tail, low.shape)[..., place][may])
-                lower = _Asked(tails[:, None], (upper,), places and places[upper])
+                lower = _Asked(tails[:, None], (upper,), places and places[upper], asked.drawn)
                 end = _bounds_of_powers(some, (j,), lower)[upper][:, 0]
             if upper:
                 high[may, place] = np.minimum(own_high[may], end)
@@ -406,7 +453,9 @@ def _bounds_of_sums(
     # The distributions of a suite or two are kept, for other tails as well.
     few = cells.tasks.size <= 2 * cells.n.size
     parts = np.stack([part.ravel() | few for part in useful.values()])
-    for rows, means in _mean_distributions(cells, tuple(ks), tuple(useful), parts.tobytes()):
+    for rows, means in _mean_distributions(
+        cells, tuple(ks), tuple(useful), parts.tobytes(), asked.drawn
+    ):
 
         def groups(x: Floats, some: Places, rows: Places = rows) -> Floats:
             return unseen.groups(x, tails[rows[some]], rows[some])
@@ -420,7 +469,7 @@ def _bounds_of_sums(
 
 @cached
 def _mean_distributions(
-    cells: Cells, ks: tuple[int, ...], ends: tuple[End, ...], useful: bytes
+    cells: Cells, ks: tuple[int, ...], ends: tuple[End, ...], useful: bytes, drawn: bool
 ) -> list[tuple[Places, ShrunkDistribution]]:
     """The distributions of the mean, with the place of each by side, suite and k.
 
@@ -430,13 +479,18 @@ def _mean_distributions(
     sides = np.array([end.upper for end in ends], np.intp)
     powers = np.array([ks.index(end.k) for end in ends])
     distributions = []
-    for sums in _sums(cells, ends, np.frombuffer(useful, dtype=bool).reshape(len(ends), -1)):
+    some = np.frombuffer(useful, dtype=bool).reshape(len(ends), -1)
+    for sums in _sums(cells, ends, some, drawn=drawn):
         upper, k = sides[sums.end], powers[sums.end]
         # Mirrored: what is missing to 1.
-        shares = np.abs(upper[:, None] - sums.positions / tasks[sums.suite][:, None])
-        shares = np.clip(shares, 0.0, 1.0, out=shares)
+        sign, count = 1 - 2 * upper, tasks[sums.suite]
+        shares, steps = upper[:, None] + (sign / count)[:, None] * sums.positions, None
+        if sums.smooth:
+            steps = sign * sums.step / count
+        else:
+            shares = np.clip(shares, 0.0, 1.0, out=shares)
         places = (upper * tasks.size + sums.suite) * len(ks) + k
-        distributions.append((places, ShrunkDistribution(shares, sums.chances)))
+        distributions.append((places, ShrunkDistribution(shares, sums.chances, steps)))
     return distributions
 
 
@@ -496,41 +550,41 @@ class _Unseen:
         return np.where(some, outcomes / np.maximum(size * rate, _TINY), 0.0)
 
 
-def _sums(cells: Cells, ends: Sequence[End], useful: NDArray[np.bool_]) -> list[SumDistribution]:
+def _sums(
+    cells: Cells, ends: Sequence[End], useful: NDArray[np.bool_], *, drawn: bool
+) -> list[SumDistribution]:
     """The distributions of the summed pass^k, those on as many points together."""
-    sums, places = list[SumDistribution](), list(range(len(ends)))
-    if cells.n.max() > TABLED_RUNS:
-        sums, places = sums_of_long_tasks(cells, ends)
-    sums += _lattice_sums(cells, ends, places, useful)
-    by_points = defaultdict[int, list[SumDistribution]](list)
-    for total in sums:
-        by_points[total.chances.shape[-1]].append(total)
+    by_points = defaultdict[tuple[int, bool], list[SumDistribution]](list)
+    for total in _lattice_sums(cells, ends, useful, drawn=drawn):
+        by_points[total.chances.shape[-1], total.smooth].append(total)
     return [
         SumDistribution(
             suite=np.concatenate([part.suite for part in alike]),
             end=np.concatenate([part.end for part in alike]),
             positions=np.concatenate([part.positions for part in alike]),
             chances=np.concatenate([part.chances for part in alike]),
+            step=np.concatenate([part.step for part in alike]),
+            smooth=smooth,
         )
-        for alike in by_points.values()
+        for (_, smooth), alike in by_points.items()
     ]
 
 
 def _lattice_sums(
-    cells: Cells, ends: Sequence[End], places: Sequence[int], useful: NDArray[np.bool_]
+    cells: Cells, ends: Sequence[End], useful: NDArray[np.bool_], *, drawn: bool
 ) -> Iterator[SumDistribution]:
-    """The sums for the ends at these places, suites and ends with the same lattice together."""
-    if not places:
-        return
+    """The sums for these ends, suites and ends with the same lattice together."""
     rows = cells.tasks.reshape(-1, cells.n.size)
-    steps = np.stack([lattice_steps(cells, ends[place]) for place in places], axis=1)
+    count, longest = cells.task_count.ravel(), int(cells.n.max())
+    runs = longest if drawn else None if longest > TABLED_RUNS else TABLED_RUNS
+    steps = np.stack([lattice_steps(count, runs, end.k) for end in ends], axis=1)
     for lattices in np.unique(steps, axis=0):
         suites = np.flatnonzero((steps == lattices).all(axis=1))
         alike = Cells(n=cells.n, c=cells.c, tasks=rows[suites])
         for lattice in set(lattices.tolist()):
-            some = np.array(places)[lattices == lattice]
-            asked = useful[np.ix_(some, suites)]
-            for total in sums_of_tasks(alike, [ends[place] for place in some], lattice, asked):
+            some = np.flatnonzero(lattices == lattice)
+            asked, those = useful[np.ix_(some, suites)], [ends[place] for place in some.tolist()]
+            for total in sums_of_tasks(alike, those, lattice, asked, drawn=drawn):
                 yield replace(total, suite=suites[total.suite], end=some[total.end])
 
 
@@ -553,8 +607,9 @@ _WINDOW = 20.0
 # Frequencies this small add nothing that eight digits show.
 _DEAD = 1e-8
 # Distributions on a few points have frequencies that never die away: the whole lattice is used for
-# them up to this length, and the last frequencies are tapered beyond it.
-_LONGEST = 1 << 15
+# them up to this length, and the last frequencies are tapered beyond it. Of hundreds of suites that
+# were drawn such lattices would fill the memory.
+_LONGEST, _LONGEST_DRAWN = 1 << 17, 1 << 15
 # From so many times the points on, a transform of the whole period takes longer than a convolution
 # (three times as long at 8,192 points, nine times at 16,384), which is made of multiples of this
 # unit so that its length has small factors only.
@@ -593,19 +648,27 @@ class End(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SumDistribution:
-    """Distributions of sums, a row each: `chances` of `positions`, in any order.
+    """Distributions of sums, a row each: `chances` of `positions`, a `step` apart, in any order.
 
-    Row i is about the suite at the place `suite[i]` and the end at the place `end[i]`.
+    Row i is about the suite at the place `suite[i]` and the end at the place `end[i]`. A `smooth`
+    sum has a density, of which each chance is what lies within half a step of its position.
     """
 
     suite: Places
     end: Places
     positions: Floats
     chances: Floats
+    step: Floats
+    smooth: bool
 
 
 def sums_of_tasks(
-    cells: Cells, ends: Sequence[End], steps: int, useful: NDArray[np.bool_] | None = None
+    cells: Cells,
+    ends: Sequence[End],
+    steps: int,
+    useful: NDArray[np.bool_] | None = None,
+    *,
+    drawn: bool = False,
 ) -> list[SumDistribution]:
     """The distributions of the summed pass^k of tasks, on so many steps.
 
@@ -618,9 +681,10 @@ def sums_of_tasks(
     if cells.n.max() > TABLED_RUNS:
         cells = _with_value(cells, ends)
         rows = cells.tasks.reshape(-1, cells.n.size)
-    bulk = None
-    if cells.lengths.size > 1 and cells.n.size > _MANY_CELLS * len(rows):
-        bulk, rows, kept = _near_normal_part(cells, ends, steps)
+    bulk, long = None, bool(cells.n.max() > TABLED_RUNS)
+    if long or (cells.lengths.size > 1 and cells.n.size > _MANY_CELLS * len(rows)):
+        cumulants = (_exact_cumulants if long else _lattice_like_cumulants)(cells, ends, steps)
+        bulk, rows, kept = _near_normal_part(cells, ends, cumulants)
         cells = cells.taken(kept)
     means, variances = _per_cell(cells, ends, steps, _moments)
     centre, variance = (np.matmul(rows, part[..., None])[..., 0] for part in (means, variances))
@@ -635,45 +699,17 @@ def sums_of_tasks(
         if not end.size:
             continue
         asked = _Sums(
-            cells=cells, rows=rows, bulk=bulk, ends=ends, steps=steps, end=end, suite=suite
+            cells=cells,
+            rows=rows,
+            bulk=bulk,
+            ends=ends,
+            steps=steps,
+            most_points=_LONGEST_DRAWN if drawn else _LONGEST,
+            end=end,
+            suite=suite,
         )
         sums += _sums_over(asked, period, centre[end, suite], longest[suite])
     return sums
-
-
-def sums_of_long_tasks(
-    cells: Cells, ends: Sequence[End]
-) -> tuple[list[SumDistribution], list[int]]:
-    """The distributions of the summed pass^k by cumulants, and the ends too far from normal.
-
-    All ends are computed together: with hundreds of different counts that takes a fifth of the
-    time.
-    """
-    places = [place for place, end in enumerate(ends) if _are_long(cells.n, end.k).all()]
-    if not places:
-        return [], list(range(len(ends)))
-    means, cumulants = _cumulants(cells, [ends[place] for place in places])
-    rows = cells.tasks.reshape(-1, cells.n.size)
-    centre = rows @ means.T
-    totals = rows @ cumulants.reshape(-1, cells.n.size).T
-    totals = np.moveaxis(totals.reshape(len(rows), _ORDER + 1, len(places)), 1, 0)
-    deviation = np.sqrt(totals[2])
-    scale = np.where(deviation > 0, deviation, 1.0)
-    terms = np.stack([t / scale**order / _FACTORIALS[order] for order, t in enumerate(totals)])
-    normal = (deviation > 0) & (np.abs(terms[-2:]) * _PEAK <= _NEGLIGIBLE).all(axis=0)
-    near = np.flatnonzero(normal.all(axis=0))
-    taken = [places[place] for place in near.tolist()]
-    rest = [place for place in range(len(ends)) if place not in taken]
-    if not taken:
-        return [], rest
-    positions, chances = _from_spectrum(terms[..., near], centre[:, near], deviation[:, near])
-    sums = SumDistribution(
-        suite=np.repeat(np.arange(len(rows)), len(taken)),
-        end=np.tile(taken, len(rows)),
-        positions=positions.reshape(-1, _POINTS),
-        chances=chances.reshape(-1, _POINTS),
-    )
-    return [sums], rest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -689,6 +725,7 @@ class _Sums:
     bulk: Floats | None
     ends: Sequence[End]
     steps: int
+    most_points: int
     end: Places
     suite: Places
 
@@ -710,14 +747,13 @@ class _Sums:
 
 
 def _near_normal_part(
-    cells: Cells, ends: Sequence[End], steps: int
+    cells: Cells, ends: Sequence[End], cumulants: Floats
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """The cumulants of what is close to normal in each sum, and the tasks that are not part of it.
 
     Those that lean most are left out until the sum of the others is normal to eight digits. The
     tasks left are those of the cells in the last array, by end and suite.
     """
-    cumulants = np.stack([_cell_cumulants(cells, end, steps) for end in ends], axis=1)
     rows = cells.tasks.reshape(-1, cells.n.size)
     # Close to 2k runs a task has chances of 0 and 1, and sums of those need not be smooth.
     smooth = np.stack([_are_long(cells.n, end.k) for end in ends])[:, None]
@@ -738,8 +774,20 @@ def _near_normal_part(
     bulk = np.matmul(np.where(inside, rows, 0.0), cumulants[..., None])[..., 0]
     left = np.where(inside, 0.0, rows)
     kept = np.asarray(left.any(axis=(0, 1)))
-    kept[0] |= not kept.any()
     return bulk, left[..., kept], kept
+
+
+def _exact_cumulants(cells: Cells, ends: Sequence[End], steps: int) -> Floats:
+    """The cumulants of each cell's distribution in steps of the lattice, by order, end and cell."""
+    means, cumulants = _cumulants(cells, ends)
+    cumulants *= (float(steps) ** np.arange(_ORDER + 1))[:, None, None]
+    cumulants[1] = means * steps
+    return cumulants
+
+
+def _lattice_like_cumulants(cells: Cells, ends: Sequence[End], steps: int) -> Floats:
+    """The same of what the distributions become on the lattice."""
+    return np.stack([_cell_cumulants(cells, end, steps) for end in ends], axis=1)
 
 
 def _cell_cumulants(cells: Cells, end: End, steps: int) -> Floats:
@@ -785,7 +833,7 @@ def _sums_over(
     last = np.exp(log_spectrum[:, -8:].real.max(axis=-1))
     alive = (last > _DEAD) & (period > _POINTS)
     lattice = (2 ** np.ceil(np.log2(longest))).astype(np.int64)
-    tapered = alive & (lattice > _LONGEST)
+    tapered = alive & (lattice > asked.most_points)
     lattice = np.where(alive & ~tapered, lattice, 0)
     for length in set(lattice.tolist()):
         kept = np.flatnonzero(lattice == length)
@@ -796,13 +844,25 @@ def _sums_over(
         if tapered[kept].any():
             taper = np.exp(-_TAPER * np.linspace(0, 1, spectrum.shape[-1]) ** 2)
             spectrum = np.where(tapered[kept, None], spectrum * taper, spectrum)
+        smooth = not length and period > _POINTS
+        if smooth:
+            # What the chances are once they are spread over a step is to have this spectrum.
+            half_turns = np.arange(spectrum.shape[-1]) / points
+            spectrum = spectrum / np.sinc(half_turns)
         chances = np.maximum(np.fft.irfft(spectrum, points, axis=-1), 0.0)
         start = np.where(longest[kept] <= whole, 0.0, centre[kept] - whole / 2)
         positions, laid = _unrolled(chances, start=start, period=whole, unit=asked.steps)
         # Beyond the longest of these sums there is nothing.
         reach = int(np.ceil(longest[kept].max() * points / whole)) + 1
         positions, laid = positions[:, :reach], laid[:, :reach]
-        yield SumDistribution(suite=some.suite, end=some.end, positions=positions, chances=laid)
+        yield SumDistribution(
+            suite=some.suite,
+            end=some.end,
+            positions=positions,
+            chances=laid,
+            step=np.full(kept.size, whole / points / asked.steps),
+            smooth=smooth,
+        )
 
 
 def _unrolled(
@@ -831,6 +891,8 @@ def _per_cell(  # type: ignore[no-untyped-def]
 def _of_one_end(  # type: ignore[no-untyped-def]
     cells: Cells, end: End, steps: int, read, *more: int
 ):
+    if not cells.n.size:
+        return read(np.zeros((0, steps + 1)), *more)
     lengths = np.minimum(cells.lengths, TABLED_RUNS) + 1
     if lengths.size > 1 and (cells.n.size > _MANY_CELLS or 2 * cells.n.size < lengths.sum()):
         # A table for each length takes a call for each, and leaves most rows unused.
@@ -910,6 +972,11 @@ def _cumulants_of_moments(moments: Floats) -> Floats:
 def _log_spectrum(pmfs: Floats, period: int, points: int) -> tuple[Floats, Floats]:
     """Ln of the characteristic functions: its real part and its imaginary part."""
     count = points // 2 + 1
+    if pmfs.shape[-1] > period:
+        # Wound up: a transform would leave out what lies beyond the period.
+        turns = -(-pmfs.shape[-1] // period)
+        pmfs = np.pad(pmfs, ((0, 0), (0, turns * period - pmfs.shape[-1])))
+        pmfs = pmfs.reshape(len(pmfs), turns, period).sum(axis=1)
     if period < _LONG_PERIOD * points:
         spectrum = np.fft.rfft(pmfs, period, axis=-1)[:, :count]
     else:
@@ -944,21 +1011,6 @@ def _chirp(width: int, period: int, count: int) -> tuple[Complex, Complex]:
     return chirp, np.fft.fft(inverse)
 
 
-def _from_spectrum(terms: Floats, centre: Floats, deviation: Floats) -> tuple[Floats, Floats]:
-    """The distributions from their cumulants, in standard deviations, each in its window."""
-    period = _WINDOW * deviation
-    last = int(_LAST_FREQUENCY * _WINDOW / (2 * np.pi))
-    frequencies = 2 * np.pi / period[..., None] * np.arange(last + 1)
-    angle = frequencies * deviation[..., None]
-    log = np.zeros(angle.shape, dtype=np.complex128)
-    for order in range(_ORDER, 1, -1):
-        log = 1j * angle * log + terms[order][..., None]
-    log = (1j * angle) ** 2 * log + 1j * frequencies * centre[..., None]
-    # irfft reads its input as the transform with the opposite sign of the angle.
-    chances = np.maximum(np.fft.irfft(np.conj(np.exp(log)), _POINTS, axis=-1), 0.0)
-    return _unrolled(chances, start=centre - period / 2, period=period, unit=1.0)
-
-
 def _cumulants(cells: Cells, ends: Sequence[End]) -> tuple[Floats, Floats]:
     """The mean of each cell's distribution for each end, and its cumulants from the second on."""
     betas = scaled_betas(cells.n, cells.c, ends)
@@ -989,10 +1041,11 @@ def _cumulants_of_betas(cumulants: Floats, a: Floats, b: Floats, scale: Floats) 
 
 # Splitting a value between two points of the lattice adds up to a sixth of a squared step to
 # its variance; four steps to the standard deviation of the tightest distribution, one failure in n
-# runs, keep that at 1 %.
+# runs, keep that at 1 %. Longer tasks than those of a table take `_LONG_STEPS`, of the few that are
+# not added up by their cumulants.
 _STEPS_PER_DEVIATION = 4
 
-_FEWEST_STEPS, _MOST_STEPS, _FEW_TASKS = 64, 512, 7
+_FEWEST_STEPS, _MOST_STEPS, _LONG_STEPS, _FEW_TASKS = 64, 512, 4096, 7
 NO_VALUE = 1e-12
 """A pass^k below this is 0 to every digit that is ever shown."""
 
@@ -1030,22 +1083,19 @@ class ScaledBetas:
     scale: Floats
 
 
-def lattice_steps(cells: Cells, end: End) -> NDArray[np.intp]:
-    """Into how many steps [0, 1] is divided for the tasks of each suite: a power of two.
+def lattice_steps(tasks: Floats, runs: int | None, k: int) -> NDArray[np.intp]:
+    """Into how many steps [0, 1] is divided for suites of so many tasks, of up to so many runs.
 
-    A failure must not make the lattice of a lower end finer, nor a pass that of an upper one. So it
-    is not the runs that count but those that passed (upper end: that failed) of one task; or the
-    runs that every task has, where they are more. The sums of few tasks are short on any lattice.
+    A finer lattice spreads the distributions less. So it must not depend on the runs that a suite
+    has, or one more failure could raise a lower end: what is reported takes `TABLED_RUNS`, or none
+    where a task has more.
     """
-    counted = cells.n - cells.c if end.upper else cells.c
-    held = cells.tasks.reshape(-1, cells.n.size) > 0
-    most = np.where(held, counted, 0.0).max(axis=-1)
-    # Tasks whose distribution is a single point need no lattice.
-    fewest = np.where(held & (counted >= end.k), cells.n, np.inf).min(axis=-1)
-    wanted = _STEPS_PER_DEVIATION * np.maximum(most, np.where(most < end.k, 0.0, fewest)) / end.k
-    wanted = np.where(cells.task_count.ravel() <= _FEW_TASKS, _MOST_STEPS, wanted)
-    power = np.ceil(np.log2(np.clip(wanted, _FEWEST_STEPS, _MOST_STEPS)))
-    return np.asarray(2**power, dtype=np.intp)
+    if runs is None:
+        return np.full(tasks.shape, _LONG_STEPS, dtype=np.intp)
+    wanted = np.where(tasks <= _FEW_TASKS, _MOST_STEPS, _STEPS_PER_DEVIATION * runs / k)
+    steps = np.clip(wanted, _FEWEST_STEPS, _MOST_STEPS)
+    power = 2.0 ** np.ceil(np.log2(steps))
+    return np.asarray(np.where(steps <= 0.75 * power, 0.75 * power, power), dtype=np.intp)
 
 
 def _are_long(n: Floats, k: int) -> NDArray[np.bool_]:

@@ -213,7 +213,7 @@ class RoundGate:
         if len(ends) == 1 and isinstance(demand, ThresholdRequirement):
             threshold = demand.threshold if straight else 1 - demand.threshold
         asked = [upper == straight for upper in ends]
-        exact = suite_bounds(cells, (self.k,), 1 - 2 * level, asked, threshold)
+        exact = suite_bounds(cells, (self.k,), 1 - 2 * level, asked, threshold, drawn=True)
         low, high = (end[place.ravel(), 0] for end in exact)
         return (low, high) if straight else (1 - high, 1 - low)
 
