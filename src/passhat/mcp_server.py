@@ -203,12 +203,12 @@ class PasshatTools:
     def _place(self, run: str) -> str:
         """The path of a result file of this folder, or the name of a stored run."""
         from passhat.journeys.results import is_pattern, is_there, open_store
-        from passhat.journeys.run_store import look_up_here
+        from passhat.journeys.run_store import named_run_here
 
         if (self.folder / run).is_file():
             return str(self._inside(run))
         with open_store(self.store) as history:
-            key = look_up_here(history, run).run.key
+            key = named_run_here(history, run).run.key
         return key if is_there(run) or is_pattern(run) else run  # never the name of other files
 
     def _inside(self, name: str) -> Path:

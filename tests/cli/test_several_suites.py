@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from passhat.history import History
-from passhat.journeys.run_store import look_up_here
+from passhat.journeys.run_store import named_run_here
 
 SUITE = """
 name: {name}
@@ -56,11 +56,11 @@ def test_latest_says_that_another_run_of_the_suite_had_not_ended_when_it_began(h
         made = {"options": {"suite": "passhat.yml"}}
         first = history.finish_run(history.start_run("one", started="2026-01-01", **made))
         begun = history.finish_run(history.start_run("one", started="2026-01-02", **made))
-        named = look_up_here(history, "latest")
+        named = named_run_here(history, "latest")
         assert named.run.id == begun.id
         assert f"; run {first.key}, which had not ended when it began, is of the" in named.note
         history.finish_run(history.start_run("one", **made))
-        assert look_up_here(history, "latest").note is None
+        assert named_run_here(history, "latest").note is None
 
 
 ENDS_THE_CONNECTIONS = """

@@ -545,9 +545,9 @@ def _change(path: Path | str, run: str, action: RunAction, text: str = "") -> No
 
 def _run_named(history: History, reference: str) -> Run:
     """The run of that name; a note says which one was taken of several."""
-    from passhat.journeys.run_store import look_up_here
+    from passhat.journeys.run_store import named_run_here
 
-    named = look_up_here(history, reference)
+    named = named_run_here(history, reference)
     if named.note:
         say_note(named.note)
     return named.run

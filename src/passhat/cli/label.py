@@ -83,7 +83,7 @@ def label(
     from passhat.history.runs import this_person
     from passhat.journeys.labels import LabelSession, export_labels, import_labels
     from passhat.journeys.results import open_store
-    from passhat.journeys.run_store import look_up_here
+    from passhat.journeys.run_store import named_run_here
     from passhat.messages import plural
 
     if Path(run).is_file():
@@ -94,7 +94,7 @@ def label(
     who = by or this_person()
     open_store(store).close()  # a store that is not there is an error, not a new store
     with History.open(store) as history:
-        stored = look_up_here(history, run).run
+        stored = named_run_here(history, run).run
         if filled is not None:
             kept = import_labels(history, stored, filled, by=who)
             click.echo(f"{plural(kept, 'label')} kept for run {stored.key}")

@@ -125,6 +125,21 @@ def newest_suite(history: History) -> str:
     return next((run.suite for run in latest if run.trials), latest[0].suite if latest else "")
 
 
+def has_several_suites(history: History) -> bool:
+    """Whether runs of more than one suite are stored."""
+    return len(history.database.execute("SELECT DISTINCT suite FROM runs LIMIT 2").fetchall()) > 1
+
+
+def run_beside(history: History, run: Run) -> str | None:
+    """The key of another run of the same suite that had not ended when this one began."""
+    row = history.database.execute(
+        "SELECT key FROM runs WHERE suite = ?1 AND id <> ?2 AND finished > ?3 AND started <= ?3 "
+        "ORDER BY started DESC LIMIT 1",
+        (run.suite, run.id, run.started),
+    ).fetchone()
+    return None if row is None else str(row[0])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFilter:
     """Which runs are wanted: those of a suite, a branch, with a status; None wants any of them.

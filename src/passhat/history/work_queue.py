@@ -27,6 +27,19 @@ from passhat.history.store import TRIAL_COLUMNS, History, pack, trial_row
 from passhat.records import Budget, Trial, UnansweredCalls, ledger
 
 
+def runs_with_work(history: History, reference: str | None) -> list[Run]:
+    """The runs that have free tickets, the oldest first."""
+    rows = history.database.execute(
+        "SELECT r.id FROM runs r WHERE r.status = 'running' "
+        "AND (CAST(?1 AS TEXT) IS NULL OR r.key = ?1) AND EXISTS "
+        "(SELECT 1 FROM tickets t WHERE t.run = r.id AND t.state = 0) "
+        "AND EXISTS (SELECT 1 FROM accounts a WHERE a.run = r.id AND a.stopped IS NULL) "
+        "ORDER BY r.id",
+        (reference,),
+    ).fetchall()
+    return [history.run_by_id(int(row[0])) for row in rows]
+
+
 class RunQueue:
     """The tickets of one run. Only the holder of the run's lease may change them."""
 

@@ -28,7 +28,7 @@ from passhat.journeys.results import (
     renamed_transcripts,
     trials_or_results,
 )
-from passhat.journeys.run_store import look_up_here, resume_newest
+from passhat.journeys.run_store import named_run_here, resume_newest
 from passhat.messages import plural, quoted, short_repr
 from passhat.records import Trials
 from passhat.records.ledger import Row, RunList
@@ -69,7 +69,7 @@ def export_run(
     if transcripts and not dataset:
         raise ArgumentError("transcripts", "are exported to a folder, not to a file", str(place))
     with open_store(store) as history:
-        named = look_up_here(history, run)
+        named = named_run_here(history, run)
         if named.note and on_note is not None:
             on_note(named.note)
         if dataset:
@@ -245,7 +245,7 @@ def list_artefacts(
     if home is not None and home.exists() and (not home.is_dir() or any(home.iterdir())):
         raise ArgumentError("folder", "must be a new or an empty folder", str(folder))
     with open_store(store) as history:
-        named = look_up_here(history, run)
+        named = named_run_here(history, run)
         if named.note and on_note is not None:
             on_note(named.note)
         first = first_trial(history, named.run)
@@ -477,7 +477,7 @@ def change_run(
     arguments.word("action", action, get_args(RunAction))
     open_store(store).close()  # a store that is not there is an error, not a new store
     with History.open(store) as history:
-        named = look_up_here(history, run)
+        named = named_run_here(history, run)
         if named.note and on_note is not None:
             on_note(named.note)
         seen = named.run if was is None else replace(named.run, suite=was)
@@ -592,7 +592,9 @@ def _of_store(store: Path | str, wanted: _SearchedTrials) -> Iterator[_Found]:
     from passhat.history.queries import each_run, each_transcript, first_trial
 
     with open_store(store) as history:
-        runs = each_run(history) if wanted.run is None else [look_up_here(history, wanted.run).run]
+        runs = (
+            each_run(history) if wanted.run is None else [named_run_here(history, wanted.run).run]
+        )
         for run in runs:
             first = first_trial(history, run)
             for kept in each_transcript(history, run, system=wanted.system, task=wanted.task):

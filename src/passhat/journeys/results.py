@@ -262,11 +262,11 @@ class Results:
     @contextmanager
     def open_stored(self) -> Iterator[tuple[History, NamedRun]]:
         """The store that the path is or names a run of, and that run."""
-        from passhat.journeys.run_store import look_up_here
+        from passhat.journeys.run_store import named_run_here
 
         store, run = self.place_of_run()
         with open_store(store) as history:
-            yield history, look_up_here(history, run)
+            yield history, named_run_here(history, run)
 
     def _stored(self, *, transcripts: bool) -> tuple[Trials, Transcripts]:
         from passhat.history.queries import all_transcripts

@@ -395,7 +395,7 @@ def run_to_resume(store: str | Path, reference: str | None, *, runs: int | None 
 
     with History.open(store, read_only=True) as history:
         if reference is not None:
-            return look_up_here(history, reference)
+            return named_run_here(history, reference)
         every = history.runs()
     for run in every:
         if (run.status in UNFINISHED or runs is not None) and run.options.get("suite"):
@@ -405,7 +405,7 @@ def run_to_resume(store: str | Path, reference: str | None, *, runs: int | None 
     raise HistoryError(f"{store}: every run is finished; `passhat run` starts a new one")
 
 
-def look_up_here(history: History, reference: str) -> NamedRun:
+def named_run_here(history: History, reference: str) -> NamedRun:
     """The run of that name; `latest` is the newest run of the suite of this folder.
 
     A tag that several suites have is that of the suite of this folder.
@@ -414,6 +414,7 @@ def look_up_here(history: History, reference: str) -> NamedRun:
     their run is not the one that somebody here means. A run without a suite file (of `repeat`, or
     added from a log), and a folder without a suite or without runs of it, leave it the newest.
     """
+    from passhat.history.queries import has_several_suites, run_beside
     from passhat.history.runs import LATEST, NamedRun, named_run, tagged_run
 
     named = named_run(history, reference)
@@ -424,8 +425,10 @@ def look_up_here(history: History, reference: str) -> NamedRun:
             return named if own is None else NamedRun(run=own)
     if reference != LATEST or not made_from:
         return named
-    named = replace(named, note=_beside_another(history, named.run))
-    if len(history.database.execute("SELECT DISTINCT suite FROM runs LIMIT 2").fetchall()) < 2:
+    if beside := run_beside(history, named.run):
+        beside += ", which had not ended when it began, is of the same suite: name the one you mean"
+        named = replace(named, note=f"latest is run {named.run.key}; run {beside}")
+    if not has_several_suites(history):
         return named
     try:
         if Path(made_from).is_file() and suite_name(made_from) == named.run.suite:
@@ -447,17 +450,6 @@ def suite_name(path: str | Path | None = None) -> str:
     from passhat.suite import find_suite, load_suite
 
     return load_suite(path or find_suite(Path()), models_asked=False).name
-
-
-def _beside_another(history: History, run: Run) -> str | None:
-    """That another run of the same suite had not ended when this one began."""
-    row = history.database.execute(
-        "SELECT key FROM runs WHERE suite = ?1 AND id <> ?2 AND finished > ?3 AND started <= ?3 "
-        "ORDER BY started DESC LIMIT 1",
-        (run.suite, run.id, run.started),
-    ).fetchone()
-    beside = "which had not ended when it began, is of the same suite: name the one you mean"
-    return None if row is None else f"latest is run {run.key}; run {row[0]}, {beside}"
 
 
 def unfinished_note(run: Run, store: str | Path) -> str | None:

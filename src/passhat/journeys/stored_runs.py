@@ -11,7 +11,7 @@ from passhat._version import __version__
 from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import PasshatError, StoreError
 from passhat.journeys.results import COUNTED_IN_STORE, Results, open_store, renamed
-from passhat.journeys.run_store import DECIDED, changed_tasks, decided_gate, look_up_here
+from passhat.journeys.run_store import DECIDED, changed_tasks, decided_gate, named_run_here
 from passhat.messages import percent, short_commit
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def verdict_of_results(
     name = results.paths[0] if results.paths else ""
     if results.names_a_run(name):
         with open_store(results.store) as history:
-            return judged(history, look_up_here(history, name).run)
+            return judged(history, named_run_here(history, name).run)
     if len(results.paths) != 1 or not results.is_stored(name):
         return None
     with results.open_stored() as (history, named):
@@ -677,7 +677,7 @@ def days_between(results: Results, errors: ErrorPolicy) -> Days | None:
     if not any(named):
         return None
     with open_store(results.store) as history:
-        first, second = (look_up_here(history, name).run if name else None for name in named)
+        first, second = (named_run_here(history, name).run if name else None for name in named)
         if first is not None and second is not None and first.id == second.id:
             return None
         if first and second and first.suite != second.suite and results.on_note is not None:

@@ -273,10 +273,10 @@ def _work_once(
     left: set[str],
 ) -> WorkDone | None:
     """Work on one run, if there is one; what was said of those that are `left` is said once."""
-    from passhat.history.work_queue import WorkerSession
+    from passhat.history.work_queue import WorkerSession, runs_with_work
     from passhat.runner.workers import run_worker
 
-    runs = _with_work(history, run)
+    runs = runs_with_work(history, run)
     waiting = next((stored for stored in runs if run is not None or _is_of_here(stored)), None)
     for other in runs if waiting is None else ():
         if other.key not in left:
@@ -296,19 +296,6 @@ def _work_once(
     if done.trials:
         say(f"run {waiting.key}: {done.trials:,} trials")
     return done if done.trials or done.signal is not None else None
-
-
-def _with_work(history: History, reference: str | None) -> list[Run]:
-    """The runs that have free tickets, the oldest first."""
-    rows = history.database.execute(
-        "SELECT r.id FROM runs r WHERE r.status = 'running' "
-        "AND (CAST(?1 AS TEXT) IS NULL OR r.key = ?1) AND EXISTS "
-        "(SELECT 1 FROM tickets t WHERE t.run = r.id AND t.state = 0) "
-        "AND EXISTS (SELECT 1 FROM accounts a WHERE a.run = r.id AND a.stopped IS NULL) "
-        "ORDER BY r.id",
-        (reference,),
-    ).fetchall()
-    return [history.run_by_id(int(row[0])) for row in rows]
 
 
 def _is_of_here(run: Run) -> bool:

@@ -44,7 +44,6 @@ class _Result(msgspec.Struct, rename="camel"):
 class _Test(msgspec.Struct, rename="camel"):
     results: list[_Result]
     project_name: str = ""
-    expected_status: str = "passed"
 
 
 class _Spec(msgspec.Struct):
