@@ -52,6 +52,15 @@ def test_every_file_that_the_pages_name_exists():
             assert (SOURCE / name).is_file() or (ROOT / name).is_file(), name
 
 
+def test_the_store_is_asked_in_sql_by_history_alone():
+    asking = {
+        file.relative_to(SOURCE).parts[0]
+        for file in SOURCE.rglob("*.py")
+        if ".database.execute" in file.read_text(encoding="utf-8")
+    }
+    assert asking == {"history"}
+
+
 def imported_modules(name: str, file: Path, modules: dict[str, Path]) -> set[str]:
     """The modules that one imports: when it loads, when it is called, and for its types alone.
 

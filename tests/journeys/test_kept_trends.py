@@ -52,12 +52,13 @@ def same(one, other):
             assert getattr(left, each.name) == getattr(right, each.name), each.name
 
 
-@pytest.mark.parametrize(
-    "weighted", [False, pytest.param(True, marks=pytest.mark.slow("a trend of weighted tasks"))]
-)
-def test_numbers_that_are_known_change_nothing_in_a_trend(tmp_path, weighted):
+TWO_AGENTS = pytest.mark.slow("a trend of each of two agents, with seeds")
+
+
+@pytest.mark.parametrize("seed", [2, pytest.param(5, marks=TWO_AGENTS)])
+def test_numbers_that_are_known_change_nothing_in_a_trend(tmp_path, seed):
     with History.open(tmp_path / "h.db") as history:
-        fill(history, 4 if weighted else 2, weighted=weighted)
+        fill(history, seed, weighted=seed > 3)
         runs = runs_of_trend(history, "suite")
         counted = [
             stored_runs.counted_run(history, run, history.tallies(run), as_in=runs[-1])
@@ -72,10 +73,11 @@ def test_numbers_that_are_known_change_nothing_in_a_trend(tmp_path, weighted):
         same(trends(counted, k=1), trends(anew, k=1))
 
 
-def test_a_kept_trend_is_the_trend(tmp_path, monkeypatch):
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=TWO_AGENTS)])
+def test_a_kept_trend_is_the_trend(tmp_path, seed, monkeypatch):
     path = tmp_path / "h.db"
     with History.open(path) as history:
-        fill(history, 0)
+        fill(history, seed)
         runs = runs_of_trend(history, "suite")
         counted = [
             stored_runs.counted_run(history, one, history.tallies(one), as_in=runs[-1])
