@@ -161,7 +161,7 @@ def _marked(text: str, wanted: str) -> Markup:
     forms = "|".join(map(re.escape, sorted({wanted.strip(), *wanted.split()}, key=len)[::-1]))
     pieces = re.split(f"({forms})", safe_text(text), flags=re.IGNORECASE)
     mark = Markup("<mark>{}</mark>")
-    return Markup("").join(mark.format(one) if i % 2 else one for i, one in enumerate(pieces))
+    return Markup("").join(mark.format(piece) if i % 2 else piece for i, piece in enumerate(pieces))
 
 
 def _suite_anchor(name: str) -> str:

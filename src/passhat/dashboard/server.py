@@ -536,8 +536,8 @@ class Pages:
         }
         values = dict(page_of(ReportAnswer(report).shown, options))
         if (change := values["change"]) is not None:
-            said = with_tasks(change.text, run.key, verdict.agents)
-            values["change"] = replace(change, text=said)
+            sentence = with_tasks(change.text, run.key, verdict.agents)
+            values["change"] = replace(change, text=sentence)
         return render(
             "run_end.html",
             run=run,

@@ -509,7 +509,7 @@ def transcript_cards(transcript: Transcript) -> tuple[Card, ...]:
     """The messages of a transcript, each call and each result on a card of its own."""
     calls = answered_calls(transcript)
     answered = {call.answered_in: i for i, call in enumerate(calls) if call.answered_in is not None}
-    found = [
+    unexpected = [
         line for check in transcript.checks if _fails(check) for line in check.found.splitlines()
     ]
     cards: list[Card] = []
@@ -523,7 +523,7 @@ def transcript_cards(transcript: Transcript) -> tuple[Card, ...]:
         if turn.text or turn.images or not turn.calls:
             cards.append(_message_card(turn, number))
         for call in turn.calls:
-            cards.append(_called(call, number, made, found))
+            cards.append(_called(call, number, made, unexpected))
             made += 1
     return (*cards, *_ends(transcript, len(transcript.messages)))
 
@@ -600,8 +600,8 @@ def _message_card(turn: Turn, number: int) -> Card:
     )
 
 
-def _called(call: Call, number: int, place: int, found: Sequence[str]) -> Card:
-    """A call on its card; `found` are the calls, in a line each, that a check did not expect."""
+def _called(call: Call, number: int, place: int, unexpected: Sequence[str]) -> Card:
+    """A call on its card; `unexpected` are the calls, a line each, that a check did not expect."""
     arguments = _parsed(call.arguments)
     named = isinstance(arguments, dict)
     return Card(
@@ -614,14 +614,14 @@ def _called(call: Call, number: int, place: int, found: Sequence[str]) -> Card:
             (safe_passage(str(name)), safe_passage(_pretty(value)))
             for name, value in islice(arguments.items() if named else (), _MOST_FIELDS)
         ),
-        is_wrong=any(_is_call(line, call.name, arguments) for line in found),
+        is_wrong=any(_is_call(line, call.name, arguments) for line in unexpected),
         place=place,
     )
 
 
 def _is_call(line: str, tool: str, arguments: object) -> bool:
     """Whether a line as `cancel(id=7)` names this call; it may leave arguments out."""
-    name, opened, said = line.partition("(")
+    name, opened, listed = line.partition("(")
     if not opened or name != tool:
         return False
     given = arguments.items() if isinstance(arguments, dict) else ()
@@ -629,9 +629,9 @@ def _is_call(line: str, tool: str, arguments: object) -> bool:
         key: value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
         for key, value in given
     }
-    named = re.findall(r"(?:^|, )(\w+)=", said)
+    named = re.findall(r"(?:^|, )(\w+)=", listed)
     return all(
-        f"{key}={texts[key]})" in said or f"{key}={texts[key]}, " in said
+        f"{key}={texts[key]})" in listed or f"{key}={texts[key]}, " in listed
         for key in named
         if key in texts
     )

@@ -999,7 +999,9 @@ def _noticeable(verdict: AgentVerdict, snapshots: Sequence[_Snapshot]) -> Notice
     newest = len(snapshots) - 1
     start = newest - verdict.runs_before
     if verdict.movement == "rose":
-        start = next((i for i, one in enumerate(snapshots) if one.run.key == verdict.since), newest)
+        start = next(
+            (i for i, each in enumerate(snapshots) if each.run.key == verdict.since), newest
+        )
     series = _task_series(snapshots, verdict.k)
     return noticeable_fall(series, start, false_alarm=TASKS_FALSE_ALARM, horizon=MONTH)
 

@@ -326,8 +326,8 @@ def _csv_transcripts(document: Document) -> Iterator[Transcript]:
 def _transcript(result: _SpokenResult) -> Transcript:
     output = result.response.output if result.response else None
     grading = result.grading_result if isinstance(result.grading_result, dict) else {}
-    found = as_text(output)
-    checks = tuple(_check(grade, found) for grade in mappings(grading.get("componentResults")))
+    answer = as_text(output)
+    checks = tuple(_check(grade, answer) for grade in mappings(grading.get("componentResults")))
     error = result.error or ""  # of a failed assertion it only says again why it failed
     return Transcript(
         messages=asked_and_answered(result.prompt.raw, output),
@@ -336,7 +336,7 @@ def _transcript(result: _SpokenResult) -> Transcript:
     )
 
 
-def _check(grade: Mapping[str, Any], found: str) -> Check:
+def _check(grade: Mapping[str, Any], answer: str) -> Check:
     asserted = grade.get("assertion")
     kind, value = (
         (as_text(asserted.get(name)) for name in ("type", "value"))
@@ -350,7 +350,7 @@ def _check(grade: Mapping[str, Any], found: str) -> Check:
         score=score,
         message=reason,
         expected=value,
-        found=found if value and len(found) <= LONGEST_FOUND else "",
+        found=answer if value and len(answer) <= LONGEST_FOUND else "",
     )
 
 

@@ -199,9 +199,9 @@ def _place_on_curve(system: SystemReport, k: int) -> dict[str, float]:
 
 def _stored_gate(word: str, sentence: str) -> Judged:
     """A gate of a stored run: its sentence says the word too, which is printed before it."""
-    demand, said, rest = sentence.partition(f": {word}")
+    demand, worded, rest = sentence.partition(f": {word}")
     comma = "," if rest.startswith(" after ") else ""
-    return Judged(word=word, sentence=f"{demand}{comma}{rest}" if said else sentence)
+    return Judged(word=word, sentence=f"{demand}{comma}{rest}" if worded else sentence)
 
 
 def _at_k(system: SystemReport, k: int) -> dict[str, Any]:
