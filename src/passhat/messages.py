@@ -127,11 +127,13 @@ def signed_points(share: float | None, *, digits: int = 0) -> str:
 
     >>> signed_points(-0.126), signed_points(0.0625, digits=1), signed_points(-0.0002, digits=1)
     ('-13', '+6.3', '>-0.1')
+    >>> signed_points(0.0, digits=1)  # neither ahead nor behind
+    '0'
     """
-    if share is None:
-        return "-"
+    if not share:
+        return "-" if share is None else "0"
     text = f"{halves_away(100 * share):+.{digits}f}"
-    if float(text) or not share:
+    if float(text):
         return text
     return f"{'<+' if share > 0 else '>-'}{10.0**-digits:.{digits}f}"
 

@@ -108,7 +108,7 @@ def test_a_demand_with_a_margin_is_not_told_to_state_one(gate, good, tmp_path):
     same = write(tmp_path / "same.jsonl", {f"t{i}": (2, 3) for i in range(5)})
     told = gate(few, "--against", same, "--margin", "0.02").stdout
     assert told.startswith("UNDECIDED  1 of 2 gates passed, 1 undecided (15 trials)\n")
-    assert "UNDECIDED  no worse than same.jsonl by 2 points  +0.0 points, " in told
+    assert "UNDECIDED  no worse than same.jsonl by 2 points  0 points, " in told
     assert "state a margin" not in told
 
 

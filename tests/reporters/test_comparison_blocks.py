@@ -41,7 +41,7 @@ def test_the_verdict_is_about_the_k_that_was_asked_for_with_the_mean_beside_it()
     assert asked.headline.name == "pass^4"
     said = verdict(asked)
     assert said.startswith("new is better than old: pass^4 is 50.0% against 0%, +50.0 points ")
-    assert " (pass@1 +0.0 [" in said
+    assert " (pass@1 0 [" in said
     assert json.loads(render_json(asked))["verdict"] == said
     assert verdict(compare(STEADY_OR_NEVER)).startswith("No clear difference: they are level [")
 
@@ -57,7 +57,7 @@ def test_of_several_k_the_verdict_is_about_the_largest_as_a_ranking_is():
 def test_a_k_that_nobody_ran_leaves_the_mean_to_speak_of():
     said = verdict(compare(STEADY_OR_NEVER, ks=[5]))
     assert said.startswith("new and old cannot be compared by pass^5: pass^5 needs 5")
-    assert "(pass@1 +0.0 [" in said
+    assert "(pass@1 0 [" in said
 
 
 def test_a_margin_holds_for_the_k_that_was_asked_for():

@@ -86,7 +86,7 @@ def test_halves_round_away_from_zero_as_on_leaderboards(share, shown):
 def test_an_end_that_rounds_to_zero_says_on_which_side_it_is():
     assert signed_span(Interval(-0.0003, 0.186)) == "[>-0.1, +18.6]"
     assert signed_span(Interval(0.0003, 0.186)) == "[<+0.1, +18.6]"
-    assert signed_points(0.0, digits=1) == "+0.0"
+    assert signed_points(0.0, digits=1) == "0"
 
 
 def test_a_sentence_on_a_lead_sees_every_number_from_the_same_side():

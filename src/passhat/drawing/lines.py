@@ -104,7 +104,7 @@ def line_chart(
     `x_notes` are written below `x_names`.
     """
     right = _room_for_names(series)
-    height = max(HEIGHT, TOP + _NAME_HEIGHT * len(series) + BOTTOM)
+    height = max(HEIGHT, TOP + round(1.4 * _NAME_HEIGHT) * len(series) + BOTTOM)
     x_scale, y_scale = _scales(
         series, guides, y_range, y_kind, (LEFT, width - right), height, x_range, x_kind
     )

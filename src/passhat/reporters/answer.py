@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -295,14 +296,19 @@ def _worded(block: Block, wording: Callable[[str], str]) -> Block:
 _MOST_LINES = 4
 
 
-def reading_lines(provenance: Provenance | None) -> list[str]:
-    """How files and frames were read; one line for all inputs that were read the same way."""
+def reading_lines(provenance: Provenance | None, *, folders: bool = True) -> list[str]:
+    """How files and frames were read; one line for all inputs that were read the same way.
+
+    A page is passed around: it names files without their `folders`.
+    """
     sources = (
         [] if provenance is None else [source for source in provenance.sources if source.read_as]
     )
     named: dict[str, list[str]] = {}
     for source in sources:
-        named.setdefault(how_read(source).removeprefix("read as: "), []).append(source.name)
+        named.setdefault(how_read(source).removeprefix("read as: "), []).append(
+            source.name if folders else file_name(source.name)
+        )
     several = len(sources) > 1
     lines = [f"{listed(names, _MOST_LINES)}: {how}" if several else how
              for how, names in named.items()]  # fmt: skip
@@ -310,6 +316,15 @@ def reading_lines(provenance: Provenance | None) -> list[str]:
         rest = plural(len(lines) - _MOST_LINES, "more input")
         return [*lines[:_MOST_LINES], f"and {rest}: `render_json` says how each was read"]
     return lines
+
+
+def file_name(path: str) -> str:
+    r"""A path without its folders.
+
+    >>> file_name("/home/ann/logs/monday/"), file_name(r"C:\\logs\\monday.json")
+    ('monday', 'monday.json')
+    """
+    return re.split(r"[/\\]", path.rstrip("/"))[-1]
 
 
 def reading_choices(provenance: Provenance | None) -> list[str]:

@@ -226,11 +226,9 @@ def judgement_of_all(judged: Sequence[SystemReport], *, of: int, k: int) -> str:
         return f"One trial of a task cannot show if {any_} is reliable"
     if open_:
         return f"Too early to tell if {any_} is reliable"
-    return (
-        f"Neither {those.replace('agents', 'agent', 1)} is reliable"
-        if count == 2
-        else (f"No {those.replace('agents', 'agent', 1)} is reliable")
-    )
+    if count == 2:
+        return f"Neither {those.replace('agents', 'agent', 1)} is reliable"
+    return f"{'No agent' if count == of else f'None of {count} {those}'} is reliable"
 
 
 def _partly_refuted(judged: Sequence[SystemReport], those: str, k: int) -> str:

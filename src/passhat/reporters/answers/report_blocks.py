@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -55,6 +54,7 @@ from passhat.reporters.answer import (
     Steps,
     Table,
     added_remarks,
+    file_name,
     has_room,
     paragraphs,
 )
@@ -525,7 +525,7 @@ def origin(report: Report, *, folders: bool = True) -> str:
     origin = report.provenance
     names = [source.name for source in origin.sources]
     if not folders:
-        names = [re.split(r"[/\\]", name.rstrip("/"))[-1] for name in names]
+        names = [file_name(name) for name in names]
     return (
         f"{', '.join(names) or 'counts'}; passhat {origin.versions['passhat']}, "
         f"confidence {origin.options.confidence:g}, errors {origin.options.errors}, "

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from functools import cache
+from functools import cache, partial
 from html import escape
 from importlib.resources import files
 from itertools import groupby
@@ -120,7 +120,7 @@ def templates() -> Environment:
     """The templates, with the words and numbers of every other reporter."""
     environment = page_templates()
     environment.globals |= {
-        "reading_lines": reading_lines,
+        "reading_lines": partial(reading_lines, folders=False),
         "labels": LABELS,
         "long_list": LONG_LIST,
         "most_rows": MOST_ROWS,
