@@ -146,6 +146,15 @@ def test_a_tau2_simulation_tells_what_its_reward_rests_on(shared):
     assert all(one and all("expected" not in c for c in one if c["score"] == 1) for one in checks)
 
 
+def test_a_terminal_bench_trial_whose_tests_said_nothing_tells_why(shared):
+    folder = shared / "terminal_bench" / "leaderboard" / "20250911_chaterm_claude-4-sonnet"
+    _, said = read_with_transcripts(folder)
+    checks = [json.loads(text)["checks"] for text in said.values()]
+    assert all(checks)  # every trial of every run says how its tests ended
+    silent = [one[0]["message"] for one in checks if one[0]["target"] == "tests"]
+    assert {"parse error", "test timeout"} >= set(silent) != set()
+
+
 @pytest.mark.parametrize("name", ["out.json", "out.jsonl"])
 def test_a_promptfoo_result_tells_prompt_output_and_assertions(samples, name):
     _, said = read_with_transcripts(samples / "promptfoo" / name)

@@ -70,6 +70,7 @@ class _Spoken(msgspec.Struct):
     trial_name: str = ""
     instruction: Any = None
     parser_results: Any = None
+    failure_mode: str | None = None
 
 
 class _Metadata(msgspec.Struct):
@@ -131,14 +132,15 @@ def _transcript(document: Document, folder: tuple[str, ...], trial: _Spoken) -> 
     files.add("tests", *folder, "panes", "post-test.txt")
     turns = files.turns()
     tests = trial.parser_results if isinstance(trial.parser_results, dict) else {}
-    if not turns and not tests:
+    checks = [_check(name, as_text(word)) for name, word in tests.items()]
+    failure = trial.failure_mode or ""
+    if not tests and failure not in _NO_FAILURE:
+        checks = [Check(target="tests", score=0.0, message=failure.replace("_", " "))]
+    if not turns and not checks:
         return None
-    # A submission keeps no logs, but says which tests failed.
+    # A submission keeps no logs, but says which tests failed, or why none of them is known.
     asked = (Turn(role="user", text=as_text(trial.instruction)),) if trial.instruction else ()
-    return Transcript(
-        messages=turns or asked,
-        checks=tuple(_check(name, as_text(word)) for name, word in tests.items()),
-    )
+    return Transcript(messages=turns or asked, checks=tuple(checks))
 
 
 def _check(test: str, word: str) -> Check:
