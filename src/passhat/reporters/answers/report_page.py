@@ -99,7 +99,7 @@ def page_of(
     many, why = len(report.systems) > 1, options.explanation
     every = report.every_k or report
     if not gates and options.verdict is not None:  # a stored run: by the gates it was started with
-        gates = [_stored_gate(*gate) for gate in options.verdict.gates]
+        gates = [Judged(word=word, sentence=text) for word, text in options.verdict.gates]
     outcomes: Outcomes = {}
     if transcripts.texts:
         outcomes = outcomes_of(report, list(transcripts.texts), options.trials)
@@ -195,13 +195,6 @@ def _place_on_curve(system: SystemReport, k: int) -> dict[str, float]:
         kind="doublings",
     )
     return {"x": round(scale(k), 1)} if shown[0] <= k <= max(shown) else {}
-
-
-def _stored_gate(word: str, sentence: str) -> Judged:
-    """A gate of a stored run: its sentence says the word too, which is printed before it."""
-    demand, worded, rest = sentence.partition(f": {word}")
-    comma = "," if rest.startswith(" after ") else ""
-    return Judged(word=word, sentence=f"{demand}{comma}{rest}" if worded else sentence)
 
 
 def _at_k(system: SystemReport, k: int) -> dict[str, Any]:
