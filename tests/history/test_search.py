@@ -179,7 +179,7 @@ def test_the_search_box_shows_where_it_was_said_and_leads_there(address, serve_s
         run = fill(history, [said("<b>refund</b> \x1b[31m please"), json.dumps("no")])
     site = serve_site(address)
     _, _, text = site.get("/search?q=refund")
-    assert "&lt;b&gt;refund&lt;/b&gt;" in text
+    assert "&lt;b&gt;<mark>refund</mark>&lt;/b&gt;" in text
     assert "\x1b" not in text
     link = f"/run/{run.key}/trial?system=agent&task=t000&trial=0"
     assert link in unescape(text)
@@ -197,8 +197,8 @@ def test_a_sentence_that_trials_share_is_shown_once_and_their_own_words_before_i
     with History.open(address) as history:
         run = fill(history, [told("My refund, now"), *(told(f"Hello {i}") for i in range(3))])
     _, _, text = serve_site(address).get("/search?q=refund")
-    assert text.count("Never promise a refund.") == 1
+    assert text.count("Never promise a <mark>refund</mark>.") == 1
     assert "The same in 2 more trials" in text
-    assert "My refund, now" in text
+    assert "My <mark>refund</mark>, now" in text
     for task in range(4):
         assert f"/run/{run.key}/trial?system=agent&task=t00{task}&trial=0" in unescape(text)

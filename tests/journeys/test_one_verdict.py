@@ -62,7 +62,8 @@ def verdict(store):
 
 
 def words(text):
-    """Text on one line, without markup."""
+    """Text on one line, without markup; a link is no seam between words."""
+    text = re.sub(r"</?a\b[^>]*>", "", text)
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", text)).split())
 
 

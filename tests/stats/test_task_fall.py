@@ -136,7 +136,7 @@ def test_a_smaller_fall_is_noticeable_with_more_tasks_trials_or_points():
     falls = [noticeable_fall(steady(*size)) for size in sizes]
     rates = [fall.rate or 2.0 for fall in falls]
     assert rates == sorted(rates, reverse=True)
-    assert rates[0] > rates[-1] == 0.2
+    assert rates[0] > rates[-1] == 0.1
     assert [(fall.tasks, fall.suite) for fall in falls] == [
         (2, 8), (2, 8), (4, 20), (4, 20), (20, 100),
     ]  # fmt: skip

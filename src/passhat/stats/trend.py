@@ -21,7 +21,7 @@ from passhat.stats.estimate import Estimate, Interval, Unavailable, independent_
 from passhat.stats.numerics import log_probability, upper_tail
 from passhat.stats.passk import beta_moments, run_covariances, share_of_passing_subsets
 from passhat.stats.proportions import proportion_bounds
-from passhat.stats.special import ndtr, ndtri
+from passhat.stats.special import bdtrik, ndtr, ndtri
 from passhat.stats.sufficient_statistics import count_cells
 from passhat.stats.suite_mean import METRICS, suite_estimate
 
@@ -917,6 +917,8 @@ def task_fall(
     return clearest
 
 
+_GOLDEN = (5**0.5 - 1) / 2
+
 LIKELY, _POINTS_LOOKED_AT = 0.8, 2
 """The chance that a fall is shown that is called noticeable, and within how many points it is."""
 
@@ -967,22 +969,23 @@ def noticeable_fall(
             break
         chosen = np.zeros(rates.size, dtype=bool)
         chosen[able[((np.arange(tasks) + 0.5) * able.size / tasks).astype(int)]] = True
-        after = np.where(chosen, np.maximum(rates - tenth / 10, 0.0), rates) * n_new
         typical = np.empty(rates.size, dtype=np.int64)
-        for part in (chosen, ~chosen):
-            typical[part] = _whole_numbers(after[part])
+        for part, lost in ((chosen, tenth / 10), (~chosen, 0.0)):
+            typical[part] = _typical_passes(n_new[part], np.maximum(rates[part] - lost, 0.0))
         p = concentrated_fall_p(n_old, c_old, n_new, typical, spread=spread, days=days)
         if p < ndtr(line):
             return NoticeableFall(rate=tenth / 10, tasks=tasks, suite=rates.size)
     return NoticeableFall(rate=None, tasks=tasks, suite=rates.size)
 
 
-def _whole_numbers(values: Floats) -> Counts:
-    """Values rounded up or down so that their sum is right, the largest remainders up."""
-    whole = np.floor(values).astype(np.int64)
-    up = np.argsort(whole - values, kind="stable")[: round(float((values - whole).sum()))]
-    whole[up] += 1
-    return whole
+def _typical_passes(n: Counts, rates: Floats) -> Counts:
+    """Passes that scatter as chance scatters them: quantiles of binomials, evenly spread.
+
+    Counts at their means would show less than any fall does: the statistic is convex in them.
+    """
+    levels = (0.5 + np.arange(n.size) * _GOLDEN) % 1
+    passes = np.ceil(bdtrik(levels, n, np.clip(rates, 1e-9, 1 - 1e-9)) - 1e-9)
+    return np.clip(np.nan_to_num(passes), 0, n).astype(np.int64)
 
 
 def _window_fall_p(series: TaskSeries, start: int, width: int, line: float) -> float:
