@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from passhat.stats.estimate import Estimate
 from passhat.stats.paired import paired_difference
 from passhat.stats.sufficient_statistics import TaskSums, count_cells
-from passhat.stats.suite_bounds import suite_bounds
+from passhat.stats.suite_bounds import TABLED_RUNS, suite_bounds
 from passhat.stats.suite_mean import score_estimate, suite_estimate, suite_estimates
 
 BOTH = ("this suite", "tasks like these")
@@ -66,17 +66,17 @@ def further(n, c, place, *, ks, metric, confidence=0.95):
     return (ends(*table, ks=ks, confidence=confidence, metric=metric) for table in tables)
 
 
-def moves_its_way(before, failed, passed, *, always, never):
+def moves_its_way(before, failed, passed, *, always, never, rounding=ROUNDING):
     """A failure raises no lower end and a pass lowers no upper one.
 
     Nor does a pass of a task that always passed lower a lower end, and the mirror of it.
     """
-    assert (failed[..., 0] <= before[..., 0] + ROUNDING).all()
-    assert (before[..., 1] <= passed[..., 1] + ROUNDING).all()
+    assert (failed[..., 0] <= before[..., 0] + rounding).all()
+    assert (before[..., 1] <= passed[..., 1] + rounding).all()
     if always:
-        assert (before[..., 0] <= passed[..., 0] + ROUNDING).all()
+        assert (before[..., 0] <= passed[..., 0] + rounding).all()
     if never:
-        assert (failed[..., 1] <= before[..., 1] + ROUNDING).all()
+        assert (failed[..., 1] <= before[..., 1] + rounding).all()
 
 
 @pytest.mark.slow("every small table, where a property looks at some")
@@ -141,6 +141,7 @@ def added_at(turn, k, rng):
 
 
 def keeps_its_way(turn, additions, seed):
+    """But that beyond the tables a task that never passed may open an end, as sums are finer."""
     rng = np.random.default_rng(seed)
     for _ in range(additions):
         k = int(rng.integers(1, 6))
@@ -148,7 +149,11 @@ def keeps_its_way(turn, additions, seed):
         more = np.arange(n.size) == place
         tables = [count_cells(*table) for table in ((n, c), (n + more, c), (n + more, c + more))]
         found = (np.stack(suite_bounds(cells, (k,), 0.95), axis=-1) for cells in tables)
-        moves_its_way(*found, always=c[place] == n[place], never=c[place] == 0)
+        finer = n.max() == n[place] == TABLED_RUNS
+        sure = {"always": c[place] == n[place], "never": c[place] == 0}
+        same = {name: holds and not finer for name, holds in sure.items()}
+        # What is not smooth enough for cumulants is on a lattice, also among longer tasks.
+        moves_its_way(*found, **same, rounding=1e-7)
 
 
 @pytest.mark.parametrize("turn", TURNS)
@@ -156,10 +161,10 @@ def test_a_further_run_moves_the_interval_its_way_where_the_computation_turns(tu
     keeps_its_way(turn, 6, seed=1)
 
 
-@pytest.mark.slow("two thousand additions, where the fast test makes forty")
+@pytest.mark.slow("seven hundred additions, where the fast test makes forty")
 @pytest.mark.parametrize("turn", TURNS)
 def test_no_further_run_of_many_moves_the_interval_the_wrong_way(turn):
-    keeps_its_way(turn, 300, seed=2)
+    keeps_its_way(turn, 100, seed=2)
 
 
 @settings(max_examples=40, deadline=None)

@@ -1041,11 +1041,11 @@ def _cumulants_of_betas(cumulants: Floats, a: Floats, b: Floats, scale: Floats) 
 
 # Splitting a value between two points of the lattice adds up to a sixth of a squared step to
 # its variance; four steps to the standard deviation of the tightest distribution, one failure in n
-# runs, keep that at 1 %. Longer tasks than those of a table take `_LONG_STEPS`, of the few that are
-# not added up by their cumulants.
+# runs, keep that at 1 %. Longer tasks than those of a table take up to `_LONG_STEPS`, if
+# they are not added up by their cumulants.
 _STEPS_PER_DEVIATION = 4
 
-_FEWEST_STEPS, _MOST_STEPS, _LONG_STEPS, _FEW_TASKS = 64, 512, 4096, 7
+_FEWEST_STEPS, _MOST_STEPS, _LONG_STEPS, _FEW_TASKS = 64, 512, 2048, 7
 NO_VALUE = 1e-12
 """A pass^k below this is 0 to every digit that is ever shown."""
 
@@ -1091,7 +1091,7 @@ def lattice_steps(tasks: Floats, runs: int | None, k: int) -> NDArray[np.intp]:
     where a task has more.
     """
     if runs is None:
-        return np.full(tasks.shape, _LONG_STEPS, dtype=np.intp)
+        return np.full(tasks.shape, max(_MOST_STEPS, _LONG_STEPS // k), dtype=np.intp)
     wanted = np.where(tasks <= _FEW_TASKS, _MOST_STEPS, _STEPS_PER_DEVIATION * runs / k)
     steps = np.clip(wanted, _FEWEST_STEPS, _MOST_STEPS)
     power = 2.0 ** np.ceil(np.log2(steps))
