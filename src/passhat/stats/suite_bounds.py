@@ -216,11 +216,12 @@ def _bounds_of_powers(cells: Cells, ks: Sequence[int], asked: _Asked) -> Bounds:
         may = fewest[..., None] <= 2 * np.array(ks)[few]
         low[..., few] = np.maximum(low[..., few], np.where(may, shares[0], 0.0))
         high[..., few] = np.minimum(high[..., few], np.where(may, shares[1], 1.0))
-    useful = dict[End, NDArray[np.bool_]]()
+    useful, values = dict[End, NDArray[np.bool_]](), shares_of_cells(cells, tuple(ks))
     for place, k in enumerate(ks):
         for upper in asked.ends:
             # The mean of a sum, outside which its end lies, may be no better than the shares.
-            mean = cells.mean(_completed_value(cells, End(k, upper)))
+            value = _completed_value(cells, End(k, upper)) if place in few else values[place]
+            mean = cells.mean(value)
             better = mean < high[..., place] if upper else mean > low[..., place]
             if better.any():
                 useful[End(k, upper)] = better
@@ -423,11 +424,10 @@ def _bounds_of_shares(cells: Cells, ks: Sequence[int], tail: Floats | float) -> 
     held, spreads = np.vecdot(tasks, sides), np.vecdot(tasks, sides * spread)
     weight = np.where(held > 0, held, 1.0) / np.where(held > 0, spreads, 1.0)
     quantiles = _few_runs_quantile(sides, tasks, weight, tail)
-    unseen = _Unseen.of(cells, ks)
     ends, means = quantiles.ravel(), np.stack((mean, 1 - mean)).ravel()
     tails = np.broadcast_to(tail, quantiles.shape).ravel()
     unseen_end = ShrunkDistribution(means[:, None], np.ones((means.size, 1))).quantile(
-        tails, lambda x, rows: unseen.groups(x, tails[rows], rows)
+        tails, _Unseen.of(cells, ks, tails).groups
     )
     low, missing = np.minimum(ends, unseen_end).reshape(quantiles.shape)
     return low, 1 - missing
@@ -448,7 +448,7 @@ def _bounds_of_sums(
     tails, beside = np.broadcast_to(asked.tail, shape).ravel(), None
     if asked.beside is not None:
         beside = np.repeat((asked.beside, 1 - asked.beside), tails.size // 2)
-    unseen = _Unseen.of(cells, ks)
+    unseen = _Unseen.of(cells, ks, tails)
     result = np.stack((known[0], 1 - known[1])).ravel()
     # The distributions of a suite or two are kept, for other tails as well.
     few = cells.tasks.size <= 2 * cells.n.size
@@ -456,12 +456,11 @@ def _bounds_of_sums(
     for rows, means in _mean_distributions(
         cells, tuple(ks), tuple(useful), parts.tobytes(), asked.drawn
     ):
-
-        def groups(x: Floats, some: Places, rows: Places = rows) -> Floats:
-            return unseen.groups(x, tails[rows[some]], rows[some])
-
         result[rows] = means.quantile(
-            tails[rows], groups, result[rows], None if beside is None else beside[rows]
+            tails[rows],
+            unseen.taken(rows).groups,
+            result[rows],
+            None if beside is None else beside[rows],
         )
     low, missing = result.reshape(shape)
     return low, 1 - missing
@@ -498,94 +497,96 @@ def _mean_distributions(
 class _Unseen:
     """How many groups of k runs are evidence against an outcome that was not seen.
 
-    The first axis: against failures, for the lower end; against passes, for the upper one. If no
-    run failed, the groups are the runs over k. A failure must not add to the evidence against
-    failures, so the runs are not counted: the passes are, and divided by the rate of passes that
-    the mean in question leaves to their tasks. Passes are mirrored.
+    The first half of the rows: against failures, for the lower end; then against passes, for the
+    upper one. If no run failed, the groups are the runs over k. A failure must not add to the
+    evidence against failures, so the runs are not counted: the passes are, and divided by the rate
+    of passes that the mean in question leaves to their tasks. Passes are mirrored.
     """
 
-    k: Floats
-    outcomes: Floats
-    share: Floats
-    """Of the tasks: those with pass^k above 0; mirrored, below 1."""
-    size: Floats
-    """Of a group, in runs."""
     mirrored: NDArray[np.bool_]
+    numbers: Floats
+    """A column for each row: 1 / k; the outcomes; the share of tasks with pass^k above 0 (mirrored,
+    below 1); the size of a group, in runs; and the rate of the outcome at the end itself."""
 
     @classmethod
-    def of(cls, cells: Cells, ks: Sequence[int]) -> _Unseen:
+    def of(cls, cells: Cells, ks: Sequence[int], tails: Floats) -> _Unseen:
         tasks, powers = cells.tasks, np.array(ks, dtype=np.float64)
         total, failures = cells.task_count[..., None], cells.n - cells.c
         above = (cells.c >= powers[:, None]).astype(np.float64)
-        below = np.ones(powers.shape) * (tasks @ (failures > 0))[..., None]
         # A pass of a task that mostly fails adds little to pass^k, about k p^(k-1) / n, so groups
         # are larger there: p^(k-1) is taken halfway between its mean and its largest.
         reach = np.minimum(1.0, (cells.c + _UNSEEN_PASSES) / cells.n) ** (powers[:, None] - 1)
         largest = np.where(tasks[..., None, :] > 0, reach, 0.0).max(axis=-1)
         halfway = (tasks @ reach.T / total + largest) / 2
-        k = np.broadcast_to(powers, (2, *halfway.shape))
-        passes = tasks @ (above * cells.c).T
-        return cls(
-            k=k,
-            outcomes=np.stack(
-                (passes, np.broadcast_to((tasks @ failures)[..., None], below.shape))
-            ),
-            share=np.stack((tasks @ above.T, below)) / total,
-            size=k * np.stack((np.ones(halfway.shape), halfway)),
-            mirrored=np.arange(2).reshape(2, *(1,) * halfway.ndim) > np.zeros(k.shape),
-        )
-
-    def groups(self, x: Floats, tail: Floats, rows: Places) -> Floats:
-        """The groups if the mean (mirrored: what is missing to 1) is x, in some of all rows."""
-        k, outcomes, share, size, mirrored = (
-            getattr(self, name).reshape(-1)[rows] for name in _Unseen.__slots__
-        )
+        outcomes, held, size = np.empty((3, 2, *halfway.shape))
+        outcomes[0], outcomes[1] = tasks @ (above * cells.c).T, (tasks @ failures)[..., None]
+        held[0], held[1] = tasks @ above.T, (tasks @ (failures > 0))[..., None]
+        size[0], size[1] = powers, powers * halfway
         some = outcomes > 0
-        part = np.minimum(x / np.where(some, share, 1.0), 1.0)
+        share = np.where(some, held / total, 1.0)
         # Without an outcome of the other kind the rate is 1 at the end itself.
-        end = np.maximum(tail ** (size / np.where(some, outcomes, 1.0)), _TINY)
-        passing = np.minimum(part / end, 1.0) ** (1 / k)
-        failing = np.minimum((1 - (1 - part) ** (1 / k)) / end, 1.0)
-        rate = np.maximum(np.where(mirrored, failing, passing), _TINY)
-        return np.where(some, outcomes / np.maximum(size * rate, _TINY), 0.0)
+        rate = tails.reshape(size.shape) ** (size / np.where(some, outcomes, 1.0))
+        roots, rate = np.broadcast_to(1 / powers, size.shape), np.maximum(rate, _TINY)
+        numbers = np.stack((roots, outcomes, share, size, rate)).reshape(5, -1)
+        return cls(mirrored=np.arange(rate.size) >= rate.size // 2, numbers=numbers)
+
+    def taken(self, rows: Places) -> _Unseen:
+        return _Unseen(mirrored=self.mirrored[rows], numbers=self.numbers[:, rows])
+
+    def groups(self, x: Floats, rows: Places) -> Floats:
+        """The groups if the mean (mirrored: what is missing to 1) is x, in some of all rows."""
+        root, outcomes, share, size, at_end = self.numbers[:, rows]
+        part = np.minimum(x / share, 1.0)
+        passing = np.minimum(part / at_end, 1.0) ** root
+        failing = np.minimum((1 - (1 - part) ** root) / at_end, 1.0)
+        rate = np.where(self.mirrored[rows], failing, passing)
+        return np.asarray(outcomes / np.maximum(size * rate, _TINY))
 
 
 def _sums(
     cells: Cells, ends: Sequence[End], useful: NDArray[np.bool_], *, drawn: bool
 ) -> list[SumDistribution]:
     """The distributions of the summed pass^k, those on as many points together."""
-    by_points = defaultdict[tuple[int, bool], list[SumDistribution]](list)
+    by_width = defaultdict[tuple[int, bool], list[SumDistribution]](list)
     for total in _lattice_sums(cells, ends, useful, drawn=drawn):
-        by_points[total.chances.shape[-1], total.smooth].append(total)
-    return [
-        SumDistribution(
-            suite=np.concatenate([part.suite for part in alike]),
-            end=np.concatenate([part.end for part in alike]),
-            positions=np.concatenate([part.positions for part in alike]),
-            chances=np.concatenate([part.chances for part in alike]),
-            step=np.concatenate([part.step for part in alike]),
-            smooth=smooth,
-        )
-        for (_, smooth), alike in by_points.items()
-    ]
+        by_width[max(total.chances.shape[-1], _POINTS), total.smooth].append(total)
+    return [_side_by_side(alike, smooth=smooth) for (_, smooth), alike in by_width.items()]
+
+
+def _side_by_side(parts: Sequence[SumDistribution], *, smooth: bool) -> SumDistribution:
+    """All of them, a row each; where one has fewer points than another, with chances of 0."""
+    rows = np.cumsum([0, *(part.suite.size for part in parts)])
+    positions, chances = np.zeros((2, rows[-1], max(part.chances.shape[-1] for part in parts)))
+    for part, start, end in zip(parts, rows[:-1], rows[1:], strict=True):
+        here = slice(start, end), slice(part.chances.shape[-1])
+        positions[here], chances[here] = part.positions, part.chances
+    return SumDistribution(
+        suite=np.concatenate([part.suite for part in parts]),
+        end=np.concatenate([part.end for part in parts]),
+        positions=positions,
+        chances=chances,
+        step=np.concatenate([part.step for part in parts]),
+        smooth=smooth,
+    )
 
 
 def _lattice_sums(
     cells: Cells, ends: Sequence[End], useful: NDArray[np.bool_], *, drawn: bool
 ) -> Iterator[SumDistribution]:
-    """The sums for these ends, suites and ends with the same lattice together."""
+    """The sums for these ends, all on the same lattice together."""
     rows = cells.tasks.reshape(-1, cells.n.size)
     count, longest = cells.task_count.ravel(), int(cells.n.max())
     runs = longest if drawn else None if longest > TABLED_RUNS else TABLED_RUNS
-    steps = np.stack([lattice_steps(count, runs, end.k) for end in ends], axis=1)
-    for lattices in np.unique(steps, axis=0):
-        suites = np.flatnonzero((steps == lattices).all(axis=1))
+    steps = np.stack([lattice_steps(count, runs, end.k) for end in ends])
+    for lattice in sorted(set(steps.ravel().tolist())):
+        asked = (steps == lattice) & useful
+        some, suites = (np.flatnonzero(asked.any(axis=axis)) for axis in (1, 0))
+        if not some.size:
+            continue
         alike = Cells(n=cells.n, c=cells.c, tasks=rows[suites])
-        for lattice in set(lattices.tolist()):
-            some = np.flatnonzero(lattices == lattice)
-            asked, those = useful[np.ix_(some, suites)], [ends[place] for place in some.tolist()]
-            for total in sums_of_tasks(alike, those, lattice, asked, drawn=drawn):
-                yield replace(total, suite=suites[total.suite], end=some[total.end])
+        asked, those = asked[np.ix_(some, suites)], [ends[place] for place in some.tolist()]
+        for total in sums_of_tasks(alike, those, lattice, asked, drawn=drawn):
+            yield replace(total, suite=suites[total.suite], end=some[total.end])
 
 
 # The distribution of the summed pass^k of tasks, at the same cost for any number of tasks.
@@ -618,6 +619,8 @@ _LONG_PERIOD, _FFT_UNIT = 8, 128
 _TAPER = 12.5
 TABLED_RUNS = 128
 """Tables of every count of passes are kept up to so many runs; they serve pass@k too."""
+# A transform of chances is right to about this.
+_ROUNDING = 1e-15
 # Keeps a logarithm finite; e^-690 is far below any chance that counts.
 _NOTHING = 1e-300
 # Cumulants used; `_NEGLIGIBLE` checks that those beyond would not matter.
@@ -648,7 +651,7 @@ class End(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SumDistribution:
-    """Distributions of sums, a row each: `chances` of `positions`, a `step` apart, in any order.
+    """Distributions of sums, a row each: `chances` of `positions`, a `step` apart.
 
     Row i is about the suite at the place `suite[i]` and the end at the place `end[i]`. A `smooth`
     sum has a density, of which each chance is what lies within half a step of its position.
@@ -686,8 +689,11 @@ def sums_of_tasks(
         cumulants = (_exact_cumulants if long else _lattice_like_cumulants)(cells, ends, steps)
         bulk, rows, kept = _near_normal_part(cells, ends, cumulants)
         cells = cells.taken(kept)
-    means, variances = _per_cell(cells, ends, steps, _moments)
-    centre, variance = (np.matmul(rows, part[..., None])[..., 0] for part in (means, variances))
+    moments = [
+        part @ _of_cells(cells, end, steps, _moments)
+        for end, part in zip(ends, _by_end(rows, ends), strict=True)
+    ]
+    centre, variance = np.moveaxis(np.stack(moments), -1, 0)
     if bulk is not None:
         centre, variance = centre + bulk[1], variance + bulk[2]
     # A power of two, so that the tables of one report serve all its questions.
@@ -732,18 +738,22 @@ class _Sums:
     def taken(self, kept: Places) -> _Sums:
         return replace(self, end=self.end[kept], suite=self.suite[kept])
 
-    def log_spectrum(self, period: int, points: int = _POINTS) -> Complex:
-        """Ln of the characteristic function of each sum at the lowest frequencies of the period."""
-        places, row = np.unique(self.end, return_inverse=True)
-        rows = self.rows if self.rows.ndim == 2 else self.rows[places]
-        ends = [self.ends[place] for place in places.tolist()]
-        tables = _per_cell(self.cells, ends, self.steps, _log_spectrum, period, points)
-        size, angle = (np.matmul(rows, table)[row, self.suite] for table in tables)
-        log = size + 1j * angle
+    def log_spectrum(self, period: int, points: int = _POINTS) -> tuple[Floats, Floats]:
+        """Ln of the characteristic function of each sum at the lowest frequencies of the period.
+
+        Its real part and its imaginary part.
+        """
+        logs, rows = np.empty((self.end.size, 2, points // 2 + 1)), _by_end(self.rows, self.ends)
+        for place in set(self.end.tolist()):
+            here, end = self.end == place, self.ends[place]
+            table = _of_cells(self.cells, end, self.steps, _log_spectrum, period, points)
+            logs[here] = np.tensordot(rows[place][self.suite[here]], table, 1)
+        size, angle = logs[:, 0], logs[:, 1]
         if self.bulk is not None:
             frequencies = np.arange(points // 2 + 1.0) * (2 * np.pi / period)
-            log += _log_characteristic(self.bulk[:, self.end, self.suite], frequencies).conj()
-        return np.asarray(log)
+            log = _log_characteristic(self.bulk[:, self.end, self.suite], frequencies)
+            size, angle = size + log.real, angle - log.imag
+        return size, angle
 
 
 def _near_normal_part(
@@ -808,8 +818,7 @@ def _cell_cumulants(cells: Cells, end: End, steps: int) -> Floats:
         result[1] = means[0] * steps
         cumulants[:, smooth] = result + np.multiply.outer(_OF_SPLITTING, varies[smooth])
     if not smooth.all():
-        rest = _of_one_end(cells.taken(~smooth), end, steps, _lattice_cumulants)
-        cumulants[:, ~smooth] = np.stack(rest)
+        cumulants[:, ~smooth] = _of_cells(cells.taken(~smooth), end, steps, _lattice_cumulants).T
     return cumulants
 
 
@@ -829,8 +838,8 @@ def _sums_over(
     asked: _Sums, period: int, centre: Floats, longest: Floats
 ) -> Iterator[SumDistribution]:
     """The distributions of sums with one period; whole lattices of one length go together."""
-    log_spectrum = asked.log_spectrum(period)
-    last = np.exp(log_spectrum[:, -8:].real.max(axis=-1))
+    size, angle = asked.log_spectrum(period)
+    last = np.exp(size[:, -8:].max(axis=-1))
     alive = (last > _DEAD) & (period > _POINTS)
     lattice = (2 ** np.ceil(np.log2(longest))).astype(np.int64)
     tapered = alive & (lattice > asked.most_points)
@@ -838,59 +847,66 @@ def _sums_over(
     for length in set(lattice.tolist()):
         kept = np.flatnonzero(lattice == length)
         some, whole, points = asked.taken(kept), length or period, length or _POINTS
-        log = some.log_spectrum(whole, points) if length else log_spectrum[kept]
-        # Of many sums the spectrum is next to nothing at most frequencies.
-        spectrum = np.exp(log, out=np.zeros_like(log), where=log.real > -_REACH)
+        log = some.log_spectrum(whole, points) if length else (size[kept], angle[kept])
+        start = np.where(longest[kept] <= whole, 0.0, centre[kept] - whole / 2)
+        first = np.ceil(start * (points / whole)).astype(np.intp)
+        spectrum = _spectrum(*log, first)
         if tapered[kept].any():
-            taper = np.exp(-_TAPER * np.linspace(0, 1, spectrum.shape[-1]) ** 2)
+            taper = np.exp(-_TAPER * np.linspace(0, 1, points // 2 + 1) ** 2)
+            taper = taper[: spectrum.shape[-1]]
             spectrum = np.where(tapered[kept, None], spectrum * taper, spectrum)
         smooth = not length and period > _POINTS
         if smooth:
             # What the chances are once they are spread over a step is to have this spectrum.
             half_turns = np.arange(spectrum.shape[-1]) / points
             spectrum = spectrum / np.sinc(half_turns)
-        chances = np.maximum(np.fft.irfft(spectrum, points, axis=-1), 0.0)
-        start = np.where(longest[kept] <= whole, 0.0, centre[kept] - whole / 2)
-        positions, laid = _unrolled(chances, start=start, period=whole, unit=asked.steps)
-        # Beyond the longest of these sums there is nothing.
-        reach = int(np.ceil(longest[kept].max() * points / whole)) + 1
-        positions, laid = positions[:, :reach], laid[:, :reach]
+        step = whole / points / asked.steps
+        positions, laid = _laid(np.fft.irfft(spectrum, points, axis=-1), first, step)
         yield SumDistribution(
             suite=some.suite,
             end=some.end,
             positions=positions,
             chances=laid,
-            step=np.full(kept.size, whole / points / asked.steps),
+            step=np.full(kept.size, step),
             smooth=smooth,
         )
 
 
-def _unrolled(
-    chances: Floats, *, start: Floats, period: Floats | float, unit: float
-) -> tuple[Floats, Floats]:
-    """Positions and chances on a line, of points that repeat after a period, cut open at `start`.
+def _spectrum(size: Floats, angle: Floats, first: Places) -> Complex:
+    """The transforms of chances from the first point on, to the last frequency that is not 0."""
+    points = 2 * (size.shape[-1] - 1)
+    live = slice(np.flatnonzero((size > -_REACH).any(axis=0))[-1] + 1)
+    # To begin at another point is to turn each frequency; without whole turns, which is exact.
+    turns = np.multiply.outer(first, np.arange(live.stop)) & (points - 1)
+    angle = angle[:, live] + turns * (2 * np.pi / points)
+    # By the tangent of half the angle: numpy takes eight times as long for a sine and a cosine.
+    tangent = np.tan(angle / 2)
+    part = np.exp(size[:, live]) / (1 + tangent**2)
+    return np.asarray(part * (1 - tangent**2) + 2j * part * tangent)
 
-    Positions are in multiples of `unit`, in the order of the points.
+
+def _laid(chances: Floats, first: Places, step: float) -> tuple[Floats, Floats]:
+    """Positions and chances of the points from the first on, which are a step apart.
+
+    At both sides, points at which there is no more than the rounding of the transform are left out:
+    all that follows takes as long as there are points.
     """
-    points = chances.shape[-1]
-    step = np.asarray(period)[..., None] / points
-    first = np.ceil(start[..., None] / step).astype(np.intp)
-    # The points are a power of two, so their remainder is a mask of bits.
-    places = first + ((np.arange(points) - first) & (points - 1))
-    return places * (step / unit), chances / chances.sum(axis=-1, keepdims=True)
+    chances = np.maximum(chances, 0.0)
+    chances /= chances.sum(axis=-1, keepdims=True)
+    live, points = chances > _ROUNDING, chances.shape[-1]
+    begin, end = live.argmax(axis=-1), points - live[:, ::-1].argmax(axis=-1)
+    width = (end - begin).max()
+    places = np.minimum(begin, points - width)[:, None] + np.arange(width)
+    return (first[:, None] + places) * step, chances[np.arange(len(chances))[:, None], places]
 
 
-def _per_cell(  # type: ignore[no-untyped-def]
-    cells: Cells, ends: Sequence[End], steps: int, read, *more: int
-):
-    """The columns that `read` finds in the distributions of every cell; the end first."""
-    tables = zip(*(_of_one_end(cells, end, steps, read, *more) for end in ends), strict=True)
-    return tuple(columns[0][None] if len(ends) == 1 else np.stack(columns) for columns in tables)
+def _by_end(rows: Floats, ends: Sequence[End]) -> Floats:
+    """The tasks in each of the cells, by end and suite; most often they are alike for all ends."""
+    return np.broadcast_to(rows, (len(ends), *rows.shape[-2:]))
 
 
-def _of_one_end(  # type: ignore[no-untyped-def]
-    cells: Cells, end: End, steps: int, read, *more: int
-):
+def _of_cells(cells: Cells, end: End, steps: int, read: _Read, *more: int) -> Floats:
+    """What `read` finds in the distribution of every cell, a row for each."""
     if not cells.n.size:
         return read(np.zeros((0, steps + 1)), *more)
     lengths = np.minimum(cells.lengths, TABLED_RUNS) + 1
@@ -899,16 +915,13 @@ def _of_one_end(  # type: ignore[no-untyped-def]
         return read(_pmfs_of_cells(cells.n.tobytes(), cells.c.tobytes(), end, steps), *more)
     parts = []
     for runs in cells.lengths.tolist():
-        rows = cells.n == runs
-        if runs <= TABLED_RUNS:
-            passes = cells.c[rows].astype(np.intp)
-            table = _table(read, int(runs), None, end, steps, *more)
-            parts.append(tuple(column[passes] for column in table))
-        else:
-            parts.append(_table(read, int(runs), tuple(cells.c[rows].tolist()), end, steps, *more))
-    if len(parts) == 1:
-        return parts[0]
-    return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
+        passes = cells.c[cells.n == runs]
+        if runs > TABLED_RUNS:
+            parts.append(_table(read, int(runs), tuple(passes.tolist()), end, steps, *more))
+            continue
+        table = _table(read, int(runs), None, end, steps, *more)
+        parts.append(table if passes.size == len(table) else table[passes.astype(np.intp)])
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _with_value(cells: Cells, ends: Sequence[End]) -> Cells:
@@ -931,21 +944,25 @@ def _pmf_table(n: int, passes: tuple[float, ...] | None, end: End, steps: int) -
     return task_pmfs(np.full(c.size, float(n)), c, end, steps)
 
 
+_Read = Callable[..., Floats]
+"""Finds something in distributions, a row for each."""
+
+
 @lru_cache(maxsize=384)
-def _table(  # type: ignore[no-untyped-def]
-    read, n: int, passes: tuple[float, ...] | None, end: End, steps: int, *more: int
-):
+def _table(
+    read: _Read, n: int, passes: tuple[float, ...] | None, end: End, steps: int, *more: int
+) -> Floats:
     return read(_pmf_table(n, passes, end, steps), *more)
 
 
-def _moments(pmfs: Floats) -> tuple[Floats, Floats]:
+def _moments(pmfs: Floats) -> Floats:
     """The mean and the variance of each distribution, in steps of the lattice."""
     places = np.arange(float(pmfs.shape[-1]))
     means = pmfs @ places
-    return means, np.maximum(pmfs @ places**2 - means**2, 0.0)
+    return np.stack((means, np.maximum(pmfs @ places**2 - means**2, 0.0)), axis=-1)
 
 
-def _lattice_cumulants(pmfs: Floats) -> tuple[Floats, ...]:
+def _lattice_cumulants(pmfs: Floats) -> Floats:
     """The cumulants of each distribution in steps of the lattice, by order from 0 on."""
     steps = pmfs.shape[-1] - 1
     # About the middle, so that powers of the distance stay small.
@@ -953,7 +970,7 @@ def _lattice_cumulants(pmfs: Floats) -> tuple[Floats, ...]:
     cumulants = _cumulants_of_moments((pmfs @ powers).T / _FACTORIALS[:, None])
     cumulants[1] += 0.5
     unit = float(steps) ** np.arange(_ORDER + 1)
-    return tuple(cumulants * (_FACTORIALS[[0, *range(_ORDER)]] * unit)[:, None])
+    return np.asarray(cumulants.T * (_FACTORIALS[[0, *range(_ORDER)]] * unit))
 
 
 def _cumulants_of_moments(moments: Floats) -> Floats:
@@ -969,7 +986,7 @@ def _cumulants_of_moments(moments: Floats) -> Floats:
     return cumulants
 
 
-def _log_spectrum(pmfs: Floats, period: int, points: int) -> tuple[Floats, Floats]:
+def _log_spectrum(pmfs: Floats, period: int, points: int) -> Floats:
     """Ln of the characteristic functions: its real part and its imaginary part."""
     count = points // 2 + 1
     if pmfs.shape[-1] > period:
@@ -983,7 +1000,8 @@ def _log_spectrum(pmfs: Floats, period: int, points: int) -> tuple[Floats, Float
         spectrum = _lowest_frequencies(pmfs, period, count)
     # Separately: numpy's logarithm of complex numbers takes ten times as long.
     square = spectrum.real**2 + spectrum.imag**2
-    return np.log(np.maximum(square, _NOTHING)) / 2, np.arctan2(spectrum.imag, spectrum.real)
+    log = np.log(np.maximum(square, _NOTHING)) / 2
+    return np.stack((log, np.arctan2(spectrum.imag, spectrum.real)), axis=1)
 
 
 def _lowest_frequencies(pmfs: Floats, period: int, count: int) -> Complex:
