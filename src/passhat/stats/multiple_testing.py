@@ -367,7 +367,7 @@ def discrete_holm(p: ArrayLike, laws: NullDistributions) -> Floats:
     order = np.argsort(values, kind="stable")
     ordered, kinds = values[order], laws.kind[order]
     reached = np.zeros(values.size)
-    for kind in np.unique(kinds).tolist():
+    for kind in set(kinds.tolist()):
         left = np.cumsum((kinds == kind)[::-1])[::-1]  # not yet rejected, this one included
         reached += left * laws.chance(kind, ordered)
     return _restored(np.maximum.accumulate(reached), order)
