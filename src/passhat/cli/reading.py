@@ -66,8 +66,10 @@ class ReadingOptions:
 
     def results(self, *paths: str) -> Results:
         """What to read: all the paths, or other paths in the same way."""
+        # numpy before msgspec: with what that loads, numpy's types take longer to make.
+        from passhat.records.trials import parse_shares  # isort: split
+
         from passhat.ingest import parse_limits
-        from passhat.records.trials import parse_shares
 
         self._refuse_run_of_files()
         results = Results(
