@@ -607,9 +607,9 @@ _POINTS = 1024
 _WINDOW = 20.0
 # Frequencies this small add nothing that eight digits show.
 _DEAD = 1e-8
-# Distributions on a few points have frequencies that never die away: the whole lattice is used for
-# them up to this length, and the last frequencies are tapered beyond it. Of hundreds of suites that
-# were drawn such lattices would fill the memory.
+# Distributions on a few points have frequencies that never die away: all steps of the window are
+# used for them up to this length, and the last frequencies are tapered beyond it. Of hundreds of
+# suites that were drawn such windows would fill the memory.
 _LONGEST, _LONGEST_DRAWN = 1 << 17, 1 << 15
 # From so many times the points on, a transform of the whole period takes longer than a convolution
 # (three times as long at 8,192 points, nine times at 16,384), which is made of multiples of this
@@ -837,39 +837,38 @@ def _log_characteristic(cumulants: Floats, frequencies: Floats) -> Complex:
 def _sums_over(
     asked: _Sums, period: int, centre: Floats, longest: Floats
 ) -> Iterator[SumDistribution]:
-    """The distributions of sums with one period; whole lattices of one length go together."""
-    size, angle = asked.log_spectrum(period)
-    last = np.exp(size[:, -8:].max(axis=-1))
-    alive = (last > _DEAD) & (period > _POINTS)
-    lattice = (2 ** np.ceil(np.log2(longest))).astype(np.int64)
-    tapered = alive & (lattice > asked.most_points)
-    lattice = np.where(alive & ~tapered, lattice, 0)
-    for length in set(lattice.tolist()):
-        kept = np.flatnonzero(lattice == length)
-        some, whole, points = asked.taken(kept), length or period, length or _POINTS
-        log = some.log_spectrum(whole, points) if length else (size[kept], angle[kept])
-        start = np.where(longest[kept] <= whole, 0.0, centre[kept] - whole / 2)
-        first = np.ceil(start * (points / whole)).astype(np.intp)
-        spectrum = _spectrum(*log, first)
-        if tapered[kept].any():
-            taper = np.exp(-_TAPER * np.linspace(0, 1, points // 2 + 1) ** 2)
-            taper = taper[: spectrum.shape[-1]]
-            spectrum = np.where(tapered[kept, None], spectrum * taper, spectrum)
-        smooth = not length and period > _POINTS
-        if smooth:
-            # What the chances are once they are spread over a step is to have this spectrum.
-            half_turns = np.arange(spectrum.shape[-1]) / points
-            spectrum = spectrum / np.sinc(half_turns)
-        step = whole / points / asked.steps
-        positions, laid = _laid(np.fft.irfft(spectrum, points, axis=-1), first, step)
-        yield SumDistribution(
-            suite=some.suite,
-            end=some.end,
-            positions=positions,
-            chances=laid,
-            step=np.full(kept.size, step),
-            smooth=smooth,
-        )
+    """The distributions of sums with one period: on all its points where they are needed."""
+    left, points = np.arange(asked.end.size), _POINTS
+    while left.size:
+        some = asked.taken(left)
+        size, angle = some.log_spectrum(period, points)
+        alive = np.exp(size[:, -8:].max(axis=-1)) > _DEAD
+        more = alive & (points < period <= asked.most_points)
+        kept = np.flatnonzero(~more)
+        if kept.size:
+            places = left[kept]
+            start = np.where(longest[places] <= period, 0.0, centre[places] - period / 2)
+            first = np.ceil(start * (points / period)).astype(np.intp)
+            spectrum = _spectrum(size[kept], angle[kept], first)
+            smooth = points < period
+            if smooth:
+                # What the chances are once they are spread over a step is to have this spectrum.
+                turns = np.arange(spectrum.shape[-1]) / points
+                taper = np.exp(-_TAPER * (2 * turns) ** 2)
+                spectrum = spectrum / np.sinc(turns)
+                spectrum = np.where(alive[kept, None], spectrum * taper, spectrum)
+            step = period / points / asked.steps
+            positions, laid = _laid(np.fft.irfft(spectrum, points, axis=-1), first, step)
+            yield SumDistribution(
+                suite=some.suite[kept],
+                end=some.end[kept],
+                positions=positions,
+                chances=laid,
+                step=np.full(kept.size, step),
+                smooth=smooth,
+            )
+        # Between these a sum of few points may fall silent and rise again.
+        left, points = left[more], period
 
 
 def _spectrum(size: Floats, angle: Floats, first: Places) -> Complex:
