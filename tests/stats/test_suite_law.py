@@ -34,6 +34,21 @@ def moments(positions, chances):
     return mean, *(float(centred**power @ chances) for power in (2, 3))
 
 
+@pytest.mark.parametrize("runs", [5, 8])
+@pytest.mark.parametrize("ks", [(1,), (1, 3)])
+def test_bounds_do_not_depend_on_the_order_of_the_cells(runs, ks):
+    """A suite that holds every count of passes reads whole tables, which are in their own order."""
+    tasks = np.random.default_rng(8).integers(1, 9, runs + 1).astype(float)
+    cells = Cells(n=np.full(runs + 1, float(runs)), c=np.arange(runs + 1.0), tasks=tasks)
+    backwards = Cells(n=cells.n, c=cells.c[::-1].copy(), tasks=tasks[::-1].copy())
+    for end, same in zip(
+        suite_bounds.suite_bounds(cells, ks, 0.95),
+        suite_bounds.suite_bounds(backwards, ks, 0.95),
+        strict=True,
+    ):
+        assert same == pytest.approx(end, abs=1e-9)
+
+
 @pytest.mark.parametrize("upper", [False, True])
 @pytest.mark.parametrize(("tasks", "runs", "k"), [(300, 150, 1), (300, 150, 5), (45, 1000, 3)])
 def test_cumulants_give_the_law_that_drawing_every_task_gives(tasks, runs, k, upper):

@@ -919,7 +919,9 @@ def _of_cells(cells: Cells, end: End, steps: int, read: _Read, *more: int) -> Fl
             parts.append(_table(read, int(runs), tuple(passes.tolist()), end, steps, *more))
             continue
         table = _table(read, int(runs), None, end, steps, *more)
-        parts.append(table if passes.size == len(table) else table[passes.astype(np.intp)])
+        # Mirrored cells come in the reverse order.
+        whole = passes.size == len(table) and bool((np.diff(passes) > 0).all())
+        parts.append(table if whole else table[passes.astype(np.intp)])
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
