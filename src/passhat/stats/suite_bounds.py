@@ -6,9 +6,8 @@ distribution for the lower end moves to the left with every failure that is adde
 upper end to the right with every pass (`scaled_betas`). No count shows a failure that did not
 happen yet, so the mean is multiplied by the distribution of runs without a failure, which failures
 never shorten. So one more failure raises no lower end. Nor may it change how the distributions are
-added up: the lattice depends on the number of tasks and on k alone (`lattice_steps`), what leaves
-it is known to eight digits, and where a task outgrows the tables an end is opened to the one before
-(`_opened_to_tabled_runs`).
+added up: the lattice depends on the number of tasks and on k alone (`lattice_steps`), and where a
+task outgrows the tables an end is opened to the one before (`_opened_to_tabled_runs`).
 """
 
 from __future__ import annotations
