@@ -282,7 +282,7 @@ def test_after():
 
 
 def test_a_function_is_asserted_reliable_without_pytest():
-    assert assert_reliable(lambda: True, "pass@1 >= 0.5").word == "PASS"
+    assert assert_reliable(lambda: True, "pass@1 >= 0.5").status == "PASS"
 
     def coin(trial):
         assert trial.seed % 2, "tails"

@@ -111,7 +111,7 @@ def rounds_cell(place: int, guarded: bool, mean: float, repetitions: int) -> dic
             return bool(rng.random() < rates[task])
 
         verdict, stream = _run_in_rounds(passes, seed=int(rng.integers(2**31)), guarded=guarded)
-        ends.append((verdict.word, stream.seen, len(stream.outages.outages)))
+        ends.append((verdict.status, stream.seen, len(stream.outages.outages)))
     return _shares(ends)
 
 
@@ -194,7 +194,7 @@ def drift_in_rounds_cell(start: float, end: float, repetitions: int) -> dict[str
 
         verdict, stream = _run_in_rounds(passes, seed=int(rng.integers(2**31)), guarded=True)
         drifts = "changed during these runs" in verdict.sentence
-        ends.append((verdict.word, stream.seen, int(drifts)))
+        ends.append((verdict.status, stream.seen, int(drifts)))
     return _shares(ends)
 
 

@@ -28,10 +28,10 @@ def _reviews(rng: np.random.Generator, unchanged: int, dropped: int) -> Table:
     """Whole runs of both sides, judged as the comment on a pull request judges them."""
     rows, alarms, reviews = [], 0, 0
     for tasks, runs in SIZES:
-        words = [_reviewed(rng, tasks, runs, 0.0).word for _ in range(unchanged)]
+        words = [_reviewed(rng, tasks, runs, 0.0).status for _ in range(unchanged)]
         alarms, reviews = alarms + words.count("FAIL"), reviews + unchanged
         found = [
-            np.mean([_reviewed(rng, tasks, runs, drop).word == "FAIL" for _ in range(dropped)])
+            np.mean([_reviewed(rng, tasks, runs, drop).status == "FAIL" for _ in range(dropped)])
             for drop in DROPS
         ]
         rows.append((
@@ -66,7 +66,7 @@ def _spending(rng: np.random.Generator, repetitions: int) -> Table:
         for _ in range(repetitions):
             new, old = _sides(rng, tasks, most, drop)
             verdict = judge(new, demand, baseline={"main": old})[0]
-            words.append(verdict.word)
+            words.append(verdict.status)
             spent.append(verdict.runs / 2)
         shares = [f"{words.count(word) / repetitions:.2f}" for word in ("PASS", "FAIL")]
         rows.append((f"{100 * drop:.0f} points", *shares, f"{np.mean(spent):,.0f}"))

@@ -81,7 +81,7 @@ class Setting:
 class Outcome:
     """One run: its verdict, the runs that were evidence, and those that were paid for."""
 
-    word: str
+    status: str
     evidence: int
     paid: int
 
@@ -137,7 +137,7 @@ def drive(
         except Crash:
             continue
         verdict = rule.verdicts()[0]
-        return Outcome(word=verdict.word, evidence=verdict.runs, paid=len(result.trials))
+        return Outcome(status=verdict.status, evidence=verdict.runs, paid=len(result.trials))
 
 
 def _suite_of(rates: Mapping[str, Sequence[float]], setting: Setting, seed: int) -> Suite:
@@ -373,7 +373,7 @@ def _wrong_verdicts(
             score_squares=passed.astype(float),
         )
         gate = parse_gate(f"pass^{k} >= {float((rates**k).mean())}")
-        words.append(judge_number(gate, SystemTrials.of(tally), {}).word)
+        words.append(judge_number(gate, SystemTrials.of(tally), {}).status)
     return words.count("PASS") / repetitions, words.count("FAIL") / repetitions
 
 
@@ -410,8 +410,8 @@ def _cells(at_low: Sequence[Outcome], at_high: Sequence[Outcome]) -> tuple[str, 
     )
 
 
-def _share(outcomes: Sequence[Outcome], word: str) -> float:
-    return sum(outcome.word == word for outcome in outcomes) / len(outcomes)
+def _share(outcomes: Sequence[Outcome], status: str) -> float:
+    return sum(outcome.status == status for outcome in outcomes) / len(outcomes)
 
 
 def _peeking(low: float, high: float) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from typing import (
     Unpack,
     get_args,
 )
+from warnings import warn
 
 from passhat.dataclass import dataclass
 from passhat.errors import ArgumentError
@@ -370,6 +371,29 @@ def in_screen_words(function: Callable[Given, Answer]) -> Callable[Given, Answer
         return function(*args, **given)
 
     return called
+
+
+def renamed_arguments(
+    **names: str,
+) -> Callable[[Callable[Given, Answer]], Callable[Given, Answer]]:
+    """Let a function take arguments by the names that they had, for one more release.
+
+    >>> renamed_arguments(size="width")(lambda *, width: width)(width=3)
+    3
+    """
+
+    def decorate(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
+        @wraps(function)
+        def called(*args: Given.args, **given: Given.kwargs) -> Answer:
+            for old in names.keys() & given.keys():
+                new, name = names[old], function.__name__
+                warn(f"{name}({old}=) is {name}({new}=) now", DeprecationWarning, stacklevel=2)
+                given[new] = given.pop(old)
+            return function(*args, **given)
+
+        return called
+
+    return decorate
 
 
 def takes(

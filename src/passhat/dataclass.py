@@ -11,6 +11,7 @@ from operator import attrgetter
 from reprlib import recursive_repr
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, overload
+from warnings import warn
 
 from passhat.messages import quoted, repr_fields, short_repr
 
@@ -19,6 +20,7 @@ __all__ = [
     "FrameLibrary",
     "LazyMapping",
     "dataclass",
+    "formerly",
     "lazy_field",
     "replace",
     "result_dataclass",
@@ -76,6 +78,19 @@ def replace(value: Value, /, **changes: Any) -> Value:
     names, values = _arguments(kind)
     made: Value = kind(**dict(zip(names, values(value), strict=True)) | changes)
     return made
+
+
+def formerly(name: str) -> property:
+    """The old name of the attribute `name`: it works for one more release, with a warning."""
+
+    def read(self: object) -> Any:
+        owner = type(self)
+        old = next(key for key, value in vars(owner).items() if value is alias)
+        warn(f"{owner.__name__}.{old} is {name} now", DeprecationWarning, stacklevel=2)
+        return getattr(self, name)
+
+    alias = property(read)
+    return alias
 
 
 class lazy_field(Generic[Value]):  # noqa: N801  # read like `property`

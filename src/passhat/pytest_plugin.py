@@ -409,7 +409,7 @@ def _properties(verdict: Verdict, judged: JudgedTest) -> list[tuple[str, object]
     interval = getattr(verdict.estimate, "interval", None)
     properties = {
         "reliability": judged["sentence"],
-        "verdict": verdict.word,
+        "verdict": verdict.status,
         "value": getattr(verdict.estimate, "value", None),
         "low": getattr(interval, "low", None),
         "high": getattr(interval, "high", None),

@@ -145,7 +145,7 @@ def answered(project, server):
 def test_the_answer_tells_the_lift_its_price_the_use_and_where_it_hurts(answered):
     answer, _ = answered
     (lift,) = answer.lifts
-    assert answer.verdicts.word == "PASS"
+    assert answer.verdicts.status == "PASS"
     assert lift.difference.value == pytest.approx(0.5)
     assert lift.difference.interval.low > 0
     # One more call a trial, of 10 tokens in and 2 out at $1 and $10 a million.

@@ -196,14 +196,14 @@ def test_trials_are_said_to_be_too_few_just_where_an_agent_that_never_fails_cann
         on_event=lambda event: told.append(getattr(event, "too_few", None)),
     )  # fmt: skip
     (said,) = [one for one in told if one is not None] or [None]
-    assert (said is None) == (answer.verdicts.word == "PASS")
+    assert (said is None) == (answer.verdicts.status == "PASS")
     if said is not None:
         assert said.startswith(f"{2 * runs} trials can never PASS {demand}")
         enough = int(re.search(r"needs ([\d,]+) of each task", said)[1].replace(",", ""))
         again = passhat.run(
             suite, require=demand, store=None, runs=enough, until_settled=until_settled
         )
-        assert again.verdicts.word == "PASS"
+        assert again.verdicts.status == "PASS"
 
 
 def test_a_run_until_settled_that_is_extended_goes_on_beyond_its_own_plan(suite):
@@ -212,7 +212,7 @@ def test_a_run_until_settled_that_is_extended_goes_on_beyond_its_own_plan(suite)
     (verdict,) = passhat.resume_run(store="h.db", runs=8).verdicts
     assert verdict.alpha == 0.075
     (replayed,) = passhat.gate("h.db", "pass^1 >= 0.86", suite=suite)
-    assert (replayed.word, replayed.runs) == (verdict.word, verdict.runs)
+    assert (replayed.status, replayed.runs) == (verdict.status, verdict.runs)
 
 
 def test_a_gate_on_every_task_is_priced_too_when_it_is_extended(suite):

@@ -108,7 +108,7 @@ def test_a_baseline_without_one_of_the_groups_is_compared_by_the_shares_of_the_j
     (tmp_path / "new.csv").write_text(rows + "c,1,0,y\nc,2,0,y\n")
     new = Results(paths=(str(tmp_path / "new.csv"),), shares={"x": 0.9, "y": 0.1})
     demand = "no_worse_than old.csv by 0.3"
-    assert journeys.gate(new, demand, against=tmp_path / "old.csv")[0].word == "UNDECIDED"
+    assert journeys.gate(new, demand, against=tmp_path / "old.csv")[0].status == "UNDECIDED"
 
 
 STOPPED = "The verdict has no known error rate: its gates decide when the run ends"
@@ -135,7 +135,7 @@ def test_bounds_on_a_run_that_its_gates_ended_promise_no_error_rate(until_settle
     for results in (until_settled.trials, store, "history.db", "trials.jsonl", "report.json"):
         verdicts = journeys.gate(results, "pass^1 >= 0.5")  # another gate than those that ended it
         (verdict,) = verdicts
-        assert (verdict.word, verdict.alpha, verdict.beta) == ("PASS", None, None)
+        assert (verdict.status, verdict.alpha, verdict.beta) == ("PASS", None, None)
         assert STOPPED in verdict.sentence
         assert "fixed number of trials" in verdict.notes[-1]
         for kind in ("text", "json", "markdown", "html", "junit"):
@@ -151,7 +151,7 @@ def test_sequential_evidence_keeps_its_error_rates_on_a_run_that_its_gates_ended
         *journeys.gate("history.db", "pass^1 >= 0.6"),  # the very gate that ended it
         *journeys.gate(Results(paths=("latest",), store="history.db"), suite="suite.yml"),
     ):
-        assert (verdict.word, verdict.alpha, verdict.beta) == ("PASS", 0.05, 0.05)
+        assert (verdict.status, verdict.alpha, verdict.beta) == ("PASS", 0.05, 0.05)
         assert STOPPED not in verdict.sentence
 
 

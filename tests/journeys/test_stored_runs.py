@@ -50,7 +50,7 @@ def test_a_run_is_judged_by_the_gates_that_it_was_started_with(store):
     with History.open(store) as history:
         *_, second, first = history.runs()
         assert judge_run(history, first) is None
-        assert judge_run(history, second).word == "PASS"
+        assert judge_run(history, second).status == "PASS"
 
 
 @pytest.fixture
@@ -67,9 +67,9 @@ def two_systems(tmp_path):
 def test_systems_of_two_runs_are_gated_each_against_its_own_name(two_systems):
     new, old = two_systems
     found = passhat.gate(new, "no_worse_than old.jsonl by 0.05", against=old)
-    assert {one.system: one.word for one in found} == {"steady": "PASS", "falling": "FAIL"}
+    assert {one.system: one.status for one in found} == {"steady": "PASS", "falling": "FAIL"}
     alone = passhat.gate(new, "no_worse_than old.jsonl by 0.05", against=old, only=["falling"])
-    assert [one.word for one in alone] == ["FAIL"]
+    assert [one.status for one in alone] == ["FAIL"]
 
 
 def test_a_baseline_of_several_systems_must_hold_the_one_that_is_judged(two_systems):
@@ -90,7 +90,7 @@ def test_a_system_is_compared_with_itself_before_and_after_by_its_name(two_syste
 def test_agents_under_review_share_the_chance_of_a_false_alarm(two_systems):
     new, old = two_systems
     review = review_change(new, against=old)
-    assert review.word == "FAIL"
+    assert review.status == "FAIL"
     alarms = [one.beta for one in review.verdicts]
     assert len(alarms) == 4
     assert sum(alarms) == pytest.approx(FALSE_ALARMS)

@@ -73,7 +73,7 @@ def test_a_demand_that_is_advised_is_met_by_the_same_runs(by_task, options):
     demands = [found[1] for step in steps if (found := re.search(r'--require "(.*?)"', step))]
     for demand in demands:
         gate = parse_gate({"require": demand, **level})
-        assert judge(trials, [gate], errors=errors).word == "PASS", steps
+        assert judge(trials, [gate], errors=errors).status == "PASS", steps
     assert len(demands) + sum("passhat plan" in step for step in steps) >= 1
 
 

@@ -62,7 +62,7 @@ def test_methods_say_what_families_make_of_similar_tasks_and_no_name_that_only_w
     assert re.search(
         r"tasks from these 3 families; for other families mean scores are \[.* for a,", text
     )
-    assert "ordered laws" not in text
+    assert "ordered distributions" not in text
     assert "families" not in tex(report(counted([4, 3, 1], [4, 2, 2]), ks=(1, 2)))
 
 

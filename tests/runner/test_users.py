@@ -330,12 +330,12 @@ def test_rules_that_a_user_away_from_the_reference_broke_are_counted_by_user():
 def test_a_gate_that_rests_on_flagged_trials_is_undecided():
     outcomes = [True] * 80 + [False] * 80
     as_run = judge(flagged_trials(outcomes, [False] * 160), ["pass@1 >= 0.8"])
-    assert as_run.word == "FAIL"
+    assert as_run.status == "FAIL"
     (verdict,) = judge(flagged_trials(outcomes, [False] * 80 + [True] * 80), ["pass@1 >= 0.8"])
-    assert verdict.word == "UNDECIDED"
+    assert verdict.status == "UNDECIDED"
     assert "Without the 80 trials in which the user broke a rule it is PASS" in verdict.sentence
     (same,) = judge(flagged_trials(outcomes, [True] * 8 + [False] * 152), ["pass@1 >= 0.8"])
-    assert same.word == "FAIL"
+    assert same.status == "FAIL"
 
 
 # Cassettes, budgets, resumption.
@@ -447,7 +447,7 @@ def test_gates_of_a_run_are_about_the_first_user_and_miss_no_trials_of_others(tm
     )
     answer = run(tmp_path / "suite.yml", store=None)
     (verdict,) = answer.verdicts
-    assert (verdict.word, verdict.runs) == ("PASS", 40)
+    assert (verdict.status, verdict.runs) == ("PASS", 40)
     assert answer.trials.tasks == ("greeting", "greeting [user=terse]")
     assert set(answer.trials.base.names) == {"greeting"}
 

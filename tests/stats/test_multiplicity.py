@@ -14,8 +14,11 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from passhat.errors import ArgumentError
+from passhat.stats.exact_tests import NullDistributions
 from passhat.stats.multiple_testing import (
     benjamini_hochberg,
+    discrete_benjamini_hochberg,
+    discrete_holm,
     holm,
     shuffled_in_strata,
     standardised,
@@ -30,6 +33,13 @@ tables = arrays(
     st.tuples(st.integers(2, 12), st.integers(1, 5)),
     elements=st.integers(-3, 3).map(float),
 )
+
+
+@pytest.mark.parametrize("adjust", [discrete_holm, discrete_benjamini_hochberg])
+def test_distributions_may_have_their_old_name_for_one_more_release(adjust):
+    null = NullDistributions(kind=np.array([0]), attainable=(np.array([0.02, 1.0]),))
+    with pytest.warns(DeprecationWarning, match=r"\(laws=\) is .*\(distributions=\) now"):
+        assert adjust([0.02], laws=null).tolist() == [0.02]
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [(holm, "holm"), (benjamini_hochberg, "fdr_bh")])

@@ -96,10 +96,10 @@ def test_a_gate_names_another_level_and_one_that_nobody_runs_is_refused(tmp_path
         "  - pass@1 >= 0.9 at wording=all\n"
     )
     answer = passhat.run("suite.yml", store="h.db")
-    assert [v.word for v in answer.verdicts] == ["PASS", "FAIL", "PASS", "FAIL"]
+    assert [v.status for v in answer.verdicts] == ["PASS", "FAIL", "PASS", "FAIL"]
     assert [v.runs for v in answer.verdicts] == [8, 8, 8, 24]
     stored = passhat.gate("h.db", suite="suite.yml")
-    assert [v.word for v in stored] == [v.word for v in answer.verdicts]
+    assert [v.status for v in stored] == [v.status for v in answer.verdicts]
     with pytest.raises(ArgumentError, match=r"must find tasks at its levels; there are wording=as"):
         passhat.run("suite.yml", require=["pass@1 >= 0.5 at wording=rood"])
 
@@ -128,7 +128,7 @@ def test_gates_judge_the_reference_until_they_are_decided_too(tmp_path, monkeypa
     fixed = passhat.run(suite, store="h.db")
     decided = passhat.run(suite, store="h.db", until_settled=True)
     for answer in (fixed, decided):
-        assert answer.verdicts.word == "FAIL"
+        assert answer.verdicts.status == "FAIL"
         assert answer.verdicts[0].runs == 24
     assert RUNS_ALL in decided.report.notes
     assert RUNS_ALL not in fixed.report.notes

@@ -77,7 +77,7 @@ def announce_run(
         results = Results(paths=(answer.run,), store=store)
         try:
             reviewed = review_change(results, against=base, informational=informational)
-            worse = reviewed.word == "FAIL"
+            worse = reviewed.status == "FAIL"
             review = replace(reviewed, verdicts=Verdicts((*answer.judged, *reviewed.judged)))
         except InputError as error:  # the first change has no baseline yet
             output.say(f"no comparison with {base}: {error}")
@@ -148,7 +148,7 @@ def _announce_on_github(
     _say(post_comment(job, text, key=key), output)
     if job.token is None:
         return
-    word = None if review.informational else review.word
+    word = None if review.informational else review.status
     if title is None:
         demanded = review.verdicts
         title = "measured, nothing demanded" if demanded is None else demanded.sentence
@@ -169,9 +169,9 @@ def _annotations(review: ChangeReview) -> Iterator[Annotation]:
 
     levels: Mapping[str, Level] = {"FAIL": "error", "UNDECIDED": "warning"}
     for verdict in review.judged:
-        if verdict.word != "PASS":
-            level = "notice" if review.informational else levels[verdict.word]
-            title = f"passhat: {verdict.word}"
+        if verdict.status != "PASS":
+            level = "notice" if review.informational else levels[verdict.status]
+            title = f"passhat: {verdict.status}"
             yield Annotation(level=level, title=title, message=verdict.sentence)
     every = [task for comparison in review.comparisons.values() for task in comparison.tasks]
     for task in every:

@@ -275,7 +275,7 @@ class EventStream:
                 "event": "verdict",
                 "gate": verdict.gate.label,
                 "system": verdict.system,
-                "verdict": verdict.word,
+                "verdict": verdict.status,
                 "sentence": verdict.sentence,
                 "value": value,
                 "low": None if interval is None else interval.low,

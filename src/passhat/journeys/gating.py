@@ -74,7 +74,7 @@ def review_change(
 
     >>> from passhat.ingest import read_trials
     >>> trials = read_trials(b"task,trial,passed\na,1,1\na,2,1\nb,1,0\nb,2,1\n")
-    >>> review_change(trials, "pass@1 >= 0.1").word
+    >>> review_change(trials, "pass@1 >= 0.1").status
     'PASS'
     """
     from passhat.analysis.explaining.explain import explain
@@ -190,7 +190,7 @@ def gate(
 
     >>> from passhat.ingest import read_trials
     >>> trials = read_trials(b"task,trial,passed\na,1,1\na,2,1\na,3,0\n")
-    >>> gate(trials, "pass@1 >= 0.99").word
+    >>> gate(trials, "pass@1 >= 0.99").status
     'FAIL'
     """
     judged = JudgedResults(results, against)

@@ -218,7 +218,7 @@ def assert_reliable(
     There are at most `runs` calls, by default as many as the demand needs, and some more.
     `terms` are those of a gate's long form, such as `indifference=0.05`.
 
-    >>> assert_reliable(lambda: True, "pass@1 >= 0.5").word
+    >>> assert_reliable(lambda: True, "pass@1 >= 0.5").status
     'PASS'
     """
     if not callable(function):
@@ -266,7 +266,7 @@ def verdict_sentence(verdict: Verdict, runs: int, where: str, *, spent: str | No
     sentence = verdict.sentence.removeprefix(f"{verdict.system}: ")
     if runs > verdict.runs:  # the last of them, to see whether it is an outage or still open
         sentence += f" {runs:,} trials were run."
-    if verdict.word != "UNDECIDED":
+    if verdict.status != "UNDECIDED":
         return sentence
     if spent is not None:
         return f"{sentence} The budget of {spent} ended it after {runs:,} trials."

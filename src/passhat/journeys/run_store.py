@@ -95,7 +95,7 @@ class StoredRun:
         changes: dict[str, Any] = {}
         if decided is not None:
             gates = [decided_gate(verdict) for verdict in decided]
-            changes = {"decided": {"word": decided.word, "gates": gates}}
+            changes = {"decided": {"word": decided.status, "gates": gates}}
         self.run = self.history.finish_run(self.run, status, changes)
 
 
@@ -129,7 +129,7 @@ class UnstoredRun:
 
 _DECIDING = ("require", "tags", "at", "scope", "indifference", "alpha", "beta", "design")
 DECIDED = (
-    *("word", "sentence", "alpha", "beta", "runs", "max_runs", "seen", "method", "errors"),
+    *("sentence", "alpha", "beta", "runs", "max_runs", "seen", "method", "errors"),
     "boundaries",
 )
 
@@ -138,7 +138,7 @@ def decided_gate(verdict: Verdict) -> dict[str, Any]:
     """What a gate decided that could end a run, as it is stored: its terms and its verdict."""
     terms = {name: getattr(verdict.gate, name) for name in _DECIDING}
     decided = {name: getattr(verdict, name) for name in DECIDED}
-    return {"terms": terms, "system": verdict.system, **decided}
+    return {"terms": terms, "system": verdict.system, "word": verdict.status, **decided}
 
 
 OpenRun = StoredRun | UnstoredRun

@@ -382,7 +382,7 @@ def _judged(history: History, run: Run) -> RunVerdict:
     ]
     baseline = baseline_of(history, run)
     verdicts = judge_run(history, run)  # false where not all passed
-    gates = [] if verdicts is None else [(each.word, each.sentence) for each in verdicts]
+    gates = [] if verdicts is None else [(each.status, each.sentence) for each in verdicts]
     if own := _decided_gates(run):  # bounds are for a fixed number of trials
         gates = [(gate["word"], gate["sentence"]) for gate in own]
     gates = [(word, _beside_word(word, sentence)) for word, sentence in gates]
@@ -488,6 +488,7 @@ def as_decided(verdicts: Verdicts, run: Run) -> Verdicts:
             watched = rest.startswith(" after ") and colon
             verdict = replace(
                 verdict,
+                status=known["word"],
                 evidence="sequential",
                 remarks=(),
                 error_rule=None,

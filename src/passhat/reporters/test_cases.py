@@ -187,7 +187,7 @@ def _task_case(system: SystemReport, row: TaskRow, mark: Mark | None) -> Reporte
 
 def _gate_case(verdict: Verdict) -> ReportedCase:
     values = {
-        "verdict": verdict.word,
+        "verdict": verdict.status,
         "value": _short(value_of(verdict.estimate)),
         **_ends("", interval_of(verdict.estimate)),
         "evidence": verdict.evidence,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from passhat.arguments import CONFIDENCE, confidence_level, whole_number
+from passhat.arguments import CONFIDENCE, confidence_level, renamed_arguments, whole_number
 from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.stats.arguments import (
@@ -350,7 +350,8 @@ def tukey_level(alpha: float, systems: int) -> float:
     return alpha if systems == 2 else float(np.exp(find_root(below, low, high))[0])
 
 
-def discrete_holm(p: ArrayLike, laws: NullDistributions) -> Floats:
+@renamed_arguments(laws="distributions")
+def discrete_holm(p: ArrayLike, distributions: NullDistributions) -> Floats:
     """Like `holm`, if it is known which p-values each test can take.
 
     A test that cannot reach a p-value costs nothing at it: Westfall and Wolfinger (1997), stepped
@@ -365,15 +366,16 @@ def discrete_holm(p: ArrayLike, laws: NullDistributions) -> Floats:
     """
     values = _p_values(p)
     order = np.argsort(values, kind="stable")
-    ordered, kinds = values[order], laws.kind[order]
+    ordered, kinds = values[order], distributions.kind[order]
     reached = np.zeros(values.size)
     for kind in set(kinds.tolist()):
         left = np.cumsum((kinds == kind)[::-1])[::-1]  # not yet rejected, this one included
-        reached += left * laws.chance(kind, ordered)
+        reached += left * distributions.chance(kind, ordered)
     return _restored(np.maximum.accumulate(reached), order)
 
 
-def discrete_benjamini_hochberg(p: ArrayLike, laws: NullDistributions) -> Floats:
+@renamed_arguments(laws="distributions")
+def discrete_benjamini_hochberg(p: ArrayLike, distributions: NullDistributions) -> Floats:
     """Like `benjamini_hochberg`, if it is known which p-values each test can take.
 
     Heyse (2011) uses the sum of the tests' distributions in place of their number. Doehler, Durand
@@ -391,8 +393,8 @@ def discrete_benjamini_hochberg(p: ArrayLike, laws: NullDistributions) -> Floats
     values = _p_values(p)
     order = np.argsort(values, kind="stable")[::-1]
     ordered, reached = values[order], np.zeros(values.size)
-    for kind, size in zip(*np.unique(laws.kind, return_counts=True), strict=True):
-        reached += size * laws.chance(kind, ordered)
+    for kind, size in zip(*np.unique(distributions.kind, return_counts=True), strict=True):
+        reached += size * distributions.chance(kind, ordered)
     shares = reached / np.arange(values.size, 0, -1)
     return np.maximum(_restored(np.minimum.accumulate(shares), order), values)
 

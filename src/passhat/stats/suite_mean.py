@@ -63,7 +63,7 @@ _RESAMPLES_TASKS = "resamples tasks, so its interval is for similar tasks"
 _IGNORES_TASKS = "takes all trials for flips of one coin: far too narrow for similar tasks"
 
 DEFAULT_METHODS = {
-    THIS_SUITE: "run noise within tasks, ordered laws",
+    THIS_SUITE: "run noise within tasks, stochastically ordered distributions",
     TASKS_LIKE_THESE: "task mean, Dirichlet weights",
 }
 
@@ -430,7 +430,7 @@ class _Scores:
             low, high = suite_bounds(count_cells(runs, passes), (1,), confidence)
         else:
             low, high = score_bounds(self._runs, self._totals, self._squares, confidence)
-            method = "run noise within tasks, between ordered laws"
+            method = "run noise within tasks, between stochastically ordered distributions"
         bounds = np.atleast_1d(low), np.atleast_1d(high)
         return _Answer(mean=self.mean, bounds=bounds, method=method)
 
@@ -565,7 +565,7 @@ def _exact_bootstrap(sample: _Passes | _Scores, options: _Options) -> _Answer:
         raise ArgumentError("method", f"{rule}; use 'task-bootstrap'", f"{sample.tasks} tasks")
     level, lattice = options.confidence, sample.lattice
     interval = mean_intervals.exact_task_interval(*sample.distinct, level, lattice=lattice)
-    return _resampled(sample, options, interval, "task bootstrap, exact law", None)
+    return _resampled(sample, options, interval, "task bootstrap, exact distribution", None)
 
 
 def _hierarchical_bootstrap(sample: _Passes, options: _Options) -> _Answer:

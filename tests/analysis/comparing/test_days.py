@@ -96,5 +96,5 @@ def test_a_gate_against_a_stored_baseline_names_the_days_it_includes(rates):
     new, old = a_day(rng, rates, 0.0), a_day(rng, rates, 0.0)
     gate = "no_worse_than main by 0.05"
     verdict = judge(new, gate, baseline={"main": old}, days={"main": known})[0]
-    assert verdict.word == "UNDECIDED"
+    assert verdict.status == "UNDECIDED"
     assert any("includes the spread between days" in note for note in verdict.notes)

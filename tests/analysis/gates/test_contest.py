@@ -51,7 +51,7 @@ def test_the_best_is_found_and_the_hopeless_cost_little():
     rule = rule_for("best_of by 0.1")
     finished = drive(rule)
     (verdict,) = rule.verdicts()
-    assert (verdict.word, verdict.system) == ("PASS", "better")
+    assert (verdict.status, verdict.system) == ("PASS", "better")
     assert "dropped on the way: awful" in verdict.sentence
     runs = {name: sum(f.ticket.system == name for f in finished) for name in RATES}
     assert runs["awful"] < runs["better"] / 2
@@ -93,7 +93,7 @@ def test_a_named_system_that_is_dropped_fails_and_ends_the_run():
     rule = rule_for("awful: best_of")
     finished = drive(rule)
     (verdict,) = rule.verdicts()
-    assert (verdict.word, verdict.system) == ("FAIL", "awful")
+    assert (verdict.status, verdict.system) == ("FAIL", "awful")
     assert "dropped as worse than others" in verdict.sentence
     assert len(finished) < len(drive(rule_for("best_of")))
 
@@ -101,14 +101,14 @@ def test_a_named_system_that_is_dropped_fails_and_ends_the_run():
 def test_a_named_system_that_is_best_passes():
     rule = rule_for("better: best_of")
     drive(rule)
-    assert rule.verdicts()[0].word == "PASS"
+    assert rule.verdicts()[0].status == "PASS"
 
 
 def test_too_few_runs_leave_it_undecided_and_say_who_is_in():
     rule = rule_for({"require": "best_of by 0.02", "max_runs": 30})
     drive(rule)
     (verdict,) = rule.verdicts()
-    assert verdict.word == "UNDECIDED"
+    assert verdict.status == "UNDECIDED"
     assert "still in are" in verdict.sentence
     assert verdict.more_runs is None
 
@@ -124,9 +124,9 @@ def test_a_log_of_several_systems_is_judged_too():
         duplicates=None,
     )
     (verdict,) = judge(table, ["best_of by 0.1"], seed=3)
-    assert (verdict.word, verdict.system) == ("PASS", "better")
+    assert (verdict.status, verdict.system) == ("PASS", "better")
     (short,) = judge(table.where(task="a"), ["best_of by 0.01"])
-    assert short.word == "UNDECIDED"
+    assert short.status == "UNDECIDED"
     assert "the log has no more trials of task a" in short.sentence
 
 
@@ -159,7 +159,7 @@ def test_equivalence_is_decided_run_by_run(shift, word):
     rule = rule_for("equivalent_to main by 0.15", systems=("main", "new"))
     finished = drive(rule, rates=rates)
     (verdict,) = rule.verdicts()
-    assert (verdict.word, verdict.system, verdict.evidence) == (word, "new", "sequential")
+    assert (verdict.status, verdict.system, verdict.evidence) == (word, "new", "sequential")
     assert verdict.runs <= len(finished) < 2 * 400 * len(TASKS)
 
 

@@ -35,7 +35,7 @@ def test_a_bound_on_one_task_is_wrong_exactly_as_seldom_as_it_says():
     """Over every possible outcome: at the threshold, PASS and FAIL each come with chance <= 5%."""
     runs, threshold = 40, 0.8
     words = [
-        judge(counted({"a": (c, runs - c)}), [f"pass^1 >= {threshold}"]).word
+        judge(counted({"a": (c, runs - c)}), [f"pass^1 >= {threshold}"]).status
         for c in range(runs + 1)
     ]
     chance = binom.pmf(np.arange(runs + 1), runs, threshold)
@@ -52,17 +52,25 @@ def test_a_bound_on_a_suite_is_wrong_about_as_seldom_as_it_says():
     for _ in range(150):
         passed = rng.binomial(10, rates)
         table = counted({f"t{i}": (int(c), 10 - int(c)) for i, c in enumerate(passed)})
-        wrong.append(judge(table, [f"pass^2 >= {mean}"]).word)
+        wrong.append(judge(table, [f"pass^2 >= {mean}"]).status)
     # three Monte Carlo errors above 5%
     assert wrong.count("PASS") / 150 <= 0.104
     assert wrong.count("FAIL") / 150 <= 0.104
+
+
+def test_the_status_of_a_verdict_has_its_old_name_for_one_more_release():
+    verdicts = judge(counted({"a": (40, 0)}), ["pass^1 >= 0.8"])
+    with pytest.warns(DeprecationWarning, match=r"Verdicts\.word is status now"):
+        assert verdicts.word == "PASS"
+    with pytest.warns(DeprecationWarning, match=r"Verdict\.word is status now"):
+        assert verdicts[0].word == "PASS"
 
 
 def test_alpha_and_beta_set_their_own_bound():
     table = counted({"a": (37, 3)})
     strict = judge(table, [{"require": "pass^1 >= 0.8", "alpha": 0.001}])[0]
     loose = judge(table, [{"require": "pass^1 >= 0.8", "alpha": 0.2}])[0]
-    assert (strict.word, loose.word) == ("UNDECIDED", "PASS")
+    assert (strict.status, loose.status) == ("UNDECIDED", "PASS")
     assert strict.estimate.interval.high == loose.estimate.interval.high
     assert strict.estimate.interval.low < loose.estimate.interval.low
 
@@ -70,7 +78,7 @@ def test_alpha_and_beta_set_their_own_bound():
 def test_errored_runs_never_help_a_pass():
     clean = judge(counted({"a": (60, 0)}), ["pass^1 >= 0.9"])[0]
     broken = judge(counted({"a": (60, 0)}, errored=20), ["pass^1 >= 0.9"])[0]
-    assert (clean.word, broken.word) == ("PASS", "FAIL")
+    assert (clean.status, broken.status) == ("PASS", "FAIL")
     assert broken.errors == "20 of 80 trials errored and count as failed"
     left_out = judge(counted({"a": (60, 0)}, errored=20), ["pass^1 >= 0.9"], errors="exclude")[0]
     assert left_out.errors == "20 of 80 trials errored and are left out"
@@ -78,22 +86,22 @@ def test_errored_runs_never_help_a_pass():
 
 def test_tasks_with_too_few_runs_cannot_be_left_out_of_a_pass():
     full = {f"t{i}": (40, 0) for i in range(5)}
-    assert judge(counted(full), ["pass^3 >= 0.9"]).word == "PASS"
+    assert judge(counted(full), ["pass^3 >= 0.9"]).status == "PASS"
     verdict = judge(counted(full | {"short": (2, 0)}), ["pass^3 >= 0.9"])[0]
-    assert verdict.word == "UNDECIDED"
+    assert verdict.status == "UNDECIDED"
     assert "1 task with too few trials" in verdict.notes[-1]
 
 
 def test_a_point_says_that_it_has_no_error_rate():
     verdict = judge(counted({"a": (4, 1)}), [{"require": "pass^1 >= 0.8", "evidence": "point"}])[0]
-    assert (verdict.word, verdict.alpha, verdict.beta) == ("PASS", None, None)
+    assert (verdict.status, verdict.alpha, verdict.beta) == ("PASS", None, None)
     assert "no error rate" in verdict.sentence
 
 
 def test_a_number_without_an_interval_is_judged_as_a_point():
     table = simulate(tasks=4, runs=6, seed=1)
     verdict = judge(table, ["variance_amplification <= 101"])[0]
-    assert (verdict.word, verdict.evidence) == ("PASS", "point")
+    assert (verdict.status, verdict.evidence) == ("PASS", "point")
 
 
 @pytest.mark.parametrize(
@@ -114,22 +122,22 @@ def test_the_exit_code_follows_from_word_and_terms(gate, exit_code):
 def test_one_failure_outweighs_and_one_open_gate_outlasts():
     table = counted({"a": (45, 5)})
     both = judge(table, ["pass^1 >= 0.5", "pass^1 >= 0.9"])
-    assert (both.word, both.exit_code) == ("UNDECIDED", 4)
+    assert (both.status, both.exit_code) == ("UNDECIDED", 4)
     all_three = judge(table, ["pass^1 >= 0.5", "pass^1 >= 0.9", "pass^1 >= 0.99"])
-    assert (all_three.word, all_three.exit_code) == ("FAIL", 1)
+    assert (all_three.status, all_three.exit_code) == ("FAIL", 1)
     assert all_three.sentence == "FAIL: 3 gates, 1 PASS, 1 FAIL, 1 UNDECIDED."
 
 
 def test_further_runs_at_the_observed_rate_settle_it_four_times_in_five():
     """The same chance as in `compare` and `plan`; a quarter of the runs does so less often."""
     first = judge(counted({"a": (50, 10)}), ["pass^1 >= 0.8"])[0]
-    assert first.word == "UNDECIDED"
+    assert first.status == "UNDECIDED"
     rng = np.random.default_rng(1)
 
     def settled(extra):
         passes = 50 + rng.binomial(extra, 5 / 6, size=60)
         words = {
-            passed: judge(counted({"a": (passed, 60 + extra - passed)}), ["pass^1 >= 0.8"]).word
+            passed: judge(counted({"a": (passed, 60 + extra - passed)}), ["pass^1 >= 0.8"]).status
             for passed in set(passes.tolist())
         }
         return np.mean([words[passed] == "PASS" for passed in passes.tolist()])
@@ -141,24 +149,24 @@ def test_further_runs_at_the_observed_rate_settle_it_four_times_in_five():
 def test_a_sentence_never_rounds_across_the_threshold():
     table = counted({f"t{i}": (799, 201) for i in range(40)})
     verdict = judge(table, [{"require": "pass^1 >= 0.8", "evidence": "point"}])[0]
-    assert (verdict.word, "79.9%" in verdict.sentence) == ("FAIL", True)
+    assert (verdict.status, "79.9%" in verdict.sentence) == ("FAIL", True)
 
 
 def test_every_task_must_be_certified_and_one_bad_task_fails_it():
     good = {f"t{i}": (100, 0) for i in range(4)}
     demand = ["every task: pass^3 >= 0.9"]
-    assert judge(counted(good), demand).word == "PASS"
-    assert judge(counted(good | {"new": (5, 0)}), demand).word == "UNDECIDED"
+    assert judge(counted(good), demand).status == "PASS"
+    assert judge(counted(good | {"new": (5, 0)}), demand).status == "UNDECIDED"
     failed = judge(counted(good | {"bad": (50, 50)}), demand)[0]
-    assert failed.word == "FAIL"
+    assert failed.status == "FAIL"
     assert "1 of 5 tasks misses it: bad 50/100." in failed.sentence
 
 
 def test_its_bar_is_the_tasks_own():
     table = counted({"easy": (100, 0), "hard": (60, 40)})
     gate = ["every task: pass^1 >= its bar"]
-    assert judge(table, gate, bars={"easy": 0.9, "hard": 0.4}).word == "PASS"
-    assert judge(table, gate, bars={"easy": 0.9, "hard": 0.9}).word == "FAIL"
+    assert judge(table, gate, bars={"easy": 0.9, "hard": 0.4}).status == "PASS"
+    assert judge(table, gate, bars={"easy": 0.9, "hard": 0.9}).status == "FAIL"
     with pytest.raises(ArgumentError, match='the gate says "its bar"'):
         judge(table, gate)
 
@@ -177,8 +185,8 @@ def test_a_general_bar_holds_for_every_task_that_is_not_named(passed, common, ow
     short = judge(table, gates, bars={"*": common} | named)
     assert short == judge(table, gates, bars=spelled_out)
     below = measure(table, ks=[3], bars={"*": common} | named).system().bars[0].below
-    assert short[1].word == ("FAIL" if below else "PASS")
-    assert not (below and short[0].word == "PASS")
+    assert short[1].status == ("FAIL" if below else "PASS")
+    assert not (below and short[0].status == "PASS")
 
 
 @pytest.mark.parametrize("severity", ["error", "warning"])
@@ -189,7 +197,7 @@ def test_a_verdict_is_true_where_its_exit_code_is_0(severity, on_undecided):
         gate = {"require": "pass@1 >= 0.8", "severity": severity, "on_undecided": on_undecided}
         verdicts = judge(counted({"a": (passed, 40 - passed)}), gate)
         assert bool(verdicts[0]) == (verdicts[0].exit_code == 0) == bool(verdicts)
-        seen.add(verdicts[0].word)
+        seen.add(verdicts[0].status)
     assert seen == {"PASS", "FAIL", "UNDECIDED"}
 
 
@@ -209,7 +217,7 @@ def test_wrong_fails_of_every_task_are_split_over_the_tasks():
     tasks, runs, bar = 20, 30, 0.9
     fails = [
         judge(counted({f"t{i}": (runs, 0) for i in range(tasks - 1)} | {"x": (c, runs - c)}),
-              [f"every task: pass^1 >= {bar}"]).word == "FAIL"
+              [f"every task: pass^1 >= {bar}"]).status == "FAIL"
         for c in range(runs + 1)
     ]  # fmt: skip
     one = binom.pmf(np.arange(runs + 1), runs, bar)[fails].sum()
@@ -219,14 +227,14 @@ def test_wrong_fails_of_every_task_are_split_over_the_tasks():
 def test_a_change_is_held_against_its_baseline_on_the_same_tasks():
     old = counted({f"t{i}": (18, 2) for i in range(20)})
     same = judge(old, ["no_worse_than main by 0.05"], baseline=old)[0]
-    assert same.word == "PASS"
+    assert same.status == "PASS"
     worse = counted({f"t{i}": (12, 8) for i in range(20)})
     verdict = judge(worse, ["no_worse_than main by 0.05"], baseline=old)[0]
-    assert verdict.word == "FAIL"
+    assert verdict.status == "FAIL"
     assert "changed by -30.0 points" in verdict.sentence
     few = counted({f"t{i}": (2, 1) for i in range(4)})
     open_verdict = judge(few, ["no_worse_than main by 0.05"], baseline={"main": old})[0]
-    assert (open_verdict.word, open_verdict.more_runs > 0) == ("UNDECIDED", True)
+    assert (open_verdict.status, open_verdict.more_runs > 0) == ("UNDECIDED", True)
     assert open_verdict.notes[0].startswith("only 4 of 20 tasks of main were run: t4, t5,")
 
 
@@ -236,22 +244,22 @@ def test_with_an_indifference_zone_any_shown_drop_fails_and_a_small_one_within_i
     drop = counted({f"t{i}": (85, 15) for i in range(40)})
     plain = {"require": "no_worse_than main by 0.05", "beta": 0.0005}
     zone = plain | {"indifference": 0.05}
-    assert judge(drop, plain, baseline=old).word == "UNDECIDED"
-    assert judge(drop, zone, baseline=old).word == "FAIL"
-    assert judge(old, zone, baseline=old).word == "PASS"
+    assert judge(drop, plain, baseline=old).status == "UNDECIDED"
+    assert judge(drop, zone, baseline=old).status == "FAIL"
+    assert judge(old, zone, baseline=old).status == "PASS"
     slight = counted({f"t{i}": (89, 11) for i in range(40)})
-    assert judge(slight, zone, baseline=old).word == "PASS"
+    assert judge(slight, zone, baseline=old).status == "PASS"
 
 
 def test_one_task_that_broke_is_named_by_holm_over_all_tasks():
     old = counted({f"t{i}": (10, 0) for i in range(20)})
     new = counted({f"t{i}": (10, 0) for i in range(19)} | {"t19": (1, 9)})
     verdict = judge(new, ["no task worse than main"], baseline=old)[0]
-    assert verdict.word == "FAIL"
+    assert verdict.status == "FAIL"
     assert "t19 (was 10/10, now 1/10)" in verdict.sentence
-    assert judge(old, ["no task worse than main"], baseline=old).word == "PASS"
+    assert judge(old, ["no task worse than main"], baseline=old).status == "PASS"
     blind = counted({f"t{i}": (1, 0) for i in range(20)})
-    assert judge(blind, ["no task worse than main"], baseline=blind).word == "UNDECIDED"
+    assert judge(blind, ["no task worse than main"], baseline=blind).status == "UNDECIDED"
 
 
 @pytest.mark.parametrize("run", [1, 2, 4, 5])
@@ -262,7 +270,7 @@ def test_no_task_is_worse_only_where_every_task_of_the_baseline_was_run(run):
     demands = ["no task worse than main", "no_worse_than main by 0.5"]
     each, whole = judge(new, demands, baseline={"main": old})
     missing = f"only {run} of 5 tasks of main were run: " if run < 5 else ""
-    assert (each.word, whole.word) == ("UNDECIDED" if missing else "PASS", "PASS")
+    assert (each.status, whole.status) == ("UNDECIDED" if missing else "PASS", "PASS")
     for verdict in (each, whole):
         said = [note for note in verdict.notes if " were run: " in note]
         assert bool(said) == bool(missing)
@@ -274,7 +282,7 @@ def test_tasks_in_quarantine_are_not_missing():
     old = counted({"t0": (20, 0), "t1": (0, 20)})
     new = counted({"t0": (20, 0)})
     (verdict,) = judge(new, ["no task worse than main"], baseline={"main": old}, quarantined=["t1"])
-    assert verdict.word == "PASS"
+    assert verdict.status == "PASS"
 
 
 def test_a_baseline_may_be_another_system_and_must_exist():
@@ -289,9 +297,9 @@ def test_a_baseline_may_be_another_system_and_must_exist():
 
 def test_quarantined_tasks_are_not_gated():
     table = counted({"fine": (60, 0), "flaky": (10, 50)})
-    assert judge(table, ["pass^1 >= 0.9"]).word == "FAIL"
+    assert judge(table, ["pass^1 >= 0.9"]).status == "FAIL"
     verdict = judge(table, ["pass^1 >= 0.9"], quarantined=["flaky"])[0]
-    assert verdict.word == "PASS"
+    assert verdict.status == "PASS"
     assert verdict.notes[-1] == "1 task in quarantine, not gated: flaky"
 
 
@@ -312,8 +320,8 @@ def test_a_run_judged_early_has_the_verdict_of_the_whole_run(
     planned = {("agent", task): runs for task in whole.tasks}
     gate = f"pass^{k} >= {threshold}"
     early = judge(part, [gate], planned=planned)[0]
-    if early.word != "UNDECIDED":
-        assert early.word == judge(whole, [gate]).word
+    if early.status != "UNDECIDED":
+        assert early.status == judge(whole, [gate]).status
 
 
 def test_a_gate_speaks_of_its_own_system_and_tags():
@@ -323,7 +331,7 @@ def test_a_gate_speaks_of_its_own_system_and_tags():
         outcome=[1, 0] * 30,
         tags=[("core",), ("extra",)] * 30,
     )
-    assert judge(table, [{"require": "pass^1 >= 0.8", "tags": ["core"]}]).word == "PASS"
+    assert judge(table, [{"require": "pass^1 >= 0.8", "tags": ["core"]}]).status == "PASS"
     with pytest.raises(ArgumentError, match="must be one of x"):
         judge(table, [{"require": "pass^1 >= 0.8", "system": "y"}])
     with pytest.raises(ArgumentError, match="finds no trial"):
@@ -351,7 +359,7 @@ def test_gates_are_plain_values():
 def test_a_streak_longer_than_any_task_ran_is_undecided_and_says_the_way_out():
     trials = Trials.from_columns(task=["a"] * 8, passed=[1] * 8)
     (verdict,) = judge(trials, ["pass^20 >= 0.5"])
-    assert verdict.word == "UNDECIDED"
+    assert verdict.status == "UNDECIDED"
     assert verdict.sentence.endswith(
         "the most any has is 8. Run every task at least 20 times, or ask for a k of at most 8."
     )
@@ -359,7 +367,7 @@ def test_a_streak_longer_than_any_task_ran_is_undecided_and_says_the_way_out():
 
 def test_one_demand_needs_no_list():
     table = Trials.from_columns(task=["a"] * 60, passed=[True] * 60)
-    assert judge(table, "pass^3 >= 0.8").word == judge(table, ["pass^3 >= 0.8"]).word == "PASS"
+    assert judge(table, "pass^3 >= 0.8").status == judge(table, ["pass^3 >= 0.8"]).status == "PASS"
 
 
 def _two_sides(new, old, *, tasks=40, runs=10, seed=2):
@@ -388,13 +396,13 @@ def _two_sides(new, old, *, tasks=40, runs=10, seed=2):
 )
 def test_better_and_equivalent_are_read_off_the_paired_difference(rates, gate, word):
     verdict = judge(_two_sides(*rates), gate)[0]
-    assert (verdict.system, verdict.word) == ("new", word)
+    assert (verdict.system, verdict.status) == ("new", word)
 
 
 def test_better_is_also_decided_pair_by_pair():
     terms = {"require": "better_than main", "evidence": "sequential"}
     found = judge(_two_sides(0.9, 0.4, runs=20), terms)[0]
-    assert found.word == "PASS"
+    assert found.status == "PASS"
     assert found.runs < 2 * 40 * 20 / 4
 
 
@@ -407,7 +415,7 @@ def test_equivalence_needs_a_margin():
 def test_equivalence_is_also_decided_pair_by_pair(rates, word):
     terms = {"require": "equivalent_to main by 0.2", "evidence": "sequential"}
     found = judge(_two_sides(*rates, runs=20), terms)[0]
-    assert (found.word, found.evidence) == (word, "sequential")
+    assert (found.status, found.evidence) == (word, "sequential")
 
 
 @pytest.mark.parametrize("gate", ["pass@1 >= 0.9", "pass^3 >= 0.8", "pass^5 >= 0.9"])
@@ -417,6 +425,6 @@ def test_trials_without_a_failure_name_as_many_more_as_decide_it_and_no_fewer(ga
         return judge(Trials.from_columns(task=["t"] * trials, passed=[True] * trials), [gate])[0]
 
     now = verdict(runs)
-    assert now.word == "UNDECIDED"
-    assert verdict(runs + now.more_runs).word == "PASS"
-    assert verdict(runs + now.more_runs - 1).word == "UNDECIDED"
+    assert now.status == "UNDECIDED"
+    assert verdict(runs + now.more_runs).status == "PASS"
+    assert verdict(runs + now.more_runs - 1).status == "UNDECIDED"

@@ -43,7 +43,7 @@ def read(rows, factor="user", **more):
 
 
 def found(verdicts):
-    return [(v.word, v.estimate, v.runs, v.tasks, v.steps, v.more_runs) for v in verdicts]
+    return [(v.status, v.estimate, v.runs, v.tasks, v.steps, v.more_runs) for v in verdicts]
 
 
 @pytest.mark.parametrize("demand", DEMANDS, ids=str)

@@ -48,7 +48,7 @@ def test_an_outage_is_set_aside_and_the_verdict_says_which_runs():
     rule = rule_for([GATE])
     drive(rule, down_from_10_to_24)
     (verdict,) = rule.verdicts()
-    assert verdict.word == "PASS"
+    assert verdict.status == "PASS"
     assert "16 trials of" in verdict.sentence
     assert "(11 to 26) were set aside as an outage" in verdict.sentence
     assert verdict.errors == "15 errored trials set aside"
@@ -68,7 +68,7 @@ def test_a_broken_agent_fails_and_the_verdict_says_what_it_cannot_tell():
     rule = rule_for([GATE])
     tickets, _ = drive(rule, lambda number: Outcome.FAILED)
     (verdict,) = rule.verdicts()
-    assert verdict.word == "FAIL"
+    assert verdict.status == "FAIL"
     assert len(tickets) <= 26
     assert "an outage that lasts look the same" in verdict.sentence
 
@@ -76,14 +76,14 @@ def test_a_broken_agent_fails_and_the_verdict_says_what_it_cannot_tell():
 def test_a_short_run_in_which_everything_fails_is_a_fail():
     rule = rule_for(["pass_rate >= 0.8"], runs=4, tasks=("a", "b"))
     assert drive(rule, lambda number: Outcome.FAILED)
-    assert rule.verdicts()[0].word == "FAIL"
+    assert rule.verdicts()[0].status == "FAIL"
 
 
 def test_errors_are_what_a_gate_on_errors_is_about():
     rule = rule_for(["error_rate <= 0.05"])
     drive(rule, down_from_10_to_24)
     (verdict,) = rule.verdicts()
-    assert verdict.word == "FAIL"
+    assert verdict.status == "FAIL"
     assert "set aside" not in verdict.sentence
 
 
@@ -92,7 +92,7 @@ def test_a_gate_on_every_task_sets_an_outage_aside():
     rule = rule_for([gate])
     drive(rule, down_from_10_to_24)
     (verdict,) = rule.verdicts()
-    assert verdict.word == "PASS"
+    assert verdict.status == "PASS"
     assert "16 trials of" in verdict.sentence
     assert sum(task.runs for task in verdict.tasks) == verdict.runs - 16
 
@@ -102,7 +102,7 @@ def test_a_log_is_judged_with_the_same_guard():
         task=["a"] * 60, trial=range(60), passed=[not 10 <= n < 25 for n in range(60)]
     )
     (verdict,) = judge(trials, [{**GATE, "evidence": "sequential"}])
-    assert verdict.word == "PASS"
+    assert verdict.status == "PASS"
     assert "were set aside as an outage" in verdict.sentence
 
 
@@ -127,7 +127,7 @@ def test_an_outage_of_long_ago_is_not_waited_for():
 
     rule = rule_for([GATE])
     drive(rule, down_from_10_to_24, started_of=started_of)
-    assert rule.verdicts()[0].word == "PASS"
+    assert rule.verdicts()[0].status == "PASS"
 
 
 def test_a_drift_along_the_runs_is_said_in_the_verdict():

@@ -74,8 +74,8 @@ def test_a_plan_lists_after_how_many_runs_a_pass_may_have_which_failures():
     suite = plan_gate("pass^3 >= 0.8", tasks=4, repetitions=5)
     watch = RoundGate(suite.gate, (25,) * 4, 25)
     for failures, run in suite.pass_steps:
-        assert watch.pooled_word(run, run - failures, failures) == "PASS"
-        assert watch.pooled_word(run - 1, run - 1 - failures, failures) != "PASS"
+        assert watch.pooled_status(run, run - failures, failures) == "PASS"
+        assert watch.pooled_status(run - 1, run - 1 - failures, failures) != "PASS"
     assert plan_gate("no_worse_than main by 0.2", tasks=3, repetitions=5).pass_steps == ()
 
 
@@ -104,7 +104,7 @@ def test_outages_fail_no_suite_that_passes_outside_them(lasted, seed):
     verdict, stream = verdict_on(passes, seed=seed)
     assert stream.outages.outages
     assert not stream.outages.is_hopeless
-    assert verdict.word != "FAIL"
+    assert verdict.status != "FAIL"
 
 
 def test_trials_set_aside_speak_for_neither_verdict():
@@ -113,10 +113,10 @@ def test_trials_set_aside_speak_for_neither_verdict():
         for aside in range(0, runs, 7):
             for passes in range(0, runs - aside + 1, 3):
                 failures = runs - aside - passes
-                word = watch.pooled_word(runs, passes, failures)
+                word = watch.pooled_status(runs, passes, failures)
                 if word is not None:
-                    assert word == watch.pooled_word(runs, passes + aside, failures)
-                    assert word == watch.pooled_word(runs, passes, failures + aside)
+                    assert word == watch.pooled_status(runs, passes + aside, failures)
+                    assert word == watch.pooled_status(runs, passes, failures + aside)
 
 
 @pytest.mark.parametrize(
@@ -133,29 +133,29 @@ def test_a_run_that_ends_because_nothing_can_change_says_what_all_of_it_would(de
     early = [verdict_on(passes, demand=demand, tasks=2, rounds=10)[0] for passes in worlds]
     monkeypatch.setattr(Rounds, "_foregone", lambda *_: None)
     whole = [verdict_on(passes, demand=demand, tasks=2, rounds=10)[0] for passes in worlds]
-    assert [one.word for one in early] == [one.word for one in whole]
+    assert [one.status for one in early] == [one.status for one in whole]
     sooner = [one for one, other in zip(early, whole, strict=True) if one.runs < other.runs]
     assert sooner
     assert all(one.runs <= other.runs for one, other in zip(early, whole, strict=True))
     for one in sooner:
-        if one.word == "UNDECIDED":
+        if one.status == "UNDECIDED":
             assert "neither verdict can be reached any more" in one.sentence
             assert one.more_runs is None
 
 
-def test_nothing_is_foregone_while_some_end_of_the_run_would_change_the_word():
+def test_nothing_is_foregone_while_some_end_of_the_run_would_change_the_status():
     """Every way in which the last rounds can end, against what is said before them."""
     tasks, rounds, rng, foregone = 2, 6, np.random.default_rng(2), 0
     for _ in range(4):
         first = (rng.random(tasks * (rounds - 2)) < 0.6).tolist()
-        ends = {
-            verdict_on([*first, *rest], demand="pass^1 >= 0.6", tasks=tasks, rounds=rounds)[0].word
+        ends = [
+            verdict_on([*first, *rest], demand="pass^1 >= 0.6", tasks=tasks, rounds=rounds)[0]
             for rest in product([True, False], repeat=2 * tasks)
-        }
+        ]
         so_far, stream = verdict_on(first, demand="pass^1 >= 0.6", tasks=tasks, rounds=rounds)
         if not stream.is_open:
             foregone += 1
-            assert ends == {so_far.word}
+            assert {end.status for end in ends} == {so_far.status}
     assert foregone
 
 

@@ -99,7 +99,7 @@ def settled(gates, *, until_settled=True, **options):
 
 
 def summary(verdicts):
-    return [(v.word, v.runs, v.estimate, v.steps) for v in verdicts]
+    return [(v.status, v.runs, v.estimate, v.steps) for v in verdicts]
 
 
 @settings(max_examples=15, deadline=None)
@@ -147,7 +147,7 @@ def test_one_task_is_decided_by_the_exact_design():
     outcomes = [float(finished[n][1].outcome) for n in range(len(tickets))]
     state = TaskGate(p0=0.8, p1=0.9, design="truncated").replay(outcomes)
     verdict = rule.verdicts()[0]
-    assert (verdict.word, verdict.runs) == (state.verdict, state.runs)
+    assert (verdict.status, verdict.runs) == (state.verdict, state.runs)
     assert verdict.fixed_runs == 135
     assert len(verdict.steps) == verdict.runs
     last = verdict.steps[-1]
@@ -164,7 +164,7 @@ def test_a_suite_draws_the_tasks_that_the_seed_says():
     outcomes = [float(finished[n][1].outcome) for n in range(len(tickets))]
     state = gate.replay(outcomes)
     verdict = rule.verdicts()[0]
-    assert verdict.word == state.verdict
+    assert verdict.status == state.verdict
     assert verdict.steps[-1].log_pass == pytest.approx(state.log_pass)
 
 
@@ -189,7 +189,7 @@ def test_several_gates_share_their_draws_and_the_run_ends_when_all_are_settled()
     rule = settled(gates)
     tickets, _ = drive(rule, RATES)
     verdicts = rule.verdicts()
-    assert all(v.word in ("PASS", "FAIL") for v in verdicts)
+    assert all(v.status in ("PASS", "FAIL") for v in verdicts)
     assert len(tickets) == max(v.runs for v in verdicts)
     assert min(v.runs for v in verdicts) < len(tickets)
 
@@ -198,7 +198,7 @@ def test_an_interrupted_run_can_be_judged_at_any_time():
     rule = settled([{"require": "pass^1 >= 0.7", "indifference": 0.1}])
     drive(rule, RATES, stop_after=3)
     verdict = rule.verdicts()[0]
-    assert (verdict.word, verdict.exit_code, verdict.runs) == ("UNDECIDED", 4, 3)
+    assert (verdict.status, verdict.exit_code, verdict.runs) == ("UNDECIDED", 4, 3)
     assert "3 trials so far" in verdict.sentence
     assert settled(["pass^1 >= 0.7"]).verdicts()[0].estimate.reason == "no trial has come in yet"
 
@@ -226,7 +226,7 @@ def test_errors_count_against_a_pass_in_every_kind_of_gate():
         ticket = batch[0]
         trial = Trial(system="agent", task=ticket.task, trial=ticket.trial, outcome=Outcome.ERRORED)
         rule.observe(ticket, trial)
-    assert {v.word for v in rule.verdicts()} == {"FAIL"}
+    assert {v.status for v in rule.verdicts()} == {"FAIL"}
     assert all("errored trial" in v.errors for v in rule.verdicts())
 
 
@@ -234,7 +234,7 @@ def test_the_most_runs_allowed_end_it_undecided():
     rule = settled([{"require": "pass@1 >= 0.86", "max_runs": 40}])
     tickets, _ = drive(rule, RATES)
     verdict = rule.verdicts()[0]
-    assert (verdict.word, len(tickets), verdict.more_runs) == ("UNDECIDED", 40, None)
+    assert (verdict.status, len(tickets), verdict.more_runs) == ("UNDECIDED", 40, None)
     assert "UNDECIDED after 40 of 40 trials" in verdict.sentence
 
 
@@ -268,7 +268,7 @@ def test_a_fixed_number_of_runs_ends_early_when_arithmetic_decides():
     early = StoppingRule(pairings(TASKS, runs=30), [gate], until_settled=True)
     fewer, _ = drive(early, RATES)
     assert len(fewer) < 120
-    assert early.verdicts()[0].word == full.verdicts()[0].word == "PASS"
+    assert early.verdicts()[0].status == full.verdicts()[0].status == "PASS"
     assert early.verdicts()[0].runs_saved == 120 - len(fewer)
 
 
@@ -277,7 +277,7 @@ def test_a_gate_that_cannot_be_watched_is_judged_on_what_the_others_asked_for():
         [{"require": "pass^1 >= 0.7", "indifference": 0.1}, "variance_amplification <= 200"]
     )
     drive(rule, RATES)
-    words = [(v.evidence, v.word) for v in rule.verdicts()]
+    words = [(v.evidence, v.status) for v in rule.verdicts()]
     assert words[1] == ("point", "PASS")
 
 
@@ -286,7 +286,7 @@ def test_a_baseline_in_the_suite_is_compared_run_by_run():
     rule = StoppingRule(both, ["no_worse_than main by 0.1"], until_settled=True, seed=2)
     tickets, _ = drive(rule, RATES, hands=4, order=3)
     verdict = rule.verdicts()[0]
-    assert verdict.word == "PASS"
+    assert verdict.status == "PASS"
     runs = [t.system for t in tickets]
     assert abs(runs.count("agent") - runs.count("main")) <= 4
     with pytest.raises(ArgumentError, match="must be an agent of the suite"):
@@ -300,7 +300,7 @@ def test_every_task_asks_only_for_tasks_that_are_open():
     rule = settled([{"require": "every task: pass^1 >= 0.4", "indifference": 0.2}])
     tickets, _ = drive(rule, RATES, seed=5)
     made = [t.task for t in tickets]
-    assert rule.verdicts()[0].word == "PASS"
+    assert rule.verdicts()[0].status == "PASS"
     assert made.count("a") < made.count("c")
 
 
@@ -312,7 +312,7 @@ def test_a_log_is_watched_as_if_its_runs_came_in_now():
     runs = {task: iter([float(t.outcome) for t in table.where(task=task)]) for task in table.tasks}
     names = sorted(table.tasks)
     outcomes = [next(runs[names[drawn_task(5, i, 10)]]) for i in range(verdict.runs)]
-    assert (verdict.word, design.replay(outcomes).verdict) == ("PASS", "PASS")
+    assert (verdict.status, design.replay(outcomes).verdict) == ("PASS", "PASS")
     assert design.replay(outcomes[:-1]).verdict is None
 
 
@@ -320,7 +320,7 @@ def test_a_log_that_runs_out_leaves_the_gate_open():
     table = simulate(tasks=5, runs=4, seed=3, rate=0.8)
     gate = {"require": "pass^1 >= 0.78", "evidence": "sequential", "max_runs": 100}
     verdict = judge(table, [gate])[0]
-    assert verdict.word == "UNDECIDED"
+    assert verdict.status == "UNDECIDED"
     assert "the log has no more trials of task " in verdict.sentence
 
 
@@ -330,7 +330,7 @@ def test_a_log_of_a_live_run_gives_the_same_verdict():
     table = Trials.from_records([trial for _, trial in finished.values()])
     gate = {"require": "pass^1 >= 0.7", "indifference": 0.1, "evidence": "sequential"}
     assert summary(judge(table, [gate], seed=9)) == [
-        (v.word, v.runs, v.estimate, v.steps) for v in rule.verdicts()
+        (v.status, v.runs, v.estimate, v.steps) for v in rule.verdicts()
     ]
 
 
@@ -358,7 +358,7 @@ def test_a_suite_whose_runs_are_planned_never_takes_more_and_uses_them_all():
         )
         tickets, _ = drive(rule, rates, seed=seed)
         assert len(tickets) <= rule.planned == 80
-        words.append(rule.verdicts()[0].word)
+        words.append(rule.verdicts()[0].status)
     assert words.count("FAIL") >= 34
     assert "PASS" not in words
 
@@ -369,7 +369,7 @@ def test_a_suite_that_never_fails_passes_by_all_its_runs_together(tasks, runs, e
     rule = StoppingRule(pairings(names, runs=runs), ["pass^3 >= 0.8"], until_settled=True)
     drive(rule, dict.fromkeys(names, 1.0))
     verdict = rule.verdicts()[0]
-    assert (verdict.word, verdict.runs) == ("PASS", ends)
+    assert (verdict.status, verdict.runs) == ("PASS", ends)
 
 
 def test_trials_that_no_verdict_needed_are_counted_and_explained():
@@ -429,11 +429,11 @@ def test_an_extension_that_nothing_can_decide_says_so_before_it_runs_a_trial():
         return ledger, rule.verdicts()[0]
 
     ledger, first = run(rule(20))
-    assert first.word == "UNDECIDED"
+    assert first.status == "UNDECIDED"
     planned = len(calls)
     _, extended = run(rule(21), ledger)
     assert len(calls) == planned
-    assert extended.word == "UNDECIDED"
+    assert extended.status == "UNDECIDED"
     assert "neither verdict can be reached any more" in extended.clauses
     # With room to decide it, it goes on.
     run(rule(60), ledger)

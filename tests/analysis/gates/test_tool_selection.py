@@ -31,12 +31,12 @@ def test_the_line_has_exactly_the_known_form():
 def test_one_run_over_the_tokens_fails_the_floor_even_at_every_selection():
     assert floor_of(10, 10, max_total_tokens=1840).passed
     over = floor_of(10, 10, max_total_tokens=1839)
-    assert (over.passed, over.word) == (False, "FAIL")
+    assert (over.passed, over.status) == (False, "FAIL")
 
 
 @pytest.mark.parametrize(("bound", "word"), [(False, "PASS"), (True, "FAIL")])
 def test_the_lower_bound_may_be_asked_for(bound, word):
-    assert floor_of(9, 10, min_selection_rate=0.8, bound=bound).word == word
+    assert floor_of(9, 10, min_selection_rate=0.8, bound=bound).status == word
 
 
 def test_the_detail_says_how_sure_the_rate_is():
@@ -53,7 +53,7 @@ def test_a_name_that_merely_contains_the_tool_is_not_the_tool():
     table = Trials.from_columns(task=["t"], outcome=[1], tools=[("get_weather_history",)])
     demand = ToolSelection(expected_tool="get_weather")
     floor = selection_floor(table, demand, label="t")
-    assert (floor.selected, floor.word) == (0, "FAIL")
+    assert (floor.selected, floor.status) == (0, "FAIL")
     assert "max tokens unknown; get_weather was called in 0% of the trials" in floor.line
 
 

@@ -27,7 +27,7 @@ def test_concurrency_and_crashes_change_no_verdict(interrupted):
         for concurrency in (8, 64):
             setting = Setting(concurrency=concurrency, interrupted=interrupted)
             other = drive(ONE_TASK, [0.85], setting, seed=seed)
-            assert (other.word, other.evidence) == (plain.word, plain.evidence)
+            assert (other.status, other.evidence) == (plain.status, plain.evidence)
 
 
 @pytest.mark.slow("simulates an error rate")
@@ -37,8 +37,8 @@ def test_errors_among_many_hands_and_crashes_keep_the_error_rates():
     at_low = [drive(ONE_TASK, [0.8], setting, seed=seed) for seed in range(REPETITIONS)]
     at_high = [drive(ONE_TASK, [0.9], setting, seed=seed) for seed in range(REPETITIONS)]
     wrong = (
-        sum(outcome.word == "PASS" for outcome in at_low) / REPETITIONS,
-        sum(outcome.word == "FAIL" for outcome in at_high) / REPETITIONS,
+        sum(outcome.status == "PASS" for outcome in at_low) / REPETITIONS,
+        sum(outcome.status == "FAIL" for outcome in at_high) / REPETITIONS,
     )
     assert max(wrong) <= allowed(0.05, REPETITIONS)
     evidence = [sum(o.evidence for o in side) / REPETITIONS for side in (at_low, at_high)]
@@ -49,7 +49,7 @@ def test_a_suite_is_settled_the_same_way_at_any_concurrency():
     rates = [1.0] * 14 + [0.6, 0.5, 0.5, 0.4, 0.2, 0.1]
     plain = drive(SUITE, rates, Setting(concurrency=1), seed=1)
     many = drive(SUITE, rates, Setting(concurrency=64, interrupted=True), seed=1)
-    assert (many.word, many.evidence) == (plain.word, plain.evidence)
+    assert (many.status, many.evidence) == (plain.status, plain.evidence)
     assert plain.paid < 625
 
 
@@ -89,4 +89,4 @@ def test_a_stored_run_of_the_scripted_model_is_judged_again_from_its_journal(tmp
             assert again[0].steps == rule.verdicts()[0].steps
             assert again[0].sentence == rule.verdicts()[0].sentence
             verdicts.append(rule.verdicts()[0])
-    assert {verdict.word for verdict in verdicts} == {"PASS"}
+    assert {verdict.status for verdict in verdicts} == {"PASS"}

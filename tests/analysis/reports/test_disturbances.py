@@ -74,7 +74,7 @@ def test_a_drift_is_said_and_no_fixed_gate_passes_on_it():
     rng = np.random.default_rng(2)
     table = rng.random((40, 10)) < np.linspace(0.95, 0.28, 10)
     verdict = judge(trials_of(table), "pass_rate >= 0.5")[0]
-    assert verdict.word == "UNDECIDED"
+    assert verdict.status == "UNDECIDED"
     assert "The rate drifted while it ran" in verdict.sentence
     assert "The bounds include the spread between rounds." in verdict.sentence
     assert verdict.more_runs is None

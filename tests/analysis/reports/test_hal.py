@@ -187,9 +187,9 @@ def test_a_gate_on_robustness_sees_every_condition_and_other_gates_the_first(met
     )
     kept = measure(trials).system().hal[metric].number
     (verdict,) = judge(trials, [f"{metric} >= 0.8"])
-    assert (verdict.word, verdict.estimate.value) == ("FAIL", pytest.approx(kept.value))
+    assert (verdict.status, verdict.estimate.value) == ("FAIL", pytest.approx(kept.value))
     (headline,) = judge(trials, ["pass@1 >= 0.8"])
-    assert (headline.word, headline.runs) == ("PASS", 120)
+    assert (headline.status, headline.runs) == ("PASS", 120)
 
 
 def edits(one, other):

@@ -115,16 +115,16 @@ def test_a_gate_is_decided_by_the_corrected_bound():
     by_verdicts = Trials.from_columns(
         task=trials.task.texts(), trial=trials.trial, outcome=trials.outcome.tolist()
     )
-    assert gate(by_verdicts, f"pass@1 >= {bar:.3f}").word == "PASS"
+    assert gate(by_verdicts, f"pass@1 >= {bar:.3f}").status == "PASS"
     (verdict,) = gate(trials, f"pass@1 >= {bar:.3f}")
-    assert verdict.word == "FAIL"
+    assert verdict.status == "FAIL"
     assert any(f"corrected with {len(trials.labels())} labels" in note for note in verdict.notes)
 
 
 def test_a_gate_on_pass_hat_k_uses_limits_where_labels_are_single():
     _, trials = judged()
     (verdict,) = gate(trials, "pass^3 >= 0.01")
-    assert verdict.word == "PASS"
+    assert verdict.status == "PASS"
     assert verdict.method.startswith("labels of people: limits from pass@1")
 
 
@@ -134,7 +134,7 @@ def test_limits_are_not_told_as_an_estimate_and_the_screen_says_what_to_label(ba
     _, trials = judged()
     verdicts = gate(trials, f"pass^3 >= {bar}")
     (verdict,) = verdicts
-    assert verdict.word == word
+    assert verdict.status == word
     screen = " ".join(render(verdicts).split())
     cube = f"{100 * verdict.estimate.value:.1f}%"
     assert cube not in screen
@@ -304,7 +304,7 @@ def test_a_gate_on_a_change_is_decided_by_the_corrected_difference():
     _, trials = two_agents(each=40)
     new, old = trials.where(system="new"), trials.where(system="old")
     verdict, *_ = gate(new, against=old, margin=0.02)
-    assert verdict.word == "UNDECIDED"
+    assert verdict.status == "UNDECIDED"
     assert verdict.method.startswith("labels of people")
     assert verdict.more_runs is None
     assert "more labels of both would decide it" in verdict.sentence

@@ -18,11 +18,11 @@ from passhat.analysis.gates.gate import (
     EveryTaskRequirement,
     Gate,
     NoWorseRequirement,
+    Status,
     TaskEvidence,
     ThresholdRequirement,
     Verdict,
     VerdictNote,
-    Word,
     bound_words,
     percentage,
     shown,
@@ -73,7 +73,7 @@ def judge_number(gate: Gate, subject: SystemTrials, planned: Planned) -> Verdict
 
 def is_decided(gate: Gate, tally: Tally, planned: Planned) -> bool:
     """Whether the runs still planned can no longer change the verdict of a gate on passes."""
-    return judge_number(gate, SystemTrials.of(tally), planned).word != "UNDECIDED"
+    return judge_number(gate, SystemTrials.of(tally), planned).status != "UNDECIDED"
 
 
 def best_and_worst(gate: Gate, subject: SystemTrials, planned: Planned) -> tuple[Verdict, Verdict]:
@@ -96,12 +96,12 @@ def _judge_finished(gate: Gate, subject: SystemTrials) -> Verdict:
         return replace(verdict, clauses=(estimate.reason + way_out,))
     if gate.evidence == "point" or estimate.interval is None:
         return _point(verdict, estimate.value, why=_POINT if estimate.interval else _NO_INTERVAL)
-    word = word_of(demand, estimate.interval)
+    status = status_of(demand, estimate.interval)
     independent = not subject.disturbances and not estimate.by_labels
-    more = runs_to_settle(gate, estimate) if word == "UNDECIDED" and independent else None
-    words = bound_words(gate, word, estimate, more_runs=more)
-    seen = "" if word == "UNDECIDED" else bound_words(gate, word, estimate, rate=False)
-    return replace(verdict, word=word, more_runs=more, clauses=(words,), seen=seen)
+    more = runs_to_settle(gate, estimate) if status == "UNDECIDED" and independent else None
+    words = bound_words(gate, status, estimate, more_runs=more)
+    seen = "" if status == "UNDECIDED" else bound_words(gate, status, estimate, rate=False)
+    return replace(verdict, status=status, more_runs=more, clauses=(words,), seen=seen)
 
 
 def _way_out(target: Target, tally: Tally) -> str:
@@ -118,7 +118,7 @@ def _point(verdict: Verdict, value: float, *, why: str) -> Verdict:
     number = shown(value, demand.threshold, share=demand.target.is_share)
     return replace(
         verdict,
-        word="PASS" if demand.met_by(value) else "FAIL",
+        status="PASS" if demand.met_by(value) else "FAIL",
         evidence="point",
         alpha=None,
         beta=None,
@@ -135,14 +135,14 @@ def _judge_unfinished(gate: Gate, subject: SystemTrials, planned: Planned) -> Ve
     now = _judge_finished(gate, subject)
     left = sum(_missing(subject.tally, planned).values())
     made, unmade = plural(subject.runs, "trial"), plural(left, "trial")
-    if best.word == worst.word != "UNDECIDED":
+    if best.status == worst.status != "UNDECIDED":
         words = f"the verdict would be the same whatever the {unmade} not made had shown"
         return replace(
-            now, word=best.word, after=made, clauses=(words,), unmade=left, more_runs=None,
+            now, status=best.status, after=made, clauses=(words,), unmade=left, more_runs=None,
             fixed_runs=subject.runs + left,
         )  # fmt: skip
     clauses = (f"{made} made", f"the {unmade} still planned can change the verdict")
-    return replace(now, word="UNDECIDED", clauses=clauses, unmade=left, more_runs=left)
+    return replace(now, status="UNDECIDED", clauses=clauses, unmade=left, more_runs=left)
 
 
 def counts_passes(gate: Gate) -> bool:
@@ -189,7 +189,7 @@ def open_verdict(gate: Gate, subject: SystemTrials, estimate: Estimate | Unavail
     return Verdict(
         gate=gate,
         system=subject.tally.system,
-        word="UNDECIDED",
+        status="UNDECIDED",
         clauses=(reason,),
         estimate=estimate,
         evidence="bound",
@@ -277,7 +277,7 @@ def judge_every_task(gate: Gate, subject: SystemTrials) -> Verdict:
     root = bar ** (1 / demand.k)
     above = lower_bound(passed, runs, confidence=1 - gate.alpha) >= root
     below = upper_bound(passed, runs, confidence=1 - gate.beta / len(rows)) < root
-    word: Word = "FAIL" if below.any() else "PASS" if above.all() else "UNDECIDED"
+    status: Status = "FAIL" if below.any() else "PASS" if above.all() else "UNDECIDED"
     noted = [
         replace(
             row,
@@ -286,18 +286,18 @@ def judge_every_task(gate: Gate, subject: SystemTrials) -> Verdict:
         )
         for row, good, bad in zip(rows, above, below, strict=True)
     ]
-    return _verdict(gate, subject, word, noted)
+    return _verdict(gate, subject, status, noted)
 
 
 def _verdict(
-    gate: Gate, subject: SystemTrials, word: Word, rows: Sequence[TaskEvidence]
+    gate: Gate, subject: SystemTrials, status: Status, rows: Sequence[TaskEvidence]
 ) -> Verdict:
     lowest = min((row.value for row in rows if row.value is not None), default=None)
     return Verdict(
         gate=gate,
         system=subject.name,
-        word=word,
-        clauses=_every_task_clauses(gate, word, rows),
+        status=status,
+        clauses=_every_task_clauses(gate, status, rows),
         estimate=(
             Unavailable("no task has a trial")
             if lowest is None
@@ -322,12 +322,14 @@ def _verdict(
     )
 
 
-def _every_task_clauses(gate: Gate, word: Word, rows: Sequence[TaskEvidence]) -> tuple[str, ...]:
-    if word == "PASS":
+def _every_task_clauses(
+    gate: Gate, status: Status, rows: Sequence[TaskEvidence]
+) -> tuple[str, ...]:
+    if status == "PASS":
         sure = f"{percentage(1 - gate.alpha)} confidence"
         return (f"{tasks_meet(len(rows), len(rows), met=True)}, each at {sure}",)
     missing = [row for row in rows if row.note == _MISSES]
-    if word == "FAIL":
+    if status == "FAIL":
         return (f"{tasks_meet(len(missing), len(rows), met=False)}: {_names(missing)}",)
     still = [row for row in rows if row.note != _CLEARS]
     cleared = tasks_meet(len(rows) - len(still), len(rows), met=True)
@@ -359,16 +361,16 @@ def judge_no_worse(
         return verdict
     interval = difference.interval
     assert interval is not None, "a paired difference has an interval"
-    word = word_of_difference(gate, demand, interval)
-    more = None if word != "UNDECIDED" else _runs_to_settle(gate, demand, difference)
+    status = status_of_difference(gate, demand, interval)
+    more = None if status != "UNDECIDED" else _runs_to_settle(gate, demand, difference)
     sides = subject, SystemTrials.of(baseline, subject.options)
     rate = demand.metric == "mean_score" and all(side.evidence.all_or_nothing for side in sides)
     changed = metric_label("pass^1" if rate else demand.metric)
-    words, seen = _regression_words(gate, word, difference, more, changed)
-    return replace(verdict, word=word, more_runs=more, clauses=(words,), seen=seen)
+    words, seen = _regression_words(gate, status, difference, more, changed)
+    return replace(verdict, status=status, more_runs=more, clauses=(words,), seen=seen)
 
 
-def word_of_difference(gate: Gate, demand: NoWorseRequirement, interval: Interval) -> Word:
+def status_of_difference(gate: Gate, demand: NoWorseRequirement, interval: Interval) -> Status:
     """What the interval of the difference says about the demand."""
     if isinstance(demand, EquivalentRequirement):
         if -demand.margin < interval.low and interval.high < demand.margin:
@@ -389,7 +391,7 @@ def judge_no_task_worse(gate: Gate, subject: SystemTrials, baseline: Tally) -> V
     tests, names, rows = _task_tests(gate, subject, baseline)
     worse = [row for row in rows if row.worse]
     blind = int((~tests.evaluable).sum())
-    word: Word = "FAIL" if worse else "UNDECIDED" if blind == len(names) else "PASS"
+    status: Status = "FAIL" if worse else "UNDECIDED" if blind == len(names) else "PASS"
     estimate = Estimate(
         value=float(len(worse)),
         interval=None,
@@ -398,15 +400,15 @@ def judge_no_task_worse(gate: Gate, subject: SystemTrials, baseline: Tally) -> V
         tasks=len(names),
         runs=subject.runs,
     )
-    more = max(0, tests.minimum_runs * len(names) - subject.runs) if word == "UNDECIDED" else None
+    more = max(0, tests.minimum_runs * len(names) - subject.runs) if status == "UNDECIDED" else None
     return replace(
         open_verdict(gate, subject, estimate),
-        word=word,
+        status=status,
         alpha=None,
         method=f"{tests.method}, {tests.correction} over {plural(len(names), 'task')}",
         more_runs=more,
         tasks=rows,
-        clauses=_task_words(gate, word, worse, len(names), blind, tests),
+        clauses=_task_words(gate, status, worse, len(names), blind, tests),
     )
 
 
@@ -489,7 +491,7 @@ def _runs_to_settle(gate: Gate, demand: NoWorseRequirement, seen: Estimate) -> i
 
 
 def _regression_words(
-    gate: Gate, word: Word, seen: Estimate, more: int | None, changed: str
+    gate: Gate, status: Status, seen: Estimate, more: int | None, changed: str
 ) -> tuple[str, str]:
     """What the difference is, and the same without it where it is decided: its bound alone."""
     assert seen.interval is not None
@@ -499,14 +501,14 @@ def _regression_words(
     )
     changed = f"{'The mean score' if changed == 'mean score' else changed} changed by"
     whole = f"{changed} {value} points"
-    if word != "UNDECIDED":
+    if status != "UNDECIDED":
         both = isinstance(gate.demand, EquivalentRequirement)
-        sure = percentage(1 - (gate.beta if word == "FAIL" and not both else gate.alpha))
+        sure = percentage(1 - (gate.beta if status == "FAIL" and not both else gate.alpha))
         bound, how_low = (
             (f"between {low} and {high}",) * 2
             if both
             else (f"at least {low}", f"no lower than {low}")
-            if word == "PASS"
+            if status == "PASS"
             else (f"at most {high}", f"no higher than {high}")
         )
         return (
@@ -559,13 +561,13 @@ def _task_tests(
 
 
 def _task_words(
-    gate: Gate, word: Word, worse: list[TaskEvidence], total: int, blind: int, tests: TaskTests
+    gate: Gate, status: Status, worse: list[TaskEvidence], total: int, blind: int, tests: TaskTests
 ) -> tuple[str, ...]:
-    if word == "FAIL":
+    if status == "FAIL":
         named = listed((row.change for row in worse), _NAMED)
         sure = percentage(1 - gate.beta)
         return (f"Worse at {sure} confidence over all tasks: {named}",)
-    if word == "UNDECIDED":
+    if status == "UNDECIDED":
         needed = f"that takes {tests.minimum_runs} trials of each task on both sides"
         return "No task has enough trials to tell a drop from luck", needed
     unseen = f" ({blind} with too few trials to tell)" if blind else ""
@@ -603,7 +605,7 @@ def one_sided(gate: Gate, subject: SystemTrials) -> Number:
     )
 
 
-def word_of(demand: ThresholdRequirement, interval: Interval) -> Word:
+def status_of(demand: ThresholdRequirement, interval: Interval) -> Status:
     """PASS when the whole interval meets the demand, FAIL when none of it does."""
     met = demand.met_by(interval.low), demand.met_by(interval.high)
     return "PASS" if all(met) else "UNDECIDED" if any(met) else "FAIL"

@@ -16,7 +16,7 @@ from passhat.arguments import (
     parse_levels,
     whole_number,
 )
-from passhat.dataclass import Displayed, dataclass, result_dataclass
+from passhat.dataclass import Displayed, dataclass, formerly, result_dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import closest, halves_away, metric_label, plural, quoted, rounded, short_repr
 from passhat.records.suite import Design, EvidenceKind, GateScope, OnUndecided, Severity
@@ -452,12 +452,12 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 # What a gate says: PASS, FAIL or UNDECIDED, with the evidence.
 
-Word = Literal["PASS", "FAIL", "UNDECIDED"]
+Status = Literal["PASS", "FAIL", "UNDECIDED"]
 
 PASSED, FAILED, OPEN = 0, 1, 4
 """The exit codes of verdicts."""
 
-_WORD_OF_CODE: dict[int, Word] = {PASSED: "PASS", FAILED: "FAIL", OPEN: "UNDECIDED"}
+_STATUS_OF_CODE: dict[int, Status] = {PASSED: "PASS", FAILED: "FAIL", OPEN: "UNDECIDED"}
 _UNDECIDED_CODES = {"fail": FAILED, "pass": PASSED, "exit4": OPEN}
 
 
@@ -517,7 +517,7 @@ class VerdictNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """One gate's word on one system, and everything needed to check it.
+    """What one gate says of one system, and everything needed to check it.
 
     Its sentence is made of `after`, what it took where a run was watched, of `clauses`, the first
     of which says what was found, and of what its `remarks` say.
@@ -533,7 +533,7 @@ class Verdict:
 
     gate: Gate
     system: str
-    word: Word
+    status: Status
     clauses: tuple[str, ...]
     after: str = ""
     estimate: Estimate | Unavailable
@@ -555,11 +555,12 @@ class Verdict:
     seen: str = ""
     all_looks: str = ""
     unmade: int = 0
+    word = formerly("status")
 
     def __repr__(self) -> str:
         text = f"{self.demand}, it is {rounded(self.estimate)} in {plural(self.runs, 'trial')}"
         return short_repr(
-            f"Verdict {self.word} on {quoted(self.system)}", text, see=".sentence, .tasks"
+            f"Verdict {self.status} on {quoted(self.system)}", text, see=".sentence, .tasks"
         )
 
     def __bool__(self) -> bool:
@@ -586,10 +587,10 @@ class Verdict:
     @property
     def sentence(self) -> str:
         """The verdict in words: `agent: pass^3 >= 0.8: PASS. pass^3 is ...`."""
-        return f"{self.system}: {self.demanded}: {self.word}{self._from('. ')}"
+        return f"{self.system}: {self.demanded}: {self.status}{self._from('. ')}"
 
-    def beside_word(self, *, named: bool = True, start: str = ". ") -> str:
-        """The sentence where its word is printed before it; `named` says whose demand it is."""
+    def beside_status(self, *, named: bool = True, start: str = ". ") -> str:
+        """The sentence where its status is printed before it; `named` says whose demand it is."""
         agent = f"{self.system}: " if named else ""
         return f"{agent}{self.demanded}{',' * bool(self.after)}{self._from(start)}"
 
@@ -614,7 +615,7 @@ class Verdict:
     @property
     def has_ended(self) -> bool:
         """Whether its gate decided when the run stopped: a rate would be of a lucky moment."""
-        return self.was_watched and self.word != "UNDECIDED"
+        return self.was_watched and self.status != "UNDECIDED"
 
     @property
     def only_limits(self) -> bool:
@@ -634,9 +635,9 @@ class Verdict:
     @property
     def exit_code(self) -> int:
         """0 passed, 1 failed, 4 undecided; a warning never fails."""
-        if self.gate.severity == "warning" or self.word == "PASS":
+        if self.gate.severity == "warning" or self.status == "PASS":
             return PASSED
-        return FAILED if self.word == "FAIL" else _UNDECIDED_CODES[self.gate.on_undecided]
+        return FAILED if self.status == "FAIL" else _UNDECIDED_CODES[self.gate.on_undecided]
 
 
 @dataclass(frozen=True, slots=True)
@@ -644,10 +645,11 @@ class Verdicts(Displayed, Sequence[Verdict]):
     """All the verdicts of a run, and what they come to; true where they passed."""
 
     each: tuple[Verdict, ...]
+    word = formerly("status")
 
     def __repr__(self) -> str:
         return short_repr(
-            f"Verdicts {self.word}", *self._counts(), see=".sentence, [0], .exit_code"
+            f"Verdicts {self.status}", *self._counts(), see=".sentence, [0], .exit_code"
         )
 
     def __len__(self) -> int:
@@ -674,9 +676,9 @@ class Verdicts(Displayed, Sequence[Verdict]):
         return FAILED if FAILED in codes else OPEN if OPEN in codes else PASSED
 
     @property
-    def word(self) -> Word:
+    def status(self) -> Status:
         """The overall verdict: what the exit code says."""
-        return _WORD_OF_CODE[self.exit_code]
+        return _STATUS_OF_CODE[self.exit_code]
 
     @property
     def sentence(self) -> str:
@@ -684,11 +686,11 @@ class Verdicts(Displayed, Sequence[Verdict]):
         total = len(self.each)
         if total == 1:
             return self.each[0].sentence
-        return f"{self.word}: {total:,} gates, {', '.join(self._counts())}."
+        return f"{self.status}: {total:,} gates, {', '.join(self._counts())}."
 
     def _counts(self) -> list[str]:
-        words = [verdict.word for verdict in self.each]
-        return [f"{words.count(word):,} {word}" for word in _WORD_OF_CODE.values() if word in words]
+        each = [verdict.status for verdict in self.each]
+        return [f"{each.count(word):,} {word}" for word in _STATUS_OF_CODE.values() if word in each]
 
 
 NO_ERRORS = "no trial errored"
@@ -734,7 +736,7 @@ def tasks_meet(count: int, total: int, *, met: bool) -> str:
 
 
 def bound_words(
-    gate: Gate, word: str, estimate: Estimate, *, more_runs: int | None = None, rate: bool = True
+    gate: Gate, status: str, estimate: Estimate, *, more_runs: int | None = None, rate: bool = True
 ) -> str:
     """The number and its bound, and what would decide it; without `rate` the bound alone."""
     demand = gate.demand
@@ -748,12 +750,12 @@ def bound_words(
         shown(number, threshold, share=target.is_share)
         for number in (estimate.value, bounds.low, bounds.high)
     )
-    if word == "UNDECIDED":
+    if status == "UNDECIDED":
         may = "may lie" if limited else f"is {value}{trials} and may lie"
         advice = _further(estimate, threshold, more_runs)
         return f"{name}{trials * limited} {may} between {low} and {high}: {advice}"
-    at_least = (word == "PASS") == demand.upward
-    error = gate.alpha if word == "PASS" else gate.beta
+    at_least = (status == "PASS") == demand.upward
+    error = gate.alpha if status == "PASS" else gate.beta
     side = f"at least {low}" if at_least else f"at most {high}"
     seen = f"is {value}{trials}, " if rate and not limited else f"{trials * rate} is ".lstrip()
     return f"{name} {seen}{side} at {percentage(1 - error)} confidence"
@@ -766,7 +768,7 @@ def settled(verdict: Verdict, *, draws: int | None = None) -> Verdict:
     that ends at its first failure leaves runs of the limit unused.
     """
     runs, most, seen, after = verdict.runs, verdict.max_runs or 0, verdict.seen, ""
-    if verdict.word != "UNDECIDED":
+    if verdict.status != "UNDECIDED":
         fixed = verdict.fixed_runs
         after = plural(runs, "trial") + (f" (a fixed design takes {fixed:,})" if fixed else "")
         clauses: tuple[str, ...] = (seen, chance_of_error(verdict))
@@ -783,9 +785,9 @@ def settled(verdict: Verdict, *, draws: int | None = None) -> Verdict:
 
 def chance_of_error(verdict: Verdict) -> str:
     """How often a PASS, or a FAIL, is wrong."""
-    error = verdict.alpha if verdict.word == "PASS" else verdict.beta
+    error = verdict.alpha if verdict.status == "PASS" else verdict.beta
     assert error is not None, "a gate that watched a run has error rates"
-    return f"a {verdict.word} is wrong with a chance of at most {percentage(error)}"
+    return f"a {verdict.status} is wrong with a chance of at most {percentage(error)}"
 
 
 _MOST_STEPS = 8

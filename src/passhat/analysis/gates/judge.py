@@ -96,7 +96,7 @@ def judge(
 
     >>> table = Trials.from_columns(task=["a"] * 60, passed=[True] * 60)
     >>> verdicts = judge(table, ["pass^3 >= 0.8"])
-    >>> verdicts.word, verdicts.exit_code
+    >>> verdicts.status, verdicts.exit_code
     ('PASS', 0)
     """
     refuse_file("trials", trials, instead="passhat.gate")
@@ -144,7 +144,7 @@ def _with_all_looks(verdict: Verdict, gate: Gate, looks: Sequence[int]) -> Verdi
     )
     if alpha is None and beta is None:
         return replace(verdict, gate=gate)
-    side = verdict.word == "FAIL"
+    side = verdict.status == "FAIL"
     words = (
         f"Wrong {'FAIL' if side else 'PASS'} at most {percentage((gate.alpha, gate.beta)[side])} "
         f"within the {looks[0]:,} trials planned, {percentage(sums[side])} within these "
@@ -248,13 +248,13 @@ def _beside_users(verdict: Verdict, trials: Trials, around: _JudgeContext) -> Ve
         return verdict
     kept = trials.take(~trials.flagged())
     without = _judge_one(verdict.gate, kept, replace(around, planned={}, quarantined=()))
-    if without.word == verdict.word or verdict.word == "UNDECIDED":
+    if without.status == verdict.status or verdict.status == "UNDECIDED":
         return verdict
     note = (
         f"without the {plural(int(flagged.sum()), 'trial')} in which the user broke a rule it is "
-        f"{without.word}, as run {verdict.word}"
+        f"{without.status}, as run {verdict.status}"
     )
-    verdict = replace(verdict, word="UNDECIDED", alpha=None, beta=None)
+    verdict = replace(verdict, status="UNDECIDED", alpha=None, beta=None)
     return _noted(verdict, VerdictNote(note, ending=f"{capitalised(note)}."))
 
 
@@ -283,12 +283,12 @@ def _beside_missing(
     some = f"only {run:,} of {plural(len(held), 'task')} of {name}"
     note = VerdictNote(f"{some} were run: {listed(missing)} {are}", "missing tasks")
     verdict = replace(verdict, remarks=(note, *verdict.remarks))
-    if verdict.word != "PASS" or not isinstance(gate.demand, NoTaskWorseRequirement):
+    if verdict.status != "PASS" or not isinstance(gate.demand, NoTaskWorseRequirement):
         return verdict
     were = "was" if len(missing) == 1 else "were"
     unknown = f"{len(missing):,} of {plural(len(held), 'task')} {were} not run"
     clauses = unknown, "none of the others is shown to be worse"
-    return replace(verdict, word="UNDECIDED", clauses=clauses)
+    return replace(verdict, status="UNDECIDED", clauses=clauses)
 
 
 def _as_judged(verdict: Verdict, sides: Sequence[Trials]) -> Verdict:
@@ -482,7 +482,7 @@ def _draw_all(
 
 def _out_of_runs(verdict: Verdict, empty: str | None) -> Verdict:
     """An undecided verdict, with the task of which the log has no more runs."""
-    if verdict.word != "UNDECIDED" or empty is None:
+    if verdict.status != "UNDECIDED" or empty is None:
         return verdict
     note = f"the log has no more trials of task {empty}"
     return _noted(verdict, VerdictNote(note, "log is empty"))

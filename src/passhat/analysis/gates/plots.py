@@ -79,12 +79,12 @@ def _path(verdict: Verdict) -> Figure:
             Series(name="for PASS", x=numbers, y=[s.log_pass for s in kept], dots=False),
             Series(name="for FAIL", x=numbers, y=[s.log_fail for s in kept], dots=False),
         ],
-        title=f"{_whose(verdict)}: {verdict.word} after {last.number:,} steps",
+        title=f"{_whose(verdict)}: {verdict.status} after {last.number:,} steps",
         finding=verdict.sentence,
         x_label="steps",
         y_label="log evidence",
         guides=guides,
-        markers=[Marker(name=verdict.word, x=float(last.number))],
+        markers=[Marker(name=verdict.status, x=float(last.number))],
     )
 
 
@@ -105,7 +105,7 @@ def _bounds(verdict: Verdict, estimate: Estimate) -> Figure:
             low=interval.low,
             high=interval.high,
             bar=limit,
-            note=verdict.word,
+            note=verdict.status,
         )
     ]
     tasks = _task_rows(verdict)
@@ -113,7 +113,7 @@ def _bounds(verdict: Verdict, estimate: Estimate) -> Figure:
     cut = f" (the {_MOST_ROWS} lowest of {len(tasks):,} tasks)" if many else ""
     return interval_rows(
         [*rows, *tasks[:_MOST_ROWS]],
-        title=f"{_whose(verdict)}: {verdict.word}{cut}",
+        title=f"{_whose(verdict)}: {verdict.status}{cut}",
         finding=verdict.sentence,
         x_label=number.target.name if number else "difference",
         x_range=(0.0, 1.0) if share else (min(ends) - room, max(ends) + room),
@@ -187,8 +187,8 @@ def _gate_row(verdict: Verdict) -> IntervalRow | None:
         low=estimate.interval.low,
         high=estimate.interval.high,
         bar=demand.threshold,
-        colour={"PASS": "a", "FAIL": "b"}.get(verdict.word, "e"),
-        note=verdict.word,
+        colour={"PASS": "a", "FAIL": "b"}.get(verdict.status, "e"),
+        note=verdict.status,
     )
 
 

@@ -22,17 +22,17 @@ from passhat.analysis.gates.fixed_sample import (
     counts_passes,
     judge_no_worse,
     judge_number,
-    word_of,
-    word_of_difference,
+    status_of,
+    status_of_difference,
 )
 from passhat.analysis.gates.gate import (
     NO_ERRORS,
     EquivalentRequirement,
     Gate,
     NoWorseRequirement,
+    Status,
     ThresholdRequirement,
     Verdict,
-    Word,
     percentage,
 )
 from passhat.analysis.reports.metrics import SystemTrials
@@ -97,7 +97,7 @@ def can_pass(gate: Gate, runs: Mapping[str, int], *, until_decided: bool) -> boo
         system="", tasks=tasks, passed=each, failed=none, errored=none,
         score_total=all_passed, score_squares=all_passed,
     )  # fmt: skip
-    return judge_number(replace(gate, evidence=None), SystemTrials.of(perfect), {}).word == "PASS"
+    return judge_number(replace(gate, evidence=None), SystemTrials.of(perfect), {}).status == "PASS"
 
 
 class RoundGate:
@@ -149,7 +149,7 @@ class RoundGate:
     def level(self, look: int) -> tuple[float, float]:
         return self._levels["alpha"][look], self._levels["beta"][look]
 
-    def pooled_word(self, runs: int, passes: int, failures: int) -> Word | None:
+    def pooled_status(self, runs: int, passes: int, failures: int) -> Status | None:
         """What all runs together say, whatever their tasks; a run set aside is neither."""
         if runs <= len(self._most_failures) and runs - passes <= self._most_failures[runs - 1]:
             return "PASS"
@@ -417,19 +417,19 @@ class Rounds:
 
     def _look_with(self, watch: RoundGate, ended: int | None) -> None:
         passes, failures = self._passes[self._taken], self._failures[self._taken]
-        word = None
+        status = None
         # Within a round only runs that all ended alike say something: its order is random.
         if not self.paired and (ended is not None or self._taken in (passes, failures)):
-            word = watch.pooled_word(self._taken, passes, failures)
-        if word is not None:
+            status = watch.pooled_status(self._taken, passes, failures)
+        if status is not None:
             look = next(look for look in watch.looks if look >= self._slots[self._taken - 1][0])
-            watch.verdict = self._worded(watch, self._judged(watch, self._taken, look), word)
+            watch.verdict = self._worded(watch, self._judged(watch, self._taken, look), status)
         elif ended in watch.looks:
             judged = self._judged(watch, self._taken, ended)
-            if judged.word != "UNDECIDED" or ended == watch.looks[-1]:
-                watch.verdict = self._worded(watch, judged, judged.word)
-            elif (word := self._foregone(watch)) is not None:
-                watch.verdict = self._worded(watch, judged, word, foregone=True)
+            if judged.status != "UNDECIDED" or ended == watch.looks[-1]:
+                watch.verdict = self._worded(watch, judged, judged.status)
+            elif (status := self._foregone(watch)) is not None:
+                watch.verdict = self._worded(watch, judged, status, foregone=True)
 
     def _judged(self, watch: RoundGate, taken: int, look: int) -> Verdict:
         """The gate of a whole run on the first runs, at the levels of a look."""
@@ -442,7 +442,7 @@ class Rounds:
         ]
         if not all(len(side) for side in sides):
             return Verdict(
-                gate=gate, system=self.systems[0], word="UNDECIDED", clauses=(),
+                gate=gate, system=self.systems[0], status="UNDECIDED", clauses=(),
                 estimate=Unavailable("no trial has come in yet"), evidence="bound", method="none",
                 alpha=alpha, beta=beta, runs=0, errors=NO_ERRORS,
             )  # fmt: skip
@@ -454,18 +454,18 @@ class Rounds:
     def _look_ahead(self) -> None:
         """Before an extension begins: end it where no run still to come can change a verdict."""
         waiting = self.outages.waiting
-        words = {w: self._foregone(w, waiting) for w in self.watches if w.is_open}
-        if None in words.values():
+        statuses = {w: self._foregone(w, waiting) for w in self.watches if w.is_open}
+        if None in statuses.values():
             return
         self.outages.finish()
         self._look()
-        for watch, word in words.items():
-            if watch.is_open and word is not None:
+        for watch, status in statuses.items():
+            if watch.is_open and status is not None:
                 judged = self._judged(watch, self._taken, watch.looks[-1])
-                watch.verdict = self._worded(watch, judged, word, foregone=True)
+                watch.verdict = self._worded(watch, judged, status, foregone=True)
 
-    def _foregone(self, watch: RoundGate, waiting: int = 0) -> Word | None:
-        """The word of the last look where no run still to come can change it.
+    def _foregone(self, watch: RoundGate, waiting: int = 0) -> Status | None:
+        """The status of the last look where no run still to come can change it.
 
         More passes never lower a bound, so runs that all pass and runs that all fail are the
         extremes; failures that are `waiting` are at best left out as an outage. Differences of two
@@ -485,7 +485,7 @@ class Rounds:
         # The last look of a plan has the widest level; those beyond it have not.
         later = [look for look in watch.looks if look >= self._slots[taken][0]]
         later = later[-1:] if watch.rounds == watch.planned else later
-        word: Word | None = None
+        status: Status | None = None
         for look in later:
             alpha, beta = watch.level(look)
             at_look = replace(gate, alpha=alpha, beta=beta, evidence=None)
@@ -497,12 +497,12 @@ class Rounds:
             best, worst = best_and_worst(at_look, subject, worst_plan)
             if waiting:
                 best, _ = best_and_worst(at_look, subject, best_plan)
-            if best.word != worst.word:
+            if best.status != worst.status:
                 return None
-            word = best.word
-        if word == "UNDECIDED" and watch.may_still_pool(seen, passes, failures + waiting):
+            status = best.status
+        if status == "UNDECIDED" and watch.may_still_pool(seen, passes, failures + waiting):
             return None
-        return word
+        return status
 
     def _kept(self, taken: int) -> list[int]:
         """The draws that a look counts: all but outages, and those where they are the last.
@@ -515,7 +515,7 @@ class Rounds:
         return [d for d in range(taken) if counted[d] or d > last]
 
     def _worded(
-        self, watch: RoundGate, judged: Verdict, word: Word, *, foregone: bool = False
+        self, watch: RoundGate, judged: Verdict, status: Status, *, foregone: bool = False
     ) -> Verdict:
         gate, size = watch.gate, len(self.systems)
         taken = self._taken
@@ -523,7 +523,7 @@ class Rounds:
         most = min(most, self.max_runs)
         alpha, beta = watch.errors
         # The bound of this look holds although results decided when to stop; a rate does not.
-        shown = [] if judged.word != word else list(filter(None, [judged.seen]))
+        shown = [] if judged.status != status else list(filter(None, [judged.seen]))
         if not shown or (not self.paired and counts_passes(gate)):
             shown.insert(0, self._counts(taken))
         used = [self.trials[d][0] for d in self._kept(taken)]
@@ -531,10 +531,10 @@ class Rounds:
             *sequential.outage_words(self.outages, taken, "trial"),
             *sequential.drift_words(used),
         )
-        error = alpha if word == "PASS" else beta
+        error = alpha if status == "PASS" else beta
         end = ["neither verdict can be reached any more"] if foregone else []
-        if word != "UNDECIDED":
-            end = [f"a {word} is wrong with a chance of at most {percentage(error)}"]
+        if status != "UNDECIDED":
+            end = [f"a {status} is wrong with a chance of at most {percentage(error)}"]
         if watch.rounds > watch.planned:
             planned = watch.planned * watch.tasks * size
             end.append(
@@ -544,7 +544,7 @@ class Rounds:
         return replace(
             judged,
             gate=gate,
-            word=word,
+            status=status,
             after=f"{runs:,} of {plural(most, 'trial')}",
             clauses=(*shown, *end),
             evidence="sequential",
@@ -553,7 +553,7 @@ class Rounds:
             beta=beta,
             runs=runs,
             max_runs=most,
-            more_runs=None if foregone or word != "UNDECIDED" else max(most - runs, 0) or None,
+            more_runs=None if foregone or status != "UNDECIDED" else max(most - runs, 0) or None,
             boundaries=watch.boundaries,
             seed=self.seed,
             remarks=(*judged.remarks, *sequential.notes_in_sentence(extra)),
@@ -592,22 +592,22 @@ def simulated_rounds(
         for side, share in zip(passes, rates, strict=True):
             side += rng.random((suites, tasks)) < share
         still = np.flatnonzero((verdict < 0) & (ended == watch.rounds))
-        words = np.full(still.size, -1)
+        statuses = np.full(still.size, -1)
         if len(rates) == 1:
             for place, total in enumerate(passes[0][still].sum(axis=1).tolist()):
-                word = watch.pooled_word(number * tasks, total, number * tasks - total)
-                words[place] = -1 if word is None else int(word == "PASS")
-        if number in watch.looks and (left := np.flatnonzero(words < 0)).size:
+                status = watch.pooled_status(number * tasks, total, number * tasks - total)
+                statuses[place] = -1 if status is None else int(status == "PASS")
+        if number in watch.looks and (left := np.flatnonzero(statuses < 0)).size:
             counts = [side[still[left]] for side in passes]
-            words[left] = _looked_at(watch, counts, number)
-        verdict[still], ended[still] = words, np.where(words >= 0, number, ended[still])
+            statuses[left] = _looked_at(watch, counts, number)
+        verdict[still], ended[still] = statuses, np.where(statuses >= 0, number, ended[still])
         if not still.size:
             break
     return verdict, ended * tasks * len(rates)
 
 
 def _looked_at(watch: RoundGate, passes: Sequence[Counts], number: int) -> Counts:
-    """The words of a look. Bounds take long: none where much narrower ones are undecided.
+    """The statuses of a look. Bounds take long: none where much narrower ones are undecided.
 
     One system that may pass shows it by its lower end alone, one that may fail by its upper end.
     Of two systems the second one's bounds are found where the first one's leave it open.
@@ -618,9 +618,9 @@ def _looked_at(watch: RoundGate, passes: Sequence[Counts], number: int) -> Count
         for level in set(levels)
     }
 
-    def words() -> Counts:
+    def statuses() -> Counts:
         limits = [_limits(ends[level], passes, number)[side] for side, level in enumerate(levels)]
-        return _words(watch.gate, *limits)
+        return _statuses_at(watch.gate, *limits)
 
     def make_exact(side: int, suites: Counts, uppers: Sequence[bool]) -> None:
         for level, narrow in ends.items() if suites.size else ():
@@ -628,26 +628,26 @@ def _looked_at(watch: RoundGate, passes: Sequence[Counts], number: int) -> Count
             for upper in uppers:
                 narrow[side][upper][suites] = exact[upper]
 
-    verdicts, demand = words(), watch.gate.demand
+    verdicts, demand = statuses(), watch.gate.demand
     if isinstance(demand, ThresholdRequirement):
         make_exact(0, np.flatnonzero(verdicts == 1), (not demand.upward,))
         make_exact(0, np.flatnonzero(verdicts == 0), (demand.upward,))
-        return words()
+        return statuses()
     for side in range(len(passes)):
         make_exact(side, np.flatnonzero(verdicts >= 0), BOTH)
-        verdicts = words()
+        verdicts = statuses()
     return verdicts
 
 
-def _words(gate: Gate, low: Floats, high: Floats) -> Counts:
+def _statuses_at(gate: Gate, low: Floats, high: Floats) -> Counts:
     demand = gate.demand
     intervals = [Interval(*ends) for ends in zip(low.tolist(), high.tolist(), strict=True)]
     if isinstance(demand, NoWorseRequirement):
-        words = [word_of_difference(gate, demand, interval) for interval in intervals]
+        statuses = [status_of_difference(gate, demand, interval) for interval in intervals]
     else:
         assert isinstance(demand, ThresholdRequirement)
-        words = [word_of(demand, interval) for interval in intervals]
-    return np.array([{"PASS": 1, "FAIL": 0, "UNDECIDED": -1}[word] for word in words])
+        statuses = [status_of(demand, interval) for interval in intervals]
+    return np.array([{"PASS": 1, "FAIL": 0, "UNDECIDED": -1}[status] for status in statuses])
 
 
 def _limits(ends: Sequence[Bounds], passes: Sequence[Counts], number: int) -> Bounds:

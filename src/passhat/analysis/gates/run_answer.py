@@ -11,7 +11,7 @@ import numpy as np
 
 from passhat.analysis.reports.evidence import Evidence, count_evidence
 from passhat.arguments import CONFIDENCE
-from passhat.dataclass import Displayed, dataclass, result_dataclass
+from passhat.dataclass import Displayed, dataclass, formerly, result_dataclass
 from passhat.messages import halves_away, percent, plural, points, short_repr
 from passhat.records import Outcome, Pairing, ToolSelection, Trials
 from passhat.records.tally import Categorical
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Comparison
     from passhat.analysis.comparing.trends import RunVerdict
     from passhat.analysis.explaining.explain import Explanation
-    from passhat.analysis.gates.gate import Verdict, Verdicts, Word
+    from passhat.analysis.gates.gate import Status, Verdict, Verdicts
     from passhat.analysis.reports.parts import TaskRow
     from passhat.analysis.reports.report import Report
     from passhat.records import Transcripts
@@ -531,7 +531,7 @@ class SelectionFloor:
         return self.selected / self.runs if self.runs else 0.0
 
     @property
-    def word(self) -> str:
+    def status(self) -> str:
         return "PASS" if self.passed else "FAIL"
 
     @property
@@ -543,7 +543,7 @@ class SelectionFloor:
         share = f"{halves_away(100 * self.rate):.0f}%"
         tokens = "unknown" if self.max_tokens is None else str(self.max_tokens)
         text = (
-            f"tool-selection floor [{self.word}] {self.label}: selection "
+            f"tool-selection floor [{self.status}] {self.label}: selection "
             f"{self.selected}/{self.runs} ({share}), pass^k {share}, max tokens {tokens}"
         )
         return f"{text}; {self.why_failed}" if self.why_failed else text
@@ -658,9 +658,11 @@ class ChangeReview:
     informational: bool = False
     edits: tuple[str, ...] = ()
     run_verdict: RunVerdict | None = None
+    word = formerly("status")
 
     def __repr__(self) -> str:
-        shown = [self.word or "no gates"] + ([f"against {self.baseline}"] if self.baseline else [])
+        shown: list[str] = [self.status or "no gates"]
+        shown += [f"against {self.baseline}"] if self.baseline else []
         return short_repr("ChangeReview", *shown, see=".report, .verdicts, .comparisons")
 
     @property
@@ -669,9 +671,9 @@ class ChangeReview:
         return () if self.verdicts is None else self.verdicts.each
 
     @property
-    def word(self) -> Word | None:
+    def status(self) -> Status | None:
         """The overall verdict; None if nothing was demanded."""
-        return None if self.verdicts is None else self.verdicts.word
+        return None if self.verdicts is None else self.verdicts.status
 
     @property
     def exit_code(self) -> int:

@@ -11,10 +11,10 @@ from passhat.analysis.gates.gate import (
     BestOfRequirement,
     DecisionLine,
     Gate,
+    Status,
     TaskEvidence,
     Verdict,
     VerdictNote,
-    Word,
     percentage,
     settled,
     shown,
@@ -67,7 +67,7 @@ def stream_verdict(stream: SharedDraws, watch: GateProgress) -> Verdict:
     verdict = Verdict(
         gate=gate.gate,
         system=stream.systems[0],
-        word=result.verdict or "UNDECIDED",
+        status=result.verdict or "UNDECIDED",
         clauses=(),
         estimate=estimate,
         evidence="sequential",
@@ -114,7 +114,7 @@ def every_task_verdict(watch: EveryTaskWatch) -> Verdict:
     verdict = Verdict(
         gate=gate,
         system=watch.system,
-        word=result.verdict or "UNDECIDED",
+        status=result.verdict or "UNDECIDED",
         clauses=(),
         estimate=_lowest(result),
         evidence="sequential",
@@ -348,14 +348,14 @@ class BestSystemGate:
 
     def verdict(self) -> Verdict:
         """What the gate says so far."""
-        word = self._word()
+        status = self._status()
         used = sum(len(self._own_draws(place)) for place in range(len(self.systems)))
         outage = outage_words(self.outages, self.state.draws, "step")
-        seen, end = self._reason(word, used)
+        seen, end = self._reason(status, used)
         return Verdict(
             gate=self.gate,
             system=self._speaks_of(),
-            word=word,
+            status=status,
             after=plural(used, "trial"),
             clauses=(seen, end),
             estimate=self._estimate(used),
@@ -394,7 +394,7 @@ class BestSystemGate:
             else:
                 self.state = self.design.skip(self.state)
 
-    def _word(self) -> Word:
+    def _status(self) -> Status:
         named = self.gate.system
         if self._named_is_out or (self.best is not None and named not in (None, self.best)):
             return "FAIL"
@@ -415,10 +415,10 @@ class BestSystemGate:
         """The draws of a system that were evidence: until it was dropped."""
         return range(self.state.dropped.get(place, self.state.draws))
 
-    def _reason(self, word: Word, used: int) -> tuple[str, str]:
+    def _reason(self, status: Status, used: int) -> tuple[str, str]:
         """Who is the best, or still in, and how sure that is."""
         count, margin = len(self.systems), f"{100 * self.margin:g} points"
-        if word == "UNDECIDED":
+        if status == "UNDECIDED":
             left = ", ".join(self.systems[j] for j in self.state.left)
             end = f"up to {plural(max(self.max_runs - used, 0), 'more trial')} may decide it"
             end = end if self.is_open else "the most allowed"

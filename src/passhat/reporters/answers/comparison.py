@@ -1215,7 +1215,7 @@ class ChangeAnswer(Answer[ChangeReview]):
 
     def title(self) -> str:
         outcome = overview(self.result.report.as_read)
-        return f"{self.result.word}: {outcome}" if self.result.word else outcome
+        return f"{self.result.status}: {outcome}" if self.result.status else outcome
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """What a reviewer reads, the most important first."""

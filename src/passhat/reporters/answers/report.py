@@ -220,8 +220,11 @@ RELIABILITY = (
     "tasks; with k = 1 it is pass@1."
 )
 
-_ORDERED = "laws of each task's counts such that one more failure never raises a bound"
-"""What "ordered laws" are, to readers who have not seen the name."""
+_NAMED = "stochastically ordered distributions"
+_ORDERED = (
+    "distributions of each task's counts, ordered such that one more failure never raises a bound"
+)
+"""What these are, to readers who have not seen the name."""
 
 
 def _families(systems: Sequence[SystemReport]) -> list[str]:
@@ -246,7 +249,7 @@ def _intervals(system: SystemReport, origin: Provenance) -> str:
     level = percent(origin.options.confidence)
     metric = system.pass_hat(max(system.ks)) if system.ks else system.mean_score
     scopes = [
-        f"{where} ({number.method.replace('ordered laws', _ORDERED)})"
+        f"{where} ({number.method.replace(_NAMED, _ORDERED)})"
         for where, number in (
             ("these tasks", metric.this_suite),
             ("similar tasks", metric.tasks_like_these),

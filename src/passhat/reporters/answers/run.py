@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from passhat.analysis.gates.gate import Word
+from passhat.analysis.gates.gate import Status
 from passhat.analysis.gates.run_answer import (
     EVERY_TRIAL,
     Failure,
@@ -107,8 +107,9 @@ class FinishedRunAnswer(Answer[RunAnswer]):
 
     def title(self) -> str:
         answer = self.shown
-        word = answer.verdicts.word if answer.verdicts is not None and len(answer.verdicts) else ""
-        return f"{word} {verdict_title(answer.report)}".strip()
+        judged = answer.verdicts
+        status = judged.status if judged is not None and len(judged) else ""
+        return f"{status} {verdict_title(answer.report)}".strip()
 
     def all_blocks(self, options: DisplayOptions) -> list[Block]:
         """Of several agents, failed tasks need the room of what the last run leaves open."""
@@ -196,7 +197,7 @@ class FinishedRunAnswer(Answer[RunAnswer]):
             transcripts=answer.transcripts if options.transcripts is None else options.transcripts,
             trials=answer.trials if options.trials is None else options.trials,
         )
-        floors = [Judged(word=floor.word, sentence=floor.line) for floor in answer.floors]
+        floors = [Judged(word=floor.status, sentence=floor.line) for floor in answer.floors]
         gates = [block for block in _demands(answer, options) if isinstance(block, Judged)]
         return page_of(
             answer.report,
@@ -278,7 +279,7 @@ def _first_lines(answer: RunAnswer, most_gates: int) -> list[Block]:
             *(Remark(text, note=True) for text in notes_of_stops(verdicts)),
         ]
         gates = [*(block for block in gates if not isinstance(block, Remark)), *remarks]
-    if verdicts is not None and gates and verdicts.word == word:
+    if verdicts is not None and gates and verdicts.status == word:
         return gates
     failed = sum(not floor.passed for floor in answer.floors)
     floors = f"{failed} of {plural(len(answer.floors), 'tool-selection floor')} failed."
@@ -437,7 +438,7 @@ def _lowest(answer: RunAnswer, room: int) -> list[Block]:
 
 def _run_hints(answer: RunAnswer) -> list[Block]:
     """What to do next: decide what is open, compare several agents, look at the failures."""
-    open_ = any(gate.word == "UNDECIDED" for gate in answer.judged) and answer.undone is None
+    open_ = any(gate.status == "UNDECIDED" for gate in answer.judged) and answer.undone is None
     if open_ and answer.more_runs is None:
         return [Remark(step.text, apart=True) for step in _way_to_decide(answer)]
     if answer.results is None:
@@ -496,7 +497,7 @@ def _to_decide(answer: RunAnswer) -> list[Block]:
 
 
 def _way_to_decide(answer: RunAnswer) -> list[NextStep]:
-    open_ = [gate for gate in answer.judged if gate.word == "UNDECIDED"]
+    open_ = [gate for gate in answer.judged if gate.status == "UNDECIDED"]
     if not open_ or answer.undone is not None:
         return []
     runs = max(_enough_runs(answer, gate) for gate in open_)
@@ -776,8 +777,8 @@ def _cells(number: Number) -> tuple[str, str]:
     return points(value_of(number)), span(interval_of(number), digits=0)
 
 
-def _verdict(answer: RunAnswer) -> Word | None:
-    return None if answer.verdicts is None else answer.verdicts.word
+def _verdict(answer: RunAnswer) -> Status | None:
+    return None if answer.verdicts is None else answer.verdicts.status
 
 
 def _interval(floor: SelectionFloor) -> Interval | None:
@@ -797,7 +798,7 @@ RUN = JsonShape(
             "floor",
             SelectionFloor,
             "Whether an agent's trials keep to the floor under tool selection.",
-            "verdict=word task=label tool=demand.expected_tool selected runs rate interval bound "
+            "verdict=status task=label tool=demand.expected_tool selected runs rate interval bound "
             "max_tokens line",
             interval=_interval,
         ),

@@ -84,10 +84,10 @@ class VerdictsAnswer(Answer[Verdicts]):
     template = "gate.html"
 
     def title(self) -> str:
-        return f"{self.result.word}: {plural(len(self.result), 'gate')}"
+        return f"{self.result.status}: {plural(len(self.result), 'gate')}"
 
     def chip(self) -> StatusLabel | None:
-        return StatusLabel(self.result.word, WORD_TONES[self.result.word])
+        return StatusLabel(self.result.status, WORD_TONES[self.result.status])
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
         """Each gate with its verdict; with `explain`, the log and the picture of each."""
@@ -115,7 +115,7 @@ class VerdictsAnswer(Answer[Verdicts]):
             {
                 "gate": verdict.gate.require,
                 "system": verdict.system,
-                "verdict": verdict.word,
+                "verdict": verdict.status,
                 "value": None if verdict.only_limits else value_of(verdict.estimate),
                 **end_cells("", interval_of(verdict.estimate)),
                 "wrong_pass_at_most": verdict.alpha,
@@ -168,7 +168,7 @@ class VerdictsAnswer(Answer[Verdicts]):
             "number": number,
             "subject": "gates",
             "headline": headline(verdicts),
-            "counts": verdicts.sentence if len({verdict.word for verdict in verdicts}) > 1 else "",
+            "counts": verdicts.sentence if len({each.status for each in verdicts}) > 1 else "",
             "facts": _numbers(verdicts),
             "overview": self._overview(),
             "gates": [judged(verdict) for verdict in verdicts],
@@ -227,7 +227,7 @@ def _missing(verdict: Verdict, demand: ThresholdRequirement, value: float) -> st
 def _numbers(verdicts: Verdicts) -> Facts:
     """The numbers of a few gates, those of the verdict first, with bounds and what is demanded."""
     known = [(verdict, _gate_number(verdict)) for verdict in verdicts]
-    known.sort(key=lambda pair: pair[0].word != verdicts.word)
+    known.sort(key=lambda pair: pair[0].status != verdicts.status)
     several = len({verdict.system for verdict in verdicts}) > 1
     return [
         (number["shown"], f"{verdict.system}, " * several + f"{number['name']}: {number['words']}")
@@ -283,18 +283,18 @@ def gate_screen(
         sentence = f"{agent}{_demand(verdict)} {_counts(verdict)}"
     elif whole is None:
         every_task = isinstance(verdict.gate.demand, EveryTaskRequirement)
-        sentence = verdict.beside_word(named=named, start=": " if every_task else ". ")
+        sentence = verdict.beside_status(named=named, start=": " if every_task else ". ")
     else:
         it = "" if isinstance(verdict.gate.demand, NoWorseRequirement) else "it is "
         start = f"{agent}{_demand(verdict)}: {it}{whole}"
-        error = verdict.gate.alpha if verdict.word == "PASS" else verdict.gate.beta
+        error = verdict.gate.alpha if verdict.status == "PASS" else verdict.gate.beta
         sure = f"{start} ({percentage(1 - error)} confidence, {trials})"
         # Where the line would wrap, its confidence is left to -v; a later look has its own line.
-        fits = verdict.word != "UNDECIDED" and len(sure) + len(verdict.word) + 2 <= SCREEN_WIDTH
+        fits = verdict.status != "UNDECIDED" and len(sure) + len(verdict.status) + 2 <= SCREEN_WIDTH
         fits = fits and not verdict.all_looks
         sentence = sure if fits else f"{start} ({trials})"
     return Judged(
-        word=verdict.word,
+        word=verdict.status,
         sentence=sentence,
         details=tuple(_screen_details(verdict, options, lowest)),
     )
@@ -302,7 +302,7 @@ def gate_screen(
 
 def gates_screen(verdicts: Verdicts, about: str = "", most: int = MOST_GATES) -> list[Block]:
     """Several gates: how many passed, and a row each. `about` says what was judged."""
-    words = [verdict.word for verdict in verdicts]
+    words = [verdict.status for verdict in verdicts]
     counts = [f"{words.count(word)} {done}" for word, done in _DONE.items() if word in words]
     counts[0] = counts[0].replace(" ", f" of {len(words)} gates ", 1)
     if len(counts) == 1:
@@ -315,11 +315,11 @@ def gates_screen(verdicts: Verdicts, about: str = "", most: int = MOST_GATES) ->
     about = about or (trials and f"{trials}{' of each agent' if several else ''}")
     shown = list(verdicts)
     if len(shown) > most:  # those that ask for something come first
-        shown = sorted(shown, key=lambda gate: _URGENCY.index(gate.word))[: most - 1]
+        shown = sorted(shown, key=lambda gate: _URGENCY.index(gate.status))[: most - 1]
     brief = len(shown) > FEW_GATES and max(len(_demand(gate)) for gate in shown) > LONG_DEMAND
     rows = tuple(
         (
-            verdict.word,
+            verdict.status,
             *([verdict.system] if several else []),
             _demand(verdict),
             _cell(verdict, brief=brief),
@@ -330,7 +330,7 @@ def gates_screen(verdicts: Verdicts, about: str = "", most: int = MOST_GATES) ->
     last = 2 + several
     blocks: list[Block] = [
         Judged(
-            word=verdicts.word,
+            word=verdicts.status,
             sentence=", ".join(counts) + (f" ({about})" if about else ""),
             details=tuple(notes_of_missing(verdicts)),
         ),
@@ -380,11 +380,11 @@ def errored_trials(verdicts: Iterable[Verdict]) -> list[str]:
 def _cell(verdict: Verdict, *, brief: bool = False) -> str:
     """What was found, in a cell; how many more trials it takes only where there is room."""
     ends = finding(verdict)
-    mild = " (a warning only)" * (verdict.gate.severity == "warning" and verdict.word != "PASS")
+    mild = " (a warning only)" * (verdict.gate.severity == "warning" and verdict.status != "PASS")
     if verdict.was_watched:  # nor has one that stayed undecided a rate
         return _counts(verdict) + mild
     if ends is None:
-        if verdict.word == "FAIL" and isinstance(verdict.gate.demand, NoTaskWorseRequirement):
+        if verdict.status == "FAIL" and isinstance(verdict.gate.demand, NoTaskWorseRequirement):
             worse = [task for task in verdict.tasks if task.worse]
             if brief:
                 return f"worse: {listed((task.task for task in worse), 1, show=short)}{mild}"
@@ -394,7 +394,7 @@ def _cell(verdict: Verdict, *, brief: bool = False) -> str:
         return f"{shorten(text, LONGEST_CELL)}{mild}"
     if brief:  # the demand beside it has the unit
         ends = ends.replace(" points", "")
-    if verdict.word != "UNDECIDED":
+    if verdict.status != "UNDECIDED":
         return f"{ends}{mild}"
     more = ""
     if verdict.more_runs and not brief:
@@ -429,9 +429,9 @@ def finding(verdict: Verdict) -> str | None:
         ]
     value, low, high = texts
     value = "" if verdict.only_limits else f"{value}, "
-    if verdict.word == "UNDECIDED":
+    if verdict.status == "UNDECIDED":
         return f"{value}between {low} and {high}"
-    at_least = (verdict.word == "PASS") == demand.upward
+    at_least = (verdict.status == "PASS") == demand.upward
     return f"{value}{f'at least {low}' if at_least else f'at most {high}'}"
 
 
@@ -447,9 +447,9 @@ def _difference(verdict: Verdict) -> str | None:
         return None
     ends = (estimate.value, estimate.interval.low, estimate.interval.high)
     value, low, high = (signed_points(end, digits=1) for end in ends)
-    if verdict.word == "UNDECIDED" or isinstance(demand, EquivalentRequirement):
+    if verdict.status == "UNDECIDED" or isinstance(demand, EquivalentRequirement):
         return f"{value} points, between {low} and {high}"
-    return f"{value} points, {f'at least {low}' if verdict.word == 'PASS' else f'at most {high}'}"
+    return f"{value} points, {f'at least {low}' if verdict.status == 'PASS' else f'at most {high}'}"
 
 
 def _counts(verdict: Verdict) -> str:
@@ -527,7 +527,7 @@ def _screen_details(
 ) -> Iterator[str | NextStep]:
     results = options.results
     yield from notes_of_missing([verdict])
-    if verdict.word == "UNDECIDED" and verdict.more_runs and finding(verdict):
+    if verdict.status == "UNDECIDED" and verdict.more_runs and finding(verdict):
         more = plural(verdict.more_runs, "more trial")
         yield f"About {more} would decide it 4 times in 5."
     if isinstance(verdict.estimate, Estimate) and verdict.rests_on_labels:
@@ -540,14 +540,14 @@ def _screen_details(
     yield from screen_notes([verdict])
     if verdict.errors and verdict.errors != NO_ERRORS:
         yield f"{capitalised(verdict.errors)}."
-    if verdict.gate.severity == "warning" and verdict.word != "PASS":
+    if verdict.gate.severity == "warning" and verdict.status != "PASS":
         yield "A warning only: it does not change the exit code."
     low = sorted(
         (task for task in verdict.tasks if task.passed < task.runs),
         key=lambda task: task.passed / task.runs,
     )
     demand = verdict.gate.demand
-    if verdict.word != "FAIL" or not low:
+    if verdict.status != "FAIL" or not low:
         return
     if lowest and isinstance(demand, ThresholdRequirement):
         called = shorten_apart([task.task for task in low[:LOWEST_TASKS]], LONGEST_NAME)
@@ -563,10 +563,10 @@ def _screen_details(
 
 def _why(verdicts: Verdicts, options: DisplayOptions) -> tuple[NextStep, ...]:
     results = options.results
-    failed = [verdict.system for verdict in verdicts if verdict.word == "FAIL"]
+    failed = [verdict.system for verdict in verdicts if verdict.status == "FAIL"]
     if results is None or not failed:
         return ()
-    worse = [_which_tasks(verdict, options) for verdict in verdicts if verdict.word == "FAIL"]
+    worse = [_which_tasks(verdict, options) for verdict in verdicts if verdict.status == "FAIL"]
     if worse[0] is not None and None not in worse:  # what failed is a comparison
         return (worse[0],)
     several = len({verdict.system for verdict in verdicts}) > 1
@@ -585,7 +585,7 @@ def _which_tasks(verdict: Verdict, options: DisplayOptions) -> NextStep | None:
 def judged(verdict: Verdict) -> Judged:
     """The word, the sentence and how sure it is."""
     return Judged(
-        word=verdict.word, sentence=verdict.beside_word(), details=tuple(_details(verdict))
+        word=verdict.status, sentence=verdict.beside_status(), details=tuple(_details(verdict))
     )
 
 
@@ -597,7 +597,7 @@ def _details(verdict: Verdict) -> list[str]:
         details.append(f"{count} {way} the fixed design with the same error rates.")
     untold = (note for note in verdict.remarks if not note.ending and note.kind != "log is empty")
     details += [f"{capitalised(note.text)}." for note in untold]
-    if verdict.gate.severity == "warning" and verdict.word != "PASS":
+    if verdict.gate.severity == "warning" and verdict.status != "PASS":
         details.append("A warning only: it does not change the exit code.")
     return details
 
@@ -698,15 +698,15 @@ def headline(verdicts: Verdicts) -> str:
     """Whether the gates are met, in one sentence."""
     if len(verdicts) == 1:
         (verdict,) = verdicts
-        return f"{_ONE[verdict.word]}: {verdict.beside_word()}"
-    words = [verdict.word for verdict in verdicts]
-    count = words.count(verdicts.word)
+        return f"{_ONE[verdict.status]}: {verdict.beside_status()}"
+    words = [verdict.status for verdict in verdicts]
+    count = words.count(verdicts.status)
     if count < len(words):
         be = "is" if count == 1 else "are"
-        return f"{count} of {len(words)} gates {be} {_MANY[verdicts.word]}."
-    if verdicts.word == "FAIL":
+        return f"{count} of {len(words)} gates {be} {_MANY[verdicts.status]}."
+    if verdicts.status == "FAIL":
         return "Neither gate is met." if count == 2 else f"None of {count} gates is met."
-    return f"{'Both' if count == 2 else f'All {count}'} gates are {_MANY[verdicts.word]}."
+    return f"{'Both' if count == 2 else f'All {count}'} gates are {_MANY[verdicts.status]}."
 
 
 _ONE = {
@@ -726,7 +726,7 @@ VERDICT = JsonShape(
     "verdict",
     Verdict,
     "One gate's word on one agent: the demand, the evidence, and the log.",
-    "require=gate.require terms=gate system verdict=word exit_code sentence estimate evidence "
+    "require=gate.require terms=gate system verdict=status exit_code sentence estimate evidence "
     "method alpha beta runs fixed_runs runs_saved max_runs more_runs seed errors notes tasks steps",
     estimate=_number,
     parts=[
@@ -755,6 +755,6 @@ VERDICTS = JsonShape(
     "verdicts",
     Verdicts,
     "Every gate's verdict, and the one that follows from all.",
-    "schema verdict=word exit_code sentence verdicts=each",
+    "schema verdict=status exit_code sentence verdicts=each",
     parts=[VERDICT],
 )
