@@ -119,7 +119,7 @@ lock: $(INSTALLED) ## pin and hash every environment anew
 	$(COMPILE) --no-deps requirements/schemas.in -o requirements/schemas.lock
 
 clean: ## remove the environment and everything made
-	rm -rf .venv .venv-demo .venv-frameworks .venv-bench .venv-peers .venv-docs .venv-ray .venv-servers .venv-tools build dist tests/node_modules .coverage .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-demo .venv-frameworks .venv-bench .venv-peers .venv-docs .venv-ray .venv-servers .venv-tools build dist tests/node_modules .bounds .coverage .mypy_cache .ruff_cache .hypothesis
 
 $(INSTALLED): requirements/dev.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

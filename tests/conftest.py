@@ -8,12 +8,15 @@ import http.client
 import os
 import pickle
 import re
+import shutil
 import signal
 import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
+from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -132,7 +135,11 @@ def stores_outlive_no_power_cut():
 
 
 class KnownBounds:
-    """Bounds of suites by what they are computed from, kept here and in files for other workers."""
+    """Bounds of suites by what they are computed from, kept here and in files.
+
+    Other workers read them there, and the next run of the tests, as long as the statistics are the
+    same: whoever works on a screen waits for the bounds once.
+    """
 
     def __init__(self, folder):
         self.here, self.folder = {}, folder
@@ -150,7 +157,7 @@ class KnownBounds:
 
     def _shared(self, name, compute):
         path = self.folder / name
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError, EOFError):
             return pickle.loads(path.read_bytes())
         ends = compute()
         mine = path.with_suffix(f".{os.getpid()}")
@@ -160,10 +167,27 @@ class KnownBounds:
 
 
 @pytest.fixture(scope="session")
-def known_bounds(tmp_path_factory):
-    own = tmp_path_factory.getbasetemp()
-    folder = (own.parent if own.name.startswith("worker-") else own) / "bounds"
-    folder.mkdir(exist_ok=True)
+def bounds_folder():
+    """Where the bounds that the statistics of a checkout give are kept."""
+
+    def folder_of(root):
+        made_by = hashlib.blake2b(digest_size=8)
+        for module in sorted((root / "src/passhat/stats").rglob("*.py")):
+            made_by.update(module.read_bytes())
+        versions = f"{version('numpy')}-{version('scipy')}"
+        return root / ".bounds" / f"{versions}-{made_by.hexdigest()}"
+
+    return folder_of
+
+
+@pytest.fixture(scope="session")
+def known_bounds(bounds_folder):
+    """The bounds that these statistics give; those of others are forgotten after a day."""
+    folder = bounds_folder(Path(__file__).parents[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for former in folder.parent.iterdir():
+        if time.time() - former.stat().st_mtime > 86_400 and former != folder:
+            shutil.rmtree(former, ignore_errors=True)
     return KnownBounds(folder)
 
 

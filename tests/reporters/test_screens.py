@@ -266,8 +266,8 @@ BOOK = {
     "report, 2 agents": lambda: measure(agents(2)),
     "report, 3 agents": lambda: measure(agents(3)),
     "report, 8 agents": lambda: measure(agents(8)),
-    "report, 30 agents with errors": lambda: measure(
-        agents(30, world=SimulationModel(error_rate=0.05))
+    "report, 16 agents with errors": lambda: measure(
+        agents(16, world=SimulationModel(error_rate=0.05))
     ),
     "report, 6 agents with long names and errors": lambda: measure(
         agents(6, world=ROUNDS, names=[f"{LONG[0]}-{i}" for i in range(6)])
@@ -312,7 +312,7 @@ BOOK = {
     "compare, long names": lambda: compare(agents(2, world=ROUNDS, names=LONG)),
     "rank, 3": lambda: rank(agents(3)),
     "rank, 8": lambda: rank(agents(8), by="pass^5"),
-    "rank, 30": lambda: rank(agents(30)),
+    "rank, 16": lambda: rank(agents(16)),
     "plan": lambda: plan(tasks=50, half_width=0.05),
     "plan, gate": lambda: plan_gate(parse_gate("pass^3 >= 0.8"), tasks=20),
     "dry run": lambda: RunPlan(
@@ -363,7 +363,7 @@ BOOK = {
 }
 HISTORY = {
     "trend, 9 runs with a fall": (trend, nights(9, "agent")),
-    "trend, 14 runs of 3 agents": (trend, nights(14, "agent", "other", "third")),
+    "trend, 9 runs of 3 agents": (trend, nights(9, "agent", "other", "third")),
     "trend, no change": (trend, nights(4, "agent")),
     "trend, one run": (trend, nights(1, "agent")),
     "flaky": (flaky_tasks, nights(9, "agent")),
