@@ -538,7 +538,7 @@ def _difference_intervals(
     found = {
         "these tasks": corrected_difference(*graded, scope="this suite"),
         "similar tasks": corrected_difference(*graded, scope="tasks like these"),
-        "pass^3: labelled tasks": corrected_pass_hat_difference(*whole, 3),
+        "pass^3: labelled tasks": corrected_pass_hat_difference(whole[0], whole[1], 3),
         "verdicts, these tasks": paired_difference(*sums, scope="this suite"),
         "said to favour one": leniency(
             Labels(task=task, verdict=judged, passed=said, chance=chance), group

@@ -59,7 +59,7 @@ def _reviews(rng: np.random.Generator, unchanged: int, dropped: int) -> Table:
 def _spending(rng: np.random.Generator, repetitions: int) -> Table:
     """The same demand on the suite with --until-settled: runs that the change pays for."""
     tasks, most = 100, 40
-    demand = {**review_demands("main")[0], "evidence": "sequential"}  # type: ignore[dict-item]
+    demand = {**review_demands("main")[0], "evidence": "sequential"}
     rows = []
     for drop in (0.0, *DROPS):
         words, spent = [], []

@@ -48,7 +48,7 @@ ERROR_REASON = 2
 """promptfoo's `failureReason` of a provider or grader that broke; 1 is a failed assertion."""
 
 
-LONGEST_FOUND = 300
+_LONGEST_FOUND = 300
 """Letters up to which an answer stands beside what was expected of it."""
 
 _MANUAL = "Manual result (overrides all other grading results)"
@@ -350,7 +350,7 @@ def _check(grade: Mapping[str, Any], answer: str) -> Check:
         score=score,
         message=reason,
         expected=value,
-        found=answer if value and len(answer) <= LONGEST_FOUND else "",
+        found=answer if value and len(answer) <= _LONGEST_FOUND else "",
     )
 
 

@@ -162,9 +162,9 @@ class FinishedRunAnswer(Answer[RunAnswer]):
                 break
         above += _floor_blocks(answer, options, room)
         under = [*earlier, *below]
-        if (room := _room(above, under, options)) < 3 + FEWEST_TASKS:  # blank lines go first
+        if (room := _room(above, under, options)) < _FEWEST_LINES:  # blank lines go first
             closed = [replace(b, apart=False) for b in under if isinstance(b, Remark | Hints)]
-            room = max(room, min(_room(above, closed, options), 3 + FEWEST_TASKS))
+            room = max(room, min(_room(above, closed, options), _FEWEST_LINES))
         if alone:  # a table of one task would say its count again
             return [*above, *_reasons(answer, room), *below]
         lowest = [] if answer.lifts else _lowest(answer, room)
@@ -218,6 +218,9 @@ LOWEST_TASKS = 5
 
 FEWEST_TASKS = 3
 """Tasks that stay listed where their table takes blank lines from what is below it."""
+
+_FEWEST_LINES = 1 + 1 + FEWEST_TASKS + 1
+"""What that table takes: a blank line, its header, the tasks, and how many more failed."""
 
 MOST_WARNINGS = 2
 """Notes on its trials that it shows; `passhat report` has them all."""
