@@ -100,22 +100,22 @@ def build_suite(
     suite: schema.SuitePart, *, path: Path, env: Mapping[str, str], gates: list[Any], digest: str
 ) -> Suite:
     """The suite that the parts describe. `gates` are as the file has them."""
-    around = _Surroundings(directory=path.parent.resolve(), env=env, defaults=suite.defaults)
+    context = _Context(directory=path.parent.resolve(), env=env, defaults=suite.defaults)
     judge = None
     if suite.judge is not None:
         # Defaults are for agents: the judge is as the file describes it.
-        alone = replace(around, defaults=schema.DefaultsPart())
+        alone = replace(context, defaults=schema.DefaultsPart())
         reader = _build_model(suite.judge.model, suite.judge, alone)
         panel = tuple(_build_model(name, suite.judge, alone) for name in suite.judge.panel)
         judge = Judge(model=reader, repeats=suite.judge.repeats, panel=panel)
-    pairings = _weighed(tuple(_pairings(suite, around, judge)), suite.shares)
+    pairings = _weighed(tuple(_pairings(suite, context, judge)), suite.shares)
     _refuse_unknown_quarantine(suite, pairings)
     limits = (*BudgetPart.spellings(), "max_calls")
     budget = Budget(**{name: getattr(suite.budget, name) for name in limits})
     built = Suite(
         name=suite.name or path.stem,
         pairings=pairings,
-        servers=_servers(suite, around),
+        servers=_servers(suite, context),
         gates=tuple(gates),
         seed=suite.seed,
         seeds=_seeds(suite),
@@ -130,7 +130,7 @@ def build_suite(
         retries=DEFAULT_RETRIES if suite.retries is None else suite.retries,
         cassette=CassetteSettings(
             mode=suite.cassette.mode,
-            directory=around.directory / suite.cassette.directory,
+            directory=context.directory / suite.cassette.directory,
             servers=suite.cassette.servers,
         ),
         quarantine=tuple(Quarantine(**q.values()) for q in suite.quarantine),
@@ -140,7 +140,7 @@ def build_suite(
         factors=frozenset(name for name in ("wording", FAULT) if getattr(suite.factors, name)),
         cross_all=suite.factors.cross == "all",
         path=path,
-        directory=around.directory,
+        directory=context.directory,
         digest=digest,
     )
     if FAULT in built.factors and not has_faults(built):
@@ -149,35 +149,33 @@ def build_suite(
     return built
 
 
-def _pairings(
-    suite: schema.SuitePart, around: _Surroundings, judge: Judge | None
-) -> Iterator[Pairing]:
+def _pairings(suite: schema.SuitePart, context: _Context, judge: Judge | None) -> Iterator[Pairing]:
     systems: list[System]
-    users = _users(suite, around)
-    cells = partial(_under_conditions, users=users, factors=suite.factors, around=around)
+    users = _users(suite, context)
+    cells = partial(_under_conditions, users=users, factors=suite.factors, context=context)
     for index, agent in enumerate(suite.agents):
-        models = agent.models or [str(agent.model or around.defaults.model)]
-        systems = [_model_system(agent, model, model, around) for model in models]
+        models = agent.models or [str(agent.model or context.defaults.model)]
+        systems = [_model_system(agent, model, model, context) for model in models]
         if agent.workspace is not None:
             message = "is for commands: an agent that is a model has no program to run in it"
             raise BuildError(("agents", index, "workspace"), message)
-        for task in cells(_tasks(("agents", index), agent, around, judge)):
+        for task in cells(_tasks(("agents", index), agent, context, judge)):
             for system in systems:
                 yield _pairing(system, task, agent, suite, several=len(systems) > 1)
-    systems = [_build_system(entry, around) for entry in suite.systems]
+    systems = [_build_system(entry, context) for entry in suite.systems]
     for place, system in enumerate(systems):
         model = system.model.name if isinstance(system, CommandSystem) and system.model else ""
         if model == SCRIPTED or is_local(model):
             message = f"{model} is no service that a command could ask: name a provider's model"
             raise BuildError(("systems", place, "model"), message)
-    unhurried = [around.choose(entry, "timeout") is None for entry in suite.systems]
+    unhurried = [context.choose(entry, "timeout") is None for entry in suite.systems]
     for index, entry in enumerate(suite.tasks):
-        world = _tau2_server(entry, around)
-        for task in cells(_tasks(("tasks", index), entry, around, judge)):
+        world = _tau2_server(entry, context)
+        for task in cells(_tasks(("tasks", index), entry, context, judge)):
             for place, system in enumerate(systems):
                 if entry.systems is None or system.name in entry.systems:
                     if task.workspace is not None:
-                        _refuse_outside_workspace(("systems", place), system, around.directory)
+                        _refuse_outside_workspace(("systems", place), system, context.directory)
                     slow = task.workspace is not None and task.timeout is None and unhurried[place]
                     timed = replace(task, timeout=WORKSPACE_TIMEOUT) if slow else task
                     able = system if world is None else _given_tools(system, world, index)
@@ -192,7 +190,7 @@ def _seeds(suite: schema.SuitePart) -> tuple[int, ...]:
 
 
 def _under_conditions(
-    tasks: Iterable[Task], users: Sequence[User], factors: schema.FactorsPart, around: _Surroundings
+    tasks: Iterable[Task], users: Sequence[User], factors: schema.FactorsPart, context: _Context
 ) -> Iterator[Task]:
     """Each task at the first level of every factor, and at the others as tasks of their own."""
     for task in tasks:
@@ -204,7 +202,7 @@ def _under_conditions(
             levels.append([("user", user.name, {"user": user}) for user in users])
         if factors.wording and task.prompt:
             wordings = {
-                name: _worded(task, name, entry, around) for name, entry in factors.wording.items()
+                name: _worded(task, name, entry, context) for name, entry in factors.wording.items()
             }
             worded = {name: change for name, change in wordings.items() if change is not None}
             own: dict[str, dict[str, Any]] = {} if AS_WRITTEN in worded else {AS_WRITTEN: {}}
@@ -266,13 +264,13 @@ def _wordings(file: Path, changed: int) -> Mapping[tuple[str, str], task_sources
 
 
 def _worded(
-    task: Task, name: str, entry: schema.WordingPart, around: _Surroundings
+    task: Task, name: str, entry: schema.WordingPart, context: _Context
 ) -> dict[str, Any] | None:
     """What a wording changes of a task; None if it has none for it."""
     where: KeyPath = ("factors", "wording", name)
     if entry.template is not None:
         return {"prompt": entry.template.replace("{prompt}", task.prompt)}
-    file = around.directory / str(entry.file)
+    file = context.directory / str(entry.file)
     try:
         changed = file.stat().st_mtime_ns if file.is_file() else 0
         row = _wordings(file, changed).get((task.name, name))
@@ -298,9 +296,9 @@ def _worded(
     return {"prompt": text, "tags": (*task.tags, NOT_REVIEWED)}
 
 
-def _users(suite: schema.SuitePart, around: _Surroundings) -> list[User]:
+def _users(suite: schema.SuitePart, context: _Context) -> list[User]:
     """The users that talk to the agent, the reference first, each as the file describes it."""
-    alone = replace(around, defaults=schema.DefaultsPart())  # defaults are for agents
+    alone = replace(context, defaults=schema.DefaultsPart())  # defaults are for agents
     built = {
         name: User(
             name=name,
@@ -340,14 +338,12 @@ def _weighed(pairings: tuple[Pairing, ...], shares: Mapping[str, float]) -> tupl
     )
 
 
-def _tasks(
-    path: KeyPath, entry: TaskFields, around: _Surroundings, judge: Judge | None
-) -> list[Task]:
+def _tasks(path: KeyPath, entry: TaskFields, context: _Context, judge: Judge | None) -> list[Task]:
     """The task of an entry, or one for each row of its dataset."""
     try:
-        task = _task(entry, around, judge)
+        task = _task(entry, context, judge)
         if isinstance(entry, TaskPart) and entry.source is not None:
-            source = around.directory / entry.source
+            source = context.directory / entry.source
             if task_sources.is_tau2_domain(source):
                 return _tau2_tasks(task, source, judge)[: entry.limit]
             if not source.is_dir() and not task_sources.is_swe_bench(source):
@@ -364,7 +360,7 @@ def _tasks(
         if entry.dataset is None:
             return [task]
         tasks: dict[str, Task] = {}
-        dataset = around.directory / entry.dataset
+        dataset = context.directory / entry.dataset
         for number, row in enumerate(task_sources.read_rows(dataset, limit=entry.limit), 1):
             filled = task_sources.fill_task(task, row, number)
             if filled.name in tasks:
@@ -469,9 +465,9 @@ def _tau2_tasks(task: Task, folder: Path, judge: Judge | None) -> list[Task]:
     return tasks
 
 
-def _tau2_server(entry: TaskPart, around: _Surroundings) -> StdioServer | None:
+def _tau2_server(entry: TaskPart, context: _Context) -> StdioServer | None:
     """The tools of the domain of tau2-bench that tasks are from, with a new database a trial."""
-    folder = around.directory / (entry.source or "")
+    folder = context.directory / (entry.source or "")
     if entry.source is None or not task_sources.is_tau2_domain(folder):
         return None
     return StdioServer(name=f"tau2-{folder.name}", argv=task_sources.tau2_program(folder, "serve"))
@@ -487,10 +483,10 @@ def _given_tools(system: System, server: Server, index: int) -> System:
     raise BuildError(("tasks", index, "from"), message)
 
 
-def _servers(suite: schema.SuitePart, around: _Surroundings) -> dict[str, Server]:
+def _servers(suite: schema.SuitePart, context: _Context) -> dict[str, Server]:
     """The servers that the suite names, and those that its tasks bring."""
-    named = {name: _build_server(name, entry, around) for name, entry in suite.servers.items()}
-    brought = (_tau2_server(entry, around) for entry in suite.tasks)
+    named = {name: _build_server(name, entry, context) for name, entry in suite.servers.items()}
+    brought = (_tau2_server(entry, context) for entry in suite.tasks)
     return named | {server.name: server for server in brought if server is not None}
 
 
@@ -545,9 +541,9 @@ def _refuse_unknown_quarantine(suite: schema.SuitePart, pairings: tuple[Pairing,
             raise BuildError(("quarantine", index, "task"), message)
 
 
-def _task(entry: TaskFields, around: _Surroundings, judge: Judge | None) -> Task:
+def _task(entry: TaskFields, context: _Context, judge: Judge | None) -> Task:
     floor, asked = entry.tool_selection, entry.prompt
-    expect = [*entry.expect, *around.defaults.expect]
+    expect = [*entry.expect, *context.defaults.expect]
     scenario = _scenario(entry.user, judge)
     done = () if scenario is None or scenario.done is None else (scenario.done,)
     return Task(
@@ -560,23 +556,23 @@ def _task(entry: TaskFields, around: _Surroundings, judge: Judge | None) -> Task
             Step(name=step.name, prompt=step.prompt, expect=_expectations(step.expect, judge))
             for step in entry.steps
         ),
-        pass_score=entry.pass_score or around.defaults.pass_score,
-        bar=around.choose(entry, "bar"),
-        level=around.choose(entry, "level"),
+        pass_score=entry.pass_score or context.defaults.pass_score,
+        bar=context.choose(entry, "bar"),
+        level=context.choose(entry, "level"),
         family=entry.family or (entry.name if entry.dataset is not None else None),
         weight=entry.weight,
-        tags=tuple(dict.fromkeys([*around.defaults.tags, *entry.tags])),
+        tags=tuple(dict.fromkeys([*context.defaults.tags, *entry.tags])),
         timeout=entry.timeout,
         max_turns=entry.max_turns,
         system_prompt=getattr(entry, "system_prompt", None),
         expected_tool=entry.expected_tool,
         tool_selection=ToolSelection(**floor.values()) if floor is not None else None,
         budget=Budget(**entry.budget.values()),
-        images=tuple(_existing(around.directory / name) for name in entry.images),
-        workspace=_workspace(entry, around),
+        images=tuple(_existing(context.directory / name) for name in entry.images),
+        workspace=_workspace(entry, context),
         setup=entry.setup,
         keep=tuple(entry.keep),
-        solution=None if entry.solution is None else _solution(entry, around),
+        solution=None if entry.solution is None else _solution(entry, context),
         scenario=scenario,
     )
 
@@ -598,9 +594,9 @@ def _scenario(given: ScenarioPart | None, judge: Judge | None) -> Scenario | Non
 COMMIT = r"[0-9a-fA-F]{7,64}"
 
 
-def _workspace(entry: TaskFields, around: _Surroundings) -> Workspace | None:
+def _workspace(entry: TaskFields, context: _Context) -> Workspace | None:
     """What a task is worked on in; SuiteError where an agent would find there what decides."""
-    given, suite = entry.workspace, around.directory
+    given, suite = entry.workspace, context.directory
     hidden = _hidden_files(entry, suite)
     if given is None:
         if getattr(entry, "source", None) is not None:
@@ -640,7 +636,7 @@ def _hidden_files(entry: TaskFields, suite: Path) -> list[Path]:
     return [(suite / name).resolve() for test in tests for name in test.files]
 
 
-def _solution(entry: TaskFields, around: _Surroundings) -> Solution:
+def _solution(entry: TaskFields, context: _Context) -> Solution:
     """The reference solution of a task; BuildError where an agent would find it, or none is."""
     given, work, at = entry.solution, entry.workspace, ("solution",)
     assert given is not None
@@ -649,11 +645,11 @@ def _solution(entry: TaskFields, around: _Surroundings) -> Solution:
     name = given.patch or given.files
     if name is None:
         return Solution(run=given.run)
-    path = (around.directory / name).resolve()
+    path = (context.directory / name).resolve()
     if not path.exists():
         raise BuildError(at, f"there is no solution at {path}")
     if work is not None and work.folder is not None:
-        root = (around.directory / work.folder).resolve()
+        root = (context.directory / work.folder).resolve()
         if path.is_relative_to(root):
             raise BuildError(at, f"the solution {path} is in the workspace, where the agent reads")
     is_patch = given.patch is not None or (given.run is None and path.suffix in PATCHES)
@@ -758,7 +754,7 @@ def _expectation(entry: ExpectPart, judge: Judge | None) -> Expectation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Surroundings:
+class _Context:
     """What a part of a suite is read against: its directory, the environment, the defaults."""
 
     directory: Path
@@ -770,13 +766,13 @@ class _Surroundings:
         return getattr(entry if name in entry.written else self.defaults, name)
 
 
-def _build_server(name: str, entry: schema.ServerPart, around: _Surroundings) -> Server:
+def _build_server(name: str, entry: schema.ServerPart, context: _Context) -> Server:
     """A server: a process where there is a command, else an address."""
     if entry.url is not None:
-        headers = _build_secrets(entry.headers, around)
+        headers = _build_secrets(entry.headers, context)
         if entry.auth is not None:
             text = f"Bearer ${{{entry.auth.bearer_token_env}}}"
-            headers["Authorization"] = secret(text, around.env)
+            headers["Authorization"] = secret(text, context.env)
         return HttpServer(
             name=name,
             url=entry.url,
@@ -787,44 +783,44 @@ def _build_server(name: str, entry: schema.ServerPart, around: _Surroundings) ->
     return StdioServer(
         name=name,
         argv=_argv([*(entry.command or ()), *entry.args]),
-        cwd=around.directory / (entry.cwd or ""),
-        env=_environment(entry.env, around),
+        cwd=context.directory / (entry.cwd or ""),
+        env=_environment(entry.env, context),
         **_shared_fields(entry),
     )
 
 
-def _build_system(entry: schema.SystemPart, around: _Surroundings) -> System:
+def _build_system(entry: schema.SystemPart, context: _Context) -> System:
     """A system of the kind that the entry names."""
-    timeout = around.choose(entry, "timeout") or DEFAULT_TIMEOUT
+    timeout = context.choose(entry, "timeout") or DEFAULT_TIMEOUT
     if entry.command is not None or entry.agent is not None:
         return CommandSystem(
             name=entry.name,
-            argv=_program(entry, around),
-            model=None if entry.model is None else _build_model(entry.model, entry, around),
+            argv=_program(entry, context),
+            model=None if entry.model is None else _build_model(entry.model, entry, context),
             agent=entry.agent,
-            cwd=around.directory / entry.cwd if entry.cwd else None,
-            env=_environment(entry.env, around),
+            cwd=context.directory / entry.cwd if entry.cwd else None,
+            env=_environment(entry.env, context),
             inherit_env=bool(entry.inherit_env),
             outcome=entry.outcome or "auto",
             reads=entry.agent or entry.reads,
             exit_codes=tuple(entry.exit_codes or (0,)),
             timeout=timeout,
             sandbox=entry.sandbox or "auto",
-            add_files={name: around.directory / file for name, file in entry.add_files.items()},
+            add_files={name: context.directory / file for name, file in entry.add_files.items()},
             show=tuple(
-                (around.directory / Path(name).expanduser()).resolve() for name in entry.show
+                (context.directory / Path(name).expanduser()).resolve() for name in entry.show
             ),
         )
     if entry.python is not None:
         return PythonSystem(
             name=entry.name,
             function=entry.python,
-            search=around.directory,
+            search=context.directory,
             workers=entry.workers or 0,
             timeout=timeout,
         )
     if entry.http is not None:
-        headers = _build_secrets(entry.headers, around)
+        headers = _build_secrets(entry.headers, context)
         response = {} if entry.response is None else entry.response.values()
         return HttpSystem(
             name=entry.name,
@@ -834,23 +830,23 @@ def _build_system(entry: schema.SystemPart, around: _Surroundings) -> System:
             reads={what: tuple(paths) for what, paths in response.items() if paths},
             timeout=timeout,
         )
-    return _model_system(entry, entry.name, str(entry.model), around)
+    return _model_system(entry, entry.name, str(entry.model), context)
 
 
-def _program(entry: schema.SystemPart, around: _Surroundings) -> tuple[str, ...]:
+def _program(entry: schema.SystemPart, context: _Context) -> tuple[str, ...]:
     """The words of a command, or those that start a coding agent with its model."""
     if entry.command is not None:
-        return _argv(entry.command, beside=around.directory)
+        return _argv(entry.command, beside=context.directory)
     assert entry.agent is not None
     assert entry.model is not None, "an agent without a model was refused before"
-    base_url = around.choose(entry, "base_url")
-    provider = find_provider(entry.model, base_url=base_url, wire=entry.wire, variables=around.env)
+    base_url = context.choose(entry, "base_url")
+    provider = find_provider(entry.model, base_url=base_url, wire=entry.wire, variables=context.env)
     return CODING_AGENTS[entry.agent].argv(entry.model if provider is None else provider[1])
 
 
-def _build_model(name: str, entry: schema.ModelFields, around: _Surroundings) -> Model:
+def _build_model(name: str, entry: schema.ModelFields, context: _Context) -> Model:
     """A model by name, with the entry's settings over the defaults."""
-    settings = {field: around.choose(entry, field) for field in schema.ModelFields.spellings()}
+    settings = {field: context.choose(entry, field) for field in schema.ModelFields.spellings()}
     prices, key = settings["prices"], settings["api_key"]
     return Model(
         name=name,
@@ -860,8 +856,8 @@ def _build_model(name: str, entry: schema.ModelFields, around: _Surroundings) ->
         ),
         wire=settings["wire"],
         base_url=settings["base_url"],
-        api_key=_secret(key, around) if key is not None else None,
-        headers=_build_secrets(settings["headers"], around),
+        api_key=_secret(key, context) if key is not None else None,
+        headers=_build_secrets(settings["headers"], context),
         prices=Prices(**prices.values()) if prices is not None else None,
         script=tuple(
             Behaviour(
@@ -875,22 +871,22 @@ def _build_model(name: str, entry: schema.ModelFields, around: _Surroundings) ->
 
 
 def _build_secrets(
-    references: Mapping[str, schema.ReferencePart], around: _Surroundings
+    references: Mapping[str, schema.ReferencePart], context: _Context
 ) -> dict[str, Secret]:
     """Names and the secrets they stand for."""
-    return {name: _secret(reference, around) for name, reference in references.items()}
+    return {name: _secret(reference, context) for name, reference in references.items()}
 
 
 def _model_system(
-    entry: schema.AgentPart | schema.SystemPart, name: str, model: str, around: _Surroundings
+    entry: schema.AgentPart | schema.SystemPart, name: str, model: str, context: _Context
 ) -> ModelSystem:
     return ModelSystem(
         name=name,
-        model=_build_model(model, entry, around),
-        servers=tuple(around.choose(entry, "servers")),
-        system_prompt=around.choose(entry, "system"),
-        max_turns=around.choose(entry, "max_turns") or DEFAULT_MAX_TURNS,
-        timeout=around.choose(entry, "timeout") or DEFAULT_TIMEOUT,
+        model=_build_model(model, entry, context),
+        servers=tuple(context.choose(entry, "servers")),
+        system_prompt=context.choose(entry, "system"),
+        max_turns=context.choose(entry, "max_turns") or DEFAULT_MAX_TURNS,
+        timeout=context.choose(entry, "timeout") or DEFAULT_TIMEOUT,
     )
 
 
@@ -904,19 +900,19 @@ def _faults(entries: Iterable[schema.FaultPart]) -> tuple[Fault, ...]:
 
 
 def _environment(
-    references: Mapping[str, schema.ReferencePart], around: _Surroundings
+    references: Mapping[str, schema.ReferencePart], context: _Context
 ) -> dict[str, Secret]:
     """The variables a process sees: one that is only passed on may be unset."""
     return {
-        name: _secret(reference, around)
+        name: _secret(reference, context)
         for name, reference in references.items()
-        if reference.env is None or reference.env in around.env
+        if reference.env is None or reference.env in context.env
     }
 
 
-def _secret(reference: schema.ReferencePart, around: _Surroundings) -> Secret:
+def _secret(reference: schema.ReferencePart, context: _Context) -> Secret:
     text = reference.text if reference.text is not None else f"${{{reference.env}}}"
-    return secret(text, around.env)
+    return secret(text, context.env)
 
 
 def _argv(words: Iterable[str], *, beside: Path | None = None) -> tuple[str, ...]:
