@@ -148,7 +148,7 @@ def transcripts(document: Document, mapping: ColumnMap) -> Iterator[Transcript |
 def _trials(document: Document, mapping: ColumnMap) -> tuple[str, list[list[OtelSpan]]]:
     """The attribute of the task, chosen or the only one like it, and each trial's spans."""
     spans = list(_spans(document))
-    seen = _attribute_names(spans)
+    seen = sorted({name for span in spans for name in span.attributes})
     likely = [name for name in seen if _LIKE_A_TASK.search(name)]
     task = mapping.task or (likely[0] if len(likely) == 1 else None)
     if task is None:
@@ -238,10 +238,6 @@ def _whole(field: str, value: object) -> int:
     if whole is None or abs(whole) >= 2**64:
         raise ReadError(f"{field}: must be a whole number of 64 bits, got {short_value(value)}")
     return whole
-
-
-def _attribute_names(spans: Iterable[OtelSpan]) -> list[str]:
-    return sorted({name for span in spans for name in span.attributes})
 
 
 def _trial_spans(spans: Sequence[OtelSpan], task: str) -> list[OtelSpan]:
