@@ -709,6 +709,18 @@ def test_keys_search_walk_turn_pages_and_can_be_turned_off(
     assert "card" in page.evaluate("document.activeElement.className")
 
 
+def test_a_filter_is_shown_at_once_where_it_is_chosen_with_the_mouse(serve_site, store, visit):
+    page = visit(serve_site(store), "/runs")
+    chosen = page.get_by_label("Tag")
+    chosen.press("ArrowDown")  # with the keys a choice is not made yet
+    chosen.select_option("1")
+    page.get_by_role("button", name="Show").click()
+    page.wait_for_url("**tagged=1**")
+    page.get_by_label("Tag").dispatch_event("pointerdown")  # as a mouse opens it
+    page.get_by_label("Tag").select_option("")
+    page.wait_for_url("**tagged=")
+
+
 def test_runs_are_sorted_by_the_head_of_a_column_with_the_keyboard_and_without_a_script(
     serve_site, store, visit
 ):

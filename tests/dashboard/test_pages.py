@@ -134,7 +134,7 @@ def test_a_task_page_lists_its_trials_and_leads_to_what_was_said(site, runs):
     assert status == 200
     heads = re.findall(r'<th scope="col"[^>]*>([a-z ]+)</th>', text)
     assert heads[:3] == ["trial", "outcome", "said"]  # in sight on a telephone too
-    links = re.findall(r'href="(/run/\w+/trial[^"#]+)"', text)
+    links = re.findall(rf'href="(/run/{runs[0].key}/trial[^"#]+)"', text)
     assert len(links) == 6
     assert "over 3 runs" in words(text)
     said = site.get(html.unescape(links[0]))[2]
@@ -503,6 +503,94 @@ def test_the_overview_says_which_fall_it_would_see_where_nothing_fell(tmp_path, 
             history.finish_run(run)
     said = words(serve_site(tmp_path / "calm.db").get("/")[2])
     assert len(re.findall(r"A fall of \d0 points in 4 of these 20 tasks would likely", said)) == 1
+
+
+def rows_of_runs(text):
+    """The row of each run in a list of them, by its key."""
+    rows = re.findall(r'<tr><td class="pick">.*?</tr>', text, flags=re.DOTALL)
+    return {re.search(r'name="run" value="(\w+)"', row)[1]: words(row) for row in rows}
+
+
+@pytest.mark.parametrize("page", ["/runs", "/runs?suite=s", "/compare", "/search?q={0}"])
+def test_a_list_of_runs_has_the_verdict_on_each(fallen, page):
+    site, run = fallen
+    site.get("/")  # which judges the newest
+    row = rows_of_runs(site.get(page.format(run.key))[2])[run.key]
+    assert "✕ Gate failed ▼ 3 tasks fell on 4 Nov" in row
+
+
+def test_a_list_of_runs_judges_a_few_on_each_visit_the_newest_first(fallen):
+    site, _ = fallen
+    for judged in (2, 4):
+        text = site.get("/runs")[2]
+        said = [any(of in row for of in ("fell", "No change", "First run", "than on"))
+                for row in rows_of_runs(text).values()]  # fmt: skip
+        assert said == [place < judged for place in range(4)]
+        assert ("is judged when it is opened" in text) == (judged < 4)
+
+
+def test_the_list_of_a_suite_opens_with_where_it_stands(fallen):
+    site, _ = fallen
+    said = site.get("/runs?suite=s")[2]
+    front = site.get("/")[2]
+    stands = re.compile(r'<div class="attention">.*?</table>', flags=re.DOTALL)
+    assert stands.findall(said) == stands.findall(front) != []
+    assert 'class="attention"' not in site.get("/runs?suite=s&status=finished")[2]
+    assert 'class="attention"' not in site.get("/runs")[2]
+
+
+def test_where_the_number_fell_the_overview_opens_with_its_picture(fallen, tmp_path, serve_site):
+    assert "a <b>: pass^5 in the last 4 runs" in words(fallen[0].get("/")[2])
+    with History.open(tmp_path / "calm.db") as history:
+        run = history.start_run("s")
+        history.add_trials(run, simulate(tasks=5, runs=4, seed=1))
+        history.finish_run(run)
+    assert "<figure>" not in serve_site(tmp_path / "calm.db").get("/")[2]
+
+
+def test_what_a_task_passed_before_its_fall_is_one_number_on_every_page(tmp_path, serve_site):
+    usual, path = [8, 8, 6, 7, 8, 8, 5, 8, 8, 7], tmp_path / "long.db"
+    with History.open(path) as history:
+        for day in range(40):
+            passes = [6 if day < 5 else 8 if day < 39 else 0, *usual]
+            rows = [(f"t{i}", n < count) for i, count in enumerate(passes) for n in range(8)]
+            tasks, passed = map(list, zip(*rows, strict=True))
+            run = history.start_run("s", started=f"2026-{10 + day // 28}-{1 + day % 28:02}T09:00")
+            history.add_trials(run, Trials.from_columns(
+                system=["a"] * len(tasks), task=tasks, trial=[*range(8)] * 11, passed=passed
+            ))  # fmt: skip
+            history.finish_run(run)
+        run = history.find_run("latest")
+    site = serve_site(path)
+    page = words(site.get(f"/run/{run.key}/task?system=a&task=t0")[2])
+    assert "97% passed in the 39 runs before: 302 of 312 trials" in page
+    assert "t0 97% 0 of 8" in words(site.get("/")[2])
+
+
+def test_every_trial_of_a_task_in_other_runs_is_a_link_on_its_page(fallen):
+    site, run = fallen
+    text = site.get(f"/run/{run.key}/task?system=a+%3Cb%3E&task=t7")[2]
+    squares = re.findall(r'<a class="square (\w+)" href="([^"]+)"', text)
+    assert [word for word, _ in squares] == ["passed"] * 24
+    assert run.key not in {link.split("/")[2] for _, link in squares}
+    assert site.get(html.unescape(squares[0][1]))[0] == 200
+
+
+def test_the_page_of_a_trial_leads_to_the_others_of_its_task(fallen):
+    site, run = fallen
+    text = site.get(f"/run/{run.key}/trial?system=a+%3Cb%3E&task=t8&trial=3")[2]
+    squares = re.findall(r'<a class="square (\w+)"[^>]*&amp;trial=(\d)"([^>]*)>', text)
+    assert [word for word, *_ in squares] == ["passed"] + ["failed"] * 7
+    assert [number for _, number, more in squares if "aria-current" in more] == ["3"]
+
+
+def test_a_trend_lists_the_tasks_of_a_fall_that_its_mean_does_not_show(fallen):
+    text = fallen[0].get("/trend?suite=s")[2]
+    said = words(text)
+    assert "a <b> ✕ 3 tasks fell on 4 Nov" in said
+    assert "The fall is in 3 tasks Passed trials before the newest change and since" in said
+    assert re.findall(r'id="[^"]*" href="[^"]*task=(t\d)"', text)[:3] == ["t7", "t8", "t9"]
+    assert "no change in pass^" not in said
 
 
 def test_search_marks_the_words_that_were_looked_for(fallen):

@@ -13,6 +13,7 @@ from passhat.analysis.gates.run_answer import ChangeReview
 from passhat.cli import main
 from passhat.dataclass import replace
 from passhat.history import History
+from passhat.ingest.write import render_csv
 from passhat.journeys import Results, report
 from passhat.journeys.stored_runs import (
     keep_answers,
@@ -138,6 +139,7 @@ WORLDS = {
     "people label": {"labels": True},
     "people label, and a fall": {"labels": True, "fall": 0.5},
     "a gate that holds": {"gates": ["pass^1 >= 0.2"]},
+    "a gate that stays undecided": {"gates": ["pass^1 >= 0.8"]},
     "gates that fail, and a fall": {"gates": ["pass^3 >= 0.95", "pass^1 >= 0.2"], "fall": 0.5},
     "factors": {"conditions": ("user=terse", "user=rude")},
     "factors and a fall": {"conditions": ("user=terse", "user=rude"), "fall": 0.5},
@@ -199,7 +201,7 @@ def simulated(path, seed, *, agents=("agent",), days=6, fall=0.0, labels=False, 
     return path
 
 
-@pytest.mark.slow("fourteen histories on each of twelve screens, pages and files")
+@pytest.mark.slow("fifteen histories on each of twelve screens, pages and files")
 @pytest.mark.parametrize("world", WORLDS)
 def test_whatever_the_history_all_say_the_same(world, serve_site, tmp_path):
     store = simulated(tmp_path / "history.db", sorted(WORLDS).index(world), **WORLDS[world])
@@ -244,6 +246,11 @@ def test_whatever_the_history_all_say_the_same(world, serve_site, tmp_path):
     for place, text in places.items():
         assert [one for one in sentences if one not in text] == [], place
     assert ("▼" in places["overview"]) == said_of_it.fell
+    worst = min(said_of_it.agents, key=lambda one: not one.fell)
+    listed = shown("/runs")
+    assert words(worst.words) in listed
+    assert ("Gate failed" in listed) == ("FAIL" in dict(said_of_it.gates))
+    assert ("Gate undecided" in listed) == ({word for word, _ in said_of_it.gates} == {"UNDECIDED"})
     for word, sentence in said_of_it.gates:
         for place in ("page", "run", "saved page", "live"):
             assert f"{word} {words(sentence)}" in places[place], place
@@ -327,6 +334,22 @@ def test_an_answer_that_was_altered_in_the_store_is_derived_anew(store):
         with history.writing():
             history.database.execute("UPDATE kept SET body = ? WHERE kind = ?", (b"{}", "verdict"))
         assert verdict_on(history, newest) == kept
+
+
+def test_results_that_are_stored_as_a_run_are_judged_at_once(store, verdict, tmp_path):
+    log, copy = tmp_path / "night.csv", tmp_path / "history.db"
+    copy.write_bytes(store.read_bytes())
+    with History.open(copy) as history:
+        newest = history.runs()[0]
+        log.write_text(render_csv(history.trials(newest)))
+        history.delete(newest)
+    when = ["--suite", "suite", "--started", "2026-11-08T09:00:00+00:00", "--name", "agent"]
+    printed = said(copy, "history", "add", log, *when)
+    with History.open(copy, read_only=True) as history:
+        again = history.runs()[0]
+        assert history.kept(again, "verdict", repr(verdict_basis(history, again))) is not None
+        assert verdict_on(history, again).sentence in printed
+    assert verdict.of("agent").answer in printed
 
 
 def test_a_run_keeps_what_the_front_page_shows_of_it(tmp_path, monkeypatch):

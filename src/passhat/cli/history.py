@@ -513,6 +513,8 @@ def add(
     lines.append(f"agent: {listed(stored.systems)}{why}")
     if not suite:
         lines.append("the suite is named after the file; --suite NAME puts several logs under one")
+    if stored.verdict is not None and stored.verdict.sentence:
+        lines.append(stored.verdict.sentence)
     if not quiet:
         click.echo(safe_lines("\n".join(lines)), err=True)
     keep_explanation(run.key, path)

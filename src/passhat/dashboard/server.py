@@ -28,6 +28,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from passhat.analysis.comparing.comparison import Comparison, as_people_compare
 from passhat.analysis.comparing.ranking import RankReport
+from passhat.analysis.comparing.trends import AgentVerdict
 from passhat.analysis.reports.parts import LABELS, TaskRow, TaskTable
 from passhat.analysis.reports.report import Report
 from passhat.dashboard.live import (
@@ -480,12 +481,17 @@ class Pages:
                 history, wanted, order=order, offset=offset, limit=RUNS_A_PAGE
             )
             choices = queries.run_choices(history)
+            verdicts = self.reports.verdicts(history, runs)
+            only_suite = wanted.suite and wanted == queries.RunFilter(suite=wanted.suite)
+            suites = queries.list_suites(history) if only_suite and number == 1 else []
+            named = next((suite for suite in suites if suite.name == wanted.suite), None)
+            block = look_at_suite(self.reports, history, named) if named else None
         tagged = "1" if wanted.tagged else None
         sort = sort_link("/runs", order, **asked, tagged=tagged)
         return page(
             "runs.html", store=self.reports.title, wanted=wanted, choices=choices, runs=runs,
-            count=count, page=number, pages=max(1, -(-count // RUNS_A_PAGE)),
-            order=order, newest_first=queries.NEWEST_FIRST, sort=sort, link=lambda n: sort(page=n),
+            verdicts=verdicts, block=block, count=count, page=number,
+            pages=max(1, -(-count // RUNS_A_PAGE)), order=order, newest_first=queries.NEWEST_FIRST, sort=sort, link=lambda n: sort(page=n),
         )  # fmt: skip
 
     def run(self, request: Request) -> Response:
@@ -573,14 +579,20 @@ class Pages:
             work = self._work(history, run, trials[:TRIALS_A_PAGE], first)
             asked = requests_of(history, run).get((system, task), "")
             verdict = self.reports.verdict(history, run).of(system)
+            others = [history.find_run(one.key) for one in past.runs[::-1] if one.key != run.key]
+            beside = [
+                (other, queries.marks_of_tasks(history, other, system, [task])[task])
+                for other in others[:RUNS_BESIDE]
+            ]
         if past.here is None and not trials:
             raise HistoryError(f"run {run.key}: {system} made no trial of {task}")
         return page(
             "task.html", store=self.reports.title, run=run, system=system, task=task,
             request=shorten(asked, LONGEST_REQUEST), fell=verdict.fall_of(task) if verdict else "",
+            beside=beside, most_marks=MOST_SQUARES,
             trials=trials[:TRIALS_A_PAGE], first=first, here=past.here,
             figure=past.figure, page=number, interval=past.interval, reasons=reasons, work=work,
-            before=past.before, days=past.runs[-MOST_DAYS:],
+            before=_before_fall(verdict, task) or past.before, days=past.runs[-MOST_DAYS:],
             cells=[heat_cell((run.trials, run.passed)) for run in past.runs[-MOST_DAYS:]],
             pages=number + (len(trials) > TRIALS_A_PAGE),
             link=lambda n: url(f"/run/{run.key}/task", system=system, task=task, page=n),
@@ -634,6 +646,8 @@ class Pages:
             text = history.transcript(run, *kept.trial.key)
             first = queries.first_trial(history, run)
             beside = [self._numbered(history, run, kept, step) for step in (-1, 1)]
+            system, task = kept.trial.key[:2]
+            marks = queries.marks_of_tasks(history, run, system, [task])[task]
             files = _files_of(history, run, kept.trial)
         transcript = None if text is None else Transcript.from_json(text)
         shown = None if transcript is None else transcript.cut(LONGEST_TRANSCRIPT)
@@ -643,6 +657,7 @@ class Pages:
             checks=() if shown is None else check_cards(shown.checks),
             ending="" if shown is None else ending_text(shown),
             cut=shown is not transcript, before=beside[0], after=beside[1], files=files,
+            marks=marks if len(marks) <= MOST_SQUARES else (),
         )  # fmt: skip
 
     def drawer(self, request: Request) -> Response:
@@ -889,12 +904,13 @@ class Pages:
             order = order_of_runs(query)
             recent = queries.page_of_runs(history, order=order, limit=20) if not sides else []
             answer = judge_sides(history, sides, metric=metric)
-            verdicts = [self.reports.verdict(history, run) for run in _runs_of(sides)]
+            said = [self.reports.verdict(history, run) for run in _runs_of(sides)]
+            verdicts = self.reports.verdicts(history, recent)
             values = _judged_values(history, sides, answer)
         return page(
             "compare.html", store=self.reports.title, sides=sides, runs=recent, answer=answer,
-            metric=metric, verdicts=verdicts, order=order, sort=sort_link("/compare", order),
-            **values,
+            metric=metric, said=said, verdicts=verdicts, order=order,
+            sort=sort_link("/compare", order), **values,
         )  # fmt: skip
 
     def trend(self, request: Request) -> Response:
@@ -952,7 +968,7 @@ class Pages:
         text = request.query_params.get("q", "").strip()
         order = order_of_runs(request.query_params)
         places: dict[str, Sequence[Any]] = dict.fromkeys(("suites", "runs", "systems", "tasks"), ())
-        spoken = SaidHits(hits=())
+        spoken, verdicts = SaidHits(hits=()), {}
         if text:
             with self.reports.open() as history:
                 places = {
@@ -962,9 +978,10 @@ class Pages:
                     "tasks": queries.search_tasks(history, text),
                 }
                 spoken = search_said(history, text)
+                verdicts = self.reports.verdicts(history, places["runs"])
         return page(
             "search.html", store=self.reports.title, q=text, found=places, said=spoken,
-            order=order, sort=sort_link("/search", order, q=text),
+            order=order, sort=sort_link("/search", order, q=text), verdicts=verdicts,
         )  # fmt: skip
 
 
@@ -1044,6 +1061,17 @@ def _to_type(text: str) -> str:
 
 MOST_DAYS, LONGEST_REASON = 32, 160
 """Runs in the strip of a task, and characters of the reason why a trial failed."""
+
+RUNS_BESIDE, MOST_SQUARES = 10, 30
+"""Other runs of a task whose trials are listed, and trials of one that are squares in a line."""
+
+
+def _before_fall(verdict: AgentVerdict | None, task: str) -> tuple[int, int, int] | None:
+    """What `TaskHistory.before` has, of the runs that a verdict compares a fallen task with."""
+    moves = verdict.tasks if verdict is not None and verdict.fell else ()
+    move = next((move for move in moves if move.task == task), None)
+    return None if verdict is None or move is None else (verdict.runs_before, *move.before)
+
 
 MOST_TASKS_LINKED = 200
 """Tasks of a comparison whose every trial is a link; those that moved most, if there are more."""

@@ -98,13 +98,14 @@ def line_chart(
     x_range: tuple[float, float] | None = None,
     x_kind: Kind = "number",
     width: int = WIDTH,
+    height: int = HEIGHT,
 ) -> Figure:
     """Lines over a shared x axis, named at their right ends, if no name covers another.
 
     `x_notes` are written below `x_names`.
     """
     right = _room_for_names(series)
-    height = max(HEIGHT, TOP + round(1.4 * _NAME_HEIGHT) * len(series) + BOTTOM)
+    height = max(height, TOP + round(1.4 * _NAME_HEIGHT) * len(series) + BOTTOM)
     x_scale, y_scale = _scales(
         series, guides, y_range, y_kind, (LEFT, width - right), height, x_range, x_kind
     )

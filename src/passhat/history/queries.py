@@ -396,7 +396,7 @@ def first_trial(history: History, run: Run) -> int:
 
 
 def task_in_runs(
-    history: History, suite: str, system: str, task: str, *, limit: int = 30
+    history: History, suite: str, system: str, task: str, *, limit: int = 100
 ) -> list[TaskInRun]:
     """The results of one task in the newest runs of its suite, oldest first."""
     rows = history.database.execute(

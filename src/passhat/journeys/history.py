@@ -41,6 +41,7 @@ from passhat.records.transcript import (
 from passhat.records.trial import Outcome
 
 if TYPE_CHECKING:
+    from passhat.analysis.comparing.trends import RunVerdict
     from passhat.history import Run
     from passhat.records import Transcripts, Trial
     from passhat.records.ledger import ArtefactList
@@ -277,13 +278,14 @@ def list_artefacts(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredResults:
-    """The stored run, what it holds, and why its agent has its name."""
+    """The stored run, what it holds, why its agent has its name, and what is said of the run."""
 
     run: Run
     trials: int
     transcripts: int
     systems: tuple[str, ...]
     why_named: str = ""
+    verdict: RunVerdict | None = None
 
     def __repr__(self) -> str:
         transcripts = plural(self.transcripts, "transcript")
@@ -311,6 +313,7 @@ def store_results(
     else the name of the suite.
     """
     from passhat.history import Checkout
+    from passhat.journeys.stored_runs import verdict_on
 
     _check_time(started)
     read, trials, texts = _read(results, transcripts=transcripts)
@@ -336,8 +339,14 @@ def store_results(
             with suppress(PasshatError):  # half a run would be the newest one
                 history.delete(run)
             raise
+        verdict = verdict_on(history, run)
     return StoredResults(
-        run=run, trials=len(trials), transcripts=len(texts), systems=trials.systems, why_named=why
+        run=run,
+        trials=len(trials),
+        transcripts=len(texts),
+        systems=trials.systems,
+        why_named=why,
+        verdict=verdict,
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from passhat.analysis.reports.metrics import HeadlineNumber
 from passhat.analysis.reports.report import Report
 from passhat.dataclass import dataclass
-from passhat.drawing import Figure, sparkline
+from passhat.drawing import Figure, Series, line_chart, sparkline
 from passhat.history import History, Run
 from passhat.history.queries import (
     SuiteLine,
@@ -26,6 +26,7 @@ from passhat.journeys.results import bars_of_run
 from passhat.journeys.stored_runs import (
     explain_run,
     kept_intervals,
+    known_verdict,
     numbers_basis,
     numbers_of,
     requests_of,
@@ -36,7 +37,7 @@ from passhat.journeys.stored_runs import (
     verdict_basis,
     verdict_on,
 )
-from passhat.messages import percent
+from passhat.messages import metric_label, percent, short_day
 from passhat.records import Outcome, Tally, Trials
 
 if TYPE_CHECKING:
@@ -51,11 +52,14 @@ if TYPE_CHECKING:
 
 SPENDING_DAYS = 30
 SUITES_A_PAGE = 20
-RUNS_BACK = 12
-"""Runs in the small trend of an agent."""
+RUNS_BACK, PICTURE_SIZE = 12, (440, 200)
+"""Runs in the small trend of an agent, and how large it is drawn where the agent fell."""
 
 MOST_TASKS = 8
 """Tasks of a fall that are listed with their trials."""
+
+MOST_JUDGED = 2
+"""Runs that a list of runs judges on one visit: a tenth to half of a second each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +81,7 @@ class SystemLine:
     """One agent of a suite: its newest run, its number there, and how it got there.
 
     The verdict is on `judged`, its newest finished run; `tasks_of_fall` are those that fell, with
-    their trials there.
+    their trials there, and `picture` has the number of its newest runs, where it fell.
     """
 
     name: str
@@ -89,6 +93,7 @@ class SystemLine:
     spark: Figure
     verdict: AgentVerdict | None = None
     tasks_of_fall: Sequence[FallenTask] = ()
+    picture: Figure | None = None
 
     @property
     def fell(self) -> bool:
@@ -193,6 +198,38 @@ def _line(
         tasks_of_fall=()
         if judged is None or verdict is None
         else tasks_of_fall(history, judged, verdict),
+        picture=_picture(runs[::-1], numbers.k) if verdict is not None and verdict.fell else None,
+    )
+
+
+def _picture(runs: Sequence[tuple[Run, AgentNumbers]], k: int) -> Figure | None:
+    """The number of an agent in its newest runs, oldest first, as each of them measured it."""
+    known = [
+        (run.started, own.estimate.value, own.estimate.interval)
+        for run, own in runs
+        if own.k == k and own.estimate is not None and own.estimate.interval is not None
+    ]
+    if len(known) < 2:
+        return None
+    name = f"pass^{k}"
+    line = Series(
+        name=name,
+        x=list(range(len(known))),
+        y=[value for _, value, _ in known],
+        low=[interval.low for *_, interval in known],
+        high=[interval.high for *_, interval in known],
+    )
+    return line_chart(
+        [line],
+        title=f"{metric_label(name)} in the last {len(known)} runs",
+        finding="Bands: these tasks.",
+        x_label="run, oldest first",
+        y_label="",
+        y_range=(0, 1),
+        y_kind="percent",
+        x_names=[short_day(started) for started, *_ in known],
+        width=PICTURE_SIZE[0],
+        height=PICTURE_SIZE[1],
     )
 
 
@@ -285,6 +322,19 @@ class ReportCache:
         basis = verdict_basis(history, run)
         return self._verdicts.get(basis, lambda: verdict_on(history, run))
 
+    def verdicts(self, history: History, runs: Sequence[Run]) -> dict[str, RunVerdict]:
+        """What is said of each of some runs, as far as it is known; some more are judged now."""
+        room, verdicts = MOST_JUDGED, {}
+        for run in runs:
+            if run.status != "finished" or not run.trials:
+                continue
+            known = self._verdicts.known(verdict_basis(history, run))
+            if known is None and (known := known_verdict(history, run)) is None and room:
+                known, room = self.verdict(history, run), room - 1
+            if known is not None:
+                verdicts[run.key] = known
+        return verdicts
+
     def numbers(self, history: History, run: Run) -> tuple[AgentNumbers, ...]:
         """The numbers of each agent of a run."""
         return self._numbers.get(numbers_basis(run), lambda: numbers_of(history, run))
@@ -315,6 +365,9 @@ class _Cache(Generic[Answer]):
         self._most = most
         self._values: OrderedDict[Hashable, Answer] = OrderedDict()
         self._lock = threading.Lock()
+
+    def known(self, key: Hashable) -> Answer | None:
+        return self._values.get(key)
 
     def get(self, key: Hashable, make: Callable[[], Answer]) -> Answer:
         with self._lock:

@@ -102,6 +102,11 @@ def verdict_on(history: History, run: Run) -> RunVerdict:
     return _kept_or_made(history, run, "verdict", verdict_basis(history, run), _judged)
 
 
+def known_verdict(history: History, run: Run) -> RunVerdict | None:
+    """The verdict on a run if it is kept and still holds: a list of runs asks for many."""
+    return _kept(history, run, "verdict", verdict_basis(history, run))
+
+
 def verdict_of_results(
     results: Results, judged: Callable[[History, Run], RunVerdict] = verdict_on
 ) -> RunVerdict | None:
@@ -331,6 +336,19 @@ def _kept_or_made(
     """
     import msgspec
 
+    kept: Answer | None = _kept(history, run, kind, basis)
+    if kept is not None:
+        return kept
+    made = make(history, run)
+    if run.status == "finished":
+        history.keep(run, kind, repr(basis), msgspec.json.encode(made))
+    return made
+
+
+def _kept(history: History, run: Run, kind: str, basis: Hashable) -> Any:
+    """An answer that is kept in the store and rests on `basis`; None without one."""
+    import msgspec
+
     from passhat.analysis.comparing.trends import AgentNumbers, KeptTrend, RunVerdict
     from passhat.analysis.explaining.explain import KeptExplanation
 
@@ -342,13 +360,8 @@ def _kept_or_made(
         "requests": tuple[tuple[str, str, str], ...],
         "why": KeptExplanation,
     }
-    if (body := history.kept(run, kind, repr(basis))) is not None:
-        kept: Answer = msgspec.json.decode(body, type=kinds[kind])
-        return kept
-    made = make(history, run)
-    if run.status == "finished":
-        history.keep(run, kind, repr(basis), msgspec.json.encode(made))
-    return made
+    body = history.kept(run, kind, repr(basis))
+    return None if body is None else msgspec.json.decode(body, type=kinds[kind])
 
 
 def _measured(history: History, run: Run) -> tuple[AgentNumbers, ...]:

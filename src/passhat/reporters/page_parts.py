@@ -887,7 +887,7 @@ def _beside(text: str) -> str:
 
 _FIRST_CLAUSE = re.compile(r": |\. (?=[A-Z])")
 
-_OUR_WORD = re.compile(r"(?:it|in|its|a|all|no|none|at|the|they|nothing) ")
+_OUR_WORD = re.compile(r"(?:it|in|its|a|all|no|none|at|the|they|nothing|some) ")
 
 _HYPHENED = re.compile(r"((?<!\S)[^\s-]\S{0,10}-\S{1,16}(?!\S))")
 

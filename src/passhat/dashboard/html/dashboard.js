@@ -97,6 +97,15 @@ if (live) {
   });
 }
 
+// What is chosen with the mouse is shown at once. With the keys a choice changes at each of them, so
+// that there the button shows it.
+for (const form of document.querySelectorAll("form.choose")) {
+  let pointed = false;
+  form.addEventListener("pointerdown", () => (pointed = true));
+  form.addEventListener("keydown", () => (pointed = false));
+  form.addEventListener("change", (event) => pointed && event.target.matches("select") && form.requestSubmit());
+}
+
 // A link to this very run, whatever name or filter it was opened by.
 for (const button of document.querySelectorAll("[data-copy]")) {
   button.hidden = false;

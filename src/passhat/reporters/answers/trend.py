@@ -187,20 +187,26 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
         """The values of the template; the system that changed last comes first."""
         ordered = _newest_change_first(self.result)
         options = _without_repeats(self.result, options, headline=True)
-        answer = headline(ordered, options.verdict)
-        if (moved := _moved_agent(ordered, options.verdict)) is not None:
+        verdict = options.verdict
+        answer = headline(ordered, verdict)
+        if (moved := _moved_agent(ordered, verdict)) is not None:
             label = StatusLabel(moved.words, _TONES[moved.movement])
             judged = {"chip": label, "title": f"{safe_text(answer)} · passhat"}
         return {
             "subject": "trend",
             "headline": answer,
             **(judged if moved else {}),
-            "verdict": options.verdict,
-            "systems": [_view(trend, answer) for trend in ordered],
+            "verdict": verdict,
+            "systems": [
+                _view(trend, answer, None if verdict is None else verdict.of(trend.name))
+                for trend in ordered
+            ],
         }
 
 
 # What the page of a trend shows: the newest change, its picture, and the tasks that moved.
+
+_COUNTED = "Passed trials before the newest change and since; hollow before, filled since"
 
 MOST_MOVED = 10
 """Tasks that moved which are seen without opening a fold."""
@@ -213,11 +219,14 @@ _FAR = 0.15
 class TrendView:
     """One system: its sentences, picture, moved tasks, changed labels, and runs with their keys.
 
-    So many of the moved tasks are `seen` without opening a fold.
+    So many of the moved tasks are `seen` without opening a fold. The `chip` says that it fell in
+    tasks alone: the picture shows no change of its number. The `note` says what is counted.
     """
 
     name: str
     title: str
+    note: str
+    chip: StatusLabel | None
     sentences: tuple[str, ...]
     figure: Figure | None
     moved: tuple[RateChange, ...]
@@ -432,18 +441,22 @@ def _newest_change_first(trends: Sequence[SystemTrend]) -> list[SystemTrend]:
     return sorted(trends, key=place, reverse=True)
 
 
-def _view(trend: SystemTrend, headline: str) -> TrendView:
+def _view(trend: SystemTrend, headline: str, verdict: AgentVerdict | None) -> TrendView:
     several = len(trend.points) > 1
+    in_tasks = verdict is not None and verdict.fell and trend.change is None
+    fallen = verdict.tasks or verdict.moved if verdict is not None and in_tasks else ()
     texts = [sentence for sentence in sentences(trend, turns=False) if sentence not in headline]
-    if trend.change is None and trend.turns:  # these say more than that nothing changed
+    if trend.change is None and (trend.turns or in_tasks):  # these say more than "no change"
         texts = []
     labelled = _of_labels(trend)
     return TrendView(
         name=trend.name,
-        title=_moved_title(trend),
+        title=_moved_title(trend) or _fallen_title(verdict),
+        note=f"{_COUNTED}." if in_tasks else f"{_COUNTED}. Plain counts, not a test of each task.",
+        chip=StatusLabel(verdict.words, "bad") if verdict is not None and in_tasks else None,
         sentences=(*(texts if several else ()), *([labelled] if labelled else ())),
         figure=trend.plot() if several and _has_rates(trend) else None,
-        moved=trend.moved,
+        moved=trend.moved or fallen,
         seen=min(_moved_far(trend) or MOST_MOVED, MOST_MOVED),
         turns=_turns_table(trend.turns),
         runs=runs_table(trend),
@@ -461,6 +474,12 @@ def _moved_title(trend: SystemTrend) -> str:
         return f"{plural(far, 'task')} moved by 15 points or more{by}"
     word = "fall" if change.direction == "down" else "rise"
     return f"The {word}{by} is spread thin"
+
+
+def _fallen_title(verdict: AgentVerdict | None) -> str:
+    if verdict is None or not verdict.tasks:
+        return "No single task stands out: these fell most"
+    return f"The fall is in {plural(len(verdict.tasks), 'task')}"
 
 
 def _moved_far(trend: SystemTrend) -> int:
