@@ -491,7 +491,8 @@ class Pages:
         return page(
             "runs.html", store=self.reports.title, wanted=wanted, choices=choices, runs=runs,
             verdicts=verdicts, block=block, count=count, page=number,
-            pages=max(1, -(-count // RUNS_A_PAGE)), order=order, newest_first=queries.NEWEST_FIRST, sort=sort, link=lambda n: sort(page=n),
+            pages=max(1, -(-count // RUNS_A_PAGE)), order=order,
+            newest_first=queries.NEWEST_FIRST, sort=sort, link=lambda n: sort(page=n),
         )  # fmt: skip
 
     def run(self, request: Request) -> Response:
@@ -591,7 +592,7 @@ class Pages:
             request=shorten(asked, LONGEST_REQUEST), fell=verdict.fall_of(task) if verdict else "",
             beside=beside, most_marks=MOST_SQUARES,
             trials=trials[:TRIALS_A_PAGE], first=first, here=past.here,
-            figure=past.figure, page=number, interval=past.interval, reasons=reasons, work=work,
+            page=number, interval=past.interval, reasons=reasons, work=work,
             before=_before_fall(verdict, task) or past.before, days=past.runs[-MOST_DAYS:],
             cells=[heat_cell((run.trials, run.passed)) for run in past.runs[-MOST_DAYS:]],
             pages=number + (len(trials) > TRIALS_A_PAGE),

@@ -12,7 +12,6 @@ from passhat.dataclass import dataclass, result_dataclass
 from passhat.errors import PasshatError, StoreError
 from passhat.journeys.results import COUNTED_IN_STORE, Results, open_store, renamed
 from passhat.journeys.run_store import DECIDED, changed_tasks, decided_gate, named_run_here
-from passhat.messages import percent, short_commit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -31,12 +30,11 @@ if TYPE_CHECKING:
     from passhat.analysis.gates.gate import Verdicts
     from passhat.analysis.reports.judged import LabelEvidence
     from passhat.analysis.reports.metrics import RunGroups
-    from passhat.drawing import Figure
     from passhat.history import History, Run
     from passhat.history.queries import TaskInRun
     from passhat.records import ErrorPolicy, Tally, Trial, Trials
     from passhat.records.transcript import TranscriptKey, Transcripts
-    from passhat.stats.estimate import Interval, Unavailable
+    from passhat.stats.estimate import Interval
 
 Answer = TypeVar("Answer")
 
@@ -104,7 +102,8 @@ def verdict_on(history: History, run: Run) -> RunVerdict:
 
 def known_verdict(history: History, run: Run) -> RunVerdict | None:
     """The verdict on a run if it is kept and still holds: a list of runs asks for many."""
-    return _kept(history, run, "verdict", verdict_basis(history, run))
+    kept: RunVerdict | None = _kept(history, run, "verdict", verdict_basis(history, run))
+    return kept
 
 
 def verdict_of_results(
@@ -730,11 +729,10 @@ def _beside(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskHistory:
-    """One task in this run, and over the runs of its suite: as counts, and as a picture."""
+    """One task in this run, and over the runs of its suite."""
 
     here: TaskInRun | None
     interval: Interval | None
-    figure: Figure | Unavailable
     runs: Sequence[TaskInRun] = ()
 
     @property
@@ -754,37 +752,7 @@ def task_history(history: History, run: Run, system: str, task: str) -> TaskHist
     return TaskHistory(
         here=here,
         interval=proportion_interval(here.passed, here.trials) if here else None,
-        figure=_plot_task(runs),
         runs=runs,
-    )
-
-
-def _plot_task(runs: Sequence[TaskInRun]) -> Figure | Unavailable:
-    """The pass rate of a task run by run, with intervals; oldest first."""
-    from passhat.drawing import Series, line_chart
-    from passhat.stats.estimate import Unavailable
-    from passhat.stats.proportions import proportion_interval
-
-    if len(runs) < 2:
-        return Unavailable("a line over history needs two runs")
-    rates = [run.passed / run.trials for run in runs]
-    bounds = [proportion_interval(run.passed, run.trials) for run in runs]
-    line = Series(
-        name="pass rate",
-        x=list(range(len(runs))),
-        y=rates,
-        low=[bound.low for bound in bounds],
-        high=[bound.high for bound in bounds],
-    )
-    return line_chart(
-        [line],
-        title=f"From {percent(rates[0])} to {percent(rates[-1])} over {len(rates)} runs",
-        finding="The share of this task's trials that passed in each run. Bands: 95% intervals.",
-        x_label="run, oldest first",
-        y_label="pass rate",
-        y_range=(0, 1),
-        y_kind="percent",
-        x_names=[short_commit(run.commit) or run.key for run in runs],
     )
 
 
