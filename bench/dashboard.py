@@ -75,6 +75,7 @@ def pages(path: Path) -> list[tuple[str, str]]:
     found = [
         ("overview", "/"),
         ("runs", "/runs"),
+        ("suite", f"/runs?suite={newest.suite}"),
         ("run", f"/run/{newest.key}"),
         ("task", f"/run/{newest.key}/task?system=agent&task={task}"),
         ("why", f"/run/{newest.key}/why"),

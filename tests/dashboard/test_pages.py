@@ -136,7 +136,7 @@ def test_a_task_page_lists_its_trials_and_leads_to_what_was_said(site, runs):
     assert heads[:3] == ["trial", "outcome", "said"]  # in sight on a telephone too
     links = re.findall(rf'href="(/run/{runs[0].key}/trial[^"#]+)"', text)
     assert len(links) == 6
-    assert "over 3 runs" in words(text)
+    assert "3 runs of this task" in words(text)
     said = site.get(html.unescape(links[0]))[2]
     assert "assistant: &lt;b&gt;bye&lt;/b&gt;" in said
     kept = re.search(r'href="(/run/\w+/transcript[^"]+)"', said).group(1)
@@ -540,12 +540,36 @@ def test_the_list_of_a_suite_opens_with_where_it_stands(fallen):
 
 
 def test_where_the_number_fell_the_overview_opens_with_its_picture(fallen, tmp_path, serve_site):
-    assert "a <b>: pass^5 in the last 4 runs" in words(fallen[0].get("/")[2])
-    with History.open(tmp_path / "calm.db") as history:
-        run = history.start_run("s")
-        history.add_trials(run, simulate(tasks=5, runs=4, seed=1))
-        history.finish_run(run)
-    assert "<figure>" not in serve_site(tmp_path / "calm.db").get("/")[2]
+    with History.open(tmp_path / "worse.db") as history:
+        for day in range(4):
+            run = history.start_run("s", started=f"2026-11-0{day + 1}T09:00:00+00:00")
+            rate = {"agent": 0.3 if day == 3 else 0.95}
+            history.add_trials(run, simulate(tasks=12, runs=6, rate=rate, seed=1))
+            history.finish_run(run)
+    worse = serve_site(tmp_path / "worse.db").get("/")[2]
+    assert "agent: pass^5 in the last 4 runs" in words(worse)
+    assert "<figure>" not in fallen[0].get("/")[2]  # there some tasks fell, and not the mean
+
+
+def test_a_fall_says_which_check_the_first_failure_of_each_task_failed(tmp_path, serve_site):
+    check = {"target": "answer", "score": 0.0, "message": "expected <4>, got 5"}
+    said = json.dumps({"messages": [{"role": "user", "text": "Hi"}], "checks": [check]})
+    with History.open(tmp_path / "h.db") as history:
+        for day in range(4):
+            run = history.start_run("s", started=f"2026-11-0{day + 1}T09:00:00+00:00")
+            rows = [(f"t{i}", day < 3 or i > 1) for i in range(10) for _ in range(8)]
+            tasks, passed = map(list, zip(*rows, strict=True))
+            trials = Trials.from_columns(system=["a"] * 80, task=tasks, passed=passed)
+            history.add_trials(run, trials)
+            with history.writing():
+                for trial in trials:
+                    if not trial.outcome:
+                        history.add_transcript(run.id, trial, said)
+            history.finish_run(run)
+        run = history.find_run("latest")
+    site = serve_site(tmp_path / "h.db")
+    for page in ("/", f"/run/{run.key}", "/runs?suite=s"):
+        assert words(site.get(page)[2]).count("answer: <4>") == 2, page
 
 
 def test_what_a_task_passed_before_its_fall_is_one_number_on_every_page(tmp_path, serve_site):

@@ -28,7 +28,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from passhat.analysis.comparing.comparison import Comparison, as_people_compare
 from passhat.analysis.comparing.ranking import RankReport
-from passhat.analysis.comparing.trends import AgentVerdict
 from passhat.analysis.reports.parts import LABELS, TaskRow, TaskTable
 from passhat.analysis.reports.report import Report
 from passhat.dashboard.live import (
@@ -112,6 +111,7 @@ from passhat.reporters.page_parts import (
     LONGEST_REQUEST,
     check_cards,
     ending_text,
+    first_failed_check,
     fit_transcripts,
     page_rows,
     transcript_cards,
@@ -593,7 +593,8 @@ class Pages:
             beside=beside, most_marks=MOST_SQUARES,
             trials=trials[:TRIALS_A_PAGE], first=first, here=past.here,
             page=number, interval=past.interval, reasons=reasons, work=work,
-            before=_before_fall(verdict, task) or past.before, days=past.runs[-MOST_DAYS:],
+            before=(verdict and verdict.before_fall(task)) or past.before,
+            days=past.runs[-MOST_DAYS:],
             cells=[heat_cell((run.trials, run.passed)) for run in past.runs[-MOST_DAYS:]],
             pages=number + (len(trials) > TRIALS_A_PAGE),
             link=lambda n: url(f"/run/{run.key}/task", system=system, task=task, page=n),
@@ -608,15 +609,8 @@ class Pages:
             trial = kept.trial
             if trial.outcome is Outcome.PASSED or not kept.transcript:
                 continue
-            text = history.transcript(run, *trial.key)
-            checks = check_cards(Transcript.from_json(text).checks) if text else ()
-            texts = (
-                f"{check.name}: {check.text or check.expected}".strip(": ")
-                for check in checks
-                if check.failed
-            )
-            if reason := next(texts, ""):
-                reasons[trial.trial] = shorten(reason, LONGEST_REASON)
+            if reason := first_failed_check(history.transcript(run, *trial.key)):
+                reasons[trial.trial] = reason
         return reasons
 
     def _work(
@@ -1060,19 +1054,8 @@ def _to_type(text: str) -> str:
     return text.replace("`margin=0.05`", "`passhat compare --margin 0.05`")
 
 
-MOST_DAYS, LONGEST_REASON = 32, 160
-"""Runs in the strip of a task, and characters of the reason why a trial failed."""
-
-RUNS_BESIDE, MOST_SQUARES = 10, 30
-"""Other runs of a task whose trials are listed, and trials of one that are squares in a line."""
-
-
-def _before_fall(verdict: AgentVerdict | None, task: str) -> tuple[int, int, int] | None:
-    """What `TaskHistory.before` has, of the runs that a verdict compares a fallen task with."""
-    moves = verdict.tasks if verdict is not None and verdict.fell else ()
-    move = next((move for move in moves if move.task == task), None)
-    return None if verdict is None or move is None else (verdict.runs_before, *move.before)
-
+MOST_DAYS, RUNS_BESIDE, MOST_SQUARES = 32, 10, 30
+"""Runs in the strip of a task, other runs whose trials are listed, and squares in a line."""
 
 MOST_TASKS_LINKED = 200
 """Tasks of a comparison whose every trial is a link; those that moved most, if there are more."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from passhat.analysis.reports.metrics import HeadlineNumber
 from passhat.analysis.reports.report import Report
-from passhat.dataclass import dataclass
+from passhat.dataclass import dataclass, replace
 from passhat.drawing import Figure, Series, line_chart, sparkline
 from passhat.history import History, Run
 from passhat.history.queries import (
@@ -64,11 +64,15 @@ MOST_JUDGED = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FallenTask:
-    """A task of a fall: how it moved, its trials in the run that is judged, what was first said."""
+    """A task of a fall: how it moved, its trials in the run that is judged, what was first said.
+
+    `reason` is the check that its first failure failed, where what was said is kept.
+    """
 
     move: RateChange
     marks: Sequence[TrialMark]
     request: str = ""
+    reason: str = ""
 
     @property
     def failure(self) -> TrialMark | None:
@@ -198,20 +202,22 @@ def _line(
         tasks_of_fall=()
         if judged is None or verdict is None
         else tasks_of_fall(history, judged, verdict),
-        picture=_picture(runs[::-1], numbers.k) if verdict is not None and verdict.fell else None,
+        picture=None if verdict is None or not verdict.fell else _picture(runs[::-1], verdict),
     )
 
 
-def _picture(runs: Sequence[tuple[Run, AgentNumbers]], k: int) -> Figure | None:
-    """The number of an agent in its newest runs, oldest first, as each of them measured it."""
+def _picture(runs: Sequence[tuple[Run, AgentNumbers]], verdict: AgentVerdict) -> Figure | None:
+    """The number that fell in the newest runs, oldest first, as each of them measured it."""
+    k = verdict.k
     known = [
         (run.started, own.estimate.value, own.estimate.interval)
         for run, own in runs
         if own.k == k and own.estimate is not None and own.estimate.interval is not None
     ]
-    if len(known) < 2:
+    if len(known) < 2 or verdict.interval is None:  # it fell in some tasks, not in the mean
         return None
     name = f"pass^{k}"
+    among = f"{len(known)} of " if len(known) < len(runs) else ""
     line = Series(
         name=name,
         x=list(range(len(known))),
@@ -221,7 +227,7 @@ def _picture(runs: Sequence[tuple[Run, AgentNumbers]], k: int) -> Figure | None:
     )
     return line_chart(
         [line],
-        title=f"{metric_label(name)} in the last {len(known)} runs",
+        title=f"{metric_label(name)} in {among}the last {len(runs)} runs",
         finding="Bands: these tasks.",
         x_label="run, oldest first",
         y_label="",
@@ -251,7 +257,14 @@ def tasks_of_fall(history: History, run: Run, verdict: AgentVerdict) -> list[Fal
         )
         for move in moved
     ]
-    return [task for task in tasks if verdict.tasks or task.failure][:MOST_TASKS]
+    from passhat.reporters.page_parts import first_failed_check
+
+    shown = [task for task in tasks if verdict.tasks or task.failure][:MOST_TASKS]
+    for place, task in enumerate(shown):
+        if (failure := task.failure) is not None:
+            kept = history.transcript(run, verdict.system, task.move.task, failure.trial)
+            shown[place] = replace(task, reason=first_failed_check(kept))
+    return shown
 
 
 def _spark(name: str, k: int, levels: Sequence[Sequence[float | None]]) -> Figure:

@@ -574,6 +574,21 @@ def check_cards(checks: tuple[Check, ...]) -> tuple[CheckCard, ...]:
     return tuple(sorted(cards, key=lambda card: not card.failed))
 
 
+LONGEST_REASON = 160
+"""Characters of the reason why a trial failed, in a table."""
+
+
+def first_failed_check(kept: str | None) -> str:
+    """Which check failed in a trial, in a line, from what was kept of it; "" where none says so."""
+    checks = check_cards(Transcript.from_json(kept).checks) if kept else ()
+    texts = (
+        f"{check.name}: {check.text or check.expected}".strip(": ")
+        for check in checks
+        if check.failed
+    )
+    return shorten(next(texts, ""), LONGEST_REASON)
+
+
 def _fails(check: Check) -> bool:
     return check.score is not None and check.score < 1
 

@@ -784,8 +784,12 @@ class AgentVerdict:
 
     def fall_of(self, task: str) -> str:
         """The verdict in three words where the fall is in this task; else nothing."""
-        named = self.fell and any(move.task == task for move in self.tasks)
-        return f"Fell on {short_day(self.since_day or '')}" if named else ""
+        return f"Fell on {short_day(self.since_day or '')}" if self.before_fall(task) else ""
+
+    def before_fall(self, task: str) -> tuple[int, int, int] | None:
+        """The runs before the fall of a task, with its passes and trials there; None without."""
+        move = next((move for move in self.tasks if self.fell and move.task == task), None)
+        return None if move is None else (self.runs_before, *move.before)
 
     @property
     def words(self) -> str:
