@@ -569,7 +569,21 @@ def test_a_fall_says_which_check_the_first_failure_of_each_task_failed(tmp_path,
         run = history.find_run("latest")
     site = serve_site(tmp_path / "h.db")
     for page in ("/", f"/run/{run.key}", "/runs?suite=s"):
-        assert words(site.get(page)[2]).count("answer: <4>") == 2, page
+        assert words(site.get(page)[2]).count("answer: expected <4>, got 5") == 2, page
+
+
+def test_the_overview_gives_no_rate_of_a_run_that_its_gates_ended(tmp_path, serve_site):
+    with History.open(tmp_path / "early.db") as history:
+        for day in range(3):
+            options = {"at_most": 100} if day == 2 else {}
+            run = history.start_run("s", started=f"2026-11-0{day + 1}", options=options)
+            history.add_trials(run, simulate(tasks=5, runs=4, rate={"a": 0.8}, seed=day))
+            run = history.finish_run(run)
+    assert run.stopped_early
+    said = words(serve_site(tmp_path / "early.db").get("/")[2])
+    assert "stopped early: no rate" in said
+    assert re.search(r"pass\^4 [\d.]+ \[", said) is None
+    assert "over 2 runs" in said  # in its small picture as well
 
 
 def test_what_a_task_passed_before_its_fall_is_one_number_on_every_page(tmp_path, serve_site):
@@ -694,7 +708,7 @@ def test_the_page_of_a_task_leads_to_it_in_every_run_and_says_which_check_failed
     cells = re.findall(r'<td class="cell \w+"><a href="/run/(\w+)/task[^"]*">(\d)', text)
     assert cells == [(run.key, str(3 - i)) for i, run in enumerate(reversed(runs))]
     assert "passed in the 2 runs before: 5 of 8 trials" in words(text)
-    assert "answer: 4" in words(text)
+    assert "answer: expected 4, got 5" in words(text)
 
 
 def test_a_store_that_is_away_is_a_503_on_every_page_that_asks_it(serve_site):

@@ -580,10 +580,10 @@ class Pages:
             work = self._work(history, run, trials[:TRIALS_A_PAGE], first)
             asked = requests_of(history, run).get((system, task), "")
             verdict = self.reports.verdict(history, run).of(system)
-            others = [history.find_run(one.key) for one in past.runs[::-1] if one.key != run.key]
+            keys = [one.key for one in past.runs[::-1] if one.key != run.key][:RUNS_BESIDE]
             beside = [
                 (other, queries.marks_of_tasks(history, other, system, [task])[task])
-                for other in others[:RUNS_BESIDE]
+                for other in map(history.find_run, keys)
             ]
         if past.here is None and not trials:
             raise HistoryError(f"run {run.key}: {system} made no trial of {task}")

@@ -17,6 +17,7 @@ from passhat.history import History, Run
 from passhat.history.queries import (
     SuiteLine,
     TrialMark,
+    find_trial,
     list_suites,
     marks_of_tasks,
     suite_spending,
@@ -66,7 +67,7 @@ MOST_JUDGED = 2
 class FallenTask:
     """A task of a fall: how it moved, its trials in the run that is judged, what was first said.
 
-    `reason` is the check that its first failure failed, where what was said is kept.
+    `reason` is the error of its first failure, or the check that it failed.
     """
 
     move: RateChange
@@ -197,7 +198,11 @@ def _line(
         tasks=numbers.tasks,
         trials=numbers.trials,
         headline=numbers.headline,
-        spark=_spark(name, numbers.k, [own.levels for _, own in reversed(runs)]),
+        spark=_spark(
+            name,
+            numbers.k,
+            [own.levels for run, own in reversed(runs) if not run.stopped_early],
+        ),
         verdict=verdict,
         tasks_of_fall=()
         if judged is None or verdict is None
@@ -213,6 +218,7 @@ def _picture(runs: Sequence[tuple[Run, AgentNumbers]], verdict: AgentVerdict) ->
         (run.started, own.estimate.value, own.estimate.interval)
         for run, own in runs
         if own.k == k and own.estimate is not None and own.estimate.interval is not None
+        if not run.stopped_early
     ]
     if len(known) < 2 or verdict.interval is None:  # it fell in some tasks, not in the mean
         return None
@@ -262,8 +268,10 @@ def tasks_of_fall(history: History, run: Run, verdict: AgentVerdict) -> list[Fal
     shown = [task for task in tasks if verdict.tasks or task.failure][:MOST_TASKS]
     for place, task in enumerate(shown):
         if (failure := task.failure) is not None:
-            kept = history.transcript(run, verdict.system, task.move.task, failure.trial)
-            shown[place] = replace(task, reason=first_failed_check(kept))
+            named = (verdict.system, task.move.task, failure.trial)
+            kept, stored = history.transcript(run, *named), find_trial(history, run, *named)
+            error = None if stored is None else stored.trial.error
+            shown[place] = replace(task, reason=first_failed_check(kept, error))
     return shown
 
 

@@ -578,15 +578,17 @@ LONGEST_REASON = 160
 """Characters of the reason why a trial failed, in a table."""
 
 
-def first_failed_check(kept: str | None) -> str:
-    """Which check failed in a trial, in a line, from what was kept of it; "" where none says so."""
+def first_failed_check(kept: str | None, error: str | None = None) -> str:
+    """Why a trial failed, in a line: its error, or the check that failed by what was kept of it."""
     checks = check_cards(Transcript.from_json(kept).checks) if kept else ()
-    texts = (
-        f"{check.name}: {check.text or check.expected}".strip(": ")
-        for check in checks
-        if check.failed
-    )
-    return shorten(next(texts, ""), LONGEST_REASON)
+    texts = [error] if error else [f"{c.name}: {_in_a_line(c)}" for c in checks if c.failed]
+    return shorten(safe_text(next(iter(texts), "")).strip(": "), LONGEST_REASON)
+
+
+def _in_a_line(check: CheckCard) -> str:
+    if check.text or not check.expected:
+        return check.text
+    return f"expected {check.expected}" + (f", got {check.found}" if check.found else "")
 
 
 def _fails(check: Check) -> bool:
