@@ -163,7 +163,7 @@ def test_more_than_two_are_ranked_and_a_choice_narrows_them(site, runs):
     narrowed = words(site.get(f"/compare?side={runs[1].key}.0&side={runs[2].key}.0")[2])
     assert re.search(r"pass@1: [\d.]+% → [\d.]+%", narrowed)
     # Each run is judged at its own k, which need not be that of the comparison.
-    assert "against the runs before it is about pass^5, whatever k is chosen here" in narrowed
+    assert "What is said here is about pass^5, whatever k is chosen above" in narrowed
     assert "Choose at least two" in words(site.get(f"/compare?side={runs[1].key}.0")[2])
 
 

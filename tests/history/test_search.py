@@ -83,6 +83,23 @@ def test_a_beginning_that_many_words_have_is_looked_for_in_the_newest_trials_fir
         assert any('"g"*' in statement for statement in asked)
 
 
+def test_of_a_long_passage_the_index_is_asked_for_the_longest_words(address, monkeypatch):
+    monkeypatch.setattr(queries, "MOST_WORDS", 3)
+    passage, asked = "we are able to refund the refund of the reservation of yester", []
+    with History.open(address) as history:
+        fill(history, [said(f"{passage}day"), said("able refund reservation yesterday"), said("x")])
+        database = type(history.database)
+        find = database.find_words
+
+        def noted(self, words, limit):
+            asked.append(list(words))
+            return find(self, words, limit)
+
+        monkeypatch.setattr(database, "find_words", noted)
+        assert tasks_of(search_said(history, passage)) == ["t000"]
+    assert asked == [["able", "refund", "reservation", "yester"]]
+
+
 @pytest.mark.parametrize("text", ["", " ", "'\"", "* OR", "a) OR (b", "-- ;", "NEAR(", "\\", "%"])
 def test_whatever_is_searched_for_is_only_text(address, text):
     with History.open(address) as history:
