@@ -580,7 +580,7 @@ class Pages:
             work = self._work(history, run, trials[:TRIALS_A_PAGE], first)
             asked = requests_of(history, run).get((system, task), "")
             verdict = self.reports.verdict(history, run).of(system)
-            keys = [one.key for one in past.runs[::-1] if one.key != run.key][:RUNS_BESIDE]
+            keys = [other.key for other in past.runs[::-1] if other.key != run.key][:RUNS_BESIDE]
             beside = [
                 (other, queries.marks_of_tasks(history, other, system, [task])[task])
                 for other in map(history.find_run, keys)
@@ -899,12 +899,12 @@ class Pages:
             order = order_of_runs(query)
             recent = queries.page_of_runs(history, order=order, limit=20) if not sides else []
             answer = judge_sides(history, sides, metric=metric)
-            said = [self.reports.verdict(history, run) for run in _runs_of(sides)]
+            compared = [self.reports.verdict(history, run) for run in _runs_of(sides)]
             verdicts = self.reports.verdicts(history, recent)
             values = _judged_values(history, sides, answer)
         return page(
             "compare.html", store=self.reports.title, sides=sides, runs=recent, answer=answer,
-            metric=metric, said=said, verdicts=verdicts, order=order,
+            metric=metric, compared=compared, verdicts=verdicts, order=order,
             sort=sort_link("/compare", order), **values,
         )  # fmt: skip
 

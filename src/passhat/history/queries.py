@@ -767,7 +767,7 @@ def search_said(history: History, text: str, *, limit: int = HITS) -> SaidHits:
         return _read_newest(history, text, words, limit)
     left = _index_older(history)
     hits: tuple[SaidHit, ...] = ()
-    # Of a passage that was pasted the longest words tell enough; the text itself is looked for then.
+    # Of a pasted passage the longest words tell enough; the text itself is looked for then.
     asked = [*sorted(words[:-1], key=len)[-MOST_WORDS:], words[-1]]
     for rows in history.database.find_words(asked, CANDIDATES):
         hits = tuple(_verified(history, rows, text, words, limit))

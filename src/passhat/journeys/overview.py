@@ -38,7 +38,7 @@ from passhat.journeys.stored_runs import (
     verdict_basis,
     verdict_on,
 )
-from passhat.messages import metric_label, percent, short_day
+from passhat.messages import metric_label, percent, plural, short_day
 from passhat.records import Outcome, Tally, Trials
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ def _picture(runs: Sequence[tuple[Run, AgentNumbers]], verdict: AgentVerdict) ->
     if len(known) < 2 or verdict.interval is None:  # it fell in some tasks, not in the mean
         return None
     name = f"pass^{k}"
-    among = f"{len(known)} of " if len(known) < len(runs) else ""
+    among = f"{len(known)} of the last " if len(known) < len(runs) else "the last "
     line = Series(
         name=name,
         x=list(range(len(known))),
@@ -233,7 +233,7 @@ def _picture(runs: Sequence[tuple[Run, AgentNumbers]], verdict: AgentVerdict) ->
     )
     return line_chart(
         [line],
-        title=f"{metric_label(name)} in {among}the last {len(runs)} runs",
+        title=f"{metric_label(name)} in {among}{plural(len(runs), 'run')}",
         finding="Bands: these tasks.",
         x_label="run, oldest first",
         y_label="",
