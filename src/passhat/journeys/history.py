@@ -339,7 +339,9 @@ def store_results(
             with suppress(PasshatError):  # half a run would be the newest one
                 history.delete(run)
             raise
-        verdict = verdict_on(history, run)
+        verdict = None
+        with suppress(PasshatError):  # it is stored, whatever is wrong with the runs before it
+            verdict = verdict_on(history, run)
     return StoredResults(
         run=run,
         trials=len(trials),

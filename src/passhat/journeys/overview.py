@@ -282,6 +282,8 @@ def _spark(name: str, k: int, levels: Sequence[Sequence[float | None]]) -> Figur
         f"from {percent(values[0])} to {percent(values[-1])} over {len(values)} runs"
         if len(values) > 1
         else "one run so far"
+        if values
+        else "no rate so far"
     )
     return sparkline(values, title=f"pass^{k} of {name}", finding=f"pass^{k}: {moved}.")
 
