@@ -549,6 +549,20 @@ def test_where_the_number_fell_the_overview_opens_with_its_picture(fallen, tmp_p
     worse = serve_site(tmp_path / "worse.db").get("/")[2]
     assert "agent: pass^5 in the last 4 runs" in words(worse)
     assert "<figure>" not in fallen[0].get("/")[2]  # there some tasks fell, and not the mean
+    with History.open(tmp_path / "worse.db") as history:
+        for day in range(4):
+            run = history.start_run("newer", started=f"2026-12-0{day + 1}T09:00:00+00:00")
+            passes = [8, 8, 6, 7, 8, 8, 5, *((8, 8, 7) if day < 3 else (0, 1, 0))]
+            rows = [(f"t{i}", n < count) for i, count in enumerate(passes) for n in range(8)]
+            tasks, passed = map(list, zip(*rows, strict=True))
+            history.add_trials(
+                run, Trials.from_columns(system=["b"] * 80, task=tasks, passed=passed)
+            )
+            history.finish_run(run)
+    both = serve_site(tmp_path / "worse.db").get("/")[2]
+    assert "2 of 2 suites fell: newer , s b. Against" in words(both)
+    assert "3 tasks fell on 4 Dec" in words(both)
+    assert "<figure>" not in both  # it would be about the other suite than the sentence beside it
 
 
 def test_a_fall_says_which_check_the_first_failure_of_each_task_failed(tmp_path, serve_site):
