@@ -1,5 +1,6 @@
 """Pages of published results, as somebody uses them to whom a colleague sent the file."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,9 @@ def test_k_moves_number_sentence_gauge_curve_row_and_address_and_says_where_noth
     assert eight["number"].startswith("\N{ALMOST EQUAL TO}")
     assert "not measured" in eight["sentence"]
     assert eight["curve"] not in ("", three["curve"])
+    tick = page.locator("[data-figure=decay] text.mid", has_text=re.compile("^8$"))
+    at = float(re.match(r"M([\d.]+) ", eight["curve"])[1])
+    assert at == pytest.approx(float(tick.get_attribute("x")), abs=0.2)
     colour = "getComputedStyle(document.querySelector('[data-value]')).color"
     soft = "getComputedStyle(document.querySelector('.hero .soft')).color"
     assert page.evaluate(colour) == page.evaluate(soft)

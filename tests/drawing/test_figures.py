@@ -262,6 +262,43 @@ def test_a_line_that_ends_early_is_named_where_it_ends_if_no_other_line_is_there
     assert crossed["early"] == crossed["low"]
 
 
+@pytest.mark.parametrize("first", [0.9, 0.5, 0.21])
+@pytest.mark.parametrize("last", [0.03, 0.2, 0.4])
+def test_lines_with_room_for_their_names_take_the_whole_width(first, last):
+    steep = Series(name="pass^k", x=[1, 2, 4, 8], y=[first, 0.6 * first + 0.4 * last, last, last])
+    early = Series(name="pass@k", x=[1, 2], y=[first, min(first + 0.1, 1.0)])
+    figure = line_chart(
+        [steep, early], title="t", finding="f", x_label="x", y_label="y",
+        y_range=(0, 1), y_kind="percent", x_kind="doublings",
+    )  # fmt: skip
+    root = ET.fromstring(figure.svg())
+    (axis,) = (e for e in root.iter() if e.get("data-axis"))
+    assert axis.get("data-axis") == "1 8 doublings"
+    start, floor, stop = map(float, re.findall(r"[\d.]+", axis.get("d")))
+    assert stop - start >= 0.85 * WIDTH
+    (name,) = (e for e in root.iter() if e.text == "pass^k")
+    low = float(name.get("y"))
+    drawn = next(e.get("d") for e in root.iter() if "line" in (e.get("class") or "").split())
+    points = [tuple(map(float, pair.split())) for pair in drawn[1:].split("L")]
+    for (x0, y0), (x1, y1) in pairwise(points):
+        for at in range(int(max(x0, stop - 66)), int(x1) + 1):
+            height = y0 + (y1 - y0) * (at - x0) / (x1 - x0)
+            assert not low - 11 <= height <= low + 2
+    assert TOP - 6 <= low <= floor
+
+
+def test_a_long_axis_ends_early_where_names_of_lines_or_moments_need_the_room():
+    close = [Series(name=f"agent {i}", x=[1, 4], y=[0.5, 0.4 + i / 100]) for i in range(3)]
+    late = [Marker(name="a change", x=4)]
+    for series, markers in ((close, ()), (close[:1], late)):
+        figure = line_chart(
+            series, title="t", finding="f", x_label="x", y_label="y", markers=markers
+        )
+        root = ET.fromstring(figure.svg())
+        (axis,) = (e for e in root.iter() if e.get("data-axis"))
+        assert float(axis.get("d").rpartition("H")[2]) <= WIDTH - 84
+
+
 def test_long_names_take_two_lines_and_no_more_width():
     def drawn(*names):
         rows = [IntervalRow(name=name, value=0.5) for name in names]

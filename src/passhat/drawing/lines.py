@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Literal
 
@@ -25,7 +25,7 @@ from passhat.drawing.figure import (
 from passhat.messages import percent, shorten_apart
 
 HEIGHT = 290
-LEFT, RIGHT, TOP, BOTTOM = 56, 84, 32, 44
+RIGHT, EDGE, TOP, BOTTOM = 84, 14, 32, 44
 COLOURS = "abcde"
 DASHES = ("", "dash", "dot", "", "dash")
 TEXT_HEIGHT, TEXT_WIDTH = 12, 50
@@ -102,13 +102,17 @@ def line_chart(
 ) -> Figure:
     """Lines over a shared x axis, named at their right ends, if no name covers another.
 
-    `x_notes` are written below `x_names`.
+    Names stand in the picture where there is room beside the lines, which then take its whole
+    width. `x_notes` are written below `x_names`.
     """
-    right = _room_for_names(series)
     height = max(height, TOP + round(1.4 * _NAME_HEIGHT) * len(series) + BOTTOM)
-    x_scale, y_scale = _scales(
-        series, guides, y_range, y_kind, (LEFT, width - right), height, x_range, x_kind
-    )
+    y_scale = _y_scale(series, guides, y_range, y_kind, height)
+    left = 8 + round(LETTER * max(len(y_scale.show(tick)) for tick in y_scale.ticks()))
+    x_scale = _x_scale(series, x_range, x_kind, left, width - EDGE)
+    inside = _named_inside(series, x_scale, y_scale)
+    if len(inside) < len(series) or guides or levels or _reach(markers, inside, x_scale) > width:
+        x_scale = _x_scale(series, x_range, x_kind, left, width - _room_for_names(series))
+        inside = _named_inside(series, x_scale, y_scale, at_the_end=False)
     height += _NAME_HEIGHT if x_notes else 0
     body = (
         _frame(x_scale, y_scale, x_label, y_label, x_names, x_notes)
@@ -116,7 +120,7 @@ def line_chart(
         + "".join(_marker(marker, i, series, x_scale, y_scale) for i, marker in enumerate(markers))
         + "".join(_line(s, i, x_scale, y_scale) for i, s in enumerate(series))
         + "".join(_level(level, x_scale, y_scale) for level in levels)
-        + _names(series, x_scale, y_scale)
+        + _names(series, inside, x_scale, y_scale)
     )
     first, last = _end_names(x_scale, x_names, x_notes)
     axis = f"{first} {x_label.center(TEXT_WIDTH - len(first) - len(last) - 2)} {last}"
@@ -146,22 +150,28 @@ def _data(
     return tuple(rows)
 
 
-def _scales(
+def _x_scale(
+    series: Sequence[Series],
+    ends: tuple[float, float] | None,
+    kind: Kind,
+    start: float,
+    stop: float,
+) -> Scale:
+    xs = [x for s in series for x in s.x] or [0.0, 1.0]
+    low, high = ends or (min(xs), max(xs))
+    return Scale(low=low, high=high, start=start, stop=stop, kind=kind)
+
+
+def _y_scale(
     series: Sequence[Series],
     guides: Sequence[Guide],
-    y_range: tuple[float, float] | None,
-    y_kind: Kind,
-    sides: tuple[float, float],
+    ends: tuple[float, float] | None,
+    kind: Kind,
     height: int,
-    x_range: tuple[float, float] | None = None,
-    x_kind: Kind = "number",
-) -> tuple[Scale, Scale]:
-    xs = [x for s in series for x in s.x] or [0.0, 1.0]
+) -> Scale:
     values = [y for s in series for part in (s.y, s.low, s.high) if part for y in part]
-    low, high = y_range or spread(values + [guide.y for guide in guides])
-    left, right = x_range or (min(xs), max(xs))
-    x_scale = Scale(low=left, high=right, start=sides[0], stop=sides[1], kind=x_kind)
-    return x_scale, Scale(low=low, high=high, start=height - BOTTOM, stop=TOP, kind=y_kind)
+    low, high = ends or spread(values + [guide.y for guide in guides])
+    return Scale(low=low, high=high, start=height - BOTTOM, stop=TOP, kind=kind)
 
 
 def _frame(
@@ -177,7 +187,9 @@ def _frame(
         parts.append(label(name, x(tick), y.start + 20, "soft mid", most=12))
         if x_notes:
             parts.append(label(x_notes[int(tick)], x(tick), y.start + 37, "soft mid", most=12))
-    parts.append(across(x.start, x.stop, y.start, "axis"))
+    # A page finds the place of a value by the ends of the axis.
+    line, ends = f"M{number(x.start)} {number(y.start)}H{number(x.stop)}", f"{x.low:g} {x.high:g}"
+    parts.append(element("path", d=line, class_="axis", data_axis=f"{ends} {x.kind}"))
     below = BOTTOM - 8 + (_NAME_HEIGHT if x_notes else 0)
     parts.append(label(x_label, (x.start + x.stop) / 2, y.start + below, "mid"))
     return "".join(parts)
@@ -308,7 +320,7 @@ def _line(series: Series, index: int, x: Scale, y: Scale) -> str:
         parts.append(element("path", d=_path(model, x, y), class_="line dot"))
     if series.dots and not series.faint and len(points) <= 60:
         kind = "ring" if index % 2 == 0 else "open"
-        dots = (element("circle", cx=x(a), cy=y(b), r=3.5, data_x=f"{a:g}") for a, b in solid)
+        dots = (element("circle", cx=x(a), cy=y(b), r=3.5) for a, b in solid)
         parts.append(element("g", "".join(dots), class_=kind))
     return element("g", "".join(parts), class_=colour, data_of=series.name)
 
@@ -327,9 +339,8 @@ def _room_for_names(series: Sequence[Series]) -> int:
     return max(RIGHT, 2 * _NAME_HEIGHT + round(BOLD * letters))
 
 
-def _names(series: Sequence[Series], x: Scale, y: Scale) -> str:
+def _names(series: Sequence[Series], inside: Mapping[int, _NamePlace], x: Scale, y: Scale) -> str:
     """Each name at the end of its line; one that had to move aside is joined to it."""
-    inside = _named_inside(series, x, y)
     ends = sorted((y(s.y[-1]), i) for i, s in enumerate(series) if len(s.y) and i not in inside)
     places = _kept_apart([at for at, _ in ends], y.start)
     left = x.stop + (10 if all(map(math.isclose, places, (at for at, _ in ends))) else 24)
@@ -343,26 +354,79 @@ def _names(series: Sequence[Series], x: Scale, y: Scale) -> str:
             text = element("path", d=line, class_="rule") + text
         kind = _colour(series[i], i)
         parts.append(element("g", text, class_=kind, data_of=series[i].name))
-    for i, (at, place) in inside.items():
-        text = label(series[i].name, at, place + 4, "key halo", shown=shown[i])
+    for i, name in inside.items():
+        look = f"key halo{' end' * name.at_the_end}"
+        at = name.stop if name.at_the_end else name.start
+        text = label(series[i].name, at, name.y + 4, look, shown=shown[i])
         parts.append(element("g", text, class_=_colour(series[i], i), data_of=series[i].name))
     return "".join(parts)
 
 
-def _named_inside(series: Sequence[Series], x: Scale, y: Scale) -> dict[int, tuple[float, float]]:
-    """Where lines are named that end long before the axis does: there, if nothing else is."""
-    inside = {}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NamePlace:
+    """Where the name of a line stands among the lines: from where to where, and how high."""
+
+    start: float
+    stop: float
+    y: float
+    at_the_end: bool
+
+
+def _named_inside(
+    series: Sequence[Series], x: Scale, y: Scale, *, at_the_end: bool = True
+) -> dict[int, _NamePlace]:
+    """Where lines are named among the lines, if nothing else is there.
+
+    A line that ends before the axis does is named behind its end, and `at_the_end` of the axis one
+    is named above it or below.
+    """
+    inside: dict[int, _NamePlace] = {}
     for i, line in enumerate(series):
         if line.faint or not len(line.x):
             continue
-        left, at = x(line.x[-1]) + 10, y(line.y[-1])
-        span = (left, left + BOLD * min(len(line.name), _MOST_LETTERS))
-        others = (other for j, other in enumerate(series) if j != i)
-        if span[1] < x.stop and all(
-            _distance(other, at, *span, x, y) > _NAME_HEIGHT for other in others
-        ):
-            inside[i] = left, at
+        end, at = x(line.x[-1]), y(line.y[-1])
+        wide = BOLD * min(len(line.name), _MOST_LETTERS)
+        behind = _NamePlace(start=end + 10, stop=end + 10 + wide, y=at, at_the_end=False)
+        beside = [
+            _NamePlace(start=x.stop - wide, stop=x.stop, y=height, at_the_end=True)
+            for height in (at - _NAME_HEIGHT, at + _NAME_HEIGHT, at - 1.6 * _NAME_HEIGHT)
+        ]
+        others = [other for j, other in enumerate(series) if j != i]
+        if behind.stop < x.stop and _is_clear(behind, others, inside.values(), x, y):
+            inside[i] = behind
+        elif at_the_end:
+            clear = (one for one in beside if _is_clear(one, series, inside.values(), x, y))
+            if (place := next(clear, None)) is not None:
+                inside[i] = place
     return inside
+
+
+def _is_clear(
+    place: _NamePlace,
+    lines: Sequence[Series],
+    names: Iterable[_NamePlace],
+    x: Scale,
+    y: Scale,
+) -> bool:
+    """Whether no line and no other name comes near, nor the floor."""
+    room = _NAME_HEIGHT * (0.65 if place.at_the_end else 1.0)
+    return (
+        (not place.at_the_end or y.stop <= place.y <= y.start - _NAME_HEIGHT / 2)
+        and all(_distance(one, place.y, place.start, place.stop, x, y) > room for one in lines)
+        and all(
+            abs(one.y - place.y) > _NAME_HEIGHT or one.start > place.stop or one.stop < place.start
+            for one in names
+        )
+    )
+
+
+def _reach(markers: Sequence[Marker], inside: Mapping[int, _NamePlace], x: Scale) -> float:
+    """How far to the right names of markers reach; beyond all where they meet one of a line."""
+    ends = [_beside(marker, x) for marker in markers]
+    meets = any(
+        name.at_the_end and stop > name.start for _, stop in ends for name in inside.values()
+    )
+    return math.inf if meets else max((stop for _, stop in ends), default=0.0)
 
 
 def _kept_apart(places: Sequence[float], lowest: float) -> list[float]:

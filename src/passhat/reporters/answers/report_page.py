@@ -16,9 +16,6 @@ from passhat.analysis.explaining.explain import CHECK, Category
 from passhat.analysis.reports.parts import SystemReport, TaskRow, common_k, is_judged
 from passhat.analysis.reports.report import Report
 from passhat.dataclass import dataclass
-from passhat.drawing import lines
-from passhat.drawing.figure import WIDTH
-from passhat.drawing.lines import Scale
 from passhat.messages import capitalised, plural, safe_text, shorten
 from passhat.records import Outcome
 from passhat.records.transcript import TranscriptKey
@@ -176,25 +173,8 @@ def key_numbers(system: SystemReport, every: SystemReport) -> dict[str, Any] | N
     for number in known:
         k = number["k"]
         number["name"] = "one trial (pass@1)" if k == 1 else f"{k} in a row (pass^{k})"
-        number |= _place_on_curve(system, k)
     start = next((i for i, number in enumerate(known) if number["k"] == chosen), 0)
     return {"ks": known, "start": start, "now": known[start]}
-
-
-def _place_on_curve(system: SystemReport, k: int) -> dict[str, float]:
-    """Where k is in the picture of the curve, so that the slider can mark it there."""
-    shown = [p.k for p in system.decay.pass_hat if isinstance(p.estimate, Estimate)]
-    if len(shown) < 2:
-        return {}
-    shown += [p.k for p in system.decay.beyond if isinstance(p.estimate, Estimate)]
-    scale = Scale(
-        low=shown[0],
-        high=max(shown),
-        start=lines.LEFT,
-        stop=WIDTH - lines.RIGHT,
-        kind="doublings",
-    )
-    return {"x": round(scale(k), 1)} if shown[0] <= k <= max(shown) else {}
 
 
 def _at_k(system: SystemReport, k: int) -> dict[str, Any]:

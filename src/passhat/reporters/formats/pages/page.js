@@ -145,13 +145,17 @@ if (slider) {
     slider.setAttribute("aria-valuetext", one.k === 1 ? "once" : `${one.k} times in a row`);
     if (hero) showOne(one);
     for (const part of several) part.hidden = +part.dataset.atK !== one.k;
-    if (mark) mark.setAttribute("d", placeOf(one.k) === null ? "" : `M${placeOf(one.k)} 32V${curve.viewBox.baseVal.height - 44}`);
+    if (mark) mark.setAttribute("d", placeOf(one.k));
     for (const row of allOf("tr[data-k]")) row.classList.toggle("at", +row.dataset.k === one.k);
   };
-  // Where the curve has a dot at k, as the drawing says.
+  // An upright line where k is on the axis of the curve; none beyond its ends.
+  const axis = curve?.querySelector("[data-axis]");
   const placeOf = (k) => {
-    const found = curve.querySelector(`circle[data-x="${k}"]`);
-    return found ? found.getAttribute("cx") : ks.find((one) => one.k === k).x ?? null;
+    const [low, high, kind] = axis.dataset.axis.split(" ");
+    const [start, floor, stop] = axis.getAttribute("d").match(/[\d.]+/g).map(Number);
+    const along = kind === "doublings" ? Math.log : Number;
+    const share = (along(k) - along(low)) / (along(high) - along(low));
+    return 0 <= share && share <= 1 ? `M${(start + share * (stop - start)).toFixed(1)} 32V${floor}` : "";
   };
   slider.addEventListener("input", () => (show(), remember("k", String(ks[+slider.value].k))));
   const asked = ks.findIndex((one) => String(one.k) === state.get("k"));
@@ -404,7 +408,7 @@ const make = (tag, className, textContent, ...parts) => {
 const cellsOf = (row) => {
   const cells = [...row.querySelectorAll(".runs, .together td:not(.name)")];
   const agents = row.closest("[data-agents]")?.dataset.agents.split(" ");
-  return cells.map((cell, i) => [cell, row.id + (agents ? `-${agents[i]}` : "")]);
+  return cells.map((cell, i) => [cell, (row.dataset.base ?? row.id) + (agents ? `-${agents[i]}` : "")]);
 };
 const numbers = new Map();
 const linkMarks = (row) => {
