@@ -258,7 +258,7 @@ def test_every_data_attribute_is_read_by_the_style_or_a_script_and_the_reverse()
         "columns",
         "words",
         "of",
-        "x",
+        "axis",
         "made",
     }  # by a script, in a drawing
     assert parts - named - given == set()
@@ -273,7 +273,10 @@ def test_the_page_of_gates_on_two_agents_shows_the_number_of_each_in_its_hero():
     ]
     for (_, meaning), verdict in zip(shown["facts"], verdicts, strict=True):
         assert meaning.startswith(f"{verdict.system}, pass^3: ")
-        assert meaning.endswith("95.0% demanded")
+        assert "95.0% demanded: at least " in meaning
+        lacking = 95.0 - 100 * verdict.estimate.interval.high
+        assert float(meaning.split()[-3]) == pytest.approx(lacking, abs=0.05)
+        assert meaning.endswith(" points short")
     assert shown["headline"] == "Neither gate is met."
     assert shown["counts"] == ""
 
@@ -296,6 +299,26 @@ def test_the_page_of_a_gate_says_how_many_tasks_at_least_are_missing():
         text = missing(f"pass^{k} >= {threshold}")
         assert text.startswith(f"At least {plural(needed, 'more task')} must pass every trial")
     assert missing("pass^2 >= 0.3") == ""
+
+
+def test_the_page_of_a_gate_shows_the_trials_of_the_nearest_tasks_in_order_each_a_mark():
+    ended = {"never": "FFFF", "nearly": "PPFP", "once": "FPEF", "always": "PPPP"}
+    trials = Trials.from_columns(
+        task=[task for task, letters in ended.items() for _ in letters],
+        outcome=["FPE".index(letter) for letters in ended.values() for letter in letters],
+    )
+    verdicts = judge(trials, "pass^2 >= 0.9")
+    assert {task.task: task.sequence for task in verdicts[0].tasks} == ended
+    page = render_html(verdicts)
+    near = re.findall(
+        r'<li data-row="(\w+)" data-base="task-\1">.*?class="marks">(.*?)</span>', page
+    )
+    signs = str.maketrans("PFE", "●○×")
+    assert [(name, re.sub(r"</?[biu]>", "", marks)) for name, marks in near] == [
+        (name, ended[name].translate(signs)) for name in ("nearly", "once", "never")
+    ]
+    long = Trials.from_columns(task=["a"] * 13 + ["b"] * 13, passed=[1, 0] * 13)
+    assert "data-base" not in render_html(judge(long, "pass^2 >= 0.9"))
 
 
 def test_the_page_of_a_plan_for_a_difference_answers_it_before_precision():

@@ -30,7 +30,7 @@ from passhat.analysis.gates.gate import (
 )
 from passhat.analysis.reports.evidence import Evidence
 from passhat.analysis.reports.judged import CorrectedDifference
-from passhat.analysis.reports.measure import measure
+from passhat.analysis.reports.measure import measure, run_sequences
 from passhat.analysis.reports.metrics import Bars, SystemTrials, measure_metrics
 from passhat.analysis.reports.targets import Target
 from passhat.errors import ArgumentError
@@ -224,12 +224,25 @@ def task_evidence(gate: Gate, subject: SystemTrials) -> tuple[TaskEvidence, ...]
         values = task_values(runs, tally.passed, power[1], metric=power[0])
     else:
         values = np.divide(tally.score_total, runs, out=np.full(runs.size, np.nan), where=runs > 0)
-    columns = tally.tasks, runs.tolist(), tally.passed.tolist(), tally.errored.tolist()
+    sequences = None if subject.trials is None else run_sequences(subject.trials)
     return tuple(
         TaskEvidence(
-            task=task, runs=n, passed=c, errored=e, value=None if np.isnan(value) else value
+            task=task,
+            runs=n,
+            passed=c,
+            errored=e,
+            value=None if np.isnan(value) else value,
+            sequence=sequence,
         )
-        for task, n, c, e, value in zip(*columns, values.tolist(), strict=True)
+        for task, n, c, e, value, sequence in zip(
+            tally.tasks,
+            runs.tolist(),
+            tally.passed.tolist(),
+            tally.errored.tolist(),
+            values.tolist(),
+            sequences or [""] * len(tally.tasks),
+            strict=True,
+        )
     )
 
 

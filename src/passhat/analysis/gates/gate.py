@@ -465,7 +465,8 @@ _UNDECIDED_CODES = {"fail": FAILED, "pass": PASSED, "exit4": OPEN}
 class TaskEvidence:
     """What one task adds to a verdict on a fixed number of runs.
 
-    `before` are the passes and the runs of a baseline, than which it may be shown to be `worse`.
+    `sequence` writes its runs in order as P, F and E, where they were read one by one; `before` are
+    the passes and the runs of a baseline, than which it may be shown to be `worse`.
     """
 
     task: str
@@ -474,6 +475,7 @@ class TaskEvidence:
     errored: int
     value: float | None
     note: str = ""
+    sequence: str = ""
     before: tuple[int, int] | None = None
     worse: bool = False
 

@@ -60,6 +60,7 @@ from passhat.reporters.formatting import (
     interval_of,
     metric_label,
     percent,
+    points,
     short,
     shorten,
     shorten_apart,
@@ -164,6 +165,8 @@ class VerdictsAnswer(Answer[Verdicts]):
         """All gates in one picture, and the evidence of each in a fold; one as a number."""
         verdicts = self.result
         number = _gate_number(verdicts[0]) if len(verdicts) == 1 else None
+        tasks = verdicts[0].tasks
+        marked = 0 < max((len(task.sequence) for task in tasks), default=0) <= MOST_MARKED
         return {
             "number": number,
             "subject": "gates",
@@ -176,7 +179,8 @@ class VerdictsAnswer(Answer[Verdicts]):
             "evidence": self.figures() if number is None or verdicts[0].steps else {},
             "nearest": _nearest(verdicts[0]) if number else [],
             "every_task": _lowest_first(verdicts[0]) if number else [],
-            "tasks_judged": len(verdicts[0].tasks),
+            "tasks_judged": len(tasks),
+            "marked": marked,
             "results": options.results,
         }
 
@@ -189,6 +193,12 @@ def _gate_number(verdict: Verdict) -> dict[str, Any] | None:
     bounds = interval_of(estimate)
     if not isinstance(estimate, Estimate) or bounds is None or verdict.only_limits:
         return None
+    near, word = (bounds.high, "short") if demand.upward else (bounds.low, "over")
+    gap = abs(demand.threshold - near)
+    short, lack = None, ""
+    if verdict.word == "FAIL" and demand.threshold not in bounds:
+        short = sorted([near, demand.threshold])
+        lack = f": at least {points(gap, digits=1)} points {word}"
     return {
         "name": metric_label(demand.target.name),
         "shown": percent(estimate.value, digits=1),
@@ -196,8 +206,9 @@ def _gate_number(verdict: Verdict) -> dict[str, Any] | None:
         "suite": [bounds.low, bounds.high],
         "like": None,
         "demand": demand.threshold,
+        "short": short,
         "words": f"{percent(bounds.low, digits=1)} to {percent(bounds.high, digits=1)}, "
-        f"{percent(demand.threshold, digits=1)} demanded",
+        f"{percent(demand.threshold, digits=1)} demanded{lack}",
         "missing": _missing(verdict, demand, estimate.value),
     }
 
@@ -238,6 +249,9 @@ def _numbers(verdicts: Verdicts) -> Facts:
 
 MOST_NEAREST, MOST_TASKS = 8, 2_000
 """Tasks that the page of a gate names first, and that it lists below."""
+
+MOST_MARKED = 12
+"""Trials of a task up to which each is a mark; of more, only their counts are shown."""
 
 
 def _nearest(verdict: Verdict) -> list[TaskEvidence]:
