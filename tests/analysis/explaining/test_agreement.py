@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passhat.analysis.explaining.run_diff import departures
+from passhat.analysis.explaining.run_diff import departures, divergences
 from passhat.analysis.explaining.runs import compared_runs
 from passhat.stats.multiple_testing import shuffled_in_strata
 
@@ -75,6 +75,36 @@ def test_more_fewer_and_other_are_against_the_nearest_passing_run(make_run):
     compared = compared_runs(runs)
     (found,) = departures(compared, shuffles(compared))
     assert (found.more, found.fewer, found.other) == (1, 1, 1)
+
+
+def test_sentences_on_two_tools_say_how_the_calls_of_each_differ(make_run):
+    from passhat.analysis.explaining.causes import _from_departure
+
+    right = {"tool": 1, "to": "ann", "amount": 5, "day": 2}
+    changed = [{"to": "bo"}, {"to": "bo", "amount": 6}, {"to": "bo", "amount": 6, "day": 3}]
+    ways = [*({**right, **change} for change in changed), None, right]
+
+    def sentence(wrong):
+        runs = [make_run("P", ("send", right), trial=trial) for trial in (0, 1)]
+        extra = ("send", {"tool": 2})
+        calls = [] if wrong is None else [("send", wrong), *([extra] if wrong == right else [])]
+        runs.append(make_run("F", *calls, trial=2))
+        compared = compared_runs(runs)
+        (found,) = departures(compared, shuffles(compared))
+        return _from_departure(found, divergences(compared)).sentence
+
+    told = [sentence(wrong) for wrong in ways]
+    start, end = (
+        "1 of 1 failing trial called send as no passing trial of the task did (1 ",
+        ("); 0 of 2 passing ones did (1 task)."),
+    )
+    assert [one.removeprefix(start).removesuffix(end) for one in told] == [
+        "with another to",
+        "with another amount or to",
+        "with other arguments",
+        "less often",
+        "more often",
+    ]
 
 
 def test_a_task_with_one_passing_run_says_nothing_of_agreement(make_run):

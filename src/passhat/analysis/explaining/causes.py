@@ -43,6 +43,9 @@ FEWEST_SHUFFLES = 199
 MOST_SHUFFLED = 50_000_000
 """Outcomes shuffled in all: very many runs are shuffled fewer times."""
 
+MOST_ARGUMENTS = 2
+"""Arguments that are named where they differ from those of the nearest passing run."""
+
 MOST_FEATURES = 3
 """Most properties named; each further one holds among runs that are alike in those before it."""
 
@@ -83,7 +86,6 @@ class Cause:
     passing: int
     passing_of: int
     tasks: int
-    detail: str
     example: Example
     opposite: str = ""
 
@@ -180,20 +182,26 @@ def _still_departing(
 
 
 def _from_departure(departure: ToolDisagreement, diverged: Sequence[Divergence]) -> Cause:
-    kinds = ((departure.more, "more"), (departure.fewer, "fewer"), (departure.other, "other"))
-    counts = [f"{count:,} {word}" for count, word in kinds if count]
+    names = [_argument(name) for name in departure.arguments]
+    few = 0 < len(names) <= MOST_ARGUMENTS
+    other = f"with another {' or '.join(names)}" if few else "with other arguments"
+    kinds = (
+        (departure.more, "more often"),
+        (departure.fewer, "less often"),
+        (departure.other, other),
+    )
+    how = ", ".join(f"{count:,} {words}" for count, words in kinds if count)
     runs = {run.key for run in departure.runs}
     return Cause(
         test="agreement",
         tool=departure.tool,
-        words=f"differed from every passing trial of the task in their calls of {departure.tool}",
+        words=f"called {departure.tool} as no passing trial of the task did ({how})",
         p=min(1.0, TESTS * departure.p),
         failing=departure.failing,
         failing_of=departure.failing_of,
         passing=departure.passing,
         passing_of=departure.passing_of,
         tasks=departure.tasks,
-        detail=f"Against the nearest passing trial: {', '.join(counts)} calls.",
         example=_departing(departure, [d for d in diverged if d.run.key in runs]),
     )
 
@@ -217,7 +225,6 @@ def _from_association(association: Association, compared: ComparedRuns) -> Cause
         passing=passing,
         passing_of=passing_of,
         tasks=int(np.unique(compared.stratum[association.varying]).size),
-        detail="",
         example=_having(association, compared, tool),
         opposite=feature_words(association.feature) if association.lacking else "",
     )

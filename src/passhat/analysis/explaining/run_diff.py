@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
@@ -415,7 +416,7 @@ class ToolDisagreement:
     `failing` of `failing_of` failing runs made calls of the tool that no passing run of their task
     made, and `passing` of `passing_of` passing runs calls that no other passing run made. `more`,
     `fewer` and `other` divide the failing ones by how they differ from the nearest passing run:
-    calls added, left out, or replaced.
+    calls added, left out, or replaced, which then differ in these `arguments`.
     """
 
     tool: str
@@ -428,6 +429,7 @@ class ToolDisagreement:
     more: int
     fewer: int
     other: int
+    arguments: tuple[str, ...]
     runs: tuple[ExplainedRun, ...]
 
 
@@ -496,7 +498,8 @@ def _disagreement(codes: Counts, passing: NDArray[np.bool_]) -> Floats:
 def _departure(
     compared: ComparedRuns, tool: str, values: list[Value], blocks: Sequence[slice], p: float
 ) -> ToolDisagreement:
-    failing: list[tuple[ExplainedRun, str]] = []
+    failing: list[ExplainedRun] = []
+    kinds, arguments = Counter[str](), Counter[str]()
     failing_of = passing = passing_of = tasks = 0
     for rows in blocks:
         here = values[rows]
@@ -508,12 +511,12 @@ def _departure(
         failing_of += len(here) - len(good)
         passing_of += len(good)
         passing += sum(count == 1 for count in Counter(good).values()) * (len(good) > 1)
-        failing += [
-            (compared.runs[rows.start + i], _kind(here[i], good))
-            for i, bad in enumerate(failed)
-            if bad and here[i] not in good
-        ]
-    kinds = Counter(kind for _, kind in failing)
+        for i, bad in enumerate(failed):
+            if bad and here[i] not in good:
+                kind, names = _difference(tool, here[i], good)
+                kinds[kind] += 1
+                arguments.update(sorted(names))
+                failing.append(compared.runs[rows.start + i])
     return ToolDisagreement(
         tool=tool,
         p=p,
@@ -525,13 +528,21 @@ def _departure(
         more=kinds["more"],
         fewer=kinds["fewer"],
         other=kinds["other"],
-        runs=tuple(run for run, _ in failing),
+        arguments=tuple(name for name, _ in arguments.most_common()),
+        runs=tuple(failing),
     )
 
 
-def _kind(value: Value, passing: Sequence[Value]) -> str:
-    """Whether calls were added, left out or replaced, against the most similar passing value."""
+def _difference(tool: str, value: Value, passing: Sequence[Value]) -> tuple[str, set[str]]:
+    """Whether calls were added, left out or replaced, against the most similar passing value.
+
+    Of calls that were replaced, with the names of the arguments in which they differ.
+    """
     mine = Counter(value)
     nearest = max(passing, key=lambda other: (mine & Counter(other)).total() * 2 - len(other))
     lacks, adds = Counter(nearest) - mine, mine - Counter(nearest)
-    return "other" if lacks and adds else "more" if adds else "fewer"
+    if not (lacks and adds):
+        return "more" if adds else "fewer", set()
+    pairs = zip(adds.elements(), lacks.elements(), strict=False)
+    given = [[json.loads(key[len(tool) + 1 :]) for key in pair] for pair in pairs]
+    return "other", {name for a, b in given for name in {*a, *b} if a.get(name) != b.get(name)}

@@ -158,7 +158,7 @@ class ExplanationAnswer(Answer[Explanation]):
         causes = [
             CauseView(
                 sentence=cause.sentence,
-                detail=f"p = {cause.p:.2g}. {cause.detail}".strip(),
+                detail=f"p = {cause.p:.2g}.",
                 example=pairs.pop(_keys(cause.example), None),
             )
             for cause in explanation.causes
@@ -617,8 +617,7 @@ def compared_text(explanation: Explanation) -> str:
 
 
 def _cause_text(cause: Cause, explanation: Explanation) -> str:
-    text = f"{cause.sentence} p = {cause.p:.2g}. "
-    return text + (f"{cause.detail} " if cause.detail else "") + _read(cause.example, explanation)
+    return f"{cause.sentence} p = {cause.p:.2g}. {_read(cause.example, explanation)}"
 
 
 def _read(example: Example, explanation: Explanation) -> str:
@@ -955,7 +954,7 @@ _CAUSE = JsonShape(
     "__cause",
     Cause,
     "What goes together with failing; p is adjusted for everything that was tested.",
-    "sentence test tool p failing failing_of passing passing_of tasks detail example",
+    "sentence test tool p failing failing_of passing passing_of tasks example",
     parts=[_EXAMPLE],
 )
 _CATEGORY = JsonShape(

@@ -280,7 +280,7 @@ def why_view(explanation: Explanation, links: TranscriptLinks) -> Why | None:
         causes=tuple(
             (
                 cause.sentence,
-                f"p = {cause.p:.2g}. {cause.detail}".strip(),
+                f"p = {cause.p:.2g}.",
                 *named(cause.example.failing),
             )
             for cause in explanation.causes
