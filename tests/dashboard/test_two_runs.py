@@ -74,7 +74,7 @@ def test_a_trial_beside_one_that_passed_tells_where_they_part(site):
     found, key = site
     status, headers, page = found.get(f"/run/{key}/diff?system=bot&task=a&trial=2")
     assert status == 200
-    assert "a: trial 3 (failed) called cancel, trial 2 (passed) refund." in page
+    assert "Task a: trial 3 (failed) called cancel, trial 2 (passed) refund." in page
     assert "Here they first differ" in page
     assert "content-security-policy" in headers
 

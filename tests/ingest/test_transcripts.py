@@ -1,6 +1,7 @@
 """What was said, out of each tool's own files, beside the trial it was said in."""
 
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -16,6 +17,7 @@ from passhat.ingest.formats.inspect_log import SpokenSample, sample_transcript
 from passhat.ingest.sources import NO_TRANSCRIPTS
 from passhat.ingest.transcripts import transcript_of
 from passhat.records.transcript import Transcript
+from passhat.reporters.page_parts import transcript_page
 
 INSPECT = "inspect/flaky_5x5_two_scorers_1error"
 LM_EVAL = "lm_eval/samples_flaky_demo_2026-11-15T01-57-02.617156.jsonl"
@@ -644,6 +646,32 @@ def test_a_failed_tau_bench_trial_says_what_was_expected_and_what_was_done(
     assert check.message.startswith(fault)
     assert check.expected.startswith(expected)
     assert check.found.startswith(found)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "made", "says"),
+    [
+        ([], [], "changed nothing, as expected"),
+        ([CANCEL, BOOK], [BOOK, CANCEL], "made the expected changes"),
+        ([CANCEL], [CANCEL, BOOK], ""),  # how it came to the same end is not known
+    ],
+)
+def test_a_tau_bench_trial_that_passed_says_whether_it_made_the_changes_expected(
+    wanted, made, says
+):
+    calls = [{"function": {"name": name, "arguments": json.dumps(args)}} for name, args in made]
+    actions = [{"name": name, "kwargs": args} for name, args in wanted]
+    row = {
+        "task_id": 1,
+        "reward": 1.0,
+        "info": {"reward_info": {"actions": actions}},
+        "traj": [{"role": "assistant", "content": None, "tool_calls": calls}],
+    }
+    _, said = read_with_transcripts(json.dumps([row]).encode())
+    (check,) = Transcript.from_json(next(iter(said.values()))).checks
+    assert (check.score, check.message) == (1.0, says)
+    words = re.sub(r"<[^>]*>", "", transcript_page(next(iter(said.values())), 1000))
+    assert f"✓ held {says or 'the check of the log'}" in " ".join(words.split())
 
 
 def test_a_change_that_a_tool_refused_does_not_count_as_made():

@@ -1,3 +1,4 @@
+import json
 import re
 
 import pytest
@@ -7,8 +8,9 @@ from passhat.analysis.explaining.explain import explain
 from passhat.analysis.gates.judge import judge
 from passhat.analysis.planning.simulate import simulate
 from passhat.analysis.reports.measure import measure
-from passhat.records import Trials
+from passhat.records import Outcome, Trials
 from passhat.reporters import render
+from passhat.stats.estimate import Unavailable
 
 
 @pytest.fixture(scope="module")
@@ -52,3 +54,30 @@ def test_nothing_from_the_data_steers_what_a_page_shows():
         assert not set(shown) & {"\x1b", "\u202e"}
         assert "\\u202e&lt;b&gt;" in shown
         assert "\\u202e<b>" not in shown
+
+
+@pytest.mark.parametrize("tasks", [3, 8])
+@pytest.mark.parametrize("told", [False, True])
+def test_each_picture_of_a_report_stands_once_wherever_there_is_room(tasks, told):
+    trials = simulate(tasks=tasks, runs=6, rate=0.5, seed=5)
+    texts = {
+        (one.system, one.task, one.trial): json.dumps(
+            {
+                "answer": "no",
+                "checks": [{"matcher": one.task, "score": float(one.outcome is Outcome.PASSED)}],
+            }
+        )
+        for one in trials
+    }
+    report = measure(trials)
+    why = explain(trials, texts)
+    assert len(why.categories) > 2
+    assert not why.causes
+    page = render(report, "html", trials=trials, explanation=why if told else None)
+    plots = {"decay": report.plots.decay(), "passes": report.plots.passes(),
+             "variance": report.plots.variance()}  # fmt: skip
+    for name, figure in plots.items():
+        drawn = not isinstance(figure, Unavailable)
+        assert page.count(f'data-figure="{name}"') == drawn, name
+    beside_the_groups = told and tasks == 8
+    assert ('class="stack w7"' in page) != beside_the_groups

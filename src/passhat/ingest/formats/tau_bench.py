@@ -97,10 +97,11 @@ def _checks(graded: object, reward: float, turns: tuple[Turn, ...]) -> tuple[Che
         for call in calls
         if _changes(call.name) and not _refused(turns, call.answered_in)
     ]
-    if reward >= SUCCESS:
-        return (Check(target="", score=reward),)
     missing = list((Counter(wanted) - Counter(made)).elements())
     extra = list((Counter(made) - Counter(wanted)).elements())
+    if reward >= SUCCESS:
+        right = "made the expected changes" if wanted else "changed nothing, as expected"
+        return (Check(target="", score=reward, message="" if missing or extra else right),)
     return (
         Check(
             target="",

@@ -285,7 +285,7 @@ def diff_values(diff: RunDiff) -> dict[str, Any]:
     pair = pair_values(diff)
     views = pair["views"]
     return {
-        "headline": verdict(diff),
+        "headline": f"Task {verdict(diff)}",
         "subject": "two trials",
         **pair,
         "neighbours": list(zip(views, (None, *views), (*views[1:], None), strict=False)),
