@@ -1,6 +1,7 @@
 """The commands tell a pull request what reviewers should know, through a real server."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -101,6 +102,46 @@ def test_each_of_several_systems_is_shown_before_and_after(forge, job):
     assert [text[0] for text in sections[1:]] == ["a", "b"]
     assert "t0 | 9/10 | 1/10" in sections[2].replace("  ", " ")
     assert "9/10" not in sections[1]
+
+
+def test_tasks_that_got_worse_come_before_those_that_got_better_each_with_its_trials(forge, job):
+    for name, passes in (("old.jsonl", (10, 10, 0, 0)), ("new.jsonl", (0, 2, 10, 9))):
+        rows = [
+            {"task": f"t{task}", "trial": trial, "passed": trial < passed}
+            for task, passed in enumerate(passes)
+            for trial in range(10)
+        ]
+        Path(name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (job / "folder").mkdir()
+    Path("old.jsonl").rename(job / "folder" / "old.jsonl")
+    passhat("gate", "new.jsonl", "--against", str(job / "folder" / "old.jsonl"), "--github")
+    (comment,) = forge.comments.values()
+    table = [line.strip("| ").split(" | ") for line in comment["body"].splitlines()
+             if line.startswith(("| t", "| 2 tasks"))]  # fmt: skip
+    assert [row[0] for row in table] == [
+        "2 tasks got worse", "t0", "t1", "2 tasks got better", "t2", "t3",
+    ]  # fmt: skip
+    assert table[2] == ["t1", "10/10", "2/10", "●" * 10, "●●" + "○" * 8]
+    assert "mean score" not in comment["body"]
+    assert str(job) not in comment["body"]
+    assert "against old.jsonl" in comment["body"]
+
+
+def test_several_agents_stand_in_one_table_the_most_reliable_first(forge, job):
+    rows = [
+        {"system": system, "task": f"t{task}", "trial": trial, "passed": task < passes}
+        for system, passes in (("low", 1), ("high", 5), ("mid", 3))
+        for task in range(6)
+        for trial in range(4)
+    ]
+    (job / "new.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert passhat("report", "new.jsonl", "--github").exit_code == 0
+    (comment,) = forge.comments.values()
+    body = comment["body"]
+    assert re.findall(r"^\| (low|mid|high) ", body, re.MULTILINE) == ["high", "mid", "low"]
+    assert "Least reliable tasks" not in body
+    (headline,) = re.findall(r"^\*\*(.*)\*\*$", body, re.MULTILINE)
+    assert body.count(headline) == 1
 
 
 def test_an_open_verdict_is_neutral_and_informational_never_fails(forge, job):

@@ -105,7 +105,7 @@ def review_change(
         ),
         verdicts=verdicts,
         comparisons=comparisons,
-        baseline=None if against is None else str(against),
+        baseline=None if against is None else _shown_name(against),
         explanation=(
             explain(trials, transcripts, confidence=confidence, seed=counting.get("seed", SEED))
             if transcripts
@@ -142,6 +142,11 @@ def _demands(
     if against is None or any(map(names_baseline, demands)):
         return demands
     return [*demands, *review_demands(baseline_name(against), margin, systems=systems)]
+
+
+def _shown_name(against: str | Path) -> str:
+    """A file without its folders, which are those of the machine that ran the job."""
+    return Path(against).name if is_there(str(against)) else str(against)
 
 
 def _comparisons(

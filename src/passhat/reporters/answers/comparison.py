@@ -26,11 +26,13 @@ from passhat.reporters.answer import (
     Answer,
     Bar,
     Block,
+    Cell,
     DisplayOptions,
     Facts,
     HeadingRow,
     Headline,
     Hints,
+    Marks,
     NextStep,
     Paragraph,
     Records,
@@ -1231,7 +1233,7 @@ class ChangeAnswer(Answer[ChangeReview]):
             whose = f" of {name}" if len(review.report.systems) > 1 else ""
             blocks.append(Section(f"Before and after{whose}", f"against {review.baseline}"))
             blocks += _before_and_after(comparison)
-        if not review.comparisons:
+        if not review.comparisons and verdicts is not None:
             blocks.append(Paragraph("Report", outcome))
         blocks += _worst(review)
         blocks += paragraphs("Earlier", verdict_text(review.run_verdict))
@@ -1278,19 +1280,29 @@ def _before_and_after(compared: Comparison) -> list[Block]:
         _change_row(number)
         for number in comparison.differences.values()
         if number.value is not None
+        and not (number.name == "mean_score" and comparison.scores_are_passes)
     )
     header = ("in %", "before", "after", "change", "these tasks", "similar tasks")
     table: Block = Table(header=header, rows=rows)
     blocks = [table if rows else Paragraph("", verdict(comparison))]
-    if moved := differing_tasks(comparison):
-        counts = tuple(
-            (task.name, *(f"{passed}/{runs}" for passed, runs in (task.second, task.first)))
-            for task in moved[:MOST_TASKS]
-        )
-        blocks.append(Table(header=("tasks that moved", "before", "after"), rows=counts))
-    if len(moved) > MOST_TASKS:
-        blocks.append(Paragraph("Tasks", f"{len(moved) - MOST_TASKS:,} more moved."))
+    moved = by_movement(differing_tasks(comparison))
+    for got, there in (
+        ("worse", [task for task in moved if task.difference < 0]),
+        ("better", [task for task in moved if task.difference >= 0]),
+    ):
+        if there:
+            what = f"{plural(len(there), 'task')} got {got}"
+            heads = (what, "before", "after", "trials before", "trials after")
+            counts = tuple(_moved_row(comparison, task) for task in there[:MOST_TASKS])
+            blocks.append(Table(header=heads, rows=counts, left=(0, 3, 4)))
     return blocks
+
+
+def _moved_row(comparison: Comparison, task: TaskDifference) -> tuple[Cell, ...]:
+    """How often a task passed before and after, then a few trials of each as marks."""
+    letters = comparison.sequences.get(task.name, ("", ""))[::-1]
+    marks = (Marks(own if len(own) <= MOST_TASKS else "") for own in letters)
+    return (task.name, *(f"{passed}/{of}" for passed, of in (task.second, task.first)), *marks)
 
 
 def _change_row(difference: Difference) -> tuple[str, ...]:
@@ -1306,6 +1318,13 @@ def _change_row(difference: Difference) -> tuple[str, ...]:
 def _worst(review: ChangeReview) -> Iterator[Block]:
     from passhat.reporters.page_parts import page_rows
 
+    several = len(review.report.systems) > 1 and not review.comparisons
+    if several and not any(system.counts_only for system in review.report.systems):
+        from passhat.reporters.answers.report_blocks import most_reliable_first, systems_table
+
+        ranked = {system.name: system for system in most_reliable_first(review.report.systems)}
+        yield systems_table(ranked, "in %")
+        return
     for system in review.report.systems:
         # By rate: a few trials leave most tasks undecided, also those that never pass.
         failing = page_rows(system.tasks.failing())[:MOST_TASKS]
