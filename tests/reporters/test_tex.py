@@ -1,5 +1,6 @@
 """Tables that a real LaTeX compiles, whatever the names."""
 
+import re
 import shutil
 import subprocess
 
@@ -88,6 +89,19 @@ def test_letters_of_other_scripts_have_a_form_for_every_engine():
     assert "{é}" in text
 
 
+def test_tables_of_other_agents_have_other_labels_and_a_label_needs_no_escape():
+    def label(*agents):
+        trials = Trials.from_columns(system=[*agents] * 8, task=["t"] * 8 * len(agents),
+                                     passed=[1, 0] * 4 * len(agents))  # fmt: skip
+        return re.search(r"\\label\{(.*)\}", render(measure(trials), "tex"))[1]
+
+    assert label("gpt-4o_air") == "tab:passhat-report-gpt-4o-air"
+    labels = [label("o3"), label("gpt 5"), label("o3", "a"), label("a", "b", "c", "d")]
+    assert labels[-1] == "tab:passhat-report-a-b-and-2-more"
+    assert len({*labels}) == len(labels)
+    assert label("{%} 東\\") == "tab:passhat-report"
+
+
 def test_a_caption_says_what_was_run_and_not_who_won():
     two = Trials.from_columns(
         system=["a"] * 40 + ["b"] * 40, task=[*"tuvw"] * 20, passed=[1, 0] * 40
@@ -100,7 +114,7 @@ def test_a_caption_says_what_was_run_and_not_who_won():
     for name, (answer, start) in captions.items():
         text = render(answer, "tex")
         assert rf"\caption{{{start}" in text
-        assert rf"\label{{tab:passhat-{name}}}" in text
+        assert rf"\label{{tab:passhat-{name}-a-b}}" in text
         assert "Brackets are 95\\% confidence intervals" in text
         assert "% @misc{passhat," in text
     alone = render(measure(two.where(system="a")), "tex")

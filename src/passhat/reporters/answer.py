@@ -158,6 +158,10 @@ class Answer(ABC, Generic[Result]):
         """How the numbers were made, for a paper."""
         return None
 
+    def agents(self) -> Sequence[str]:
+        """The agents whose table a paper shows, which tell it from other tables of its kind."""
+        return ()
+
     def caption(self) -> str | None:
         """What the main table shows, for a paper: a description, where a headline is a verdict."""
         return None

@@ -158,6 +158,9 @@ class ComparisonAnswer(Answer[Comparison]):
             facts.append((plural(flips.count("gained"), "task"), "flipped to mostly passing"))
         return facts
 
+    def agents(self) -> Sequence[str]:
+        return called(self.result)
+
     def caption(self) -> str:
         """Who is compared on what, and what the brackets are."""
         comparison = self.shown

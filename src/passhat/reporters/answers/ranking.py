@@ -97,6 +97,9 @@ class RankingAnswer(Answer[RankReport]):
             (f"{report.tasks:,}", "tasks that all of them ran"),
         ]
 
+    def agents(self) -> list[str]:
+        return [system.name for system in self.shown.systems]
+
     def caption(self) -> str:
         """What is ranked by what, and how far that is known."""
         report = self.shown

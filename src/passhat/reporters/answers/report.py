@@ -122,6 +122,9 @@ class ReportAnswer(Answer[Report]):
 
         return page_of(self.shown, options)
 
+    def agents(self) -> Sequence[str]:
+        return [system.name for system in self.result.systems]
+
     def caption(self) -> str:
         """What was run, which numbers the table has, and what its brackets are."""
         systems, level = self.result.systems, percent(self.result.provenance.options.confidence)

@@ -152,7 +152,7 @@ def render_tex(answer: Answer[Any], options: DisplayOptions) -> str:
     blocks = answer.worded_blocks(options)
     headlines = [block.text for block in blocks if isinstance(block, Headline)]
     caption = answer.caption() or (headlines[0] if headlines else capitalised(answer.name))
-    label = "tab:passhat-" + answer.name.replace(" ", "-")
+    label = _label(answer)
     methods = answer.methods()
     tables = _tables(blocks) if (own := answer.paper_table()) is None else [own]
     is_long = any(len(table.rows) > _ROWS_OF_A_PAGE for table in tables)
@@ -164,6 +164,17 @@ def render_tex(answer: Answer[Any], options: DisplayOptions) -> str:
         _bibtex(),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _label(answer: Answer[Any]) -> str:
+    """By its agents too, so that two reports in a document have two labels."""
+    agents = answer.agents()
+    more = f" and {len(agents) - _MOST_IN_LABEL} more" if len(agents) > _MOST_IN_LABEL else ""
+    words = f"{answer.name} {' '.join(agents[:_MOST_IN_LABEL])}{more}"
+    return f"tab:passhat-{re.sub('[^A-Za-z0-9]+', '-', words).strip('-')}"
+
+
+_MOST_IN_LABEL = 2
 
 
 def _bibtex() -> str:
