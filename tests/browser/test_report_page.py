@@ -411,7 +411,7 @@ def test_tasks_with_the_same_rate_stand_in_the_order_of_their_numbers(tmp_path, 
     names = ["0", "10", "14", "3", "20"]
     trials = Trials.from_columns(task=names * 2, passed=[True] * 5 + [False] * 5)
     page = open_page(page_of(trials, tmp_path).as_uri())
-    expected = ["0", "3", "10", "14", "20"]
+    expected = ["Task 0", "Task 3", "Task 10", "Task 14", "Task 20"]
     assert page.locator("[data-row] .name").all_inner_texts() == expected
 
 

@@ -1,9 +1,10 @@
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
-from passhat import render_html
+from passhat import render_html, report
 from passhat.analysis.explaining.explain import explain
 from passhat.analysis.gates.judge import judge
 from passhat.analysis.planning.simulate import simulate
@@ -81,3 +82,16 @@ def test_each_picture_of_a_report_stands_once_wherever_there_is_room(tasks, told
         assert page.count(f'data-figure="{name}"') == drawn, name
     beside_the_groups = told and tasks == 8
     assert ('class="stack w7"' in page) != beside_the_groups
+
+
+def test_notes_on_a_page_name_files_without_their_folders(tmp_path):
+    folder = tmp_path / "of ann"
+    folder.mkdir()
+    log = {"task": "a", "passed": True, "judge": 0.5}
+    path = folder / "results.jsonl"
+    path.write_text("".join(json.dumps({**log, "trial": trial}) + "\n" for trial in (1, 2)))
+    found = report(path)
+    noted = replace(found, notes=(f"{path}: two things were seen: x", "of no file: y"))
+    page = render(noted, "html")
+    assert "<li>results.jsonl: two things were seen: x</li><li>of no file: y</li>" in page
+    assert "of ann" not in page.partition("<h2>Notes")[2].partition("</ul>")[0]

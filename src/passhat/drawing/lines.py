@@ -107,7 +107,8 @@ def line_chart(
     """
     height = max(height, TOP + round(1.4 * _NAME_HEIGHT) * len(series) + BOTTOM)
     y_scale = _y_scale(series, guides, y_range, y_kind, height)
-    left = 8 + round(LETTER * max(len(y_scale.show(tick)) for tick in y_scale.ticks()))
+    # A per cent sign is as wide as two letters.
+    left = 6 + round(LETTER * (1 + max(len(y_scale.show(tick)) for tick in y_scale.ticks())))
     x_scale = _x_scale(series, x_range, x_kind, left, width - EDGE)
     inside = _named_inside(series, x_scale, y_scale)
     if len(inside) < len(series) or guides or levels or _reach(markers, inside, x_scale) > width:
@@ -395,7 +396,7 @@ def _named_inside(
         if behind.stop < x.stop and _is_clear(behind, others, inside.values(), x, y):
             inside[i] = behind
         elif at_the_end:
-            clear = (one for one in beside if _is_clear(one, series, inside.values(), x, y))
+            clear = (spot for spot in beside if _is_clear(spot, series, inside.values(), x, y))
             if (place := next(clear, None)) is not None:
                 inside[i] = place
     return inside
@@ -412,10 +413,12 @@ def _is_clear(
     room = _NAME_HEIGHT * (0.65 if place.at_the_end else 1.0)
     return (
         (not place.at_the_end or y.stop <= place.y <= y.start - _NAME_HEIGHT / 2)
-        and all(_distance(one, place.y, place.start, place.stop, x, y) > room for one in lines)
+        and all(_distance(line, place.y, place.start, place.stop, x, y) > room for line in lines)
         and all(
-            abs(one.y - place.y) > _NAME_HEIGHT or one.start > place.stop or one.stop < place.start
-            for one in names
+            abs(name.y - place.y) > _NAME_HEIGHT
+            or name.start > place.stop
+            or name.stop < place.start
+            for name in names
         )
     )
 

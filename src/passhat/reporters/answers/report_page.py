@@ -28,6 +28,7 @@ from passhat.reporters.answer import (
     Paragraph,
     StatusLabel,
     Table,
+    file_name,
     verdict_tile,
 )
 from passhat.reporters.answers.explanation import (
@@ -134,6 +135,7 @@ def page_of(
         "packed": len(transcripts.places),
         "cut": transcripts.cut_note,
         "left_out": transcripts.left_out_note,
+        "notes": page_notes(report),
         "origin": origin(report, folders=False),
     }
 
@@ -144,6 +146,17 @@ def page_subject(report: Report) -> str:
         return f"report on {plural(len(report.systems), 'agent')}"
     system = report.systems[0]
     return f"report on {system.name}, {wording.design(system)}"
+
+
+def page_notes(report: Report) -> list[str]:
+    """What is noted of the results, files without their folders: a page is passed around."""
+    names = {source.name: file_name(source.name) for source in report.provenance.sources}
+
+    def shown(note: str) -> str:
+        name, colon, rest = note.partition(": ")
+        return f"{names.get(name, name)}{colon}{rest}"
+
+    return [shown(note) for note in report.notes]
 
 
 def hero_counts(system: SystemReport) -> str:

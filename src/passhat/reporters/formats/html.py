@@ -156,6 +156,7 @@ def templates() -> Environment:
         "percent_range": percent_range,
         "points": lambda value: points(value, digits=1),
         "prose": _prose,
+        "task_name": task_name,
         "task_row": lambda task: "#" + task_anchor("", task),
         # The dashboard has a page for each run.
         "run_address": lambda key: "#run-" + "_".join(safe_text(key).split()),
@@ -196,6 +197,15 @@ def breakable_name(name: str) -> Markup:
         for i in range(0, len(piece), _LONGEST_PIECE)
     ]
     return Markup("<wbr>").join(parts)
+
+
+def task_name(name: str) -> Markup:
+    """The name of a task; one that is a number alone says nothing without the word.
+
+    >>> str(task_name("41")), str(task_name("airline-05"))
+    ('Task 41', 'airline-05')
+    """
+    return breakable_name(f"Task {name}" if name.isdigit() else name)
 
 
 def coloured_marks(sequence: str | None) -> Markup:

@@ -479,7 +479,7 @@ const madeTrial = async (hash) => {
   const close = make("a", "close", "✕");
   close.setAttribute("href", `#${row.id}`);
   close.setAttribute("aria-label", "Close");
-  const title = make("h2", "", row.dataset.row, " ", make("span", "soft", agent));
+  const title = make("h2", "", row.dataset.row.replace(/^(?=\d+$)/, "Task "), " ", make("span", "soft", agent));
   const head = make("h3", "", `Trial #${number} `, make("span", `chip ${tone}`, `${sign} ${outcome}`));
   head.tabIndex = -1;
   const told = Object.entries(took).filter(([name, values]) => name !== "number" && values[place] !== null);
