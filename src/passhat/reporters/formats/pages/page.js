@@ -148,14 +148,14 @@ if (slider) {
     if (mark) mark.setAttribute("d", placeOf(one.k));
     for (const row of allOf("tr[data-k]")) row.classList.toggle("at", +row.dataset.k === one.k);
   };
-  // An upright line where k is on the axis of the curve; none beyond its ends.
+  // An upright line where k is on the axis of the curve.
   const axis = curve?.querySelector("[data-axis]");
   const placeOf = (k) => {
     const [low, high, kind] = axis.dataset.axis.split(" ");
     const [start, floor, stop] = axis.getAttribute("d").match(/[\d.]+/g).map(Number);
     const along = kind === "doublings" ? Math.log : Number;
     const share = (along(k) - along(low)) / (along(high) - along(low));
-    return 0 <= share && share <= 1 ? `M${(start + share * (stop - start)).toFixed(1)} 32V${floor}` : "";
+    return `M${start + share * (stop - start)} 32V${floor}`;
   };
   slider.addEventListener("input", () => (show(), remember("k", String(ks[+slider.value].k))));
   const asked = ks.findIndex((one) => String(one.k) === state.get("k"));
