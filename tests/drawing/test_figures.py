@@ -26,7 +26,7 @@ from passhat.drawing import (
     scatter,
     stacked_bar,
 )
-from passhat.drawing.figure import WIDTH
+from passhat.drawing.figure import LETTER, WIDTH
 from passhat.drawing.lines import BOTTOM, HEIGHT, TOP, Scale
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=30)
@@ -297,6 +297,21 @@ def test_a_long_axis_ends_early_where_names_of_lines_or_moments_need_the_room():
         root = ET.fromstring(figure.svg())
         (axis,) = (e for e in root.iter() if e.get("data-axis"))
         assert float(axis.get("d").rpartition("H")[2]) <= WIDTH - 84
+
+
+@pytest.mark.parametrize("drop", [0.0, 0.5])
+def test_no_word_at_the_end_of_an_axis_leaves_the_picture_on_a_telephone(drop):
+    days = [f"{day} Nov" for day in range(10, 16)]
+    figure = line_chart(
+        [Series(name="pass^1", x=[*range(6)], y=[0.8] * 5 + [0.8 - drop])],
+        title="t", finding="f", x_label="x", y_label="y", y_range=(0, 1), x_names=days,
+        x_notes=["28472c92"] * 6,
+        markers=[Marker(name="a long change", x=5)] if drop else [],
+    )  # fmt: skip
+    for text in ET.fromstring(figure.svg()).iter(f"{SVG}text"):
+        look, wide = text.get("class") or "", LETTER * len(text.text)
+        left = float(text.get("x")) - (wide / 2 if "mid" in look else wide * ("end" in look))
+        assert left + wide <= figure.width + 1, text.text
 
 
 def test_long_names_take_two_lines_and_no_more_width():

@@ -110,9 +110,16 @@ def line_chart(
     # A per cent sign is as wide as two letters.
     left = 6 + round(LETTER * (1 + max(len(y_scale.show(tick)) for tick in y_scale.ticks())))
     x_scale = _x_scale(series, x_range, x_kind, left, width - EDGE)
+    ticks = [*(name for _, name in _x_ticks(x_scale, x_names, x_notes or ())), *(x_notes or ())]
+    # The last of them stands half beyond the end of the axis.
+    edge = max(EDGE, 4 + round(LETTER * min(12, max(map(len, ticks), default=0)) / 2))
+    x_scale = _x_scale(series, x_range, x_kind, left, width - edge)
     inside = _named_inside(series, x_scale, y_scale)
     if len(inside) < len(series) or guides or levels or _reach(markers, inside, x_scale) > width:
-        x_scale = _x_scale(series, x_range, x_kind, left, width - _room_for_names(series))
+        right = max(edge, _room_for_names(series))
+        x_scale = _x_scale(series, x_range, x_kind, left, width - right)
+        if (beyond := _reach(markers, {}, x_scale) + LETTER - width) > 0:
+            x_scale = _x_scale(series, x_range, x_kind, left, width - right - beyond)
         inside = _named_inside(series, x_scale, y_scale, at_the_end=False)
     height += _NAME_HEIGHT if x_notes else 0
     body = (
