@@ -196,7 +196,7 @@ def _gate_number(verdict: Verdict) -> dict[str, Any] | None:
     near, word = (bounds.high, "short") if demand.upward else (bounds.low, "over")
     gap = abs(demand.threshold - near)
     short, lack = None, ""
-    if verdict.word == "FAIL" and demand.threshold not in bounds:
+    if verdict.status == "FAIL" and demand.threshold not in bounds:
         short = sorted([near, demand.threshold])
         lack = f": at least {points(gap, digits=1)} points {word}"
     return {
