@@ -7,7 +7,7 @@ upper end to the right with every pass (`scaled_betas`). No count shows a failur
 happen yet, so the mean is multiplied by the distribution of runs without a failure, which failures
 never shorten. So one more failure raises no lower end. Nor may it change how the distributions are
 added up: the lattice depends on the number of tasks and on k alone (`lattice_steps`), and where a
-task outgrows the tables an end is opened to the one before (`_opened_to_tabled_runs`).
+task outgrows the tables an end is held to the one before (`_held_to_tabled_runs`).
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def suite_bounds(
     values = shares_of_cells(cells, tuple(ks))
     means = cells.tasks @ values.T / cells.task_count[..., None]
     bounds = np.minimum(low, means), np.maximum(high, means)
-    bounds = _opened_to_tabled_runs(cells, ks, bounds, asked)
+    bounds = _held_to_tabled_runs(cells, ks, bounds, asked)
     return _opened_to_one_task(cells, ks, values, bounds, tail)
 
 
@@ -184,22 +184,27 @@ class _Asked(NamedTuple):
     drawn: bool
 
 
-def _opened_to_tabled_runs(
-    cells: Cells, ks: Sequence[int], bounds: Bounds, asked: _Asked
-) -> Bounds:
-    """The bounds, opened to those without the failures (upper end: passes) beyond `TABLED_RUNS`.
+def _held_to_tabled_runs(cells: Cells, ks: Sequence[int], bounds: Bounds, asked: _Asked) -> Bounds:
+    """The bounds, held to those before a task outgrew the tables, as sums are finer beyond.
 
-    The sums of longer tasks are finer, which may show more than the first run beyond took away.
+    Without that they may show more than a failure takes away, or less than a pass adds. A lower end
+    is opened to that without the failures beyond `TABLED_RUNS`. Where only tasks that always passed
+    are as long, it is at least that without their passes beyond. Upper ends are mirrored.
     """
     if asked.drawn or cells.n.max() <= TABLED_RUNS or max(ks) > TABLED_RUNS:
         return bounds
-    runs, ends = np.minimum(cells.n, TABLED_RUNS), list(bounds)
+    runs, ends, held = np.minimum(cells.n, TABLED_RUNS), list(bounds), cells.tasks > 0
     for upper in asked.ends:
         kept = cells.n - cells.c if upper else cells.c
-        if kept.max() <= TABLED_RUNS:
-            shorter = Cells(n=runs, c=runs - kept if upper else kept, tasks=cells.tasks)
-            own = suite_bounds(shorter, ks, 1 - 2 * asked.tail, (upper,), asked.beside)[upper]
-            ends[upper] = np.maximum(ends[1], own) if upper else np.minimum(ends[0], own)
+        mixed = (held & (kept < cells.n) & (cells.n > TABLED_RUNS)).any(axis=-1)[..., None]
+        beyond = (held & (kept > TABLED_RUNS)).any(axis=-1)[..., None]
+        if (mixed & beyond).all():
+            continue
+        kept = np.minimum(kept, TABLED_RUNS)
+        shorter = Cells(n=runs, c=runs - kept if upper else kept, tasks=cells.tasks)
+        own = suite_bounds(shorter, ks, 1 - 2 * asked.tail, (upper,), asked.beside)[upper]
+        inner, outer = (f(ends[upper], own) for f in (np.maximum, np.minimum)[:: 1 - 2 * upper])
+        ends[upper] = np.where(mixed, np.where(beyond, ends[upper], outer), inner)
     return ends[0], ends[1]
 
 
