@@ -404,40 +404,48 @@ def test_a_gate_that_ended_on_one_task_states_what_a_report_of_the_same_runs_sta
     assert found.interval.low <= found.value <= found.interval.high
 
 
+def extended(gates, tasks, rounds, passes, known=()):
+    """The trials of a run, one at a time after those known, whether each passes by its place."""
+    rule = StoppingRule(pairings(tasks, runs=rounds), gates, until_settled=True, seed=0)
+    rule.restore([ticket for ticket, _ in known])
+    ledger = list(known)
+    for ticket, trial in known:
+        rule.observe(ticket, trial)
+    while batch := rule.next(1):
+        (ticket,) = batch
+        outcome = Outcome.PASSED if passes(len(ledger)) else Outcome.FAILED
+        trial = Trial(system="agent", task=ticket.task, trial=ticket.trial, outcome=outcome)
+        rule.observe(ticket, trial)
+        ledger.append((ticket, trial))
+    return ledger, rule.verdicts()
+
+
 def test_an_extension_that_nothing_can_decide_says_so_before_it_runs_a_trial():
     """Its last trials failed and wait for a pass, to tell failures from an outage."""
-    calls = []
+    terms = ["pass@1 >= 0.7"], "abc"
 
-    def rule(rounds):
-        return StoppingRule(
-            pairings("abc", runs=rounds), ["pass@1 >= 0.7"], until_settled=True, seed=0
-        )
+    def passes(place):
+        return place % 3 != 2 and place < 58
 
-    def run(rule, known=()):
-        rule.restore([ticket for ticket, _ in known])
-        ledger = list(known)
-        for ticket, trial in known:
-            rule.observe(ticket, trial)
-        while batch := rule.next(1):
-            (ticket,) = batch
-            calls.append(ticket)
-            passed = len(ledger) % 3 != 2 and len(ledger) < 58
-            outcome = Outcome.PASSED if passed else Outcome.FAILED
-            trial = Trial(system="agent", task=ticket.task, trial=ticket.trial, outcome=outcome)
-            rule.observe(ticket, trial)
-            ledger.append((ticket, trial))
-        return ledger, rule.verdicts()[0]
-
-    ledger, first = run(rule(20))
+    planned, (first,) = extended(*terms, 20, passes)
     assert first.status == "UNDECIDED"
-    planned = len(calls)
-    _, extended = run(rule(21), ledger)
-    assert len(calls) == planned
-    assert extended.status == "UNDECIDED"
-    assert "neither verdict can be reached any more" in extended.clauses
+    longer, (again,) = extended(*terms, 21, passes, planned)
+    assert longer == planned
+    assert again.status == "UNDECIDED"
+    assert "neither verdict can be reached any more" in again.clauses
     # With room to decide it, it goes on.
-    run(rule(60), ledger)
-    assert len(calls) > planned
+    longer, _ = extended(*terms, 60, passes, planned)
+    assert len(longer) > len(planned)
+
+
+def test_an_extension_waits_for_no_gate_that_the_plan_has_decided():
+    """The first was sure to PASS at the last look of its plan; looks beyond that do not matter."""
+    terms = ["pass@3 >= 0.8", "pass^2 >= 0.3"], "ab"
+    planned, first = extended(*terms, 10, [o == "P" for o in "PPPPFPPFPPFPFPPPPFP"].__getitem__)
+    assert [verdict.status for verdict in first] == ["PASS", "UNDECIDED"]
+    longer, again = extended(*terms, 11, lambda _: True, planned)
+    assert longer == planned
+    assert [verdict.status for verdict in again] == ["PASS", "UNDECIDED"]
 
 
 def test_a_gate_that_stays_undecided_counts_trials_alone_and_beside_others():

@@ -500,7 +500,9 @@ class Rounds:
             if best.status != worst.status:
                 return None
             status = best.status
-        if status == "UNDECIDED" and watch.may_still_pool(seen, passes, failures + waiting):
+            if status != "UNDECIDED":
+                return status  # the looks after this one are not needed
+        if watch.may_still_pool(seen, passes, failures + waiting):
             return None
         return status
 
