@@ -193,7 +193,7 @@ def drift_in_rounds_cell(start: float, end: float, repetitions: int) -> dict[str
             return bool(rng.random() < (1 - done) * ranks[0][task] + done * ranks[1][task])
 
         verdict, stream = _run_in_rounds(passes, seed=int(rng.integers(2**31)), guarded=True)
-        drifts = "changed during these runs" in verdict.sentence
+        drifts = any("pass rate changed" in note.text for note in verdict.remarks)
         ends.append((verdict.status, stream.seen, int(drifts)))
     return _shares(ends)
 

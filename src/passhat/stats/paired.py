@@ -397,9 +397,9 @@ UNSEEN_OF_PAIRS = 0.5
 # must agree, so here it is for rare tasks that one side alone fails: where one side breaks 5 % of
 # 30 tasks and is a little better elsewhere, equal means are called different 4 % of the time, and
 # 13 % by paired t. Of a shift that paired t finds 56 % of the time 54 % are found; with 1/2 it
-# would be 43 % (bench/calibrate/comparisons.py). With 12 tasks 44 % are found where t finds 51 %;
-# with 0.2 it would be 47 %, and where one side breaks 15 % of the tasks 9 % of equal means would be
-# called different (7 % now, 12 % by paired t).
+# would be 43 % (bench/calibrate/comparisons.py). With 12 tasks 45 % are found where t finds 51 %;
+# with 0.2 it would be 48 %, and where one side breaks 15 % of the tasks 10 % of equal means would
+# be called different (8 % now, 14 % by paired t).
 UNSEEN_IN_TEST = 0.25
 # The end of an interval that a test has moved away from 0.
 _BARELY = 1e-6

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
+from bench.calibrate.outages import drift_in_rounds_cell
 
 from passhat.analysis.gates.judge import judge
 from passhat.analysis.gates.stopping import StoppingRule, replay_run
@@ -137,6 +138,10 @@ def test_a_drift_along_the_runs_is_said_in_the_verdict():
     (verdict,) = rule.verdicts()
     assert "The pass rate changed during these trials, from" in verdict.sentence
     assert "not on the agent as it is now" in verdict.sentence
+
+
+def test_the_calibration_counts_the_drifts_that_verdicts_tell():
+    assert drift_in_rounds_cell(0.97, 0.4, 3)["outages"] > 0
 
 
 def test_steady_runs_are_said_to_be_nothing_else():
