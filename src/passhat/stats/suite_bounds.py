@@ -196,14 +196,15 @@ def _held_to_tabled_runs(cells: Cells, ks: Sequence[int], bounds: Bounds, asked:
     runs, ends, held = np.minimum(cells.n, TABLED_RUNS), list(bounds), cells.tasks > 0
     for upper in asked.ends:
         kept = cells.n - cells.c if upper else cells.c
-        mixed = (held & (kept < cells.n) & (cells.n > TABLED_RUNS)).any(axis=-1)[..., None]
-        beyond = (held & (kept > TABLED_RUNS)).any(axis=-1)[..., None]
+        mixed = np.asarray((held & (kept < cells.n) & (cells.n > TABLED_RUNS)).any(axis=-1))
+        beyond = np.asarray((held & (kept > TABLED_RUNS)).any(axis=-1))
         if (mixed & beyond).all():
             continue
         kept = np.minimum(kept, TABLED_RUNS)
         shorter = Cells(n=runs, c=runs - kept if upper else kept, tasks=cells.tasks)
         own = suite_bounds(shorter, ks, 1 - 2 * asked.tail, (upper,), asked.beside)[upper]
         inner, outer = (f(ends[upper], own) for f in (np.maximum, np.minimum)[:: 1 - 2 * upper])
+        mixed, beyond = mixed[..., None], beyond[..., None]
         ends[upper] = np.where(mixed, np.where(beyond, ends[upper], outer), inner)
     return ends[0], ends[1]
 
