@@ -157,6 +157,19 @@ def suite_estimates(
     return _pass_estimates(runs, passes, metric, draws, options, group)
 
 
+def suite_values(
+    n: ArrayLike, c: ArrayLike, *, ks: Sequence[int], metric: str = "pass^k"
+) -> list[float | None]:
+    """The values of `suite_estimates` without their intervals; None for fewer than two tasks."""
+    every = count_cells(*task_counts(n, c))
+    values = dict[int, float]()
+    for shared in _shared(every, ks):
+        cells = every.having(shared[0])
+        if cells.task_count > 1:
+            values |= zip(shared, _Passes(cells, shared, metric=metric).stated, strict=True)
+    return [values.get(k) for k in ks]
+
+
 def estimates_within(
     cells: Cells, bounds: Bounds, *, metric: str, ks: Sequence[int], scope: Scope, confidence: float
 ) -> list[Estimate]:
@@ -236,11 +249,8 @@ def _pass_estimates(
 ) -> list[tuple[Estimate | Unavailable, ...]]:
     """An answer to each of the options, for each k."""
     every = count_cells(runs, passes)
-    fewer = {k: int((every.n < k).sum()) for k in sorted(set(ks))}
     answers: dict[int, tuple[Estimate | Unavailable, ...]] = {}
-    # Work is shared by the k for which the same tasks have enough runs.
-    for _, alike in groupby(fewer, key=lambda k: fewer[k]):
-        shared = list(alike)
+    for shared in _shared(every, ks):
         kept, cells = runs >= shared[0], every.having(shared[0])
         if cells.n.size == 0:
             for k in shared:
@@ -254,6 +264,12 @@ def _pass_estimates(
         estimates = [_estimates(sample, option, some, excluded=excluded) for option in options]
         answers.update(zip(shared, zip(*estimates, strict=True), strict=True))
     return [answers[k] for k in ks]
+
+
+def _shared(every: Cells, ks: Sequence[int]) -> list[list[int]]:
+    """The k for which the same tasks have enough runs: they share most of the work."""
+    fewer = {k: int((every.n < k).sum()) for k in sorted(set(ks))}
+    return [list(alike) for _, alike in groupby(fewer, key=lambda k: fewer[k])]
 
 
 def _too_few_runs(every: Cells, metric: str, k: int) -> Unavailable:
@@ -286,7 +302,7 @@ def _estimates(
         notes = (*notes, few)
     return [
         Estimate(
-            value=float(1 - mean if sample.mirrored else mean),
+            value=value,
             interval=_interval(answer.bounds, place, mirrored=sample.mirrored),
             method=answer.method,
             confidence=options.confidence,
@@ -300,8 +316,13 @@ def _estimates(
             family_interval=answer.family_bounds
             and _interval(answer.family_bounds, place, mirrored=sample.mirrored),
         )
-        for place, mean in enumerate(answer.mean)
+        for place, value in enumerate(_stated(answer.mean, mirrored=sample.mirrored))
     ]
+
+
+def _stated(means: Floats, *, mirrored: bool) -> list[float]:
+    """The values; of pass@k from the pass^k of the failures, if `mirrored`."""
+    return [float(1 - mean if mirrored else mean) for mean in means]
 
 
 def _interval(bounds: Bounds, place: int, *, mirrored: bool) -> Interval:
@@ -336,6 +357,11 @@ class _Passes:
     def mean(self) -> Floats:
         """The mean over tasks for each k."""
         return self.curve.mean
+
+    @property
+    def stated(self) -> list[float]:
+        """The values of its estimates."""
+        return _stated(self.mean, mirrored=self.mirrored)
 
     @property
     def values(self) -> Floats:

@@ -4,8 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from passhat.analysis.reports.evidence import count_evidence
+from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.metrics import measure_metrics
 from passhat.records import Trials
+from passhat.stats import mean_intervals
 from passhat.stats.estimate import Estimate
 
 KS = (1, 2, 3, 4, 5)
@@ -48,3 +50,48 @@ def test_any_of_one_attempt_is_all_of_it():
     hat, at = metrics["pass^1"], metrics["pass@1"]
     assert isinstance(hat.this_suite, Estimate)
     assert (hat.this_suite, hat.tasks_like_these) == (at.this_suite, at.tasks_like_these)
+
+
+@settings(max_examples=20)
+@given(
+    counts=st.lists(st.tuples(st.integers(1, 7), st.integers(0, 7)), min_size=1, max_size=8),
+    partial_credit=st.booleans(),
+)
+def test_a_value_that_is_known_before_its_intervals_is_that_of_its_numbers(counts, partial_credit):
+    rows = [
+        (f"t{i}", run < passes, 0.5 if partial_credit and run == passes else float(run < passes))
+        for i, (runs, passes) in enumerate(counts)
+        for run in range(runs)
+    ]
+    task, passed, score = zip(*rows, strict=True)
+    evidence = count_evidence(Trials.from_columns(task=task, passed=passed, score=score).tally())
+    for metric in measure_metrics(evidence, (1, 2, 3, 5, 9), confidence=0.95).values():
+        known = metric.value
+        numbers = [metric.this_suite, metric.tasks_like_these]
+        values = {number.value for number in numbers if isinstance(number, Estimate)}
+        assert values == (set() if known is None else {known})
+
+
+def test_intervals_that_nobody_looks_at_are_not_computed(monkeypatch):
+    asked = []
+    bounds = mean_intervals.suite_bounds
+
+    def counted(*args, **options):
+        asked.append(args)
+        return bounds(*args, **options)
+
+    monkeypatch.setattr(mean_intervals, "suite_bounds", counted)
+    rng = np.random.default_rng(20261119)
+    passed = rng.random(120) < 0.7
+    trials = Trials.from_columns(
+        task=[f"t{i // 10}" for i in range(120)],
+        outcome=np.where(np.arange(120) == 7, 2, np.where(passed, 1, 0)).tolist(),
+        tags=[("even",) if i // 10 % 2 else ("odd",) for i in range(120)],
+    )
+    system = measure(trials).system()
+    values = [system.pass_hat(2).value, system.tags["odd"].pass_hat(5).value]
+    values += [system.errors.otherwise["pass^5"].value]
+    assert None not in values
+    assert not asked
+    assert system.pass_hat(2).interval is not None
+    assert asked

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from passhat.analysis.reports.evidence import Evidence
 from passhat.analysis.reports.parts import Corrected, Metric, SystemReport, headline_k
 from passhat.arguments import CONFIDENCE
-from passhat.dataclass import Displayed, dataclass, result_dataclass
+from passhat.dataclass import Displayed, dataclass, replace, result_dataclass
 from passhat.messages import percent, plural, points, short, short_repr, signed_points
 from passhat.records import ErrorPolicy, Outcome, Tally, Trials
 from passhat.records.columns import AT_RANDOM, BY_TASK, BY_VERDICT
@@ -197,10 +196,11 @@ def as_people_grade(system: SystemReport) -> SystemReport:
     for name, metric in system.metrics.items():
         own = metric.corrected
         none = Unavailable(f"labels correct pass@1 and pass^k, not {name}")
-        metrics[name] = replace(
-            metric,
+        metrics[name] = Metric(
+            name=metric.name,
             this_suite=none if own is None else own.this_suite,
             tasks_like_these=none if own is None else own.tasks_like_these,
+            corrected=own,
         )
     return replace(system, metrics=metrics, notes=(*notes, *system.notes))
 

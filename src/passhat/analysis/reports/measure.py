@@ -138,7 +138,11 @@ def measure(
         usual = {k for subject in subjects for k in default_ks(subject.evidence)}
         every = replace(options, ks=tuple(sorted({*options.ks, *usual})))
         every_k = partial(_report, subjects, every, replace(provenance, options=every), notes)
-    return _report(subjects, options, provenance, notes, every_k)
+    report = _report(subjects, options, provenance, notes, every_k)
+    if len(subjects) >= _MANY_SYSTEMS:
+        for system in report.systems:  # before another report puts its own intervals in their place
+            _ = system.mean_score.this_suite
+    return report
 
 
 def _report(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,7 +34,7 @@ from passhat.stats.mean_intervals import compute_together
 from passhat.stats.passk import pass_hat_k
 from passhat.stats.proportions import share_estimate
 from passhat.stats.sufficient_statistics import count_cells
-from passhat.stats.suite_mean import score_estimate, suite_estimates
+from passhat.stats.suite_mean import score_estimate, suite_estimates, suite_values
 from passhat.stats.task_labels import bars_cleared
 
 if TYPE_CHECKING:
@@ -75,15 +75,60 @@ def measure_metrics(
 ) -> dict[str, Metric]:
     """mean_score, then pass^k and pass@k for each k; `groupings` are what moved runs together.
 
-    `this_suite_only` saves the time that intervals for similar tasks take.
+    `this_suite_only` saves the time that intervals for similar tasks take. The first interval that
+    anybody asks for computes all of them.
     """
+    measured = cache(
+        partial(_measure, evidence, ks, confidence, groupings, this_suite_only=this_suite_only)
+    )
+    values = _known_values(evidence, ks)
+
+    def metric(name: str) -> Metric:
+        return Metric(
+            name=name,
+            this_suite=lambda: measured()[name].this_suite,
+            tasks_like_these=lambda: measured()[name].tasks_like_these,
+            known_value=values.get(name),
+        )
+
+    names = ("mean_score", *(f"pass{sign}{k}" for sign in "^@" for k in ks))
+    return {name: metric(name) for name in names}
+
+
+def _known_values(evidence: Evidence, ks: Sequence[int]) -> dict[str, float]:
+    """The values of metrics that have one for these tasks and for similar ones."""
+    if evidence.family is not None or evidence.weight is not None:
+        return {}
+    values = dict[str, float | None]()
+    for sign in "^@":
+        # As in `_measure`, so that values are the same to the last bit.
+        every = [k for k in _every_k(evidence, ks) if k > 1 or sign == "^"]
+        known = suite_values(evidence.runs, evidence.passes, metric=f"pass{sign}k", ks=every)
+        values |= {f"pass{sign}{k}": value for k, value in zip(every, known, strict=True)}
+    values["pass@1"] = values["pass^1"]
+    values["mean_score"] = values["pass^1"] if evidence.all_or_nothing else None
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _every_k(evidence: Evidence, ks: Sequence[int]) -> list[int]:
+    """The usual k take part whether asked for or not: no number depends on which are shown."""
+    return sorted({*ks, *default_ks(evidence)})
+
+
+def _measure(
+    evidence: Evidence,
+    ks: Sequence[int],
+    confidence: float,
+    groupings: Sequence[RunGroups],
+    *,
+    this_suite_only: bool,
+) -> dict[str, Metric]:
     scopes = (THIS_SUITE,) if this_suite_only else (THIS_SUITE, TASKS_LIKE_THESE)
 
     def included(sign: str, some: Sequence[int]) -> list[Metric]:
         return include_groups(_pass_metrics(evidence, sign, some, scopes, confidence), groupings)
 
-    # The usual k take part whether asked for or not: no number depends on which others are shown.
-    every = sorted({*ks, *default_ks(evidence)})
+    every = _every_k(evidence, ks)
     hats, ats = included("^", every), included("@", [k for k in every if k > 1])
     # pass^3 <= pass^2 <= pass^1 = pass@1 <= pass@2 <= pass@3: one chain, and so are the intervals.
     chain = {metric.name: metric for metric in _in_order([*reversed(hats), *ats])}

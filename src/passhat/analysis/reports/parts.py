@@ -47,16 +47,21 @@ class Metric:
 
     `this_suite` treats the tasks as fixed, `tasks_like_these` as a sample of more of their kind.
     `corrected` is what labels of people make of it, where a judge graded and there are any.
+    Intervals take most of the time and are computed on first use: where both numbers are known to
+    have a value, `known_value` is what it is.
     """
 
     name: str
-    this_suite: Number
-    tasks_like_these: Number
+    this_suite: lazy_field[Number] = lazy_field(shown=True)
+    tasks_like_these: lazy_field[Number] = lazy_field(shown=True)
     corrected: Corrected | None = None
+    known_value: float | None = field(default=None, repr=False, compare=False)
 
     @property
     def value(self) -> float | None:
         """The number itself, or None if it cannot be known."""
+        if self.known_value is not None:
+            return self.known_value
         number = self.this_suite or self.tasks_like_these
         return number.value if isinstance(number, Estimate) else None
 
@@ -402,7 +407,7 @@ def without_rates(system: SystemReport) -> SystemReport:
     """The system as people read it where gates ended its run early: counts, and no rate."""
     none = Unavailable(STOPPED_EARLY)
     metrics = {
-        name: replace(metric, this_suite=none, tasks_like_these=none, corrected=None)
+        name: Metric(name=metric.name, this_suite=none, tasks_like_these=none)
         for name, metric in system.metrics.items()
     }
     return replace(
@@ -472,7 +477,7 @@ def is_judged(system: SystemReport, k: int) -> bool:
     if all_errored(system) or f"pass^{k}" not in system.metrics:
         return False
     metric = system.pass_hat(k)
-    return metric.value is not None and (not is_partial(metric) or k <= headline_k(system))
+    return metric.value is not None and (k <= headline_k(system) or not is_partial(metric))
 
 
 def all_errored(system: SystemReport) -> bool:
