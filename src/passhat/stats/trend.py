@@ -1093,8 +1093,9 @@ def _tail_given_total(
     Rows of `score` and of its log chances `log_p` are kinds of tasks, `tasks` how many there are;
     columns are 0, 1, 2, ... passes. The double saddlepoint formula of Skovgaard (1987).
     """
-    x = np.arange(log_p.shape[1])
+    x = np.arange(float(log_p.shape[1]))
     possible = np.isfinite(log_p)
+    score = np.where(possible, score, 0.0)
     fewest = int(tasks @ possible.argmax(axis=1))
     most = int(tasks @ (x.size - 1 - possible[:, ::-1].argmax(axis=1)))
     if total in (fewest, most):
@@ -1130,16 +1131,28 @@ def _tail_given_total(
 def _cumulants(
     score: Floats, log_p: Floats, tasks: Counts, tilt: Floats
 ) -> tuple[float, Floats, Floats]:
-    """The cumulant generating function of the sums of scores and passes, and its derivatives."""
-    x = np.arange(log_p.shape[1])
-    logs = log_p + tilt[0] * score + tilt[1] * x
-    totals = _log_sum(logs)
-    weight = np.exp(logs - totals)
-    values = np.stack((np.where(np.isfinite(log_p), score, 0.0), np.broadcast_to(x, log_p.shape)))
-    means = (weight * values).sum(axis=-1)
-    centred = values - means[..., None]
-    spread = np.einsum("aij,bij,ij,i->ab", centred, centred, weight, tasks.astype(np.float64))
-    return float(tasks @ totals[:, 0]), means @ tasks, spread
+    """The cumulant generating function of the sums of scores and passes, and its derivatives.
+
+    Every score is a number, also where the chance is 0.
+    """
+    x = np.arange(float(log_p.shape[1]))
+    # In place: a thousand tasks of a thousand runs make tables of two million numbers.
+    weight = tilt[0] * score
+    weight += tilt[1] * x
+    weight += log_p
+    top = weight.max(axis=-1, keepdims=True)
+    weight -= top
+    np.exp(weight, out=weight)
+    total = weight.sum(axis=-1, keepdims=True)
+    weight /= total
+    means = np.stack((np.vecdot(weight, score), weight @ x))
+    scores, passes = score - means[0][:, None], x - means[1][:, None]
+    by_passes = np.vecdot(weight * passes, passes)
+    weight *= scores
+    by_scores, by_both = np.vecdot(weight, scores), np.vecdot(weight, passes)
+    spread = np.stack((by_scores, by_both, by_both, by_passes)) @ tasks.astype(np.float64)
+    totals = top + np.log(total)
+    return float(tasks @ totals[:, 0]), means @ tasks, spread.reshape(2, 2)
 
 
 def _saddlepoint(
