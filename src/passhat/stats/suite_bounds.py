@@ -1175,8 +1175,9 @@ def _upper_shapes(c: Floats, f: Floats, k: int) -> Shapes:
     tabled = varies & (c + f <= TABLED_RUNS)
     if tabled.any():
         places = f[tabled].astype(np.intp), c[tabled].astype(np.intp)
-        most = max(int(places[0].max()), int(places[1].max()), _UNORDERED_RUNS * k)
-        a[tabled] = _upper_first_shapes(k, 1 << most.bit_length())[places]
+        rows, most = int(places[0].max()), max(int(places[1].max()), _UNORDERED_RUNS * k)
+        table = _upper_first_shapes(k, 1 << rows.bit_length(), 1 << most.bit_length())
+        a[tabled] = table[places]
     long = varies & ~tabled
     if long.any():
         a[long] = _least_first_shape(c[long], f[long], k)
@@ -1185,9 +1186,9 @@ def _upper_shapes(c: Floats, f: Floats, k: int) -> Shapes:
 
 
 @lru_cache(maxsize=64)
-def _upper_first_shapes(k: int, size: int) -> Floats:
+def _upper_first_shapes(k: int, rows: int, size: int) -> Floats:
     """The first shape of the missing part for so many failures (rows) and passes (columns)."""
-    f, c = np.meshgrid(np.arange(float(size)), np.arange(float(size)), indexing="ij")
+    f, c = np.meshgrid(np.arange(float(rows)), np.arange(float(size)), indexing="ij")
     missing, relative = _missing_power(np.maximum(c, 2 * k - f), f, k)
     varies = (missing > 0) & (1 - missing > NO_VALUE) & (c + f >= 2 * k)
     missing, relative = np.where(varies, missing, 0.5), np.where(varies, relative, 1.0)
@@ -1197,7 +1198,7 @@ def _upper_first_shapes(k: int, size: int) -> Floats:
     a = np.minimum.accumulate(a, axis=1)
     # While passes are few the second shape that belongs to a would fall with them: a stays below
     # what the second shape of one pass more allows.
-    second = np.full(size, np.inf)
+    second = np.full(rows, np.inf)
     for passes in range(_UNORDERED_RUNS * k - 1, k - 1, -1):
         here, known = varies[:, passes], np.isfinite(second)
         e, b = relative[:, passes], np.where(known, second, 0.0)
