@@ -96,8 +96,8 @@ def formerly(name: str) -> property:
 class lazy_field(Generic[Value]):  # noqa: N801  # read like `property`
     """A field that is given as a value, or as a function that is called on first use.
 
-    It must be given, and takes no part in `repr` and `==` unless it is `shown`, which compute it.
-    Copies and pickles hold the value.
+    It must be given unless it has a `default`. It takes no part in `repr` and `==`, which would
+    compute it, unless it is `shown`. Copies and pickles hold the value.
 
     >>> @dataclass(frozen=True, slots=True)
     ... class Square:
@@ -107,10 +107,10 @@ class lazy_field(Generic[Value]):  # noqa: N801  # read like `property`
     (9, 9)
     """
 
-    __slots__ = ("_slot", "shown")
+    __slots__ = ("_slot", "default", "shown")
 
-    def __init__(self, *, shown: bool = False) -> None:
-        self.shown = shown
+    def __init__(self, *, default: Any = MISSING, shown: bool = False) -> None:
+        self.default, self.shown = default, shown
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._slot = _lazy_slot(name)
@@ -313,7 +313,7 @@ def _lazy_slot(name: str) -> str:
 
 def _field(name: str, kind: object, default: Any, *, kw_only: bool) -> Any:
     if isinstance(default, lazy_field):
-        default = field(repr=default.shown, compare=default.shown)
+        default = field(default=default.default, repr=default.shown, compare=default.shown)
     f: Any = default if isinstance(default, Field) else field(default=default)
     if f.default.__class__.__hash__ is None:  # as the standard library has it: likely a list
         raise ValueError(f"mutable default for field {name}: use default_factory")

@@ -138,11 +138,7 @@ def measure(
         usual = {k for subject in subjects for k in default_ks(subject.evidence)}
         every = replace(options, ks=tuple(sorted({*options.ks, *usual})))
         every_k = partial(_report, subjects, every, replace(provenance, options=every), notes)
-    report = _report(subjects, options, provenance, notes, every_k)
-    if len(subjects) >= _MANY_SYSTEMS:
-        for system in report.systems:  # before another report puts its own intervals in their place
-            _ = system.mean_score.this_suite
-    return report
+    return _report(subjects, options, provenance, notes, every_k)
 
 
 def _report(
@@ -153,7 +149,11 @@ def _report(
     every_k: Callable[[], Report] | None = None,
 ) -> Report:
     alone = len(subjects) == 1
-    systems = tuple(_measure_system(s, options, parts=True, alone=alone) for s in subjects)
+    # Before another report puts its own intervals in the place of those computed together.
+    many = len(subjects) >= _MANY_SYSTEMS
+    systems = tuple(
+        _measure_system(s, options, parts=True, alone=alone, many=many) for s in subjects
+    )
     return Report(
         systems=systems,
         provenance=provenance,
@@ -174,9 +174,17 @@ def _systems(trials: object) -> list[Trials] | list[Tally]:
 
 
 def _measure_system(
-    subject: SystemTrials, options: ReportOptions, *, parts: bool, alone: bool = False
+    subject: SystemTrials,
+    options: ReportOptions,
+    *,
+    parts: bool,
+    alone: bool = False,
+    many: bool = False,
 ) -> SystemReport:
-    """With `parts`, levels and tags too; `alone`, also what takes a simulation of its own."""
+    """With `parts`, levels and tags too; `alone`, also what takes a simulation of its own.
+
+    One of `many` has its intervals at once.
+    """
     tally, trials, groupings = subject.tally, subject.trials, subject.groupings
     evidence = subject.evidence
     ks = options.ks or default_ks(evidence)
@@ -185,7 +193,7 @@ def _measure_system(
     variance = cache(partial(_variance, evidence, level))
     table = tabulate_tasks(tally, evidence, sequences, confidence=level)
     metrics = with_corrections(
-        measure_metrics(evidence, ks, confidence=level, groupings=groupings),
+        measure_metrics(evidence, ks, confidence=level, groupings=groupings, at_once=many),
         subject.labels,
         confidence=level,
     )

@@ -72,23 +72,26 @@ def measure_metrics(
     confidence: float,
     groupings: Sequence[RunGroups] = (),
     this_suite_only: bool = False,
+    at_once: bool = False,
 ) -> dict[str, Metric]:
     """mean_score, then pass^k and pass@k for each k; `groupings` are what moved runs together.
 
     `this_suite_only` saves the time that intervals for similar tasks take. The first interval that
-    anybody asks for computes all of them.
+    anybody asks for computes all of them, if they are not to be computed `at_once`.
     """
     measured = cache(
         partial(_measure, evidence, ks, confidence, groupings, this_suite_only=this_suite_only)
     )
-    values = _known_values(evidence, ks)
+    if at_once:
+        return measured()
+    values = cache(partial(_known_values, evidence, ks))
 
     def metric(name: str) -> Metric:
         return Metric(
             name=name,
             this_suite=lambda: measured()[name].this_suite,
             tasks_like_these=lambda: measured()[name].tasks_like_these,
-            known_value=values.get(name),
+            known_value=lambda: values().get(name),
         )
 
     names = ("mean_score", *(f"pass{sign}{k}" for sign in "^@" for k in ks))

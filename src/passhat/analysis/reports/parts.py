@@ -55,7 +55,7 @@ class Metric:
     this_suite: lazy_field[Number] = lazy_field(shown=True)
     tasks_like_these: lazy_field[Number] = lazy_field(shown=True)
     corrected: Corrected | None = None
-    known_value: float | None = field(default=None, repr=False, compare=False)
+    known_value: lazy_field[float | None] = lazy_field(default=None)
 
     @property
     def value(self) -> float | None:
