@@ -900,8 +900,10 @@ def _laid(chances: Floats, first: Places, step: float) -> tuple[Floats, Floats]:
     live, points = chances > _ROUNDING, chances.shape[-1]
     begin, end = live.argmax(axis=-1), points - live[:, ::-1].argmax(axis=-1)
     width = (end - begin).max()
-    places = np.minimum(begin, points - width)[:, None] + np.arange(width)
-    return (first[:, None] + places) * step, chances[np.arange(len(chances))[:, None], places]
+    begin = np.minimum(begin, points - width)
+    # Slices are copied more quickly than places are looked up.
+    kept = [row[start : start + width] for row, start in zip(chances, begin.tolist(), strict=True)]
+    return ((first + begin)[:, None] + np.arange(width)) * step, np.stack(kept)
 
 
 def _by_end(rows: Floats, ends: Sequence[End]) -> Floats:
