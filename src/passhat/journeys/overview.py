@@ -333,9 +333,10 @@ class ReportCache:
             trials = self.trials(history, run)
             with kept_intervals(history, run) as computed:
                 made = report(trials, bars=bars_of_run(run, trials))
-                if computed:
-                    for system in made.systems:
-                        _ = system.decay  # it is lazy, and the page of the run shows it
+                for system in made.systems:  # both are lazy, and the page of the run shows them
+                    _ = system.metrics["mean_score"].this_suite
+                    if computed:
+                        _ = system.decay
             return made
 
         return self._reports.get(_with_labels(history, run), measured)

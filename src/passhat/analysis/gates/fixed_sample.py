@@ -224,7 +224,10 @@ def task_evidence(gate: Gate, subject: SystemTrials) -> tuple[TaskEvidence, ...]
         values = task_values(runs, tally.passed, power[1], metric=power[0])
     else:
         values = np.divide(tally.score_total, runs, out=np.full(runs.size, np.nan), where=runs > 0)
-    sequences = None if subject.trials is None else run_sequences(subject.trials)
+    columns = tally.tasks, runs.tolist(), tally.passed.tolist(), tally.errored.tolist()
+    trials = subject.trials
+    order = () if trials is None else zip(trials.tasks, run_sequences(trials) or (), strict=False)
+    sequences = dict(order)
     return tuple(
         TaskEvidence(
             task=task,
@@ -232,17 +235,9 @@ def task_evidence(gate: Gate, subject: SystemTrials) -> tuple[TaskEvidence, ...]
             passed=c,
             errored=e,
             value=None if np.isnan(value) else value,
-            sequence=sequence,
+            sequence=sequences.get(task, ""),
         )
-        for task, n, c, e, value, sequence in zip(
-            tally.tasks,
-            runs.tolist(),
-            tally.passed.tolist(),
-            tally.errored.tolist(),
-            values.tolist(),
-            sequences or [""] * len(tally.tasks),
-            strict=True,
-        )
+        for task, n, c, e, value in zip(*columns, values.tolist(), strict=True)
     )
 
 

@@ -451,7 +451,7 @@ def _view(trend: SystemTrend, headline: str, verdict: AgentVerdict | None) -> Tr
     labelled = _of_labels(trend)
     return TrendView(
         name=trend.name,
-        title=_moved_title(trend) or _fallen_title(verdict),
+        title=_moved_title(trend) or (_fallen_title(verdict) if fallen else ""),
         note=f"{_COUNTED}." if in_tasks else f"{_COUNTED}. Plain counts, not a test of each task.",
         chip=StatusLabel(verdict.words, "bad") if verdict is not None and in_tasks else None,
         sentences=(*(texts if several else ()), *([labelled] if labelled else ())),
