@@ -85,6 +85,7 @@ def test_the_start_address_opens_the_site_and_leaves_no_token_behind(serve_site,
     assert site.access.spent
 
 
+@pytest.mark.slow("a detail of the page, in a real browser")
 def test_one_click_opens_the_site_without_javascript(serve_site, store, open_page):
     site = serve_site(store)
     page = open_page(site.url, java_script_enabled=False)
@@ -129,7 +130,9 @@ def spoken(tmp_path_factory):
     return path, f"/run/{run.key}", trials[-1]
 
 
-@pytest.mark.parametrize("paged", [False, True])
+@pytest.mark.parametrize(
+    "paged", [pytest.param(False, marks=pytest.mark.slow("the same without pages")), True]
+)
 def test_what_was_said_is_fetched_by_task_once_when_a_mark_of_it_is_chosen(
     spoken, serve_site, visit, axe_violations, monkeypatch, paged
 ):
@@ -173,6 +176,7 @@ def test_what_was_said_is_fetched_by_task_once_when_a_mark_of_it_is_chosen(
     assert "was not kept" in page.locator("main").inner_text()
 
 
+@pytest.mark.slow("a detail of the page, in a real browser")
 def test_without_a_script_or_with_a_lost_answer_a_mark_leads_to_the_page_of_its_trial(
     spoken, serve_site, visit
 ):
@@ -645,6 +649,7 @@ def test_a_run_is_tagged_noted_copied_and_deleted_on_its_page(
     assert "0 runs" in page.locator("h1").inner_text()
 
 
+@pytest.mark.slow("a detail of the page, in a real browser")
 def test_every_page_has_the_keys(serve_site, store, visit):
     site = serve_site(store)
     page = visit(site, "/")
@@ -667,6 +672,7 @@ def test_every_page_has_the_keys(serve_site, store, visit):
     assert pages_of(store).keys() - set(walked) <= {"rank", "trend"}
 
 
+@pytest.mark.slow("a detail of the page, in a real browser")
 def test_keys_search_walk_turn_pages_and_can_be_turned_off(
     serve_site, store, visit, axe_violations
 ):
@@ -721,6 +727,7 @@ def test_a_filter_is_shown_at_once_where_it_is_chosen_with_the_mouse(serve_site,
     page.wait_for_url("**tagged=")
 
 
+@pytest.mark.slow("a detail of the page, in a real browser")
 def test_runs_are_sorted_by_the_head_of_a_column_with_the_keyboard_and_without_a_script(
     serve_site, store, visit
 ):

@@ -18,6 +18,7 @@ from passhat.records import Source, Trials
 from passhat.reporters.formats.html import page_style
 from passhat.reporters.page_parts import task_anchor
 
+MORE = pytest.mark.slow("the same law on the page of another answer")
 SCHEMES = [
     "dark",
     pytest.param("light", marks=pytest.mark.slow("the same page in its other colours")),
@@ -131,7 +132,13 @@ def test_the_labels_below_the_gauge_are_at_their_ticks(report, open_page, width)
         assert middle == pytest.approx(int(label) / 100, abs=0.01)
 
 
-@pytest.mark.parametrize("rate", [0.8, {"a": 0.9, "b": 0.7}], ids=["one agent", "two agents"])
+@pytest.mark.parametrize(
+    "rate",
+    [
+        pytest.param(0.8, id="one agent"),
+        pytest.param({"a": 0.9, "b": 0.7}, id="two agents", marks=MORE),
+    ],
+)
 def test_the_slider_begins_at_the_k_that_was_asked_for_and_moves_over_all(
     rate, tmp_path, open_page
 ):
@@ -217,6 +224,7 @@ def test_a_picture_is_saved_with_dark_ink_on_white_and_its_numbers_as_rows(
     assert len(rows) >= 8
 
 
+@pytest.mark.slow("a detail of the page, in a real browser")
 def test_the_slider_ranks_several_systems_anew(tmp_path, open_page):
     # steady passes every second task always; wobbly passes each task most of the time
     steady = [True, True, True, True, False, False, False, False] * 6
@@ -311,6 +319,7 @@ def test_the_columns_of_the_matrix_have_a_second_order_that_stands_in_the_addres
     assert grid.locator("svg").first.evaluate(drawn) == before
 
 
+@pytest.mark.slow("every picture of several systems in a real browser")
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_no_accessibility_rule_is_broken_by_several_systems(
     several, open_page, axe_violations, scheme
@@ -485,6 +494,7 @@ HINTS = """() => [...document.querySelectorAll(".scroll, figure:has(svg.wide)")]
 })"""
 
 
+@pytest.mark.slow("a detail of the page, in a real browser")
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_on_a_telephone_no_picture_is_cut_and_what_scrolls_shows_it(
     tmp_path, open_page, axe_violations, small_words, scheme
@@ -610,6 +620,7 @@ def test_no_accessibility_rule_is_broken_by_an_open_trial(
     assert axe_violations(page) == []
 
 
+@pytest.mark.slow("a detail of the page, in a real browser")
 def test_a_sheet_lists_the_keys_of_a_page_and_turns_them_off(chats, open_page, axe_violations):
     page = open_page(chats.as_uri(), viewport={"width": 1280, "height": 800})
     focused = "document.activeElement"
@@ -664,7 +675,9 @@ def without_transcripts(kind):
     return render_html(both), f"#{task_anchor('old', 'task-07')}-trial-3"
 
 
-@pytest.mark.parametrize("kind", ["report", "several", "compare"])
+@pytest.mark.parametrize(
+    "kind", ["report", pytest.param("several", marks=MORE), pytest.param("compare", marks=MORE)]
+)
 def test_every_name_and_mark_is_a_link_also_without_a_transcript(
     kind, tmp_path, open_page, axe_violations
 ):
@@ -785,6 +798,7 @@ def test_passed_and_failed_differ_in_grey_on_screen_and_on_paper_and_nothing_mov
     assert page.evaluate("document.getAnimations().length") == 0
 
 
+@pytest.mark.slow("every state of a page in a real browser")
 @pytest.mark.parametrize(
     ("scheme", "width"),
     [
