@@ -523,7 +523,7 @@ def test_a_list_of_runs_judges_a_few_on_each_visit_the_newest_first(fallen):
     site, _ = fallen
     for judged in (2, 4):
         text = site.get("/runs")[2]
-        said = [any(of in row for of in ("fell", "No change", "First run", "than on"))
+        said = [any(of in row for of in ("fell", "No change", "Nothing to compare", "than on"))
                 for row in rows_of_runs(text).values()]  # fmt: skip
         assert said == [place < judged for place in range(4)]
         assert ("is judged when it is opened" in text) == (judged < 4)

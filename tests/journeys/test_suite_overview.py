@@ -53,6 +53,31 @@ def test_a_fall_is_red_on_its_first_day_and_names_its_tasks(tmp_path):
     assert "on 4 Nov" in line.verdict.sentence
 
 
+@pytest.mark.parametrize("early", [CALM, FALLEN, [0] * 10], ids=["passes", "falls", "fails"])
+def test_a_run_that_its_gates_ended_early_neither_falls_nor_hides_a_fall(tmp_path, early):
+    """Gates end a run where its trials happen to pass or fail."""
+    path = tmp_path / "history.db"
+    said = []
+    with History.open(path) as history:
+        reports = ReportCache(path, title="suite")
+        for day, (passed, limit) in enumerate(
+            [(CALM, 80), (early, 400), (CALM, 80), (early, 400), (FALLEN, 80), (early, 400)]
+        ):
+            run = history.start_run(
+                "suite",
+                started=f"2026-11-0{day + 1}T09:00:00.000+00:00",
+                options={"at_most": limit},
+            )
+            history.add_trials(run, trials_of(passed))
+            run = history.finish_run(run)
+            verdict = reports.verdict(history, run)
+            (suite,), _ = suites_on_page(history, 1)
+            (line,) = look_at_suite(reports, history, suite).systems
+            said.append(([agent.movement for agent in verdict.agents], line.fell))
+    assert said[::2] == [(["first"], False), (["steady"], False), (["fell"], True)]
+    assert said[1::2] == [([], False), ([], False), ([], True)]
+
+
 def test_every_failing_trial_of_a_fall_is_one_click_away(tmp_path):
     line = line_after(tmp_path, CALM, CALM, CALM, FALLEN)
     failing = [

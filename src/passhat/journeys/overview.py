@@ -85,8 +85,9 @@ class FallenTask:
 class SystemLine:
     """One agent of a suite: its newest run, its number there, and how it got there.
 
-    The verdict is on `judged`, its newest finished run; `tasks_of_fall` are those that fell, with
-    their trials there, and `picture` has the number of its newest runs, where it fell.
+    The verdict is on `judged`, its newest run that gates did not end early; `tasks_of_fall` are
+    those that fell, with their trials there, and `picture` has the number of its newest runs, where
+    it fell.
     """
 
     name: str
@@ -186,10 +187,11 @@ def look_at_suite(reports: ReportCache, history: History, suite: SuiteLine) -> S
 def _line(
     reports: ReportCache, history: History, runs: Sequence[tuple[Run, AgentNumbers]]
 ) -> SystemLine:
-    """`runs` are newest first; the verdict is on the newest that is finished."""
+    """`runs` are newest first; the verdict is on the newest that its gates did not end early."""
     newest, numbers = runs[0]
     name = numbers.system
-    judged = next((run for run, _ in runs if run.status == "finished"), None)
+    whole = (run for run, _ in runs if run.status == "finished" and not run.stopped_early)
+    judged = next(whole, None)
     verdict = None if judged is None else reports.verdict(history, judged).of(name)
     return SystemLine(
         name=name,

@@ -378,7 +378,10 @@ def _judged(history: History, run: Run) -> RunVerdict:
 
     if run.status != "finished" or not run.trials:
         return RunVerdict(run=run.key, agents=())
-    past = runs_until(history, run, limit=HORIZON)
+    # Gates end a run where its trials happen to pass or fail: alone that would be a rise or fall.
+    past = [
+        earlier for earlier in runs_until(history, run, limit=HORIZON) if not earlier.stopped_early
+    ]
     labelled = {earlier.id for earlier in past if history.label_count(earlier)[0]}
     labelled = labelled if len(labelled) > 1 else set()  # one run alone shows no change
     counted = [
@@ -393,6 +396,8 @@ def _judged(history: History, run: Run) -> RunVerdict:
         for earlier in past
     ]
     baseline = baseline_of(history, run)
+    if baseline is not None and baseline.stopped_early:
+        baseline = None
     verdicts = judge_run(history, run)  # false where not all passed
     gates = [] if verdicts is None else [(each.status, each.sentence) for each in verdicts]
     if own := _decided_gates(run):  # bounds are for a fixed number of trials
@@ -400,7 +405,9 @@ def _judged(history: History, run: Run) -> RunVerdict:
     gates = [(word, _beside_word(word, sentence)) for word, sentence in gates]
     return RunVerdict(
         run=run.key,
-        agents=judge_agents(
+        agents=()
+        if run.stopped_early
+        else judge_agents(
             counted,
             accepted=[earlier.key for earlier in past if BASELINE in earlier.tags],
             alone={} if baseline is None else _alone(history, run, baseline),

@@ -803,14 +803,14 @@ class AgentVerdict:
             "fell": f"Fell on {day}",
             "rose": f"Rose on {day}",
             "steady": "No change shown",
-            "first": "First run",
+            "first": "Nothing to compare with",
         }[self.movement]
 
     @property
     def sentence(self) -> str:
         """The verdict, with the questions that it answers; made here and nowhere else."""
         if self.movement == "first":
-            return "The first run: there is nothing to compare it with yet."
+            return "There is nothing to compare it with yet."
         known = self.in_headline or self._alone_says_it
         parts = [] if known else [f"Against {self._earlier}: {self.answer}."]
         if self.graded == "steady" or (self.graded == "rose" != self.movement):
