@@ -747,9 +747,9 @@ import random
 
 
 def {function}(prompt):
-    """Answer a prompt. It is wrong now and then, as agents are."""
+    """Answer a prompt. It adds up wrongly four times in ten."""
     if "17 + 25" in prompt:
-        return "42" if random.random() < 0.9 else "41"
+        return "42" if random.random() < 0.6 else "41"
     return "Hello Ann!"
 '''
 

@@ -131,7 +131,9 @@ def _stopped_screen(report: Report, options: DisplayOptions) -> list[Block]:
         : len(gates) > MOST_GATES
     ]
     steps = [advise("For rates", "passhat run")]
-    if options.results is not None:
+    if options.results is not None and any(
+        s.design.trials > s.tasks.passed.sum() for s in report.systems
+    ):
         steps.append(advise("Why it fails", f"passhat why {options.results}"))
     opening: list[Block] = [Headline(headline.stopped(report.systems))]
     return [*opening, *brief[:MOST_GATES], *more, *counts, *notes, Hints(tuple(steps), apart=True)]
