@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from passhat.analysis.comparing.comparison import Comparison, Days
     from passhat.analysis.comparing.trends import (
         AgentNumbers,
+        AgentVerdict,
         CountedRun,
         RunDifference,
         RunVerdict,
@@ -373,15 +374,28 @@ def _measured(history: History, run: Run) -> tuple[AgentNumbers, ...]:
 
 
 def _judged(history: History, run: Run) -> RunVerdict:
-    from passhat.analysis.comparing.trends import HORIZON, CountedRun, RunVerdict, judge_agents
-    from passhat.history.queries import run_label, runs_until
+    from passhat.analysis.comparing.trends import RunVerdict
 
     if run.status != "finished" or not run.trials:
         return RunVerdict(run=run.key, agents=())
-    # Gates end a run where its trials happen to pass or fail: alone that would be a rise or fall.
-    past = [
-        earlier for earlier in runs_until(history, run, limit=HORIZON) if not earlier.stopped_early
-    ]
+    verdicts = judge_run(history, run)  # false where not all passed
+    gates = [] if verdicts is None else [(each.status, each.sentence) for each in verdicts]
+    if own := _decided_gates(run):  # bounds are for a fixed number of trials
+        gates = [(gate["word"], gate["sentence"]) for gate in own]
+    gates = [(word, _beside_word(word, sentence)) for word, sentence in gates]
+    agents = () if run.stopped_early else _against_earlier(history, run)
+    return RunVerdict(run=run.key, agents=agents, gates=tuple(gates))
+
+
+def _against_earlier(history: History, run: Run) -> tuple[AgentVerdict, ...]:
+    """Each agent of a run against the earlier runs that gates did not end.
+
+    Gates end a run where its trials happen to pass or fail: that alone would be a rise or a fall.
+    """
+    from passhat.analysis.comparing.trends import HORIZON, CountedRun, judge_agents
+    from passhat.history.queries import run_label, runs_until
+
+    past = [each for each in runs_until(history, run, limit=HORIZON) if not each.stopped_early]
     labelled = {earlier.id for earlier in past if history.label_count(earlier)[0]}
     labelled = labelled if len(labelled) > 1 else set()  # one run alone shows no change
     counted = [
@@ -396,23 +410,10 @@ def _judged(history: History, run: Run) -> RunVerdict:
         for earlier in past
     ]
     baseline = baseline_of(history, run)
-    if baseline is not None and baseline.stopped_early:
-        baseline = None
-    verdicts = judge_run(history, run)  # false where not all passed
-    gates = [] if verdicts is None else [(each.status, each.sentence) for each in verdicts]
-    if own := _decided_gates(run):  # bounds are for a fixed number of trials
-        gates = [(gate["word"], gate["sentence"]) for gate in own]
-    gates = [(word, _beside_word(word, sentence)) for word, sentence in gates]
-    return RunVerdict(
-        run=run.key,
-        agents=()
-        if run.stopped_early
-        else judge_agents(
-            counted,
-            accepted=[earlier.key for earlier in past if BASELINE in earlier.tags],
-            alone={} if baseline is None else _alone(history, run, baseline),
-        ),
-        gates=tuple(gates),
+    return judge_agents(
+        counted,
+        accepted=[earlier.key for earlier in past if BASELINE in earlier.tags],
+        alone={} if baseline is None or baseline.stopped_early else _alone(history, run, baseline),
     )
 
 

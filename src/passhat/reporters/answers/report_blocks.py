@@ -132,7 +132,7 @@ def _stopped_screen(report: Report, options: DisplayOptions) -> list[Block]:
     ]
     steps = [advise("For rates", "passhat run")]
     if options.results is not None and any(
-        s.design.trials > s.tasks.passed.sum() for s in report.systems
+        system.design.trials > system.tasks.passed.sum() for system in report.systems
     ):
         steps.append(advise("Why it fails", f"passhat why {options.results}"))
     opening: list[Block] = [Headline(headline.stopped(report.systems))]
