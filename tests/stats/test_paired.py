@@ -15,6 +15,7 @@ from statsmodels.stats.weightstats import DescrStatsW
 from passhat.errors import ArgumentError
 from passhat.stats.estimate import Unavailable
 from passhat.stats.paired import paired_difference, paired_t_test, signed_rank_test
+from passhat.stats.ranking import rank_systems
 from passhat.stats.sufficient_statistics import TaskSums
 
 SAMPLES = Path(__file__).parents[2].parent / "shared" / "samples"
@@ -402,6 +403,18 @@ def test_a_difference_of_next_to_nothing_is_undecided_and_nobody_is_sent_to_run_
         found = paired_difference(left, right, scope=scope)
         assert found.answer == "undecided"
         assert found.exact_p in (None, 1.0)
+
+
+@settings(max_examples=15)
+@given(counts=st.lists(st.integers(0, 6), min_size=2, max_size=40), data=st.data())
+def test_the_same_rates_in_any_order_differ_by_exactly_nothing(counts, data):
+    runs = [6] * len(counts)
+    left, right = (TaskSums.of_passes(runs, data.draw(st.permutations(counts))) for _ in range(2))
+    for scope in ("this suite", "tasks like these"):
+        found = paired_difference(left, right, scope=scope)
+        assert (found.value, found.p_value, found.answer) == (0, 1, "undecided")
+    [pair] = rank_systems(np.column_stack((left.means, right.means))).pairs
+    assert (pair.value, pair.p_value) == (0, 1)
 
 
 @settings(max_examples=15)

@@ -388,7 +388,7 @@ def _more_runs(pair: Pair, growth: float) -> int:
 # Two systems aligned by task, and their mean difference with its error in either scope.
 
 # Differences that vary by less are equal but for rounding.
-_SAME = 1e-12
+SAME = 1e-12
 
 # The share of a task that was not seen in a difference. With 1/2 the interval covers 0.93 to 0.98
 # where one side breaks 2 to 50 % of the tasks (T 6 to 60, 8 runs); with 1/4 it falls to 0.80.
@@ -637,10 +637,10 @@ def population_fit(pair: Pair, *, by_family: bool = True) -> SampledFit:
     """The tasks, or their families, are a sample: what varies is the difference between them."""
     sums, sizes = family_sums(pair, by_family=by_family)
     total = float(sizes.sum())
-    value = float(sums.sum()) / total
+    value = float(without_rounding(sums.sum() / total))
     residuals = sums - value * sizes
     error = float(np.sqrt((residuals**2).sum() * sums.size / max(sums.size - 1, 1))) / total
-    constant = bool(np.ptp(sums / sizes) < _SAME)
+    constant = bool(np.ptp(sums / sizes) < SAME)
     weight = np.ones(pair.differences.size) if pair.group is None else pair.group.weight
     # Half a task is added to how often a side passes, so that a side that never did may still.
     left, right = (
@@ -658,6 +658,11 @@ def population_fit(pair: Pair, *, by_family: bool = True) -> SampledFit:
         sizes=sizes,
         means=(left, right),
     )
+
+
+def without_rounding(difference: ArrayLike) -> Floats:
+    """0 where rounding alone is left: 5/6 - 4/6 and 4/6 - 5/6 may not add up to 0 in floats."""
+    return np.where(np.abs(difference) < SAME, 0.0, difference)
 
 
 def family_sums(pair: Pair, *, by_family: bool = True) -> tuple[Floats, Floats]:
@@ -687,7 +692,7 @@ def suite_fit(pair: Pair) -> Fit:
     unseen = sum(float(np.mean(1.0 / side.runs.astype(float) ** 2)) for side in pair.sums)
     source = "spread of single runs" if once.any() else "run noise"
     return SuiteFit(
-        value=float(np.average(pair.differences, weights=weight)),
+        value=float(without_rounding(np.average(pair.differences, weights=weight))),
         error=(variance + unseen / once.size**2) ** 0.5,
         freedom=np.inf,
         method=f"stratified by task, {source}",

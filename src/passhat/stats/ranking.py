@@ -19,7 +19,7 @@ from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.exact_tests import MONTE_CARLO_FLIPS, sign_flip_tests
 from passhat.stats.multiple_testing import tukey, tukey_level
 from passhat.stats.numerics import distinct_rows
-from passhat.stats.paired import UNSEEN_OF_PAIRS
+from passhat.stats.paired import SAME, UNSEEN_OF_PAIRS, without_rounding
 from passhat.stats.population_bounds import (
     Families,
     TaskGroups,
@@ -265,8 +265,6 @@ def _notes(excluded: int, tasks: int, level: float) -> tuple[str, ...]:
 
 Places = NDArray[np.intp]
 
-# Values that differ by less are equal but for rounding.
-_SAME = 1e-12
 # Expected draws beyond the level that a pair needs: with fewer its test would depend on the seed.
 _DRAWS_BEYOND = 3.0
 
@@ -306,7 +304,7 @@ def all_pairs(
         sums=sums, pairs=(first, second), sizes=sizes, unseen=(-passing[second], -passing[first])
     )
     gaps = differences.gaps
-    value = gaps.sum(axis=-1) / sizes.sum()
+    value = without_rounding(gaps.sum(axis=-1) / sizes.sum())
     level = tukey_level(alpha, systems)
     draws = max(MONTE_CARLO_FLIPS, int(_DRAWS_BEYOND / level))
     flips = sign_flip_tests(sums, (first, second), rng, draws=draws, mid=False)
@@ -449,4 +447,4 @@ def _errors(gaps: Floats, sizes: Floats, value: Floats) -> Floats:
     residuals = gaps - value[:, None] * sizes
     units = sizes.size
     error = np.sqrt((residuals**2).sum(axis=-1) * units / (units - 1)) / sizes.sum()
-    return np.where(np.ptp(gaps / sizes, axis=-1) < _SAME, 0.0, error)
+    return np.where(np.ptp(gaps / sizes, axis=-1) < SAME, 0.0, error)
