@@ -347,6 +347,9 @@ def _kept_or_made(
 
 def _kept(history: History, run: Run, kind: str, basis: Hashable) -> Any:
     """An answer that is kept in the store and rests on `basis`; None without one."""
+    body = history.kept(run, kind, repr(basis))
+    if body is None:
+        return None
     import msgspec
 
     from passhat.analysis.comparing.trends import AgentNumbers, KeptTrend, RunVerdict
@@ -360,8 +363,7 @@ def _kept(history: History, run: Run, kind: str, basis: Hashable) -> Any:
         "requests": tuple[tuple[str, str, str], ...],
         "why": KeptExplanation,
     }
-    body = history.kept(run, kind, repr(basis))
-    return None if body is None else msgspec.json.decode(body, type=kinds[kind])
+    return msgspec.json.decode(body, type=kinds[kind])
 
 
 def _measured(history: History, run: Run) -> tuple[AgentNumbers, ...]:
@@ -463,11 +465,11 @@ def _alone(history: History, run: Run, baseline: Run) -> dict[str, RunDifference
 
 def judge_run(history: History, run: Run) -> Verdicts | None:
     """The verdicts on a stored run by its own gates; None without gates, or if they lack a run."""
-    from passhat.analysis.gates.judge import judge
-
     require = stored_gates(run)
     if not require or run.status != "finished":
         return None
+    from passhat.analysis.gates.judge import judge
+
     try:
         return judge(history.trials(run), [gate.terms for gate in require], looks=looks_at(run))
     except PasshatError:  # a gate against another run or file, which is not available here
