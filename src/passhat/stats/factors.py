@@ -20,7 +20,6 @@ from passhat.messages import plural
 from passhat.stats import special
 from passhat.stats.arguments import Counts, Floats, RandomSource, random_generator
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Interval, Number, Unavailable
-from passhat.stats.exact_tests import stratified_distribution
 from passhat.stats.numerics import bisect
 from passhat.stats.passk import share_of_passing_subsets
 from passhat.stats.population_bounds import lower_quantile, task_value_bounds
@@ -308,6 +307,8 @@ def stratified_exact_test(
     columns = (runs, passes, other_runs, other_passes)
     n, c, m, d = (np.asarray(column, dtype=np.int64) for column in columns)
     strata = zip((n + m).tolist(), n.tolist(), (c + d).tolist(), strict=True)
+    from passhat.stats.exact_tests import stratified_distribution
+
     sums = stratified_distribution(strata)
     return float(min(1.0, sums.chance[: int(c.sum()) - sums.fewest + 1].sum()))
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,14 +45,6 @@ from passhat.stats.factors import (
     spread_of_levels,
     stratified_exact_test,
 )
-from passhat.stats.multiple_testing import holm
-from passhat.stats.paired import PairedDifference, paired_difference
-from passhat.stats.probability_calibration import (
-    auroc,
-    brier_by_task,
-    calibration,
-    discrimination,
-)
 from passhat.stats.sufficient_statistics import TaskSums
 from passhat.stats.suite_mean import score_estimate, suite_estimate
 from passhat.stats.usage import (
@@ -63,6 +55,9 @@ from passhat.stats.usage import (
     path_likeness,
     ratio_of_totals,
 )
+
+if TYPE_CHECKING:
+    from passhat.stats.paired import PairedDifference
 
 REFERENCE = "as it is"
 """The level of trials that do not name one."""
@@ -192,7 +187,16 @@ def _corrected(
     known = {
         name: test.p_value for name, test in tests.items() if not isinstance(test, Unavailable)
     }
-    return dict(zip(known, holm(list(known.values())).tolist() if known else (), strict=True))
+    return dict(zip(known, _holm(list(known.values())), strict=True))
+
+
+def _holm(p_values: Sequence[float]) -> list[float]:
+    if not p_values:
+        return []
+    from passhat.stats.multiple_testing import holm
+
+    corrected: list[float] = holm(p_values).tolist()
+    return corrected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -303,6 +307,8 @@ def _levels(table: LevelTable, options: ReportOptions) -> tuple[FactorLevel, ...
         )
         for name, side in zip(table.levels, sides, strict=True)
     }
+    from passhat.stats.paired import paired_difference
+
     differences = {
         name: paired_difference(
             side, sides[0], scope=THIS_SUITE, confidence=confidence, rng=options.seed
@@ -485,7 +491,7 @@ def failed_by_all(cells: Sequence[Counts]) -> list[bool]:
     A wording has a row an agent: its trials and passes so worded, and of the task as it is. By more
     than chance, at 5% for all wordings together (exact, Holm).
     """
-    tests = holm([stratified_exact_test(*rows.T) for rows in cells]).tolist() if cells else []
+    tests = _holm([stratified_exact_test(*rows.T) for rows in cells])
     return [
         bool(p <= SIGNIFICANT and (2 * c < n).all() and (2 * d > m).all())
         for (n, c, m, d), p in zip((rows.T for rows in cells), tests, strict=True)
@@ -660,6 +666,13 @@ def _predictability(trials: Trials, options: ReportOptions) -> dict[str, HalMetr
     kept = ~np.isnan(stated) & (trials.outcome != Outcome.ERRORED)
     if not kept.any():
         return {}
+    from passhat.stats.probability_calibration import (
+        auroc,
+        brier_by_task,
+        calibration,
+        discrimination,
+    )
+
     given, ended = stated[kept], (trials.outcome[kept] == Outcome.PASSED).astype(np.float64)
     task, level = trials.task.codes[kept], options.confidence
     scored = calibration(given, ended, confidence=level, rng=options.seed)

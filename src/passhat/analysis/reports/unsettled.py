@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,13 +13,9 @@ from passhat.analysis.reports.evidence import Evidence
 from passhat.messages import capitalised, plural, points
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope, Unavailable
 from passhat.stats.proportions import lower_bound, upper_bound
-from passhat.stats.sample_size import (
-    ObservedDesign,
-    Spread,
-    SuitePlan,
-    observed_variance,
-    plan_from,
-)
+
+if TYPE_CHECKING:
+    from passhat.stats.sample_size import ObservedDesign, Spread, SuitePlan
 
 HALF_WIDTH = 0.05
 """A mean is settled when it is known to five points either way."""
@@ -194,6 +191,8 @@ def _width(
     evidence: Evidence, variance: parts.VarianceSplit, mean: parts.Metric, confidence: float
 ) -> list[parts.Unsettled | None]:
     """What the mean's own intervals lack: "now" is half the width that the report prints."""
+    from passhat.stats.sample_size import observed_variance, plan_from
+
     icc = variance.icc
     spread = observed_variance(
         variance=variance.between_tasks + variance.within_tasks,
@@ -249,6 +248,8 @@ def _population_width(plan: SuitePlan) -> parts.Unsettled | None:
 
 def seen_design(evidence: Evidence, spread: Spread, mean: parts.Metric) -> ObservedDesign:
     """The design that was run, and half the width of the intervals of its mean."""
+    from passhat.stats.sample_size import ObservedDesign
+
     return ObservedDesign(
         tasks=len(evidence.tasks),
         runs=evidence.typical_runs,

@@ -86,7 +86,6 @@ from passhat.reporters.wording import (
     noise_sentence,
 )
 from passhat.stats.estimate import TASKS_LIKE_THESE, Estimate, Number, Unavailable
-from passhat.stats.paired import PairedDifference
 
 if TYPE_CHECKING:
     from passhat.analysis.reports.targets import Value
@@ -754,7 +753,7 @@ def _level_row(level: FactorLevel) -> tuple[str, ...]:
     if isinstance(rate, Estimate):
         shown = percent(rate.value, digits=1), span(rate.interval)
     cells = (short(level.name), f"{level.runs:,}", *shown)
-    if not isinstance(apart, PairedDifference) or level.p_value is None:
+    if apart is None or isinstance(apart, Unavailable) or level.p_value is None:
         return (*cells, "", "", "")
     difference = f"{signed_points(apart.value)} {signed_span(apart.interval, digits=0)}"
     return (*cells, difference, wording.p_value(level.p_value), _rounded(level.kept))
