@@ -210,6 +210,8 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; errors that are no faults of passhat become a message and a code."""
+        if self.typed:  # this process is ours
+            _collect_garbage_rarely()
         _let_idle_threads_sleep()
         _open_closed_streams()
         try:
@@ -265,6 +267,16 @@ def _discard(stream: TextIO) -> None:
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
+
+
+def _collect_garbage_rarely() -> None:
+    """Let most commands end before the collector looks for unused objects.
+
+    What a command imports and measures stays until its end. After each 700 new objects, which is
+    Python's setting, looking through them took 6 % of the CPU time of a report and 11 % of that of
+    a short run; after each 100,000 it takes 1 %, and no more memory is in use.
+    """
+    gc.set_threshold(100_000, *gc.get_threshold()[1:])
 
 
 def _let_idle_threads_sleep() -> None:
