@@ -124,10 +124,12 @@ def _show(
     code = ExitCode.FAIL if worse and code in (ExitCode.PASS, ExitCode.UNDECIDED) else code
     stream.end(answer, code)
     if page["verdict"] is not None:
-        from passhat.journeys.stored_runs import keep_explanation
+        from passhat.journeys.stored_runs import KEPT_IN_COLUMNS, keep_explanation
 
         assert answer.run is not None, "it has a verdict"
-        keep_explanation(answer.run, store or answer.store or STORE)
+        trials = sum(system.design.trials for system in answer.report.systems)
+        if trials >= KEPT_IN_COLUMNS:  # for fewer the store is not opened again
+            keep_explanation(answer.run, store or answer.store or STORE)
     return code
 
 
@@ -142,12 +144,10 @@ def _verdict(answer: RunAnswer, store: Path | str | None, output: Output) -> Run
     """What is said of a stored run against those before it."""
     if answer.store is None or answer.run is None:
         return None
-    from passhat.journeys import Results
-    from passhat.journeys.stored_runs import keep_answers, verdict_of_results
+    from passhat.journeys.stored_runs import verdict_on_ended
 
     try:
-        ended = Results(paths=(answer.run,), store=store or answer.store)
-        return verdict_of_results(ended, keep_answers)
+        return verdict_on_ended(answer.run, store or answer.store)
     except StoreError as error:
         output.say(f"the run is not compared with those before it: {error}")
         return None

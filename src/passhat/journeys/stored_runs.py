@@ -107,9 +107,7 @@ def known_verdict(history: History, run: Run) -> RunVerdict | None:
     return kept
 
 
-def verdict_of_results(
-    results: Results, judged: Callable[[History, Run], RunVerdict] = verdict_on
-) -> RunVerdict | None:
+def verdict_of_results(results: Results) -> RunVerdict | None:
     """What is said of the stored run that results name, the first if they name several.
 
     None for files.
@@ -117,11 +115,19 @@ def verdict_of_results(
     name = results.paths[0] if results.paths else ""
     if results.names_a_run(name):
         with open_store(results.store) as history:
-            return judged(history, named_run_here(history, name).run)
+            return verdict_on(history, named_run_here(history, name).run)
     if len(results.paths) != 1 or not results.is_stored(name):
         return None
     with results.open_stored() as (history, named):
-        return judged(history, named.run)
+        return verdict_on(history, named.run)
+
+
+def verdict_on_ended(run: str, store: Path | str) -> RunVerdict:
+    """The verdict on a run that was stored just now; what pages show of it is kept as well."""
+    from passhat.history import History
+
+    with History.open(store) as history:  # opened once for all that is kept
+        return keep_answers(history, named_run_here(history, run).run)
 
 
 def numbers_of(history: History, run: Run) -> tuple[AgentNumbers, ...]:
