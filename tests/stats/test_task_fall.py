@@ -149,6 +149,18 @@ def test_no_fall_is_noticeable_where_there_are_too_few_trials_or_nothing_left_to
     assert noticeable_fall(nobody) is None
 
 
+def test_what_is_noticeable_is_looked_for_in_no_more_trials_than_show_it(monkeypatch):
+    looked_at = []
+
+    def recorded(n_old, c_old, n_new, *rest, **options):
+        looked_at.append(int(n_new.sum()))
+        return concentrated_fall_p(n_old, c_old, n_new, *rest, **options)
+
+    monkeypatch.setattr("passhat.stats.trend.concentrated_fall_p", recorded)
+    assert noticeable_fall(steady(1_000, 1_000, 2)).rate == 0.1
+    assert looked_at == [200_000]  # two runs have ten times as many
+
+
 @pytest.mark.slow("simulates how often a fall is shown")
 @pytest.mark.parametrize(("tasks", "trials", "before"), [(12, 5, 30), (20, 6, 30), (50, 5, 5)])
 def test_a_noticeable_fall_is_shown_within_two_points_in_most_histories(tasks, trials, before):

@@ -922,6 +922,9 @@ _GOLDEN = (5**0.5 - 1) / 2
 LIKELY, _POINTS_LOOKED_AT = 0.8, 2
 """The chance that a fall is shown that is called noticeable, and within how many points it is."""
 
+_ENOUGH = 200_000
+"""Trials of those points that show the smallest fall that is tried; more would only take longer."""
+
 
 @result_dataclass(frozen=True, slots=True, kw_only=True)
 class NoticeableFall:
@@ -957,6 +960,7 @@ def noticeable_fall(
     n_old, c_old, n_new = n_old[here], c_old[here], n_new[here]
     if not n_new.size:
         return None
+    n_new = np.minimum(n_new, max(_ENOUGH // n_new.size, 1))
     rates = (c_old + 0.5) / (n_old + 1)
     by_rate = np.argsort(-rates, kind="stable")
     spread = _learned(series, BetweenDayVariance.unknown(), start, end)
