@@ -639,7 +639,7 @@ def test_the_page_of_a_trial_leads_to_the_others_of_its_task(fallen):
 def test_a_trend_lists_the_tasks_of_a_fall_that_its_mean_does_not_show(fallen):
     text = fallen[0].get("/trend?suite=s")[2]
     said = words(text)
-    assert "a <b> ✕ 3 tasks fell on 4 Nov" in said
+    assert "a <b> ▼ 3 tasks fell on 4 Nov" in said
     assert "The fall is in 3 tasks Passed trials before the newest change and since" in said
     assert re.findall(r'id="[^"]*" href="[^"]*task=(t\d)"', text)[:3] == ["t7", "t8", "t9"]
     assert "no change in pass^" not in said

@@ -34,6 +34,7 @@ from passhat.errors import PasshatError
 from passhat.history.queries import run_label
 from passhat.history.runs import run_name
 from passhat.messages import plural, short_commit, short_day, short_time
+from passhat.reporters.answer import movement_label
 from passhat.reporters.formats import html
 from passhat.reporters.formats.html import page_script, page_style, source_hash
 from passhat.reporters.formatting import safe_text
@@ -106,6 +107,7 @@ def _templates() -> Environment:
         "run_label": run_label,
         "run_name": run_name,
         "marked": _marked,
+        "movement_label": movement_label,
         "plural": plural,
         "short_commit": short_commit,
         "suite_anchor": _suite_anchor,

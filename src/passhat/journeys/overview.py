@@ -128,6 +128,19 @@ class SuiteBlock:
         return [line for line in self.systems if line.fell]
 
     @property
+    def sentences(self) -> list[str]:
+        """What is said of the agents that did not fall, as on the page of their run."""
+        from passhat.analysis.comparing.trends import RunVerdict
+
+        steady: dict[str, list[AgentVerdict]] = {}
+        for line in self.systems:
+            if line.judged is not None and line.verdict is not None and not line.fell:
+                steady.setdefault(line.judged.key, []).append(line.verdict)
+        verdicts = [RunVerdict(run=run, agents=tuple(said)) for run, said in steady.items()]
+        alone = len(verdicts) == 1 and not self.fell
+        return [one.sentence if alone else one.sentence_by_name for one in verdicts]
+
+    @property
     def failed(self) -> list[str]:
         """The gates that failed, as sentences."""
         return [sentence for word, sentence in self.gates if word == "FAIL"]

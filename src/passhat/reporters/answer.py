@@ -277,10 +277,9 @@ def verdict_tile(verdict: RunVerdict) -> ChangeTile | None:
     """The verdict on a run as a page shows it beside the numbers; None if the run has none."""
     if not verdict.agents:
         return None
-    tones: dict[str, Tone] = {"fell": "bad", "rose": "good"}
     order = ("fell", "rose", "steady", "first")
     worst = min(verdict.agents, key=lambda agent: order.index(agent.movement))
-    chip = StatusLabel(worst.words, tones.get(worst.movement, "none"))
+    chip = movement_label(worst.movement, worst.words)
     return ChangeTile(title="Against earlier runs", chip=chip, text=verdict.sentence)
 
 
@@ -363,16 +362,29 @@ WORD_TONES: Mapping[str, Tone] = {
 _SIGNS: Mapping[Tone, str] = {"good": "✓", "bad": "✕", "open": "~", "none": "?"}
 
 
+_MOVES: Mapping[str, tuple[Tone, str]] = {"fell": ("bad", "▼"), "rose": ("good", "▲")}
+
+
 @dataclass(frozen=True, slots=True)
 class StatusLabel:
     """The verdict in two or three words; a sign says the same as its colour."""
 
     words: str
     tone: Tone
+    sign: str = ""
 
-    @property
-    def sign(self) -> str:
-        return _SIGNS[self.tone]
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sign", self.sign or _SIGNS[self.tone])
+
+
+def movement_label(movement: str, words: str) -> StatusLabel:
+    """How an agent moved, with the same sign wherever it is said.
+
+    >>> movement_label("fell", "Fell on 4 Nov").sign
+    '▼'
+    """
+    tone, sign = _MOVES.get(movement, ("none", "=" if words == "No change shown" else ""))
+    return StatusLabel(words, tone, sign)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -904,7 +904,7 @@ def _beside(text: str) -> str:
 
 _FIRST_CLAUSE = re.compile(r": |\. (?=[A-Z])")
 
-_OUR_WORD = re.compile(r"(?:it|in|its|a|all|no|none|at|the|they|nothing|some) ")
+_OUR_WORD = re.compile(r"(?:it|in|its|a|all|no|none|at|the|they|nothing|some|people|trial) ")
 
 _HYPHENED = re.compile(r"((?<!\S)[^\s-]\S{0,10}-\S{1,16}(?!\S))")
 
@@ -917,7 +917,9 @@ def headline_parts(sentence: str) -> list[tuple[str, str]]:
     """
     shown = safe_text(sentence)
     end = _FIRST_CLAUSE.search(shown)
-    first, rest = (shown, "") if end is None else (shown[: end.start()], shown[end.end() :])
+    first, rest = shown.removesuffix("."), ""  # as no heading ends in a full stop
+    if end is not None:
+        first, rest = shown[: end.start()], shown[end.end() :]
     # A short name with hyphens is kept on one line: a heading has few words in each.
     pieces = enumerate(_HYPHENED.split(first))
     parts = [("whole-name" if i % 2 else "", piece) for i, piece in pieces if piece]

@@ -909,6 +909,11 @@ class RunVerdict:
             return self.agents[0].sentence
         if (same := _same_of_all(self.agents)) is not None:
             return same
+        return self.sentence_by_name
+
+    @property
+    def sentence_by_name(self) -> str:
+        """What is said of each of its agents, with its name."""
         sentences = ((safe_text(short(agent.system)), agent.sentence) for agent in self.agents)
         return " ".join(f"{name}: {sentence}" for name, sentence in sentences if sentence)
 

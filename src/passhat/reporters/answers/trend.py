@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, cast
@@ -14,7 +15,6 @@ from passhat.analysis.comparing.trends import (
     FlakyTasks,
     GradedChanges,
     LabelChange,
-    Movement,
     RateChange,
     RunVerdict,
     SystemTrend,
@@ -39,8 +39,8 @@ from passhat.reporters.answer import (
     Section,
     StatusLabel,
     Table,
-    Tone,
     added_remarks,
+    movement_label,
     paragraphs,
 )
 from passhat.reporters.data import JsonShape, to_json
@@ -78,35 +78,27 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
         change = trend.change
         if change is None:
             runs = max(len(trend.points) for trend in trends)
-            return StatusLabel("One run" if runs == 1 else "No change shown", "none")
-        fell = change.direction == "down"
-        return StatusLabel(
-            f"{'Fell' if fell else 'Rose'} on {short_day(trend.day(change))}",
-            "bad" if fell else "good",
+            return movement_label("steady", "One run" if runs == 1 else "No change shown")
+        movement = "fell" if change.direction == "down" else "rose"
+        return movement_label(
+            movement, f"{movement.capitalize()} on {short_day(trend.day(change))}"
         )
 
     def facts(self) -> Facts:
-        """The newest run, the size of the newest change, and how many tasks moved far."""
-        trends = self.result
-        trend = _newest_change_first(trends)[0]
-        graded, place = trend.graded, -1 if trend.graded is None else trend.graded.places[-1]
-        last, name = trend.points[place], trend.metrics[0] if graded is None else graded.metric
-        now = last.metrics[name] if graded is None else last.corrected[name]
-        whose = f"{safe_text(trend.name)}, " if len(trends) > 1 else ""
-        run = "run" if graded is None else "labelled run"
-        which = f"in the newest {run}, {short_day(last.started)}, {span(now.interval)}"
-        streak = _streak(trend) if graded is None else _as_people_grade(graded)
-        facts = [(percent(now.value, digits=1), f"{whose}{streak} {which}")]
-        if last.stopped_early:
-            facts = [
-                ("-", f"{whose}the newest run, {short_day(last.started)}, stopped early: no rate")
-            ]
-        if (change := trend.change) is not None:
-            size = f"{signed_points(change.interval.low)} to {signed_points(change.interval.high)}"
-            called = f"change of {metric_label(name)}, {safe_text(trend.name)}"
-            facts.append((f"{size} points", called))
+        """The newest run, the size of the newest change, and how many tasks moved far.
+
+        Where nothing changed, the newest numbers of several agents.
+        """
+        trends = _newest_change_first(self.result)
+        trend, several = trends[0], len(trends) > 1
+        if (change := trend.change) is None:
+            return [_newest_number(each, several=several) for each in trends[:MOST_NUMBERS]]
+        name = trend.metrics[0] if trend.graded is None else trend.graded.metric
+        size = f"{signed_points(change.interval.low)} to {signed_points(change.interval.high)}"
+        called = f"change of {metric_label(name)}, {safe_text(trend.name)}"
+        facts = [_newest_number(trend, several=several), (f"{size} points", called)]
         judged = trend.newest_change
-        if change is not None and judged is not None and change.direction == judged.direction:
+        if judged is not None and change.direction == judged.direction:
             far = _moved_far(trend)
             facts.append((f"{far} of {len(trend.moved)}", "tasks moved by 15 points or more"))
         return facts
@@ -186,15 +178,14 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
     def page(self, options: DisplayOptions) -> Mapping[str, Any]:
         """The values of the template; the system that changed last comes first."""
         ordered = _newest_change_first(self.result)
-        options = _without_repeats(self.result, options, headline=True)
         verdict = options.verdict
         answer = headline(ordered, verdict)
         if (moved := _moved_agent(ordered, verdict)) is not None:
-            label = StatusLabel(moved.words, _TONES[moved.movement])
+            label = movement_label(moved.movement, moved.words)
             judged = {"chip": label, "title": f"{safe_text(answer)} · passhat"}
         return {
             "subject": "trend",
-            "headline": answer,
+            "headline": headline(ordered, verdict, above=verdict is not None),
             **(judged if moved else {}),
             "verdict": verdict,
             "systems": [
@@ -207,6 +198,9 @@ class TrendAnswer(Answer[Sequence[SystemTrend]]):
 # What the page of a trend shows: the newest change, its picture, and the tasks that moved.
 
 _COUNTED = "Passed trials before the newest change and since; hollow before, filled since"
+
+MOST_NUMBERS = 3
+"""Agents whose newest numbers stand beside the answer."""
 
 MOST_MOVED = 10
 """Tasks that moved which are seen without opening a fold."""
@@ -243,7 +237,8 @@ _CELL = 0.05
 """What a character of a bar stands for."""
 
 
-_TONES: Mapping[Movement, Tone] = {"fell": "bad", "rose": "good"}
+_NUMBERS = re.compile(r" \(| from ")
+"""Where a clause about a change begins to say in which tasks it is, or how large."""
 
 
 def _moved_agent(trends: Sequence[SystemTrend], verdict: RunVerdict | None) -> AgentVerdict | None:
@@ -253,31 +248,39 @@ def _moved_agent(trends: Sequence[SystemTrend], verdict: RunVerdict | None) -> A
     """
     if verdict is None or any(trend.change is not None for trend in trends):
         return None
-    return next((agent for agent in verdict.agents if agent.movement in _TONES), None)
+    return next((agent for agent in verdict.agents if agent.movement in ("fell", "rose")), None)
 
 
-def headline(trends: Sequence[SystemTrend], verdict: RunVerdict | None = None) -> str:
+def headline(
+    trends: Sequence[SystemTrend], verdict: RunVerdict | None = None, *, above: bool = False
+) -> str:
     """The newest change of pass^k in one sentence: levels are the means of the runs shown.
 
     Where two runs have enough labels, the change as people grade it. Where pass^k shows none and
-    the verdict on the newest run says what fell, that comes first.
+    the verdict on the newest run says what fell, that comes first. `above` the sentence of that
+    verdict, its numbers are left to it.
     """
     trend = _newest_change_first(trends)[0]
+    agent = None if verdict is None else verdict.of(trend.name)
     whose = f"{short(trend.name)}: " if len(trends) > 1 else ""
     if (moved := _moved_agent(trends, verdict)) is not None:
         whose = f"{short(moved.system)}: " if len(trends) > 1 else ""
         mean = "" if moved.interval is not None else _mean_unchanged(trends, moved.system)
-        return f"{whose}{moved.answer}.{mean}"
+        return f"{whose}{_NUMBERS.split(moved.answer)[0] if above else moved.answer}.{mean}"
+    if above and agent is not None and _is_newest_change(trend, agent):
+        return f"{whose}{_NUMBERS.split(agent.answer)[0]}."
     if trend.graded is not None:
         return whose + _graded_sentence(trend, trend.graded)
     if (change := trend.change) is None:
         runs = max(len(trend.points) for trend in trends)
         if runs == 1:
             return "One run so far: a change takes two to be seen."
-        last = f"{percent(trend.points[-1].metrics[trend.metrics[0]].value, digits=1)} in the last"
-        last = "the last stopped early" if trend.points[-1].stopped_early else last
-        text = f"No change in {_metric(trend)} shown over {runs} runs ({last})."
-        return f"{text} {_would_show(trend)}"
+        whose = f"{short(trend.name)} " if len(trends) > 1 else ""
+        now = percent(trend.points[-1].metrics[trend.metrics[0]].value, digits=1)
+        stopped = trend.points[-1].stopped_early
+        last = "the last stopped early" if stopped else f"{whose}{now} in the last"
+        shown = f"No change in {_metric(trend)} shown over {runs} runs"
+        return f"{shown}{'' if above else f' ({last})'}. {_would_show(trend)}"
     levels = trend.levels(trend.metrics[0], change)
     return whose + _change_sentence(
         trend, _metric(trend), change, levels, trend.changes[trend.metrics[0]]
@@ -295,19 +298,26 @@ def _without_repeats(
     if verdict is None:
         return options
     first = _newest_change_first(trends)[0]
-    change, moved = first.change, _moved_agent(trends, verdict)
+    moved = _moved_agent(trends, verdict)
 
     def in_headline(agent: AgentVerdict) -> bool:
         if moved is not None:
             return agent == moved and headline
-        if change is None:
+        if first.change is None:
             return agent.movement == "steady" and agent.graded is None
-        fell = "fell" if change.direction == "down" else "rose"
-        at = first.points[change.position].key
-        return (agent.system, agent.movement, agent.since) == (first.name, fell, at)
+        return _is_newest_change(first, agent)
 
     agents = tuple(replace(agent, in_headline=in_headline(agent)) for agent in verdict.agents)
     return replace(options, verdict=replace(verdict, agents=agents))
+
+
+def _is_newest_change(trend: SystemTrend, agent: AgentVerdict) -> bool:
+    """Whether the verdict on an agent is about the newest change of this trend."""
+    if (change := trend.change) is None:
+        return False
+    fell = "fell" if change.direction == "down" else "rose"
+    at = trend.points[change.position].key
+    return (agent.system, agent.movement, agent.since) == (trend.name, fell, at)
 
 
 def _mean_unchanged(trends: Sequence[SystemTrend], system: str) -> str:
@@ -353,6 +363,20 @@ def _change_sentence(
         f"{short_day(point.started)} (run {safe_text(called)}): {means}"
         f"{signed_points(ends.low)} to {signed_points(ends.high)} points."
     )
+
+
+def _newest_number(trend: SystemTrend, *, several: bool) -> tuple[str, str]:
+    """The number of the newest run, or of the newest that people labelled, and what it is."""
+    graded = trend.graded
+    last = trend.points[-1 if graded is None else graded.places[-1]]
+    now = last.metrics[trend.metrics[0]] if graded is None else last.corrected[graded.metric]
+    whose, day = f"{safe_text(trend.name)}, " if several else "", short_day(last.started)
+    if last.stopped_early:
+        return "-", f"{whose}the newest run, {day}, stopped early: no rate"
+    streak = _streak(trend) if graded is None else _as_people_grade(graded)
+    run = "run" if graded is None else "labelled run"
+    ends = span(now.interval)
+    return percent(now.value, digits=1), f"{whose}{streak} in the newest {run}, {day}, {ends}"
 
 
 def _metric(trend: SystemTrend) -> str:
@@ -453,7 +477,7 @@ def _view(trend: SystemTrend, headline: str, verdict: AgentVerdict | None) -> Tr
         name=trend.name,
         title=_moved_title(trend) or (_fallen_title(verdict) if fallen else ""),
         note=f"{_COUNTED}." if in_tasks else f"{_COUNTED}. Plain counts, not a test of each task.",
-        chip=StatusLabel(verdict.words, "bad") if verdict is not None and in_tasks else None,
+        chip=movement_label("fell", verdict.words) if verdict is not None and in_tasks else None,
         sentences=(*(texts if several else ()), *([labelled] if labelled else ())),
         figure=trend.plot() if several and _has_rates(trend) else None,
         moved=trend.moved or fallen,
