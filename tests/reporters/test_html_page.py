@@ -11,6 +11,7 @@ from passhat.analysis.planning.simulate import simulate
 from passhat.analysis.reports.measure import measure
 from passhat.records import Outcome, Trials
 from passhat.reporters import render
+from passhat.reporters.page_parts import headline_parts
 from passhat.stats.estimate import Unavailable
 
 
@@ -95,3 +96,28 @@ def test_notes_on_a_page_name_files_without_their_folders(tmp_path):
     page = render(noted, "html")
     assert "<li>results.jsonl: two things were seen: x</li><li>of no file: y</li>" in page
     assert "of ann" not in page.partition("<h2>Notes")[2].partition("</ul>")[0]
+
+
+def test_a_page_says_in_words_what_a_colleague_who_gets_the_file_can_read():
+    columns = simulate(tasks=6, runs=8, rate=0.5, seed=1).to_columns()
+    columns["task"] = [name.removeprefix("task-") for name in columns["task"]]
+    page = render_html(report(Trials.from_columns(columns)), results="/home/ann/logs/night.json")
+    text = re.sub(r"<[^>]+>", "", page)
+    assert re.search(r"Look at the failures of task \d+, which passed", text)
+    assert "passhat why night.json" in text
+    assert "/home/ann" not in page
+
+
+@pytest.mark.parametrize(
+    ("said", "first", "rest"),
+    [
+        ("We rank two agents.", "We rank two agents", ""),
+        ("It errs: people read 9 of 9.", "It errs", "lead begins"),
+        ("Task 41: trial 1 (failed) called a.", "Task 41", "lead begins"),
+        ("Two lead: claude-9 does.", "Two lead", "lead"),
+    ],
+)
+def test_a_heading_ends_without_a_stop_and_what_follows_begins_with_a_capital(said, first, rest):
+    parts = headline_parts(said)
+    assert "".join(text for kind, text in parts if kind in ("", "whole-name")) == first
+    assert ([kind for kind, _ in parts if kind.startswith("lead")] or [""]) == [rest]

@@ -102,6 +102,7 @@ def _look(text: str, results: str | None) -> NextStep:
 
 def _with_count(row: TaskRow) -> str:
     name = shorten_apart([row.name], LONGEST_NAME)[0]
+    name = f"task {name}" if name.isdigit() else name
     return f"{name}, which passed {row.passed} of {row.runs}"
 
 

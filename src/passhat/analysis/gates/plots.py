@@ -43,7 +43,7 @@ def plan_figure(plan: GatePlan) -> Figure:
         finding=plan_finding(plan),
         x_label="if this is the truth",
         x_kind="percent",
-        y_label="runs",
+        y_label="trials",
         y_range=(0.0, max(row.runs_95 for row in rows) * 1.05),
         guides=[Guide(name=f"fixed design: {fixed:,}", y=float(fixed))]
         if fixed is not None and fixed <= max(row.runs_95 for row in rows)

@@ -1134,7 +1134,9 @@ def task_moves(comparison: Comparison, links: TranscriptLinks) -> list[TaskMoves
     still = [task for task in near if abs(task.difference) <= _ROUNDING]
     always = sum(t.first[0] == t.first[1] and t.second[0] == t.second[1] for t in still)
     never = sum(not t.first[0] and not t.second[0] for t in still)
-    kept = f"{always:,} passed every trial of both, {never:,} none of either." if still else ""
+    ends = ((always, "passed every trial of both"), (never, "passed none of either"))
+    kept = ", ".join(f"{count:,} {what}" for count, what in ends if count)
+    kept += "." if kept else ""
     flips = all(task.flip for task in far)
     proof = _proof(comparison, far)
     mostly = "Mostly passing with {} and mostly failing with {}. " if flips else ""

@@ -6,8 +6,9 @@ import base64
 import hashlib
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cache, partial
 from html import escape
 from importlib.resources import files
@@ -33,6 +34,7 @@ from passhat.reporters.answer import (
     StatusLabel,
     Steps,
     Table,
+    file_name,
     reading_lines,
 )
 from passhat.reporters.answers.report_blocks import (
@@ -76,7 +78,7 @@ WIDEST = 76
 _MARK_TAGS = {"P": "b", "F": "i", "E": "u"}
 
 _SHORT_NAME, _LONGEST_PIECE = 16, 24
-_OPTIONS = re.compile(r"((?<!\S)--[a-z][a-z-]*)")
+_OPTIONS = re.compile(r"((?<!\S)--[a-z][a-z-]*|\bp [=<] [\d.e-]*\d)")
 _PATH_SEAMS = re.compile(r"(?<=[/_])(?=[^/_\s])")
 _SEAMS = re.compile(r"([ _/.:-]+)(?=[^ _/.:-])")
 
@@ -87,6 +89,7 @@ def render_html(answer: Answer[Any], options: DisplayOptions) -> str:
     It has no more style and script than it uses, which its policy names: they are put in last.
     """
     frame = {"title": f"{safe_text(answer.title())} · passhat", "provenance": answer.provenance()}
+    options = replace(options, results=_without_folders(options.results))
     template = templates().get_template(answer.template)
     page = template.render({**frame, **page_values(answer, options)})
     script = page_script(page)
@@ -96,6 +99,18 @@ def render_html(answer: Answer[Any], options: DisplayOptions) -> str:
     head = head.replace('content=""', f'content="{content_policy(script, style)}"', 1)
     main, _, end = rest.rpartition("<script></script>")
     return f"{head}<style>{style}</style>{main}<script>{script}</script>{end}"
+
+
+def _without_folders(results: str | None) -> str | None:
+    """What commands of a page read; it is shown to others, who do not have the folders of a disk.
+
+    >>> _without_folders("/home/ann/night.json new.json")
+    'night.json new.json'
+    """
+    if results is None:
+        return None
+    words = shlex.split(results)
+    return shlex.join(file_name(word) if word.startswith("/") else word for word in words)
 
 
 def page_values(answer: Answer[Any], options: DisplayOptions) -> dict[str, Any]:
@@ -240,7 +255,7 @@ def _lead(sentence: str) -> Markup:
 
 
 def _prose(text: str) -> Markup:
-    """A sentence, escaped, in which no line ends inside an option or before a per cent sign.
+    """A sentence, escaped, in which no line ends inside an option or a p-value.
 
     >>> str(_prose("--json lists <all>"))
     '<span class="whole-name">--json</span> lists &lt;all&gt;'

@@ -47,7 +47,7 @@ for (const [place, section] of allOf("[data-tasks]").entries()) {
       group.hidden = !found;
       group.open = wanted ? !!found : opened.get(group);
     }
-    count.value = `${shown} of ${rows.length} task${rows.length === 1 ? "" : "s"}`;
+    count.value = `${shown.toLocaleString("en")} of ${rows.length.toLocaleString("en")} task${rows.length === 1 ? "" : "s"}`;
   };
   text.value = state.get(named("find")) ?? "";
   if (label) label.value = state.get(named("label")) ?? "";
