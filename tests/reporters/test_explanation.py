@@ -121,6 +121,15 @@ def test_the_commands_it_suggests_put_a_failing_run_beside_a_passing_one(omissio
         assert "passhat why" not in render(explained, results=None, verbose=verbose)
 
 
+def test_every_cause_on_a_page_has_a_trial_to_read_also_one_that_another_shows(explained):
+    twice = replace(explained, causes=(explained.causes[0],) * 2)
+    page = render(twice, "html")
+    first, second = re.findall(r'<section class="pane"><h2><span class="chip bad">.*?</section>',
+                               page, re.DOTALL)  # fmt: skip
+    assert '<details class="beside" id="pair-1">' in first
+    assert re.search('<a href="#pair-1">Read task .* which passed', second)
+
+
 @pytest.mark.parametrize("name", ["text", "markdown", "html", "json"])
 def test_nothing_from_the_data_steers_or_becomes_markup(name):
     trials, said = hostile_table()

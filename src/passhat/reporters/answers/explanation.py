@@ -160,6 +160,9 @@ class ExplanationAnswer(Answer[Explanation]):
                 sentence=cause.sentence,
                 detail=f"p = {cause.p:.2g}.",
                 example=pairs.pop(_keys(cause.example), None),
+                read=_read(cause.example, explanation),
+                failing=cause.example.failing,
+                link=shown.get(cause.example.failing),
             )
             for cause in explanation.causes
         ]
@@ -467,11 +470,17 @@ class TrialView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CauseView:
-    """A cause, its evidence, and the runs to read."""
+    """A cause, its evidence, and the runs to read.
+
+    Without an `example` of its own, `read` says which trial to read, at `link` if the page has it.
+    """
 
     sentence: str
     detail: str
     example: PairView | None
+    read: str
+    failing: TranscriptKey
+    link: str | None
 
 
 def _where(example: Example) -> str:
