@@ -106,10 +106,15 @@ def _without_folders(results: str | None) -> str | None:
 
     >>> _without_folders("/home/ann/night.json new.json")
     'night.json new.json'
+    >>> _without_folders("Ann's results")
+    "Ann's results"
     """
     if results is None:
         return None
-    words = shlex.split(results)
+    try:
+        words = shlex.split(results)
+    except ValueError:  # given in Python, and not as words of a shell
+        return results
     return shlex.join(file_name(word) if word.startswith("/") else word for word in words)
 
 
