@@ -145,8 +145,8 @@ def read_with_transcripts(
     that task are read, if there is one. Of a file of more than `most` bytes those of some trials
     are: passing and failing ones of the same tasks, the tasks that fail most often first.
 
-    >>> _, said = read_with_transcripts(b"task,passed,output\nrefund,yes,Done.\n")
-    >>> said
+    >>> _, transcripts = read_with_transcripts(b"task,passed,output\nrefund,yes,Done.\n")
+    >>> transcripts
     {('input', 'refund', 0): '{"answer": "Done."}'}
     """
     asked = _AskedTranscripts(task=task, most=most)

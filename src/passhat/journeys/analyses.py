@@ -243,8 +243,8 @@ def plan(
     agents to detect. `cost_ratio` is what a new task costs, in trials of one. With `k` both are of
     pass^k; `assurance` is the share of reports that are to be as narrow as asked.
 
-    >>> found = plan(tasks=50, runs=5, half_width=0.05)
-    >>> found.one_task_runs, found.chosen.tasks_needed
+    >>> planned = plan(tasks=50, runs=5, half_width=0.05)
+    >>> planned.one_task_runs, planned.chosen.tasks_needed
     (385, 231)
     """
     from passhat.analysis.planning import plan as planning

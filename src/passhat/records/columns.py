@@ -296,8 +296,8 @@ def model_of(
     """The one model of a table whose agents have another name: files may differ in it.
 
     >>> table = {"agent": ["a", "a"], "task": ["x", "y"], "model": ["m", "m"]}
-    >>> found = {"system": "agent", "task": "task"}
-    >>> model_of(list(table), found, ColumnMap(), table.__getitem__)
+    >>> columns = {"system": "agent", "task": "task"}
+    >>> model_of(list(table), columns, ColumnMap(), table.__getitem__)
     'm'
     """
     if "system" not in columns or mapping.system or mapping.name:

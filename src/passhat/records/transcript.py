@@ -531,12 +531,12 @@ def answered_calls(transcript: Transcript) -> tuple[AnsweredCall, ...]:
     An answer belongs to the open call of the same id; without one, to the first open call of the
     same tool; without that, to the first open call.
 
-    >>> said = Transcript(messages=(
+    >>> transcript = Transcript(messages=(
     ...     Turn(role="assistant", calls=(Call(name="add", id="1"), Call(name="add", id="2"))),
     ...     Turn(role="tool", text="second", call_id="2"),
     ...     Turn(role="tool", text="first", call_id="1"),
     ... ))
-    >>> [call.answer.text for call in answered_calls(said)]
+    >>> [call.answer.text for call in answered_calls(transcript)]
     ['first', 'second']
     """
     made: list[tuple[Call, int]] = []

@@ -175,8 +175,8 @@ def failed_start(code: int, stderr: str, folder: Path | None = None) -> str | No
 
     >>> failed_start(1, "Fatal Python error: no codec\nPython runtime state: core initialized\n")
     'Fatal Python error: no codec'
-    >>> said = '  File "/suite/check.py", line 1\n    def (\nSyntaxError: invalid syntax'
-    >>> failed_start(1, said, Path("/work")), failed_start(1, said, Path("/suite"))
+    >>> output = '  File "/suite/check.py", line 1\n    def (\nSyntaxError: invalid syntax'
+    >>> failed_start(1, output, Path("/work")), failed_start(1, output, Path("/suite"))
     ('check.py: SyntaxError: invalid syntax', None)
     """
     if code != 1:

@@ -129,8 +129,8 @@ def round_tests(scores: ArrayLike, *, rng: RandomSource = None) -> RoundTests | 
 
     >>> import numpy as np
     >>> table = np.ones((20, 5)); table[:, 3] = 0
-    >>> found = round_tests(table)
-    >>> found.differ, found.out_of_line
+    >>> tests = round_tests(table)
+    >>> tests.differ, tests.out_of_line
     (True, (3,))
     """
     table = float_array("scores", scores)

@@ -212,8 +212,8 @@ def ratio_of(numerator: Number, denominator: Number) -> Number:
 
     >>> half = Estimate(value=0.4, interval=Interval(0.3, 0.5), method="given", confidence=0.95)
     >>> whole = Estimate(value=0.8, interval=Interval(0.7, 0.9), method="given", confidence=0.95)
-    >>> found = ratio_of(half, whole)
-    >>> round(found.value, 3), round(found.interval.low, 3), round(found.interval.high, 3)
+    >>> ratio = ratio_of(half, whole)
+    >>> round(ratio.value, 3), round(ratio.interval.low, 3), round(ratio.interval.high, 3)
     (0.5, 0.367, 0.649)
     """
     if isinstance(numerator, Unavailable) or isinstance(denominator, Unavailable):

@@ -113,8 +113,8 @@ def factor_effect(
 
     >>> runs = np.full((12, 2), 5)
     >>> passes = np.column_stack((np.tile([5, 5, 4], 4), np.tile([2, 5, 0], 4)))
-    >>> found = factor_effect(runs, passes)
-    >>> round(found.luck.value, 3), round(found.moved.value, 3)
+    >>> effect = factor_effect(runs, passes)
+    >>> round(effect.luck.value, 3), round(effect.moved.value, 3)
     (0.167, 0.3)
     """
     level = confidence_level(confidence)
@@ -199,8 +199,8 @@ def level_components(runs: ArrayLike, passes: ArrayLike) -> LevelComponents | Un
     Only tasks (rows) that were tried at every level (column) count. Each is a mean over pairs of
     independent trials, so it is unbiased but for being cut off at 0.
 
-    >>> found = level_components(np.full((2, 2), 4), np.array([[4, 2], [4, 2]]))
-    >>> round(found.luck, 3), round(found.crossed, 3), round(found.level, 3)
+    >>> components = level_components(np.full((2, 2), 4), np.array([[4, 2], [4, 2]]))
+    >>> round(components.luck, 3), round(components.crossed, 3), round(components.level, 3)
     (0.167, 0.0, 0.125)
     """
     n, c = _table(runs, passes)

@@ -131,8 +131,8 @@ def corrected_pass_rate(
     ...                     errored=np.zeros(25, np.int64))
     >>> labels = Labels(task=np.arange(50) % 25, verdict=np.arange(50) < 25,
     ...                 passed=(np.arange(50) < 22) | (np.arange(50) >= 47))
-    >>> found = corrected_pass_rate(verdicts, labels, scope="this suite")
-    >>> round(found.value, 3), round(found.interval.low, 2), round(found.interval.high, 2)
+    >>> rate = corrected_pass_rate(verdicts, labels, scope="this suite")
+    >>> round(rate.value, 3), round(rate.interval.low, 2), round(rate.interval.high, 2)
     (0.728, 0.58, 0.82)
     """
     level = confidence_level(confidence)
@@ -169,8 +169,8 @@ def corrected_pass_hat(
     ...                     errored=np.zeros(40, np.int64))
     >>> labels = Labels(task=np.repeat(np.arange(12), 5), verdict=np.ones(60, bool),
     ...                 passed=np.arange(60) % 20 > 0)
-    >>> found = corrected_pass_hat(verdicts, labels, 3)
-    >>> round(found.value, 2), round(found.interval.low, 2), round(found.interval.high, 2)
+    >>> pass_hat = corrected_pass_hat(verdicts, labels, 3)
+    >>> round(pass_hat.value, 2), round(pass_hat.interval.low, 2), round(pass_hat.interval.high, 2)
     (0.85, 0.61, 0.97)
     """
     level = confidence_level(confidence)
@@ -461,8 +461,8 @@ def corrected_difference(
     >>> task, judged = np.arange(50) % 25, np.arange(50) < 25
     >>> good, bad = (Labels(task=task, verdict=judged, passed=judged & (task < right))
     ...              for right in (25, 5))
-    >>> found = corrected_difference((verdicts, good), (verdicts, bad), scope="this suite")
-    >>> round(found.value, 2), round(found.interval.low, 2), round(found.interval.high, 2)
+    >>> ahead = corrected_difference((verdicts, good), (verdicts, bad), scope="this suite")
+    >>> round(ahead.value, 2), round(ahead.interval.low, 2), round(ahead.interval.high, 2)
     (0.64, 0.45, 0.76)
     """
     level = confidence_level(confidence)
@@ -569,10 +569,10 @@ def judge_errors(
 
     >>> rows = np.arange(40)
     >>> labels = Labels(task=rows, verdict=rows < 20, passed=(rows < 18) | (rows == 39))
-    >>> found = judge_errors(labels, passed=80, failed=20)
-    >>> round(found.false_passes.value, 2), round(found.false_fails.value, 2)
+    >>> errors = judge_errors(labels, passed=80, failed=20)
+    >>> round(errors.false_passes.value, 2), round(errors.false_fails.value, 2)
     (0.1, 0.05)
-    >>> round(found.agreement.value, 2), round(found.kappa.value, 2)
+    >>> round(errors.agreement.value, 2), round(errors.kappa.value, 2)
     (0.91, 0.75)
     """
     level = confidence_level(confidence)
@@ -646,8 +646,8 @@ def leniency(labels: Labels, group: NDArray[np.bool_], *, confidence: float = CO
     >>> rows = np.arange(80)
     >>> group, passed = rows % 2 == 0, rows % 4 < 2
     >>> labels = Labels(task=rows, verdict=passed | (group & (rows % 8 == 2)), passed=passed)
-    >>> found = leniency(labels, group)
-    >>> round(found.value, 2), round(found.interval.low, 2), round(found.interval.high, 2)
+    >>> more = leniency(labels, group)
+    >>> round(more.value, 2), round(more.interval.low, 2), round(more.interval.high, 2)
     (0.25, 0.08, 0.39)
     """
     level = confidence_level(confidence)

@@ -86,10 +86,10 @@ def task_tests(
     gets Boschloo's test, which alone is more powerful. Holm for gates (no false alarm on any task),
     Benjamini-Hochberg for screening. "less" tests only whether a is worse than b.
 
-    >>> found = task_tests([8, 8, 2], [8, 5, 2], [8, 8, 2], [1, 5, 0])
-    >>> found.answers
+    >>> tests = task_tests([8, 8, 2], [8, 5, 2], [8, 8, 2], [1, 5, 0])
+    >>> tests.answers
     ('better', 'no difference shown', 'unevaluable')
-    >>> found.minimum_runs
+    >>> tests.minimum_runs
     4
     """
     left, right = trial_counts(n_a, c_a), trial_counts(n_b, c_b)
@@ -123,8 +123,8 @@ def score_task_tests(
     Exact where all divisions of the runs can be enumerated (up to 8 against 8), drawn beyond.
     `test="wilcoxon"` compares ranks (the Wilcoxon-Mann-Whitney test) in place of means.
 
-    >>> found = score_task_tests([[0.9] * 6, [0.5] * 6], [[0.2] * 6, [0.5] * 6])
-    >>> found.answers
+    >>> tests = score_task_tests([[0.9] * 6, [0.5] * 6], [[0.2] * 6, [0.5] * 6])
+    >>> tests.answers
     ('better', 'no difference shown')
     """
     one_of("test", test, ("permutation", "wilcoxon"))

@@ -129,8 +129,8 @@ def paired_difference(
 
     >>> a = TaskSums.of_passes([5] * 8, [5, 5, 4, 5, 3, 5, 5, 4])
     >>> b = TaskSums.of_passes([5] * 8, [3, 4, 2, 4, 1, 4, 5, 1])
-    >>> found = paired_difference(a, b, scope="tasks like these")
-    >>> round(found.value, 3), found.answer, round(found.exact_p, 3)
+    >>> difference = paired_difference(a, b, scope="tasks like these")
+    >>> round(difference.value, 3), difference.answer, round(difference.exact_p, 3)
     (0.3, 'better', 0.008)
     """
     one_of("scope", scope, (THIS_SUITE, TASKS_LIKE_THESE))

@@ -163,8 +163,8 @@ def pass_hat_k_of_rate(
     p^k grows with p, so the ends of the interval of p become those of p^k, at the same confidence.
     `interval` belongs to a plain number; an Estimate has its own.
 
-    >>> found = pass_hat_k_of_rate(0.8, 3, interval=Interval(0.62, 0.98))
-    >>> round(found.value, 3), round(found.interval.low, 2), round(found.interval.high, 2)
+    >>> pass_hat = pass_hat_k_of_rate(0.8, 3, interval=Interval(0.62, 0.98))
+    >>> round(pass_hat.value, 3), round(pass_hat.interval.low, 2), round(pass_hat.interval.high, 2)
     (0.512, 0.24, 0.94)
     """
     note = "a suite whose tasks differ has a larger pass^k than its mean rate to the power of k"
@@ -181,8 +181,8 @@ def pass_at_k_of_rate(
 ) -> Estimate:
     """1 - (1 - p)^k: the chance that at least one of k independent attempts succeeds.
 
-    >>> found = pass_at_k_of_rate(0.8, 3, interval=Interval(0.62, 0.98))
-    >>> round(found.value, 3), round(found.interval.low, 3)
+    >>> pass_at = pass_at_k_of_rate(0.8, 3, interval=Interval(0.62, 0.98))
+    >>> round(pass_at.value, 3), round(pass_at.interval.low, 3)
     (0.992, 0.945)
     """
     note = "a suite whose tasks differ has a smaller pass@k than its mean rate would give"

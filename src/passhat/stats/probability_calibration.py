@@ -210,8 +210,8 @@ def discrimination(
     the logit scale with t on the smaller number of tasks that passed or failed, less one.
 
     >>> stated, ended = [0.9, 0.8, 0.7, 0.4, 0.6, 0.3] * 3, [1, 1, 1, 0, 0, 0] * 3
-    >>> found = discrimination(stated, ended, list(range(6)) * 3)
-    >>> found.reason
+    >>> estimate = discrimination(stated, ended, list(range(6)) * 3)
+    >>> estimate.reason
     'discrimination needs 5 tasks that passed and 5 that failed, there are 3 and 3'
     """
     level = confidence_level(confidence)

@@ -100,8 +100,8 @@ def share_estimate(
 ) -> Estimate:
     """`count` of `total` runs, with Wilson's interval.
 
-    >>> found = share_estimate(3, 10)
-    >>> round(found.interval.low, 3), round(found.interval.high, 3)
+    >>> share = share_estimate(3, 10)
+    >>> round(share.interval.low, 3), round(share.interval.high, 3)
     (0.108, 0.603)
     """
     return Estimate(

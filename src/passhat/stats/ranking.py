@@ -111,8 +111,8 @@ def rank_systems(
     confidence.
 
     >>> table = np.random.default_rng(1).binomial(5, [0.3, 0.9, 0.9], size=(40, 3)) / 5
-    >>> found = rank_systems(table)
-    >>> found.rank_sets, found.tie_bands
+    >>> ranking = rank_systems(table)
+    >>> ranking.rank_sets, ranking.tie_bands
     (((3, 3), (1, 2), (1, 2)), ((1, 2), (0,)))
     """
     confidence = confidence_level(confidence)

@@ -325,8 +325,8 @@ def detectable_difference(
     `task_correlation` is how far the two systems find the same tasks hard (1: exactly the same
     ones, so that only luck hides the difference; 0, the default, is the cautious choice).
 
-    >>> found = detectable_difference(tasks=100, runs=5, icc=0.4, task_correlation=0.8)
-    >>> round(found.value, 3)
+    >>> difference = detectable_difference(tasks=100, runs=5, icc=0.4, task_correlation=0.8)
+    >>> round(difference.value, 3)
     0.089
     """
     count, times = whole_number("tasks", tasks, least=2), whole_number("runs", runs)

@@ -578,8 +578,8 @@ def divergence(
 
     >>> at = MeanSeries([0.80, 0.84, 0.90], [0.01, 0.01, 0.01])
     >>> hat = MeanSeries([0.50, 0.46, 0.38], [0.02, 0.02, 0.02])
-    >>> found = divergence(at, hat)
-    >>> found.diverging, round(found.rise.value, 2), round(found.fall.value, 2)
+    >>> lines = divergence(at, hat)
+    >>> lines.diverging, round(lines.rise.value, 2), round(lines.fall.value, 2)
     (True, 0.1, -0.12)
     """
     confidence = confidence_level(confidence)

@@ -348,8 +348,8 @@ def family_shares(
     Intervals leave out one family at a time (the jackknife, with Student's t), from eight families
     on; with fewer there is none, and a note says why.
 
-    >>> found = family_shares([4] * 4, [4, 3, 1, 0], family=["a", "a", "b", "b"])
-    >>> round(found.family.value, 2), found.family.interval is None
+    >>> shares = family_shares([4] * 4, [4, 3, 1, 0], family=["a", "a", "b", "b"])
+    >>> round(shares.family.value, 2), shares.family.interval is None
     (0.68, True)
     """
     level = confidence_level(confidence)
@@ -593,8 +593,8 @@ def noise_sources(
     contribute their sample variance over their number; a task with a single run gets the mean
     variance of the others. Families count from eight on, as in the interval itself.
 
-    >>> found = noise_sources(TaskSums.of_passes([4] * 6, [4, 4, 3, 2, 1, 0]))
-    >>> round(found.from_runs, 2), round(found.break_even, 1)
+    >>> sources = noise_sources(TaskSums.of_passes([4] * 6, [4, 4, 3, 2, 1, 0]))
+    >>> round(sources.from_runs, 2), round(sources.break_even, 1)
     (0.21, 15.2)
     >>> noise_sources(TaskSums.of_passes([1, 1], [1, 0])).reason
     'one trial per task cannot tell trials from tasks: run each task at least twice'

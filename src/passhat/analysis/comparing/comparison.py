@@ -173,8 +173,8 @@ def compare(
     the same system differ, where the two were not run at the same time.
 
     >>> from passhat.analysis.planning.simulate import simulate
-    >>> found = compare(simulate(tasks=30, runs=10, rate={"new": 0.9, "old": 0.6}, seed=3))
-    >>> found.headline.answer("this suite")
+    >>> comparison = compare(simulate(tasks=30, runs=10, rate={"new": 0.9, "old": 0.6}, seed=3))
+    >>> comparison.headline.answer("this suite")
     'better'
     """
     options = ReportOptions.checked(**terms)

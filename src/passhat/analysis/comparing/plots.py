@@ -39,8 +39,8 @@ def plot_differences(comparison: Comparison, *, most: int = MOST_ROWS) -> Figure
     difference.
 
     >>> from passhat import compare, simulate
-    >>> found = compare(simulate(tasks=8, runs=6, rate={"new": 0.9, "old": 0.5}, seed=1))
-    >>> print(plot_differences(found).text.splitlines()[1][:9])
+    >>> comparison = compare(simulate(tasks=8, runs=6, rate={"new": 0.9, "old": 0.5}, seed=1))
+    >>> print(plot_differences(comparison).text.splitlines()[1][:9])
     mean of 8
     """
     moved = [task for task in comparison.tasks if task.rate_difference] or comparison.tasks
@@ -68,8 +68,8 @@ def plot_ranks(report: RankReport) -> Figure:
     """Each system's value with both intervals and the ranks it may hold; a line joins ties.
 
     >>> from passhat import rank, simulate
-    >>> found = rank(simulate(tasks=40, runs=8, rate={"a": 0.9, "b": 0.88, "c": 0.4}, seed=1))
-    >>> plot_ranks(found).title
+    >>> ranking = rank(simulate(tasks=40, runs=8, rate={"a": 0.9, "b": 0.88, "c": 0.4}, seed=1))
+    >>> plot_ranks(ranking).title
     'b and a are tied; c stands alone at rank 3'
     """
     places = {system.name: i for i, system in enumerate(report.systems)}

@@ -160,8 +160,8 @@ def rank(
     `metric` is another word for `by`; `only` names those to rank, if not all.
 
     >>> from passhat.analysis.planning.simulate import simulate
-    >>> found = rank(simulate(tasks=40, runs=8, rate={"a": 0.9, "b": 0.88, "c": 0.4}, seed=1))
-    >>> [system.ranks for system in found.systems]
+    >>> ranking = rank(simulate(tasks=40, runs=8, rate={"a": 0.9, "b": 0.88, "c": 0.4}, seed=1))
+    >>> [system.ranks for system in ranking.systems]
     [(1, 2), (1, 2), (3, 3)]
     """
     options = arguments.ReportOptions.checked(**terms)
@@ -441,8 +441,8 @@ def profile(
 
     >>> from passhat.analysis.planning.simulate import simulate
     >>> field = simulate(tasks=20, runs=5, rate=[0.5, 0.6, 0.7, 0.8, 0.9], seed=1)
-    >>> found = profile(simulate(tasks=20, runs=5, rate=0.99, seed=2), field)
-    >>> found.norms[0].name, found.norms[0].percentile.value
+    >>> against_field = profile(simulate(tasks=20, runs=5, rate=0.99, seed=2), field)
+    >>> against_field.norms[0].name, against_field.norms[0].percentile.value
     ('pass^1', 1.0)
     """
     terms.setdefault("ks", arguments.PROFILE_KS)

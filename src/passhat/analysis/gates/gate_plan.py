@@ -111,8 +111,8 @@ def plan_gate(
     Exact for one task and for demands of every task; simulated, with `seed`, for a suite of
     `tasks` tasks whose rates have intraclass correlation `icc`.
 
-    >>> found = plan_gate(parse_gate({"require": "pass^1 >= 0.8", "indifference": 0.1}))
-    >>> [round(row.expected_runs) for row in found.rows if row.truth in (0.8, 0.9)]
+    >>> planned = plan_gate(parse_gate({"require": "pass^1 >= 0.8", "indifference": 0.1}))
+    >>> [round(row.expected_runs) for row in planned.rows if row.truth in (0.8, 0.9)]
     [67, 84]
     """
     parsed = parse_gate(gate)

@@ -406,8 +406,8 @@ def measure_recovery(
     >>> table = Trials.from_columns(
     ...     task=["a"] * 8, at=[["fault=none"]] * 4 + [["fault=all"]] * 4, passed=[1] * 6 + [0] * 2
     ... )
-    >>> (found,) = measure_recovery(table, ks=[1])
-    >>> found.levels[0].score.value
+    >>> (recovery,) = measure_recovery(table, ks=[1])
+    >>> recovery.levels[0].score.value
     0.5
     """
     if not {WITHOUT, UNDER} <= set(trials.words("at")):

@@ -233,8 +233,8 @@ class Demonstration(Displayed):
 def demonstrate(*, seed: int = SEED, confidence: float = CONFIDENCE) -> Demonstration:
     """Simulate two agents and measure them as any others.
 
-    >>> found = demonstrate()
-    >>> found.comparison.mean_score.answer("this suite")
+    >>> demonstration = demonstrate()
+    >>> demonstration.comparison.mean_score.answer("this suite")
     'undecided'
     """
     from passhat.analysis.comparing.comparison import compare

@@ -589,8 +589,8 @@ class TaskClusters:
 def cluster_tasks(rates: Rates) -> TaskClusters:
     """Tasks that every system always passes, that none ever passes, and groups between these.
 
-    >>> found = cluster_tasks({"a": {"x": 1.0, "y": 0.0}, "b": {"x": 1.0, "y": 1.0}})
-    >>> [cluster.sentence for cluster in found.clusters]
+    >>> clustering = cluster_tasks({"a": {"x": 1.0, "y": 0.0}, "b": {"x": 1.0, "y": 1.0}})
+    >>> [cluster.sentence for cluster in clustering.clusters]
     ['1 task that every agent passes in every trial', '1 task that only b passes, in every trial']
     """
     tasks = sorted({task for of_system in rates.values() for task in of_system}, key=natural_key)

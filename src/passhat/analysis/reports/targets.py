@@ -115,8 +115,8 @@ def targets(
 
     >>> from passhat.analysis.planning.simulate import simulate
     >>> from passhat.analysis.reports.measure import measure
-    >>> found = targets(measure(simulate(tasks=5, runs=4, seed=1)))
-    >>> round(found["pass^4"].value, 2), found["decay[1]"]
+    >>> values = targets(measure(simulate(tasks=5, runs=4, seed=1)))
+    >>> round(values["pass^4"].value, 2), values["decay[1]"]
     (0.8, 80.0)
     """
     from passhat.analysis.reports.parts import SystemReport

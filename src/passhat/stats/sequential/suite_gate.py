@@ -565,8 +565,8 @@ def simulated_characteristics(
     those of passes, which vary most, or of blocks of `k` by a `metric`.
 
     >>> gate = SuiteGate(tasks=20, mu0=0.7, mu1=0.8)
-    >>> found = simulated_characteristics(gate, [0.7, 0.8], icc=0.5, repetitions=50, rng=1)
-    >>> bool((found.expected_runs < gate.fixed_runs).all())
+    >>> truths = simulated_characteristics(gate, [0.7, 0.8], icc=0.5, repetitions=50, rng=1)
+    >>> bool((truths.expected_runs < gate.fixed_runs).all())
     True
     """
     truths = np.atleast_1d(score_array("means", means))
