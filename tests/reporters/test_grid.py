@@ -210,6 +210,7 @@ def _cells(blocks):
 
 
 def _of_page(text):
+    text = re.sub(r"(?<![.?])</h1>", ".</h1>", text)  # a heading has no stop
     text = re.sub(r"<(script|style).*?</\1>", " ", text, flags=re.DOTALL)
     return _plain(html.unescape(re.sub(r"<[^>]*>", "", text.replace("<p", " <p"))))
 

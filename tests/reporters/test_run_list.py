@@ -85,6 +85,19 @@ def test_each_of_several_systems_has_its_own_rate_the_least_reliable_first():
     assert third.split() == ["good", "95.0%"]
 
 
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_rates_of_several_agents_have_the_rest_of_their_line(width):
+    rates = {"claude-sonnet-4-5": 0.83, "gpt-5-medium": 0.93}
+    listed = RunList((run(suite="checkout", systems=2, pass_rates=rates), run(suite="checkout")))
+    lines = render_terminal(listed, TerminalStyle(width=width)).splitlines()
+    assert width == 60 or "claude-sonnet-4-5 83% to gpt-5-medium 93%" in lines[2]
+    assert max(map(len, lines)) <= width
+    longest = {"a" * 90: 0.1, "b" * 90: 0.2}
+    listed = RunList((run(suite="checkout", systems=2, pass_rates=longest),))
+    lines = render_terminal(listed, TerminalStyle(width=width)).splitlines()
+    assert len(lines[2]) == width
+
+
 def test_an_unfinished_run_comes_with_the_command_that_resumes_it():
     text = render_terminal(
         RunList((run(),), resume="passhat run --resume dc7d2445"), TerminalStyle(width=120)

@@ -136,9 +136,9 @@ class SuiteBlock:
         for line in self.systems:
             if line.judged is not None and line.verdict is not None and not line.fell:
                 steady.setdefault(line.judged.key, []).append(line.verdict)
-        verdicts = [RunVerdict(run=run, agents=tuple(said)) for run, said in steady.items()]
+        verdicts = [RunVerdict(run=run, agents=tuple(agents)) for run, agents in steady.items()]
         alone = len(verdicts) == 1 and not self.fell
-        return [one.sentence if alone else one.sentence_by_name for one in verdicts]
+        return [verdict.sentence if alone else verdict.sentence_by_name for verdict in verdicts]
 
     @property
     def failed(self) -> list[str]:

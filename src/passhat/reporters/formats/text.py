@@ -250,6 +250,10 @@ def _fitting_lines(table: Table, widths: Sequence[int], ink: TerminalStyle) -> l
             continue
         cells = [next(names)]
         for i in range(1, len(row)):
+            if _runs_on(table, row, i):
+                room = ink.width - _full_width(widths[:i]) - len(_GAP)
+                cells.append(shorten(str(row[i]), room))
+                break
             text = apart.get((i, safe_text(str(row[i]))), row[i])
             cells.append(_drawn(table, text, widths[i], ink))
         lines += _row_lines(table, row, cells, widths)
@@ -274,7 +278,8 @@ def _cut_apart(table: Table, widths: Sequence[int]) -> dict[tuple[int, str], str
     """Texts of other columns than the first that would look alike once cut."""
     cuts = {}
     for i, _ in table.cut:
-        texts = list(dict.fromkeys(safe_text(str(row[i])) for row in table.cells if i))
+        rows = [row for row in table.cells if i and not _runs_on(table, row, i)]
+        texts = list(dict.fromkeys(safe_text(str(row[i])) for row in rows))
         if len({shorten(text, widths[i]) for text in texts}) < len(texts):
             for text, cut in zip(texts, shorten_apart(texts, widths[i]), strict=True):
                 cuts[i, text] = cut
@@ -330,14 +335,21 @@ def _widen(widths: list[int], columns: Sequence[int], wanted: Sequence[int], roo
 
 def _wanted_widths(table: Table) -> list[int]:
     """The width of the longest text of each column; of bars, as much as is worth having."""
-    texts = [[title, *(safe_text(str(row[i])) for row in table.cells)]
-             for i, title in enumerate(table.header)]  # fmt: skip
-    wanted = [max(map(display_width, column)) for column in texts]
+    wanted = []
+    for i, title in enumerate(table.header):
+        cells = [str(row[i]) for row in table.cells if not _runs_on(table, row, i)]
+        wanted.append(max(map(display_width, [title, *map(safe_text, cells)])))
     for i in table.columns_of(Bar):
         wanted[i] = WIDEST_BAR
     if table.columns_of(Marks) == [len(wanted) - 1]:
         wanted[-1] = max(wanted[-1], len(_meaning_of_marks(UNICODE)))
     return wanted
+
+
+def _runs_on(table: Table, row: Sequence[Cell], i: int) -> bool:
+    """Whether a text that may be cut has the rest of its line, as nothing stands behind it."""
+    last = i + 1 == len(row)
+    return i in dict(table.cut) and row[i] != "" and not last and not any(row[i + 1 :])
 
 
 def _full_width(widths: Sequence[int]) -> int:
@@ -424,4 +436,4 @@ def _line(table: Table, cells: Sequence[str], widths: Sequence[int]) -> str:
         room = " " * (widths[i] - display_width(cells[i]))
         return cells[i] + room if i in table.left else room + cells[i]
 
-    return _INDENT + _GAP.join(placed(i) for i in range(len(widths)))
+    return _INDENT + _GAP.join(placed(i) for i in range(len(cells)))
