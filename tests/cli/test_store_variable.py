@@ -69,6 +69,16 @@ def test_without_results_the_store_of_the_variable_is_viewed(call, monkeypatch):
     assert "other.db: no history here yet" in done.stderr
 
 
+def test_the_store_that_is_given_is_viewed_and_results_beside_it_are_refused(call, monkeypatch):
+    monkeypatch.setenv("PASSHAT_STORE", "other.db")
+    done = call("view", "--store", "mine.db", "--no-browser")
+    assert done.exit_code == 2
+    assert "mine.db: no history here yet" in done.stderr
+    done = call("view", "logs.csv", "--store", "mine.db", "--no-browser")
+    assert done.exit_code == 2
+    assert "RESULTS is what is shown: leave out --store" in done.stderr
+
+
 SHAKY = SUITE.replace("runs: 2", "runs: 5").replace(
     "[{answer: x}]", "[{answer: x}, {answer: y}, {answer: z}]"
 )

@@ -23,13 +23,13 @@ from urllib.parse import urlsplit
 
 import click
 
-from passhat.arguments import STORE_VARIABLE
 from passhat.cli.options import (
     WHICH_COLUMNS,
     Number,
     SectionedCommand,
     Share,
     WholeNumber,
+    refuse_typed,
     store_option,
 )
 from passhat.cli.output import write_whole
@@ -79,11 +79,13 @@ _BACKGROUND_SECONDS = 1.0
 @click.command(
     cls=SectionedCommand,
     brief=[
+        "--store STORE        another history than that of this folder",
         "--port N             the port (a free one)",
         "--no-browser         only print the address",
         "--expose             let others in who have the token; needs --host",
     ],
 )
+@store_option("The history to show.")
 @click.option("--host", default="127.0.0.1", help="The interface to listen on.")
 @click.option("--port", type=WholeNumber(0, 65535), default=0, help="The port; 0 picks a free one.")
 @click.option("--expose", is_flag=True, help="Let others in who have the token; needs --host.")
@@ -106,6 +108,7 @@ _BACKGROUND_SECONDS = 1.0
 @reading_options(required=False, stores=False)
 def view(
     reading: ReadingOptions,
+    store: Path | str,
     host: str,
     port: int,
     expose: bool,
@@ -119,9 +122,8 @@ def view(
     """Look at everything that ran: overview, runs, tasks, transcripts, comparisons, trends.
 
     RESULTS is a history store, or logs of any tool, which are only read. Without RESULTS it is the
-    store in PASSHAT_STORE, or the history of this folder, .passhat/history.db. The printed address
-    opens once, in one browser; Enter prints another. No other machine can reach it unless you
-    --expose it.
+    --store. The printed address opens once, in one browser; Enter prints another. No other machine
+    can reach it unless you --expose it.
 
     \b
       passhat view
@@ -129,7 +131,7 @@ def view(
       passhat view .passhat/history.db --port 8000
     """
     with ExitStack() as stack:
-        store, title = _store(reading, stack, transcripts=not no_transcripts)
+        store, title = _store(store, reading, stack, transcripts=not no_transcripts)
         try:
             from passhat.dashboard.server import serve
             from passhat.journeys.overview import ReportCache
@@ -153,24 +155,26 @@ _LOGS = "logs-to-view.db"
 
 
 def _store(
-    reading: ReadingOptions, stack: ExitStack, *, transcripts: bool
+    store: Path | str, reading: ReadingOptions, stack: ExitStack, *, transcripts: bool
 ) -> tuple[Path | str, str]:
     """The store to show, and its title; logs are read into a temporary store."""
-    from passhat.history import DEFAULT_PATH, History
+    from passhat.history import History
     from passhat.journeys import store_results
     from passhat.journeys.results import is_store
 
+    if reading.paths:
+        refuse_typed(click.get_current_context(), ["store"], "RESULTS is what is shown")
     named = len(reading.paths) == 1 and is_store(reading.paths[0])
     if named or not reading.paths:
-        place = reading.paths[0] if named else os.environ.get(STORE_VARIABLE) or DEFAULT_PATH
+        place = reading.paths[0] if named else store
         with History.open(place, read_only=True) as history:
             return place, history.name
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="passhat-view-"))
-    store = Path(folder) / _LOGS
+    read = Path(folder) / _LOGS
     for path in reading.paths:
         results, started = reading.results(path), _time_written(Path(path))
-        store_results(results, store=store, started=started, transcripts=transcripts)
-    return store, ", ".join(reading.paths)
+        store_results(results, store=read, started=started, transcripts=transcripts)
+    return read, ", ".join(reading.paths)
 
 
 def _is_temporary(store: Path | str) -> bool:
