@@ -117,7 +117,7 @@ def test_a_site_over_logs_has_their_transcripts_unless_it_is_told_not_to(here):
     reading = ReadingOptions(paths=(str(LOG),), format=None, duplicates="error", columns={})
     for wanted in (True, False):
         with ExitStack() as stack:
-            store, _ = _store(reading, stack, transcripts=wanted)
+            store, _ = _store(reading, stack, default="", transcripts=wanted)
             with History.open(store, read_only=True) as history:
                 (run,) = history.runs()
                 trials = queries.page_of_trials(history, run, MODEL, TASK)

@@ -130,8 +130,10 @@ def view(
       passhat view logs/airline.eval logs/retail.eval
       passhat view .passhat/history.db --port 8000
     """
+    if reading.paths:
+        refuse_typed(click.get_current_context(), ["store"], "RESULTS is what is shown")
     with ExitStack() as stack:
-        store, title = _store(store, reading, stack, transcripts=not no_transcripts)
+        store, title = _store(reading, stack, default=store, transcripts=not no_transcripts)
         try:
             from passhat.dashboard.server import serve
             from passhat.journeys.overview import ReportCache
@@ -155,26 +157,24 @@ _LOGS = "logs-to-view.db"
 
 
 def _store(
-    store: Path | str, reading: ReadingOptions, stack: ExitStack, *, transcripts: bool
+    reading: ReadingOptions, stack: ExitStack, *, default: Path | str, transcripts: bool
 ) -> tuple[Path | str, str]:
     """The store to show, and its title; logs are read into a temporary store."""
     from passhat.history import History
     from passhat.journeys import store_results
     from passhat.journeys.results import is_store
 
-    if reading.paths:
-        refuse_typed(click.get_current_context(), ["store"], "RESULTS is what is shown")
     named = len(reading.paths) == 1 and is_store(reading.paths[0])
     if named or not reading.paths:
-        place = reading.paths[0] if named else store
+        place = reading.paths[0] if named else default
         with History.open(place, read_only=True) as history:
             return place, history.name
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="passhat-view-"))
-    read = Path(folder) / _LOGS
+    store = Path(folder) / _LOGS
     for path in reading.paths:
         results, started = reading.results(path), _time_written(Path(path))
-        store_results(results, store=read, started=started, transcripts=transcripts)
-    return read, ", ".join(reading.paths)
+        store_results(results, store=store, started=started, transcripts=transcripts)
+    return store, ", ".join(reading.paths)
 
 
 def _is_temporary(store: Path | str) -> bool:
