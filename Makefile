@@ -17,11 +17,10 @@ TOOLS := $(PYTHON_TOOLS) promptfoo coding-agents
 # Tests start hundreds of processes: each would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-# A worker waits for processes, servers and the browser a third of its time. Six are the quickest for
-# `make test`; simulations and storms of the slow set are kept to four.
-WORKERS ?= 4
-PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
-SHARED = -p tests.workers tests -q --workers $(WORKERS)
+# A worker waits for processes, servers and the browser a third of its time: six are the quickest.
+# Simulations and storms of the slow set are kept to four.
+TESTS := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -p tests.workers tests -q
+FAST := $(TESTS) --workers 6 -m "not slow" --hypothesis-profile quick
 TESTED := $(INSTALLED) $(NODE_SERVERS) $(OLD_SERVERS) .venv/.weights
 
 .PHONY: package help demo test test-all frameworks $(FRAMEWORKS:%=framework-%) ray tools search mutations check fix bench corpus calibrate generate docs lock clean
@@ -40,15 +39,14 @@ demo: $(DEMO) ## the main job, with no key: a real model and a real MCP server o
 	  $(DEMO_BIN)/passhat demo; \
 	fi
 
-test: WORKERS = 6
 test: $(TESTED) ## all but what is slow for a reason that it names: five minutes on two cores
-	$(PYTEST) $(SHARED) -m "not slow" --hypothesis-profile quick -p no:pytest_cov
+	$(FAST) -p no:pytest_cov
 
 # Counting lines costs 70 % more CPU: it is done where every law is, and neither in simulations nor
 # in the hundred examples of each property.
 test-all: $(TESTED) ## every test, the slow ones too, with coverage
-	$(PYTEST) $(SHARED) -m "not slow" --hypothesis-profile quick --cov --cov-report=term:skip-covered
-	$(PYTEST) $(SHARED) -m "slow or hypothesis"
+	$(FAST) --cov --cov-report=term:skip-covered
+	$(TESTS) --workers 4 -m "slow or hypothesis"
 
 frameworks: $(FRAMEWORKS:%=framework-%) ## agents of real frameworks, each in an environment of its own (slow; -j 2 helps)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial
+from itertools import repeat
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -466,18 +467,23 @@ def common_k(systems: Iterable[SystemReport]) -> int:
     """The largest headline k that most systems have runs for; one with fewer is left blank."""
     every = list(systems)
     measured = [system for system in every if not all_errored(system)] or every
-    leads = {headline_k(system) for system in measured}
-    fit = [k for k in leads if 2 * sum(is_judged(system, k) for system in measured) > len(measured)]
-    some = [k for k in leads if any(is_judged(system, k) for system in measured)]
+    leads = [headline_k(system) for system in measured]
+    judged = {k: sum(map(_is_judged, measured, repeat(k), leads)) for k in sorted(set(leads))}
+    fit = [k for k, count in judged.items() if 2 * count > len(measured)]
+    some = [k for k, count in judged.items() if count]
     return max(fit) if fit else min(some or leads)
 
 
 def is_judged(system: SystemReport, k: int) -> bool:
     """Whether pass^k is known over as many tasks as the system's own headline."""
-    if all_errored(system) or f"pass^{k}" not in system.metrics:
+    return _is_judged(system, k, headline_k(system))
+
+
+def _is_judged(system: SystemReport, k: int, headline: int) -> bool:
+    metric = system.metrics.get(f"pass^{k}")
+    if metric is None or metric.value is None or all_errored(system):
         return False
-    metric = system.pass_hat(k)
-    return metric.value is not None and (k <= headline_k(system) or not is_partial(metric))
+    return k <= headline or not is_partial(metric)
 
 
 def all_errored(system: SystemReport) -> bool:
