@@ -3,6 +3,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -339,3 +340,4 @@ def test_the_newest_failing_trials_stand_beside_the_progress_until_the_verdict_d
     opened_later = PageState().news(progress_of(known))["failing"]
     assert len(opened_later) == 5
     assert all(one in ended and one[2] >= 7 for one in opened_later)
+    assert PageState().news(replace(progress_of(known), status="finished"))["failing"] == []

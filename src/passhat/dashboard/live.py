@@ -148,7 +148,7 @@ class PageState:
             "intervals": {name: _interval(*counts) for name, counts in systems.items()},
             "tasks": list(_task_rows(changed)),
             "recent": fresh[-MOST_RECENT:],
-            "failing": self._failing(progress, fresh),
+            "failing": self._failing(progress, fresh) if progress.status == RUNNING else [],
             "so_far": so_far(systems.values()),
         }
 

@@ -12,7 +12,6 @@ from dataclasses import field, replace
 from functools import cache, partial
 from html import escape
 from importlib.resources import files
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -241,12 +240,10 @@ def coloured_marks(sequence: str | None) -> Markup:
     runs = sequence or ""
     if not set(runs) <= set(_MARK_TAGS):
         return escape(runs)
-    return Markup(  # noqa: S704  our own tags around our own marks
-        "".join(
-            f"<{_MARK_TAGS[letter]}>{run_marks(''.join(same))}</{_MARK_TAGS[letter]}>"
-            for letter, same in groupby(runs)
-        )
-    )
+    marks = {letter: (tag, run_marks(letter)) for letter, tag in _MARK_TAGS.items()}
+    alike = ((*marks[same[0]], len(same)) for same in re.findall("P+|F+|E+", runs))
+    pieces = (f"<{tag}>{mark * count}</{tag}>" for tag, mark, count in alike)
+    return Markup("".join(pieces))  # noqa: S704  our own tags around our own marks
 
 
 def _lead(sentence: str) -> Markup:
