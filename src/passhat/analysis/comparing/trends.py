@@ -833,18 +833,25 @@ class AgentVerdict:
     def answer(self) -> str:
         """What changed against the runs before, in a clause."""
         if self.movement == "steady":
+            return self.what_changed
+        if self.interval is None:
+            named = ", ".join(first_few([_as_named(move) for move in self.tasks], MOST_NAMED))
+            return f"{self.what_changed} ({named})" if named else self.what_changed
+        before, after = (percent(level or 0.0) for level in (self.before, self.after))
+        near, far = map(points, sorted(map(abs, (self.interval.low, self.interval.high))))
+        return f"{self.what_changed} from {before} to {after}, by {near} to {far} points"
+
+    @property
+    def what_changed(self) -> str:
+        """The clause without its numbers and the names of tasks."""
+        if self.movement == "steady":
             return "no change shown"
         on = f" on {short_day(self.since_day)}" if self.since_day else ""
         if self.interval is None:
-            if not self.tasks:
-                return f"some tasks fell{on}"
-            named = ", ".join(first_few([_as_named(move) for move in self.tasks], MOST_NAMED))
-            return f"{plural(len(self.tasks), 'task')} fell{on} ({named})"
-        name, ends = metric_label(f"pass^{self.k}"), (self.interval.low, self.interval.high)
-        before, after = (percent(level or 0.0) for level in (self.before, self.after))
-        near, far = map(points, sorted(map(abs, ends)))
-        name += " as people grade it" if self.graded == self.movement else ""
-        return f"{name} {self.movement}{on} from {before} to {after}, by {near} to {far} points"
+            which = plural(len(self.tasks), "task") if self.tasks else "some tasks"
+            return f"{which} fell{on}"
+        graded = " as people grade it" if self.graded == self.movement else ""
+        return f"{metric_label(f'pass^{self.k}')}{graded} {self.movement}{on}"
 
 
 def _as_named(move: RateChange) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, cast
@@ -237,10 +236,6 @@ _CELL = 0.05
 """What a character of a bar stands for."""
 
 
-_NUMBERS = re.compile(r" \(| from ")
-"""Where a clause about a change begins to say in which tasks it is, or how large."""
-
-
 def _moved_agent(trends: Sequence[SystemTrend], verdict: RunVerdict | None) -> AgentVerdict | None:
     """The agent that the verdict on the newest run says has moved, where no trend shows a change.
 
@@ -266,9 +261,9 @@ def headline(
     if (moved := _moved_agent(trends, verdict)) is not None:
         whose = f"{short(moved.system)}: " if len(trends) > 1 else ""
         mean = "" if moved.interval is not None else _mean_unchanged(trends, moved.system)
-        return f"{whose}{_NUMBERS.split(moved.answer)[0] if above else moved.answer}.{mean}"
+        return f"{whose}{moved.what_changed if above else moved.answer}.{mean}"
     if above and agent is not None and _is_newest_change(trend, agent):
-        return f"{whose}{_NUMBERS.split(agent.answer)[0]}."
+        return f"{whose}{agent.what_changed}."
     if trend.graded is not None:
         return whose + _graded_sentence(trend, trend.graded)
     if (change := trend.change) is None:
