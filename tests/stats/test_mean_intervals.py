@@ -151,7 +151,10 @@ def test_suites_computed_together_get_the_intervals_that_each_gets_alone():
     compute_together([], 0.95)
     alone = found()
     compute_together([(cells, ks) for cells in suites], 0.95)
-    assert len(mean_intervals._computed_together) > 20
+    one_way = len(mean_intervals._computed_together)
+    assert one_way > 20
+    compute_together([(cells, ks) for cells in suites], 0.95, mirrored=True)
+    assert len(mean_intervals._computed_together) > 1.5 * one_way
     for one, together in zip(alone, found(), strict=True):
         assert together == pytest.approx(one, abs=1e-9)
     compute_together([], 0.95)

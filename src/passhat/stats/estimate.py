@@ -132,7 +132,8 @@ def at_least_as_wide(wider: Number, narrower: Number) -> Number:
         return wider
     if wider.interval is None or narrower.interval is None:
         return wider
-    return replace(wider, interval=hull(wider.interval, narrower.interval))
+    widened = hull(wider.interval, narrower.interval)
+    return wider if widened == wider.interval else replace(wider, interval=widened)
 
 
 def isotonic(estimates: Sequence[Number]) -> list[Number]:
@@ -168,9 +169,10 @@ def tightened(group: Sequence[Number]) -> list[Estimate]:
     lows = accumulate((float(interval.low) for _, interval in known), max)
     highs = list(accumulate((float(interval.high) for _, interval in reversed(known)), min))[::-1]
     # Each value lies inside its own ends and values are in order: ends can cross by rounding only.
+    ends = (Interval(low, max(high, low)) for low, high in zip(lows, highs, strict=True))
     return [
-        replace(number, interval=Interval(low, max(high, low)))
-        for (number, _), low, high in zip(known, lows, highs, strict=True)
+        number if own == interval else replace(number, interval=interval)
+        for (number, own), interval in zip(known, ends, strict=True)
     ]
 
 

@@ -28,7 +28,7 @@ _NEXT_TO_NOTHING = 1e-12
 # pass@k computed together with pass^k costs little more.
 _FEW_CELLS, _FEW_RUNS = 64, 128
 # What so many suites take at once is a few megabytes.
-_SUITES_AT_ONCE = 32
+_SUITES_AT_ONCE = 64
 # Halfway between Clopper-Pearson (0) and Jeffreys (1/2): close to mid-p, and in closed form.
 _BETWEEN = 0.25
 
@@ -56,9 +56,11 @@ class SuiteCurve:
             # pass@k have the same cache key.
             every = tuple(sorted({1, *self.ks}))
             asked = [every.index(k) for k in self.ks]
-            known = _computed_together.get((*_key(self._given), every, scope, confidence))
-            low, high = known or _both_ways(self._given, every, scope, confidence)
-            return low[self._side, asked], high[self._side, asked]
+            known = _computed_together.get((*_key(self.cells), every, scope, confidence))
+            if known is None:
+                low, high = _both_ways(self._given, every, scope, confidence)
+                known = low[self._side], high[self._side]
+            return known[0][asked], known[1][asked]
         return _bounds(self.cells, self.ks, scope, confidence)
 
     @cached_property
@@ -71,11 +73,14 @@ class SuiteCurve:
 _computed_together: dict[tuple[object, ...], Bounds] = {}
 
 
-def compute_together(suites: Iterable[tuple[Cells, Sequence[int]]], confidence: float) -> None:
+def compute_together(
+    suites: Iterable[tuple[Cells, Sequence[int]]], confidence: float, *, mirrored: bool = False
+) -> None:
     """The default intervals of many suites, each for its k, for `SuiteCurve` to find.
 
     Of a small suite most of the time is the overhead of numpy calls. A suite gets the interval that
-    it would get alone, but for rounding.
+    it would get alone, but for rounding. Those of suites that are `mirrored` are added to the ones
+    that are known; others take their place.
     """
     alike = defaultdict[tuple[tuple[int, ...], bytes], list[Cells]](list)
     for cells, ks in suites:
@@ -84,18 +89,19 @@ def compute_together(suites: Iterable[tuple[Cells, Sequence[int]]], confidence: 
             shared = [k for k, place in zip(ks, reached, strict=True) if place == fewer]
             kept = cells.having(min(shared))
             if len(shared) > 1 and kept.task_count > 1 and _is_small(kept):
-                alike[tuple(sorted({1, *shared})), kept.lengths.tobytes()].append(kept)
-    _computed_together.clear()
+                side = kept.mirrored() if mirrored else kept
+                alike[tuple(sorted({1, *shared})), kept.lengths.tobytes()].append(side)
+    if not mirrored:
+        _computed_together.clear()
     for (every, _), many in alike.items():
         for start in range(0, len(many), _SUITES_AT_ONCE):
             block = many[start : start + _SUITES_AT_ONCE]
-            together = stack(*block, *(cells.mirrored() for cells in block))
+            together = stack(*block)
             for scope in (THIS_SUITE, TASKS_LIKE_THESE):
                 low, high = _bounds(together, every, scope, confidence)
                 for place, cells in enumerate(block):
-                    sides = [place, len(block) + place]
                     key = (*_key(cells), every, scope, confidence)
-                    _computed_together[key] = low[sides], high[sides]
+                    _computed_together[key] = low[place], high[place]
 
 
 def _key(cells: Cells) -> tuple[bytes, bytes, bytes]:

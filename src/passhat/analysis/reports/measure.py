@@ -124,9 +124,10 @@ def measure(
     if not tables:
         raise ArgumentError("trials", "must hold at least one trial", 0)
     subjects = [SystemTrials.of(table, options) for table in tables]
+    any_of_many = None
     if len(subjects) >= _MANY_SYSTEMS:
         sides = [subject.evidence for subject in subjects]
-        compute_intervals_together(sides, options.ks, confidence=options.confidence)
+        any_of_many = compute_intervals_together(sides, options.ks, confidence=options.confidence)
     notes = tuple(f"{s.name}: {note}" for s in sources_of(trials) for note in s.remarks)
     if not isinstance(trials, Trials):
         counted = "read as counts per task: seeds, order, tools, levels and tags were not looked at"
@@ -137,8 +138,9 @@ def measure(
     if options.ks:
         usual = {k for subject in subjects for k in default_ks(subject.evidence)}
         every = replace(options, ks=tuple(sorted({*options.ks, *usual})))
-        every_k = partial(_report, subjects, every, replace(provenance, options=every), notes)
-    return _report(subjects, options, provenance, notes, every_k)
+        measured = replace(provenance, options=every)
+        every_k = partial(_report, subjects, every, measured, notes, any_of_many)
+    return _report(subjects, options, provenance, notes, any_of_many, every_k)
 
 
 def _report(
@@ -146,13 +148,13 @@ def _report(
     options: ReportOptions,
     provenance: Provenance,
     notes: tuple[str, ...],
+    any_of_many: Callable[[], None] | None,
     every_k: Callable[[], Report] | None = None,
 ) -> Report:
     alone = len(subjects) == 1
-    # Before another report puts its own intervals in the place of those computed together.
-    many = len(subjects) >= _MANY_SYSTEMS
     systems = tuple(
-        _measure_system(s, options, parts=True, alone=alone, many=many) for s in subjects
+        _measure_system(s, options, parts=True, alone=alone, any_of_many=any_of_many)
+        for s in subjects
     )
     return Report(
         systems=systems,
@@ -179,11 +181,11 @@ def _measure_system(
     *,
     parts: bool,
     alone: bool = False,
-    many: bool = False,
+    any_of_many: Callable[[], None] | None = None,
 ) -> SystemReport:
     """With `parts`, levels and tags too; `alone`, also what takes a simulation of its own.
 
-    One of `many` has its intervals at once.
+    One of many has intervals of pass^k at once; `any_of_many` is what comes before those of pass@k.
     """
     tally, trials, groupings = subject.tally, subject.trials, subject.groupings
     evidence = subject.evidence
@@ -193,7 +195,9 @@ def _measure_system(
     variance = cache(partial(_variance, evidence, level))
     table = tabulate_tasks(tally, evidence, sequences, confidence=level)
     metrics = with_corrections(
-        measure_metrics(evidence, ks, confidence=level, groupings=groupings, at_once=many),
+        measure_metrics(
+            evidence, ks, confidence=level, groupings=groupings, any_of_many=any_of_many
+        ),
         subject.labels,
         confidence=level,
     )

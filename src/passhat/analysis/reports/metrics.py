@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -45,24 +46,37 @@ _NOT_ASKED = Unavailable("only these tasks were asked about")
 
 UNNAMED = "unnamed"
 
+# To compute the intervals of one in so many systems by themselves takes a tenth of what all take.
+_FEW_OF_MANY = 32
+
 
 def default_ks(evidence: Evidence) -> tuple[int, ...]:
     """Those of the k that people quote which the runs allow."""
-    return tuple(k for k in arguments.KS if k <= max(1, evidence.typical_runs))
+    runs = max(1, evidence.typical_runs)
+    return tuple(k for k in arguments.KS if k <= runs)
 
 
 def compute_intervals_together(
     sides: Sequence[Evidence], ks: Sequence[int] | None, *, confidence: float
-) -> None:
-    """The intervals that `measure_metrics` will need for each of many systems, all at once."""
-    plain = [side for side in sides if side.tasks and side.family is None and side.weight is None]
-    compute_together(
-        (
-            (count_cells(side.runs, side.passes), sorted({*(ks or ()), *default_ks(side)}))
-            for side in plain
-        ),
-        confidence,
-    )
+) -> Callable[[], None]:
+    """The intervals of pass^k that `measure_metrics` will need for each of many systems, at once.
+
+    What it returns is to be called before those of pass@k of a system: from a few systems on, it
+    computes those of all.
+    """
+    suites = [
+        (count_cells(side.runs, side.passes), sorted({*(ks or ()), *default_ks(side)}))
+        for side in sides
+        if side.tasks and side.family is None and side.weight is None
+    ]
+    compute_together(suites, confidence)
+    looks = itertools.count()
+
+    def before_any() -> None:
+        if next(looks) == len(suites) // _FEW_OF_MANY:
+            compute_together(suites, confidence, mirrored=True)
+
+    return before_any
 
 
 def measure_metrics(
@@ -72,44 +86,67 @@ def measure_metrics(
     confidence: float,
     groupings: Sequence[RunGroups] = (),
     this_suite_only: bool = False,
-    at_once: bool = False,
+    any_of_many: Callable[[], None] | None = None,
 ) -> dict[str, Metric]:
     """mean_score, then pass^k and pass@k for each k; `groupings` are what moved runs together.
 
     `this_suite_only` saves the time that intervals for similar tasks take. The first interval that
-    anybody asks for computes all of them, if they are not to be computed `at_once`.
+    anybody asks for computes all of them. One of many systems has those of pass^k at once, and
+    `any_of_many` is what is to be called before those of pass@k.
     """
     measured = cache(
-        partial(_measure, evidence, ks, confidence, groupings, this_suite_only=this_suite_only)
+        partial(
+            _measure,
+            evidence,
+            ks,
+            confidence,
+            groupings,
+            this_suite_only=this_suite_only,
+            before_any=any_of_many,
+        )
     )
-    if at_once:
+    if any_of_many is not None:
         return measured()
     values = cache(partial(_known_values, evidence, ks))
 
     def metric(name: str) -> Metric:
-        return Metric(
-            name=name,
-            this_suite=lambda: measured()[name].this_suite,
-            tasks_like_these=lambda: measured()[name].tasks_like_these,
-            known_value=lambda: values().get(name),
-        )
+        return _on_first_use(name, measured, lambda: values().get(name))
 
     names = ("mean_score", *(f"pass{sign}{k}" for sign in "^@" for k in ks))
     return {name: metric(name) for name in names}
 
 
-def _known_values(evidence: Evidence, ks: Sequence[int]) -> dict[str, float]:
+_Measured = Callable[[], Mapping[str, Metric]]
+
+
+def _on_first_use(
+    name: str, measured: _Measured, value: float | Callable[[], float | None]
+) -> Metric:
+    return Metric(
+        name=name,
+        this_suite=_later(name, measured, THIS_SUITE),
+        tasks_like_these=_later(name, measured, TASKS_LIKE_THESE),
+        known_value=value,
+    )
+
+
+def _later(name: str, measured: _Measured, scope: Scope) -> Callable[[], Number]:
+    return lambda: measured()[name].within(scope)
+
+
+def _known_values(evidence: Evidence, ks: Sequence[int], signs: str = "^@") -> dict[str, float]:
     """The values of metrics that have one for these tasks and for similar ones."""
     if evidence.family is not None or evidence.weight is not None:
         return {}
     values = dict[str, float | None]()
-    for sign in "^@":
+    for sign in signs:
         # As in `_measure`, so that values are the same to the last bit.
         every = [k for k in _every_k(evidence, ks) if k > 1 or sign == "^"]
         known = suite_values(evidence.runs, evidence.passes, metric=f"pass{sign}k", ks=every)
         values |= {f"pass{sign}{k}": value for k, value in zip(every, known, strict=True)}
-    values["pass@1"] = values["pass^1"]
-    values["mean_score"] = values["pass^1"] if evidence.all_or_nothing else None
+    if "^" in signs:
+        values["pass@1"] = values["pass^1"]
+        values["mean_score"] = values["pass^1"] if evidence.all_or_nothing else None
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -125,31 +162,73 @@ def _measure(
     groupings: Sequence[RunGroups],
     *,
     this_suite_only: bool,
+    before_any: Callable[[], None] | None,
 ) -> dict[str, Metric]:
     scopes = (THIS_SUITE,) if this_suite_only else (THIS_SUITE, TASKS_LIKE_THESE)
+    every = _every_k(evidence, ks)
+    several = [k for k in every if k > 1]
 
     def included(sign: str, some: Sequence[int]) -> list[Metric]:
         return include_groups(_pass_metrics(evidence, sign, some, scopes, confidence), groupings)
 
-    every = _every_k(evidence, ks)
-    hats, ats = included("^", every), included("@", [k for k in every if k > 1])
     # pass^3 <= pass^2 <= pass^1 = pass@1 <= pass@2 <= pass@3: one chain, and so are the intervals.
-    chain = {metric.name: metric for metric in _in_order([*reversed(hats), *ats])}
+    hats = included("^", every)[::-1]
+
+    @cache
+    def whole() -> dict[str, Metric]:
+        if before_any is not None:
+            before_any()
+        return _chained([*hats, *included("@", several)])
+
+    # Of pass^k, pass@k can only lower upper ends, and to no less than its own value. Where that is
+    # known, its intervals are computed when somebody looks at them, or at an end that they lower.
+    values = _known_values(evidence, ks, "@")
+    if len(values) == len(several):
+        least = min(values.values(), default=1.0)
+        chain = {m.name: _lowered_later(m, least, whole) for m in _chained(hats).values()}
+        chain |= {name: _on_first_use(name, whole, value) for name, value in values.items()}
+    else:
+        chain = dict(whole())
     # Of one attempt, all is any.
     chain["pass@1"] = replace(chain["pass^1"], name="pass@1")
-    asked = [chain[f"pass{sign}{k}"] for sign in "^@" for k in ks]
     # Without partial credit the mean score is the pass rate: one number, so one interval.
     mean = (
         replace(chain["pass^1"], name="mean_score")
         if evidence.tasks and evidence.all_or_nothing
-        else include_groups([_mean_score(evidence, scopes, confidence)], groupings)[0]
+        else _widened(include_groups([_mean_score(evidence, scopes, confidence)], groupings)[0])
     )
+    asked = [chain[f"pass{sign}{k}"] for sign in "^@" for k in ks]
+    return {metric.name: metric for metric in (mean, *asked)}
+
+
+def _chained(metrics: Sequence[Metric]) -> dict[str, Metric]:
+    """Metrics that cannot fall from one to the next, with intervals that cannot either."""
+    suite = isotonic([metric.this_suite for metric in metrics])
+    alike = isotonic([metric.tasks_like_these for metric in metrics])
     return {
-        metric.name: replace(
-            metric, tasks_like_these=at_least_as_wide(metric.tasks_like_these, metric.this_suite)
-        )
-        for metric in (mean, *asked)
+        metric.name: _widened(replace(metric, this_suite=this_suite, tasks_like_these=like_these))
+        for metric, this_suite, like_these in zip(metrics, suite, alike, strict=True)
     }
+
+
+def _widened(metric: Metric) -> Metric:
+    alike = at_least_as_wide(metric.tasks_like_these, metric.this_suite)
+    return replace(metric, tasks_like_these=alike)
+
+
+def _lowered_later(metric: Metric, least: float, whole: _Measured) -> Metric:
+    """The metric, with those of its numbers from the whole chain that end beyond the value."""
+
+    def lowered(number: Number, scope: Scope) -> Number | Callable[[], Number]:
+        beyond = number and number.interval is not None and number.interval.high > least
+        return _later(metric.name, whole, scope) if beyond else number
+
+    return Metric(
+        name=metric.name,
+        this_suite=lowered(metric.this_suite, THIS_SUITE),
+        tasks_like_these=lowered(metric.tasks_like_these, TASKS_LIKE_THESE),
+        known_value=metric.value,
+    )
 
 
 def split_errors(
@@ -228,15 +307,6 @@ def _rate(trials: Trials, options: arguments.ReportOptions) -> str:
     metrics = measure_metrics(evidence, (1,), confidence=options.confidence)
     value = metrics["pass@1"].value
     return "unknown" if value is None else percent(value, digits=1)
-
-
-def _in_order(metrics: Sequence[Metric]) -> list[Metric]:
-    suite = isotonic([metric.this_suite for metric in metrics])
-    alike = isotonic([metric.tasks_like_these for metric in metrics])
-    return [
-        replace(metric, this_suite=this_suite, tasks_like_these=tasks_like_these)
-        for metric, this_suite, tasks_like_these in zip(metrics, suite, alike, strict=True)
-    ]
 
 
 def _mean_score(evidence: Evidence, scopes: Sequence[Scope], confidence: float) -> Metric:

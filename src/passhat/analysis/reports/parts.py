@@ -455,11 +455,12 @@ def headline_k(system: SystemReport) -> int:
     asked, ks = system.asked_k, system.ks
     if asked in ks and system.pass_hat(asked).value is not None:
         return asked
+    for k in sorted(ks, reverse=True):
+        modest = k <= min(HEADLINE_K, system.design.fewest_runs)
+        if modest and system.pass_hat(k).value is not None:
+            return k
     known = [k for k in ks if system.pass_hat(k).value is not None]
     whole = [k for k in known if k <= system.design.fewest_runs] or known
-    modest = [k for k in whole if k <= HEADLINE_K]
-    if modest and whole is not known:
-        return max(modest)
     return min(whole, default=min(ks, default=1))
 
 

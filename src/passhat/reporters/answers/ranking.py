@@ -194,7 +194,11 @@ class RankingAnswer(Answer[RankReport]):
         if options.results is not None:
             below.append(Hints((_next_look(report, options.results, narrowed=options.narrowed),)))
         read = added_remarks(self.provenance(), options)[1]
-        return [*above, *most_rows(table, above, [*below, *read], (), options), *below]
+        return [
+            *above,
+            *most_rows(table, len(table.rows), above, [*below, *read], (), options),
+            *below,
+        ]
 
     def rows(self) -> Records:
         report = self.result

@@ -342,6 +342,7 @@ def _screen_of(report: Report, options: DisplayOptions) -> list[Block]:
     ks = shown_ks(systems, asked)
     design = common_design(systems)
     differ = design is None
+    shown = systems[:SCREEN_LINES]  # others may have intervals that nobody computed yet
     header = [
         "",
         *(["tasks", "trials"] if differ else []),
@@ -353,12 +354,12 @@ def _screen_of(report: Report, options: DisplayOptions) -> list[Block]:
     scopes = len(header) - 3, len(header) - 2
     table = Table(
         header=tuple(header),
-        rows=tuple(_agent_row(system, ks, differ=differ) for system in systems),
+        rows=tuple(_agent_row(system, ks, differ=differ) for system in shown),
         left=(0, *scopes, len(header) - 1),
         spare=(len(header) - 1, scopes[1]),
     )
     whose = metric_label(f"pass^{ks[-1]}")
-    level = _level(_streak(system, ks[-1]) for system in systems).removesuffix(".")
+    level = _level(_streak(system, ks[-1]) for system in shown).removesuffix(".")
     under = [f"{level} of {whose}.", headline.ties_hold_for(report.leaders, options.scope)]
     above: list[Block] = [Headline(opening)]
     below: list[Block] = [
@@ -368,19 +369,21 @@ def _screen_of(report: Report, options: DisplayOptions) -> list[Block]:
     ]
     notes, around = _note_remarks(report), added_remarks(report.provenance, options)
     beside = [*(note for note in notes if not note.note), *around[0], *around[1]]
-    return [*above, *most_rows(table, above, [*below, *beside], notes, options), *below]
+    rows = most_rows(table, len(systems), above, [*below, *beside], notes, options)
+    return [*above, *rows, *below]
 
 
 def most_rows(
     table: Table,
+    agents: int,
     above: Sequence[Block],
     below: Sequence[Block],
     notes: Sequence[Remark],
     options: DisplayOptions,
 ) -> list[Block]:
-    """A table of agents with as many rows as one screen has room for, and how many more."""
+    """A table of so many agents with as many rows as one screen has room for; how many more."""
     for rows in range(min(len(table.rows), SCREEN_LINES), FEWEST_ROWS - 1, -1):
-        more = len(table.rows) - rows
+        more = agents - rows
         shown: list[Block] = [
             replace(table, rows=table.rows[:rows]),
             *([Remark(f"{more:,} more: -v")] if more else []),
