@@ -348,10 +348,11 @@ class ReportCache:
             trials = self.trials(history, run)
             with kept_intervals(history, run) as computed:
                 made = report(trials, bars=bars_of_run(run, trials))
-                for system in made.systems:  # both are lazy, and the page of the run shows them
+                for system in made.systems:  # all are lazy, and the page of the run shows them
                     _ = system.metrics["mean_score"].this_suite
                     if computed:
                         _ = system.decay
+                        _ = [metric.this_suite for metric in system.metrics.values()]
             return made
 
         return self._reports.get(_with_labels(history, run), measured)
