@@ -242,6 +242,9 @@ PROFILE_KS = (1, 2, 3, 4)
 HEADLINE_K = 5
 """The largest k of a headline and of a trend."""
 
+DEPENDABLE = 0.9
+"""The line that a headline draws: k successes in a row at least nine times in ten."""
+
 
 # How results are analysed. An option is declared here, once: as a keyword argument with its type,
 # and as a field with its default, its rule, its flag and its help. Functions that analyse results

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from passhat import render_html, render_markdown, render_terminal
 from passhat.analysis.reports.dependence import SeedSpread
 from passhat.analysis.reports.measure import measure
+from passhat.arguments import DEPENDABLE
 from passhat.records import Trials
 from passhat.reporters import headline, wording
 from passhat.reporters.answers.report_blocks import most_reliable_first, systems_table
@@ -468,15 +469,15 @@ def test_no_verdict_says_more_than_its_interval(passed, runs):
     system = _system({"a": "P" * passed + "F" * (runs - passed)})
     bounds = system.pass_hat(headline.headline_k(system)).this_suite.interval
     said = headline.verdict(system)
-    assert said.startswith("bot is reliable") == (bounds.low >= headline.DEPENDABLE)
-    assert said.startswith("bot is not reliable") == (bounds.high < headline.DEPENDABLE)
+    assert said.startswith("bot is reliable") == (bounds.low >= DEPENDABLE)
+    assert said.startswith("bot is not reliable") == (bounds.high < DEPENDABLE)
     if stated := re.search(r"at least (\d+)% of the time", said):
         assert int(stated[1]) / 100 <= bounds.low
 
 
 def test_the_rule_of_the_verdict_is_in_the_glossary_and_in_the_full_report():
     meaning = GLOSSARY["reliable"]
-    assert percent(headline.DEPENDABLE) in meaning
+    assert percent(DEPENDABLE) in meaning
     report = _report(bot={"a": "PPPPP", "b": "PPPPF"})
     full = " ".join(render_terminal(report, verbose=True).split())
     assert meaning in full

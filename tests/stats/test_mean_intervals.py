@@ -13,6 +13,7 @@ from passhat.stats.mean_intervals import (
     compute_together,
     default_bounds,
     guarded_wilson,
+    lie_below,
     student_quantile,
     wilson_suite_bounds,
 )
@@ -153,9 +154,27 @@ def test_suites_computed_together_get_the_intervals_that_each_gets_alone():
     compute_together([(cells, ks) for cells in suites], 0.95)
     one_way = len(mean_intervals._computed_together)
     assert one_way > 20
-    compute_together([(cells, ks) for cells in suites], 0.95, mirrored=True)
+    compute_together([(cells, ks) for cells in suites], 0.95, mirrored=True, added=True)
     assert len(mean_intervals._computed_together) > 1.5 * one_way
     for one, together in zip(alone, found(), strict=True):
         assert together == pytest.approx(one, abs=1e-9)
     compute_together([], 0.95)
     assert not mean_intervals._computed_together
+
+
+@pytest.mark.parametrize("line", [0.5, 0.9])
+def test_suites_are_said_to_lie_below_a_line_where_their_intervals_do(line):
+    rng = np.random.default_rng(21)
+    suites = []
+    for place in range(48):
+        tasks = int(rng.integers(2, 30))
+        n = rng.integers(2, 12, tasks) if place % 3 else np.full(tasks, 6)
+        suites.append(count_cells(n, rng.binomial(n, rng.beta(6 * rng.random(), 0.5, tasks))))
+    for k in (1, 2, 3, 6):
+        below = lie_below(suites, k, line, 0.95)
+        for place, cells in enumerate(suites):
+            kept = cells.having(k)
+            known = kept.n.size > 0 and kept.task_count > 1
+            high = SuiteCurve(kept, (k,)).bounds(THIS_SUITE, 0.95)[1][0] if known else 1.0
+            assert (place in below) == (high < line)
+        assert 0 < len(below) < 44

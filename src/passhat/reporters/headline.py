@@ -18,6 +18,7 @@ from passhat.analysis.reports.parts import (
     is_judged,
 )
 from passhat.analysis.reports.report import Report
+from passhat.arguments import DEPENDABLE
 from passhat.dataclass import replace
 from passhat.messages import capitalised, plural
 from passhat.reporters.answer import StatusLabel
@@ -39,9 +40,6 @@ from passhat.stats.estimate import (
     Scope,
     Unavailable,
 )
-
-DEPENDABLE = 0.9
-"""The line the opening sentence draws: k successes in a row at least nine times in ten."""
 
 ONE_ATTEMPT = "pass^1"
 LONGEST_REASON = 160
@@ -93,7 +91,7 @@ def for_scope(systems: Sequence[SystemReport], scope: Scope | None) -> list[Syst
         replace(
             system,
             metrics={
-                name: replace(metric, this_suite=metric.tasks_like_these)
+                name: replace(metric, this_suite=metric.tasks_like_these, refuted=False)
                 for name, metric in system.metrics.items()
             },
         )
@@ -198,12 +196,14 @@ def is_dependable(streak: Metric) -> bool:
 
 def is_above(streak: Metric) -> bool:
     """Whether the whole interval lies above the line."""
-    bounds = interval_of(streak.this_suite)
+    bounds = None if streak.refuted else interval_of(streak.this_suite)
     return bounds is not None and bounds.low >= DEPENDABLE
 
 
 def is_refuted(streak: Metric) -> bool:
     """Whether the whole interval lies below the line: as pass^1 >= pass^k, any k can show it."""
+    if streak.refuted:
+        return True
     bounds = interval_of(streak.this_suite)
     return bounds is not None and bounds.high < DEPENDABLE
 

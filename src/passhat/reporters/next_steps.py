@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from passhat.analysis.reports.parts import SystemReport, TaskRow, Unsettled, all_errored, headline_k
 from passhat.analysis.reports.report import Report
 from passhat.analysis.reports.unsettled import WORTH_RUNNING
-from passhat.arguments import CONFIDENCE
+from passhat.arguments import CONFIDENCE, DEPENDABLE
 from passhat.messages import plural
 from passhat.reporters.answer import NextStep
 from passhat.reporters.answer import advise as advise
 from passhat.reporters.formatting import LONGEST_NAME, interval_of, shorten_apart
-from passhat.reporters.headline import DEPENDABLE, is_above
+from passhat.reporters.headline import is_above
 from passhat.stats.estimate import Estimate
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from passhat.analysis.reports.parts import (
 from passhat.analysis.reports.parts import common_k as common_k
 from passhat.analysis.reports.parts import headline_k as headline_k
 from passhat.analysis.reports.parts import is_partial as is_partial
-from passhat.arguments import CONFIDENCE
+from passhat.arguments import CONFIDENCE, DEPENDABLE
 from passhat.messages import capitalised, listed, plural
 from passhat.reporters.answer import SCREEN_WIDTH
 from passhat.reporters.data import JsonShape
@@ -41,7 +41,6 @@ from passhat.reporters.formatting import (
     span,
     value_of,
 )
-from passhat.reporters.headline import DEPENDABLE
 from passhat.stats.estimate import Estimate, Interval, Unavailable, error_level
 from passhat.stats.task_labels import BROKEN_BELOW, CERTAINTY, SOLID_ABOVE, SOLID_ERROR
 from passhat.stats.variance import NoiseSources

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property
 from hashlib import sha256
+from typing import TypeVar
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from passhat.stats.proportions import Bounds, wilson_bounds
 from passhat.stats.sufficient_statistics import Cells, cached, stack
 from passhat.stats.suite_bounds import shares_of_cells, suite_bounds
 
+Some = TypeVar("Some")
+
 # So many coin flips that Wilson's interval is a point: constant scores are worth this many.
 _NO_NOISE = 1e12
 # With so small a tail scipy returns nan for some beta quantiles, all of them below 1e-12.
@@ -29,6 +32,8 @@ _NEXT_TO_NOTHING = 1e-12
 _FEW_CELLS, _FEW_RUNS = 64, 128
 # What so many suites take at once is a few megabytes.
 _SUITES_AT_ONCE = 64
+# An end so close to a line may lie on its other side by rounding.
+_CLOSE_TO_LINE = 1e-6
 # Halfway between Clopper-Pearson (0) and Jeffreys (1/2): close to mid-p, and in closed form.
 _BETWEEN = 0.25
 
@@ -74,13 +79,17 @@ _computed_together: dict[tuple[object, ...], Bounds] = {}
 
 
 def compute_together(
-    suites: Iterable[tuple[Cells, Sequence[int]]], confidence: float, *, mirrored: bool = False
+    suites: Iterable[tuple[Cells, Sequence[int]]],
+    confidence: float,
+    *,
+    mirrored: bool = False,
+    added: bool = False,
 ) -> None:
     """The default intervals of many suites, each for its k, for `SuiteCurve` to find.
 
     Of a small suite most of the time is the overhead of numpy calls. A suite gets the interval that
-    it would get alone, but for rounding. Those of suites that are `mirrored` are added to the ones
-    that are known; others take their place.
+    it would get alone, but for rounding. `mirrored` intervals are those of pass@k. They take the
+    place of those that are known, if they are not `added`.
     """
     alike = defaultdict[tuple[tuple[int, ...], bytes], list[Cells]](list)
     for cells, ks in suites:
@@ -91,17 +100,39 @@ def compute_together(
             if len(shared) > 1 and kept.task_count > 1 and _is_small(kept):
                 side = kept.mirrored() if mirrored else kept
                 alike[tuple(sorted({1, *shared})), kept.lengths.tobytes()].append(side)
-    if not mirrored:
+    if not added:
         _computed_together.clear()
     for (every, _), many in alike.items():
-        for start in range(0, len(many), _SUITES_AT_ONCE):
-            block = many[start : start + _SUITES_AT_ONCE]
+        for block in _blocks(many):
             together = stack(*block)
             for scope in (THIS_SUITE, TASKS_LIKE_THESE):
                 low, high = _bounds(together, every, scope, confidence)
                 for place, cells in enumerate(block):
                     key = (*_key(cells), every, scope, confidence)
                     _computed_together[key] = low[place], high[place]
+
+
+def lie_below(suites: Sequence[Cells], k: int, line: float, confidence: float) -> set[int]:
+    """The places of suites whose interval of pass^k for these tasks surely lies below a line.
+
+    On which side of a line an end lies is known in one step; the end itself takes about eight.
+    """
+    alike, below = defaultdict[bytes, list[tuple[int, Cells]]](list), set[int]()
+    for place, cells in enumerate(suites):
+        kept = cells.having(k)
+        if kept.n.size and kept.task_count > 1 and _is_small(kept):
+            alike[kept.lengths.tobytes()].append((place, kept))
+    for many in alike.values():
+        for block in _blocks(many):
+            together = stack(*(cells for _, cells in block))
+            high = suite_bounds(together, (k,), confidence, (True,), line - _CLOSE_TO_LINE)[1]
+            sure = high[:, 0] < line - _CLOSE_TO_LINE
+            below |= {place for (place, _), lies in zip(block, sure.tolist(), strict=True) if lies}
+    return below
+
+
+def _blocks(many: Sequence[Some]) -> Iterator[Sequence[Some]]:
+    return (many[start : start + _SUITES_AT_ONCE] for start in range(0, len(many), _SUITES_AT_ONCE))
 
 
 def _key(cells: Cells) -> tuple[bytes, bytes, bytes]:

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from passhat import render_terminal
 from passhat.analysis.reports.evidence import count_evidence
 from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.metrics import SystemTrials, measure_metrics
@@ -95,7 +96,9 @@ def test_upper_ends_of_pass_hat_k_are_lowered_by_those_of_pass_at_k():
     assert wide.high == highs[0]
 
 
-def test_of_many_systems_pass_at_k_is_computed_when_it_is_looked_at(monkeypatch):
+@pytest.fixture
+def computed(monkeypatch):
+    """How many suites each computation of intervals for these tasks was about."""
     rows = []
     bounds = mean_intervals.suite_bounds
 
@@ -104,25 +107,66 @@ def test_of_many_systems_pass_at_k_is_computed_when_it_is_looked_at(monkeypatch)
         return bounds(cells, *args, **options)
 
     monkeypatch.setattr(mean_intervals, "suite_bounds", counted)
+    return rows
+
+
+def _many(count, *, low=0.2, high=0.9, spoilt=()):
+    """Agents on 20 tasks x 5, each with its own rate; of those `spoilt` half of a round fails."""
     rng = np.random.default_rng(7)
-    agents, tasks, runs = np.indices((64, 20, 5)).reshape(3, -1)
-    rate = rng.uniform(0.2, 0.9, 64)[agents] * rng.beta(4, 1, (64, 20))[agents, tasks]
-    trials = Trials.from_columns(
-        system=[f"agent-{i}" for i in agents],
+    agents, tasks, runs = np.indices((count, 20, 5)).reshape(3, -1)
+    rate = rng.uniform(low, high, count)[agents] * rng.beta(4, 1, (count, 20))[agents, tasks]
+    fails = np.isin(agents, spoilt) & (runs == 2) & (tasks % 2 == 0)
+    passed = (rng.random(agents.size) < rate) & ~fails
+    return Trials.from_columns(
+        system=[f"agent-{i:03}" for i in agents],
         task=[f"t{i}" for i in tasks],
         trial=runs,
-        passed=rng.random(agents.size) < rate,
+        passed=passed,
     )
-    report = measure(trials)
-    assert sum(rows) == 64
+
+
+def test_of_many_systems_intervals_are_computed_when_they_are_looked_at(computed):
+    report = measure(_many(64))
+    values = [system.pass_hat(5).value for system in report.systems]
+    assert None not in values
+    assert not computed
+    # A few take as much as they would alone; those of all come together.
+    assert report.systems[0].pass_hat(5).interval is not None
+    assert sum(computed) == 2  # pass@k as well
     assert all(system.pass_hat(5).interval is not None for system in report.systems)
-    assert sum(rows) == 64
-    # One takes as much as it would alone; those of all come together.
+    assert 64 < sum(computed) <= 64 + 64 / 8
+    before = sum(computed)
     assert report.systems[0].pass_at(5).interval is not None
-    assert sum(rows) == 64 + 2
+    assert sum(computed) == before
     assert all(system.pass_at(5).interval is not None for system in report.systems)
-    assert 2 * 64 < sum(rows) <= 2 * 64 + 2 * 64 / 16
-    assert len(rows) < 10
+    assert sum(computed) == before + 64
+    assert len(computed) < 12
+
+
+@pytest.mark.parametrize("spoilt", [(), range(0, 80, 8)])
+def test_a_screen_of_many_systems_computes_few_intervals_and_says_what_all_would(
+    computed, monkeypatch, spoilt
+):
+    monkeypatch.setattr("passhat.analysis.reports.metrics._MANY_TO_ASK", 80)
+    monkeypatch.setattr("passhat.analysis.reports.metrics._FEW_OF_MANY", 8)
+    trials = _many(80, low=0.7, high=1.4, spoilt=spoilt)
+    screen, asked = render_terminal(measure(trials)), sum(computed)
+    whole = measure(trials)
+    ends = [system.pass_hat(5).interval for system in whole.systems]
+    below = sum(end.high < 0.9 for end in ends)
+    assert 20 < below < 70
+    # Of all it is asked on which side of the line they lie; then of the others, and of those shown.
+    assert asked < 80 + 2 * (80 - below) + 2 * 10 or spoilt
+    assert not any(end.low >= 0.9 for end in ends)
+    assert screen.startswith(f"{below} of 80 agents are not reliable (too early to tell of ")
+    assert render_terminal(whole) == screen
+    again = measure(trials)
+    for system, end in zip(again.systems, ends, strict=True):
+        streak = system.pass_hat(5)
+        assert not streak.refuted or end.high < 0.9
+        assert streak.interval.low == pytest.approx(end.low, abs=1e-9)
+        assert streak.interval.high == pytest.approx(end.high, abs=1e-9)
+    assert sum(s.pass_hat(5).refuted for s in measure(trials).systems) >= below - len(spoilt) - 4
 
 
 def test_any_of_one_attempt_is_all_of_it():

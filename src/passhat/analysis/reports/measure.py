@@ -23,11 +23,12 @@ from passhat.analysis.reports.factors import (
 from passhat.analysis.reports.judged import with_corrections
 from passhat.analysis.reports.metrics import (
     Bars,
+    ManySystems,
+    OneOfMany,
     RankedSubjects,
     RunGroups,
     SystemTrials,
     checked_bars,
-    compute_intervals_together,
     count_bars,
     default_ks,
     groupings_of,
@@ -124,10 +125,9 @@ def measure(
     if not tables:
         raise ArgumentError("trials", "must hold at least one trial", 0)
     subjects = [SystemTrials.of(table, options) for table in tables]
-    any_of_many = None
+    many = None
     if len(subjects) >= _MANY_SYSTEMS:
-        sides = [subject.evidence for subject in subjects]
-        any_of_many = compute_intervals_together(sides, options.ks, confidence=options.confidence)
+        many = ManySystems(subjects, options.ks, confidence=options.confidence)
     notes = tuple(f"{s.name}: {note}" for s in sources_of(trials) for note in s.remarks)
     if not isinstance(trials, Trials):
         counted = "read as counts per task: seeds, order, tools, levels and tags were not looked at"
@@ -139,8 +139,8 @@ def measure(
         usual = {k for subject in subjects for k in default_ks(subject.evidence)}
         every = replace(options, ks=tuple(sorted({*options.ks, *usual})))
         measured = replace(provenance, options=every)
-        every_k = partial(_report, subjects, every, measured, notes, any_of_many)
-    return _report(subjects, options, provenance, notes, any_of_many, every_k)
+        every_k = partial(_report, subjects, every, measured, notes, many)
+    return _report(subjects, options, provenance, notes, many, every_k)
 
 
 def _report(
@@ -148,13 +148,14 @@ def _report(
     options: ReportOptions,
     provenance: Provenance,
     notes: tuple[str, ...],
-    any_of_many: Callable[[], None] | None,
+    many: ManySystems | None,
     every_k: Callable[[], Report] | None = None,
 ) -> Report:
     alone = len(subjects) == 1
+    places = [None if many is None else OneOfMany(many, place) for place in range(len(subjects))]
     systems = tuple(
-        _measure_system(s, options, parts=True, alone=alone, any_of_many=any_of_many)
-        for s in subjects
+        _measure_system(subject, options, parts=True, alone=alone, among=among)
+        for subject, among in zip(subjects, places, strict=True)
     )
     return Report(
         systems=systems,
@@ -181,12 +182,9 @@ def _measure_system(
     *,
     parts: bool,
     alone: bool = False,
-    any_of_many: Callable[[], None] | None = None,
+    among: OneOfMany | None = None,
 ) -> SystemReport:
-    """With `parts`, levels and tags too; `alone`, also what takes a simulation of its own.
-
-    One of many has intervals of pass^k at once; `any_of_many` is what comes before those of pass@k.
-    """
+    """With `parts`, levels and tags too; `alone`, also what takes a simulation of its own."""
     tally, trials, groupings = subject.tally, subject.trials, subject.groupings
     evidence = subject.evidence
     ks = options.ks or default_ks(evidence)
@@ -195,9 +193,7 @@ def _measure_system(
     variance = cache(partial(_variance, evidence, level))
     table = tabulate_tasks(tally, evidence, sequences, confidence=level)
     metrics = with_corrections(
-        measure_metrics(
-            evidence, ks, confidence=level, groupings=groupings, any_of_many=any_of_many
-        ),
+        measure_metrics(evidence, ks, confidence=level, groupings=groupings, among=among),
         subject.labels,
         confidence=level,
     )

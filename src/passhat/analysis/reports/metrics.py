@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING
@@ -31,7 +30,7 @@ from passhat.stats.estimate import (
     independent_difference,
     isotonic,
 )
-from passhat.stats.mean_intervals import compute_together
+from passhat.stats.mean_intervals import compute_together, lie_below
 from passhat.stats.passk import pass_hat_k
 from passhat.stats.proportions import share_estimate
 from passhat.stats.sufficient_statistics import count_cells
@@ -48,6 +47,8 @@ UNNAMED = "unnamed"
 
 # To compute the intervals of one in so many systems by themselves takes a tenth of what all take.
 _FEW_OF_MANY = 32
+# With fewer systems, a screen shows more of them than are computed by themselves.
+_MANY_TO_ASK = 8 * _FEW_OF_MANY
 
 
 def default_ks(evidence: Evidence) -> tuple[int, ...]:
@@ -56,27 +57,73 @@ def default_ks(evidence: Evidence) -> tuple[int, ...]:
     return tuple(k for k in arguments.KS if k <= runs)
 
 
-def compute_intervals_together(
-    sides: Sequence[Evidence], ks: Sequence[int] | None, *, confidence: float
-) -> Callable[[], None]:
-    """The intervals of pass^k that `measure_metrics` will need for each of many systems, at once.
+class ManySystems:
+    """Intervals of many systems, computed when somebody looks: of a few alone, then all at once.
 
-    What it returns is to be called before those of pass@k of a system: from a few systems on, it
-    computes those of all.
+    A screen asks most systems only whether they lie below its line, and shows a few of them.
     """
-    suites = [
-        (count_cells(side.runs, side.passes), sorted({*(ks or ()), *default_ks(side)}))
-        for side in sides
-        if side.tasks and side.family is None and side.weight is None
-    ]
-    compute_together(suites, confidence)
-    looks = itertools.count()
 
-    def before_any() -> None:
-        if next(looks) == len(suites) // _FEW_OF_MANY:
-            compute_together(suites, confidence, mirrored=True)
+    def __init__(
+        self, subjects: Sequence[SystemTrials], ks: Sequence[int] | None, *, confidence: float
+    ) -> None:
+        sides = [subject.evidence for subject in subjects]
+        self._suites = {
+            place: (count_cells(side.runs, side.passes), sorted({*(ks or ()), *default_ks(side)}))
+            for place, side in enumerate(sides)
+            if side.tasks and side.family is None and side.weight is None
+        }
+        self._subjects, self._confidence = subjects, confidence
+        # Of pass^k and, mirrored, of pass@k.
+        self._computed = {False: set[int](), True: set[int]()}
+        self._alone = {False: set[int](), True: set[int]()}
+        self._below = dict[int, set[int]]()
+        compute_together((), confidence)
 
-    return before_any
+    def prepare(self, place: int, *, mirrored: bool) -> None:
+        """To be called before the intervals of pass^k of a system are computed; mirrored, pass@k.
+
+        From a few systems on, those of all are computed: pass@k of all with intervals of pass^k.
+        """
+        if place in self._computed[mirrored] or place not in self._suites:
+            return
+        self._alone[mirrored].add(place)
+        if len(self._alone[mirrored]) > len(self._suites) // _FEW_OF_MANY:
+            self._compute(self._computed[False] if mirrored else self._suites, mirrored=mirrored)
+
+    def lies_below(self, place: int, k: int) -> bool:
+        """Whether it is clear that the interval of pass^k of a system lies below the line.
+
+        Of the others somebody will ask more, so their intervals are computed.
+        """
+        if len(self._suites) < _MANY_TO_ASK or len(self._computed[False]) == len(self._suites):
+            return False
+        if k not in self._below:
+            plain = [one for one in self._suites if not self._subjects[one].groupings]
+            suites = [self._suites[one][0] for one in plain]
+            below = lie_below(suites, k, arguments.DEPENDABLE, self._confidence)
+            self._below[k] = {plain[one] for one in below}
+            self._compute(self._suites.keys() - self._below[k], mirrored=False)
+        return place in self._below[k]
+
+    def _compute(self, places: Iterable[int], *, mirrored: bool) -> None:
+        left = sorted(set(places) - self._computed[mirrored])
+        suites = [self._suites[place] for place in left]
+        compute_together(suites, self._confidence, mirrored=mirrored, added=True)
+        self._computed[mirrored].update(left)
+
+
+@dataclass(frozen=True, slots=True)
+class OneOfMany:
+    """A system at a place among many."""
+
+    many: ManySystems
+    place: int
+
+    def prepare(self, *, mirrored: bool) -> None:
+        self.many.prepare(self.place, mirrored=mirrored)
+
+    def lies_below(self, k: int) -> bool:
+        return self.many.lies_below(self.place, k)
 
 
 def measure_metrics(
@@ -86,13 +133,12 @@ def measure_metrics(
     confidence: float,
     groupings: Sequence[RunGroups] = (),
     this_suite_only: bool = False,
-    any_of_many: Callable[[], None] | None = None,
+    among: OneOfMany | None = None,
 ) -> dict[str, Metric]:
     """mean_score, then pass^k and pass@k for each k; `groupings` are what moved runs together.
 
     `this_suite_only` saves the time that intervals for similar tasks take. The first interval that
-    anybody asks for computes all of them. One of many systems has those of pass^k at once, and
-    `any_of_many` is what is to be called before those of pass@k.
+    anybody asks for computes all of them; `among` many systems, perhaps those of all systems.
     """
     measured = cache(
         partial(
@@ -102,32 +148,26 @@ def measure_metrics(
             confidence,
             groupings,
             this_suite_only=this_suite_only,
-            before_any=any_of_many,
+            among=among,
         )
     )
-    if any_of_many is not None:
-        return measured()
     values = cache(partial(_known_values, evidence, ks))
 
     def metric(name: str) -> Metric:
-        return _on_first_use(name, measured, lambda: values().get(name))
+        of_many = among if name.startswith("pass^") else None
+        return Metric(
+            name=name,
+            this_suite=_later(name, measured, THIS_SUITE),
+            tasks_like_these=_later(name, measured, TASKS_LIKE_THESE),
+            known_value=lambda: values().get(name),
+            refuted=False if of_many is None else partial(of_many.lies_below, int(name[5:])),
+        )
 
     names = ("mean_score", *(f"pass{sign}{k}" for sign in "^@" for k in ks))
     return {name: metric(name) for name in names}
 
 
 _Measured = Callable[[], Mapping[str, Metric]]
-
-
-def _on_first_use(
-    name: str, measured: _Measured, value: float | Callable[[], float | None]
-) -> Metric:
-    return Metric(
-        name=name,
-        this_suite=_later(name, measured, THIS_SUITE),
-        tasks_like_these=_later(name, measured, TASKS_LIKE_THESE),
-        known_value=value,
-    )
 
 
 def _later(name: str, measured: _Measured, scope: Scope) -> Callable[[], Number]:
@@ -162,7 +202,7 @@ def _measure(
     groupings: Sequence[RunGroups],
     *,
     this_suite_only: bool,
-    before_any: Callable[[], None] | None,
+    among: OneOfMany | None,
 ) -> dict[str, Metric]:
     scopes = (THIS_SUITE,) if this_suite_only else (THIS_SUITE, TASKS_LIKE_THESE)
     every = _every_k(evidence, ks)
@@ -171,13 +211,15 @@ def _measure(
     def included(sign: str, some: Sequence[int]) -> list[Metric]:
         return include_groups(_pass_metrics(evidence, sign, some, scopes, confidence), groupings)
 
+    if among is not None:
+        among.prepare(mirrored=False)
     # pass^3 <= pass^2 <= pass^1 = pass@1 <= pass@2 <= pass@3: one chain, and so are the intervals.
     hats = included("^", every)[::-1]
 
     @cache
     def whole() -> dict[str, Metric]:
-        if before_any is not None:
-            before_any()
+        if among is not None:
+            among.prepare(mirrored=True)
         return _chained([*hats, *included("@", several)])
 
     # Of pass^k, pass@k can only lower upper ends, and to no less than its own value. Where that is
@@ -186,7 +228,15 @@ def _measure(
     if len(values) == len(several):
         least = min(values.values(), default=1.0)
         chain = {m.name: _lowered_later(m, least, whole) for m in _chained(hats).values()}
-        chain |= {name: _on_first_use(name, whole, value) for name, value in values.items()}
+        chain |= {
+            name: Metric(
+                name=name,
+                this_suite=_later(name, whole, THIS_SUITE),
+                tasks_like_these=_later(name, whole, TASKS_LIKE_THESE),
+                known_value=value,
+            )
+            for name, value in values.items()
+        }
     else:
         chain = dict(whole())
     # Of one attempt, all is any.

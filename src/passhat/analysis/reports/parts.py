@@ -49,7 +49,8 @@ class Metric:
     `this_suite` treats the tasks as fixed, `tasks_like_these` as a sample of more of their kind.
     `corrected` is what labels of people make of it, where a judge graded and there are any.
     Intervals take most of the time and are computed on first use: where both numbers are known to
-    have a value, `known_value` is what it is.
+    have a value, `known_value` is what it is. Of one of many systems it may be known without them
+    that the whole interval for these tasks lies below the line: then the number is `refuted`.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Metric:
     tasks_like_these: lazy_field[Number] = lazy_field(shown=True)
     corrected: Corrected | None = None
     known_value: lazy_field[float | None] = lazy_field(default=None)
+    refuted: lazy_field[bool] = lazy_field(default=False)
 
     @property
     def value(self) -> float | None:

@@ -23,6 +23,7 @@ from passhat.analysis.reports.parts import (
     is_judged,
 )
 from passhat.analysis.reports.report import Report
+from passhat.arguments import DEPENDABLE
 from passhat.messages import few, plural
 from passhat.records.trial import (
     ALIKE_NAMES,
@@ -316,7 +317,7 @@ def _screen_hints(system: SystemReport, options: DisplayOptions) -> list[Block]:
     if k > 1 and not headline.is_refuted(streak):
         asks = f"passhat plan {results} --k {k}"
         if system.design.tasks == 1:  # it has no mean over tasks to know more exactly
-            asks = f'passhat plan {results} --gate "pass^{k} >= {headline.DEPENDABLE}"'
+            asks = f'passhat plan {results} --gate "pass^{k} >= {DEPENDABLE}"'
         steps = [advise("How many more", asks)]
         return [Hints(tuple(steps), apart=True)]
     steps = [
