@@ -98,10 +98,10 @@ class ManySystems:
         if len(self._suites) < _MANY_TO_ASK or len(self._computed[False]) == len(self._suites):
             return False
         if k not in self._below:
-            plain = [one for one in self._suites if not self._subjects[one].groupings]
-            suites = [self._suites[one][0] for one in plain]
+            plain = [at for at in self._suites if not self._subjects[at].groupings]
+            suites = [self._suites[at][0] for at in plain]
             below = lie_below(suites, k, arguments.DEPENDABLE, self._confidence)
-            self._below[k] = {plain[one] for one in below}
+            self._below[k] = {plain[row] for row in below}
             self._compute(self._suites.keys() - self._below[k], mirrored=False)
         return place in self._below[k]
 
