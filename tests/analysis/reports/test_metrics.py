@@ -8,6 +8,7 @@ from passhat.analysis.reports.evidence import count_evidence
 from passhat.analysis.reports.measure import measure
 from passhat.analysis.reports.metrics import SystemTrials, measure_metrics
 from passhat.records import Trials
+from passhat.reporters.answer import SCREEN_LINES
 from passhat.stats import mean_intervals
 from passhat.stats.estimate import Estimate, at_least_as_wide, isotonic
 from passhat.stats.suite_mean import suite_estimates
@@ -167,6 +168,13 @@ def test_a_screen_of_many_systems_computes_few_intervals_and_says_what_all_would
         assert streak.interval.low == pytest.approx(end.low, abs=1e-9)
         assert streak.interval.high == pytest.approx(end.high, abs=1e-9)
     assert sum(s.pass_hat(5).refuted for s in measure(trials).systems) >= below - len(spoilt) - 4
+
+
+def test_a_screen_of_agents_below_the_line_computes_the_intervals_of_those_it_shows(computed):
+    report = measure(_many(256, low=0.2, high=0.5))
+    assert render_terminal(report).startswith("No agent is reliable. ")
+    # On which side of the line they lie, those shown, and of a few whose trials move together.
+    assert 256 < sum(computed) < 256 + 4 * SCREEN_LINES
 
 
 def test_any_of_one_attempt_is_all_of_it():

@@ -45,10 +45,10 @@ _NOT_ASKED = Unavailable("only these tasks were asked about")
 
 UNNAMED = "unnamed"
 
-# To compute the intervals of one in so many systems by themselves takes a tenth of what all take.
-_FEW_OF_MANY = 32
-# With fewer systems, a screen shows more of them than are computed by themselves.
-_MANY_TO_ASK = 8 * _FEW_OF_MANY
+# To compute the intervals of one in so many systems by themselves takes a fifth of what all take.
+_FEW_OF_MANY = 16
+# With fewer systems, a screen may show more of them than are computed by themselves.
+_MANY_TO_ASK = 16 * _FEW_OF_MANY
 
 
 def default_ks(evidence: Evidence) -> tuple[int, ...]:
