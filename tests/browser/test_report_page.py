@@ -382,6 +382,31 @@ def test_tasks_are_put_in_order_and_found_by_text_and_label(report, open_page):
     assert set(labels) == {"flaky"}
 
 
+def test_tasks_of_all_groups_stand_in_one_list_by_name_and_by_score(tmp_path, open_page):
+    # Ten counts: a group of those within a quarter of the rate states no interval of its own.
+    scores = {f"task-{i:02}": [1.0] * (i % 10) + [i / 80] * (9 - i % 10) for i in range(20)}
+    task, score = zip(*((name, one) for name, all_ in scores.items() for one in all_), strict=True)
+    trials = Trials.from_columns(task=list(task), score=list(score))
+    page = open_page(page_of(trials, tmp_path).as_uri(), viewport={"width": 1280, "height": 900})
+    rows = page.locator("[data-row]:visible")
+    for order, names in (
+        ("name", sorted(scores)),
+        ("score", sorted(scores, key=lambda name: round(sum(scores[name]) / 9, 4))),
+    ):
+        page.get_by_label("Order").select_option(order)
+        assert rows.locator(".name").all_inner_texts() == names
+        for cell in (".runs", ".score"):
+            assert len({box_of(one)["x"] for one in rows.locator(cell).all()}) == 1
+
+
+def test_a_long_list_in_another_order_is_laid_out_where_it_is_seen(tmp_path, open_page):
+    trials = simulate(tasks=400, runs=3, seed=1)
+    page = open_page(page_of(trials, tmp_path).as_uri())
+    page.get_by_label("Order").select_option("name")
+    row = page.locator("[data-row]").first
+    assert row.evaluate("row => getComputedStyle(row).contentVisibility") == "auto"
+
+
 @pytest.mark.slow("a detail of the page, in a real browser")
 def test_a_thousand_tasks_fold_into_a_page_of_a_screen_or_two_and_are_found(
     tmp_path, monkeypatch, open_page

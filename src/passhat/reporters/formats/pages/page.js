@@ -57,14 +57,15 @@ for (const [place, section] of allOf("[data-tasks]").entries()) {
   // In another order than by passes, all rows are one list.
   if (arranged) {
     const homes = new Map(rows.map((row) => [row, row.parentElement]));
-    const flat = Object.assign(document.createElement("ul"), { className: "rows", hidden: true });
-    section.querySelector(".groups").append(flat);
-    const keys = { name: (row) => row.dataset.row, score: (row) => row.dataset.score };
+    const flat = section.querySelector("[data-flat]");
+    const orders = {
+      name: (a, b) => order.compare(a.dataset.row, b.dataset.row),
+      score: (a, b) => a.dataset.score - b.dataset.score,
+    };
     const arrange = () => {
-      const key = keys[arranged.value];
-      const sorted = key ? rows.toSorted((a, b) => order.compare(key(a), key(b))) : rows;
-      for (const row of sorted) (key ? flat : homes.get(row)).append(row);
-      flat.hidden = !key;
+      const by = orders[arranged.value];
+      for (const row of by ? rows.toSorted(by) : rows) (by ? flat : homes.get(row)).append(row);
+      flat.hidden = !by;
       filter();
     };
     arranged.value = state.get(named("sort")) ?? "";
