@@ -290,7 +290,7 @@ def storm() -> None:
     program = MEASURE.format(setup=setup, work=STORM_WORK.format(storm=STORM))
     done = _run(program, STORM_CALLS // 100, 100)
     cost, told = Cost(**json.loads(done.stdout)), json.loads(done.stderr.splitlines()[-1])
-    print(f"## {STORM_CALLS:,} model calls in a storm (20 % 429, 5 % 5xx, 2 % cut connections)\n")
+    print(f"## {STORM_CALLS:,} model calls in a storm (20% 429, 5% 5xx, 2% cut connections)\n")
     print(f"- troubled calls: {told['troubled']:,}; all asked again")
     print(f"- lost: {STORM_CALLS - told['passed']}; counted twice: "
           f"{told['answered'] - told['distinct']}")  # fmt: skip
