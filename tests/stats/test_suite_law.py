@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import special
 from scipy import stats as scipy_stats
 
@@ -365,3 +367,53 @@ def test_of_one_task_the_bounds_are_those_of_clopper_and_pearson(runs):
         assert high[0] == pytest.approx(
             special.betaincinv(passes + 1, runs - passes, 0.975), abs=4e-3
         )
+
+
+@pytest.mark.parametrize("tail", [0.05, 0.025, 0.005])
+@pytest.mark.parametrize(
+    ("tasks", "runs", "k"), [(20, 5, 3), (50, 5, 3), (10, 5, 3), (30, 4, 4), (50, 3, 2), (50, 1, 1)]
+)
+def test_of_alike_tasks_with_few_failures_an_end_below_2k_runs_errs_in_little_more_than_its_tail(
+    tasks, runs, k, tail
+):
+    # Fewest failures come of equal tasks: at a mean at the end itself, no more than those there are
+    # have the chance of the binomial distribution.
+    for failures in range(9):
+        passes = np.full(tasks, runs)
+        passes[:failures] -= 1
+        cells = count_cells(np.full(tasks, runs), passes)
+        shares = suite_bounds._bounds_of_shares(cells, [k], np.array([tail]))[0][0]
+        low = suite_bounds.suite_bounds(cells, (k,), 1 - 2 * tail)[0][0]
+        by_shares, error = (
+            special.bdtr(failures, tasks * runs, 1 - end ** (1 / k)) for end in (shares, low)
+        )
+        if failures == 0:
+            assert by_shares == pytest.approx(tail, rel=1e-4)
+        # By shares alone it was 2.5, 3.1 and 6.3 times the tail.
+        most = {0.05: 1.4, 0.025: 1.75, 0.005: 2.6}[tail]
+        assert max(by_shares, error) <= tail * most
+
+
+@settings(max_examples=200)
+@given(data=st.data())
+def test_a_failure_that_is_added_about_2k_runs_raises_no_end(data):
+    k = data.draw(st.integers(2, 5))
+    counts = st.integers(k, 4 * k).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n)))
+    suite = data.draw(st.lists(counts, min_size=2, max_size=8))
+    runs, passes = (np.array(side) for side in zip(*suite, strict=True))
+    more = runs.copy()
+    more[data.draw(st.integers(0, len(suite) - 1))] += 1
+    before, after = (
+        suite_bounds.suite_bounds(count_cells(n, passes), (k,), 0.95) for n in (runs, more)
+    )
+    assert all(new <= old + 1e-7 for new, old in zip(after, before, strict=True))
+
+
+def test_a_failure_that_is_added_to_three_of_four_raises_no_lower_end():
+    for runs, passes in (([4, 8, 6], [3, 8, 6]), ([4, 6, 8, 6, 5], [3, 4, 0, 6, 5])):
+        more = [runs[0] + 1, *runs[1:]]
+        before, after = (
+            suite_bounds.suite_bounds(count_cells(np.array(n), np.array(passes)), (3,), 0.9)[0][0]
+            for n in (runs, more)
+        )
+        assert after < before

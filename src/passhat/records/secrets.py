@@ -370,9 +370,9 @@ def _shapes_in(text: str) -> tuple[SecretPattern, ...]:
     if len(text) >= _LONG and "numpy" in sys.modules:
         needles = {needle for needle in _needles_near(text) if needle in text}
         return tuple(shape for shape in SHAPES if not needles.isdisjoint(shape.needles))
-    near = [one for rare, some in _by_rare_character().items() if rare in text
-            for one in some if one in text]  # fmt: skip
-    if any(one not in _STEMS or any(one + sign in text for sign in _SIGNS) for one in near):
+    near = [part for rare, parts in _by_rare_character().items() if rare in text
+            for part in parts if part in text]  # fmt: skip
+    if any(part not in _STEMS or any(part + sign in text for sign in _SIGNS) for part in near):
         return tuple(shape for shape in SHAPES if shape.may_be_in(text))
     return ()
 

@@ -26,7 +26,6 @@ from passhat.stats import special
 from passhat.stats.arguments import Floats
 from passhat.stats.numerics import find_root_within
 from passhat.stats.passk import share_of_passing_subsets, shares_of_passing_subsets
-from passhat.stats.population_bounds import UNSEEN
 from passhat.stats.proportions import Bounds
 from passhat.stats.sufficient_statistics import Cells, cached
 
@@ -40,6 +39,8 @@ _CLOSE, _NEAR, _TIGHT, _MOST_SECANTS = 1e-7, 1e-4, 1e-10, 80
 _FEW_SUMMED, _CONFIDENCE_STEPS = 15, 128
 # Keeps logarithms and roots finite; no chance or variance that matters is as small.
 _TINY = 1e-300
+# How far an end is from its mean, on a scale of logarithms: usually, and at most.
+_USUAL_DISTANCE, _DISTANCES = (0.0, 1.0), (0.0, 700.0)
 # Brackets of the root in ln(rho - 1): the usual one is tried first, the wide one always holds it.
 _USUAL_RHO = (-4.0, 5.0)
 _RHO_RANGE = (-12.0, 40.0)
@@ -368,30 +369,31 @@ def shares_of_cells(cells: Cells, ks: tuple[int, ...]) -> Floats:
 def _few_runs_quantile(
     values: Floats, tasks: Floats, weight: Floats, tail: Floats | float
 ) -> Floats:
-    """The `tail` quantile of sum G Y / (sum G + G_0), with Y = 1 with the chance of each value.
+    """The `tail` quantile of sum G Y / sum G, with Y = 1 with the chance of each value.
 
-    G has the distribution Gamma(weight) for each task, and G_0 that of 3/4 for a task that was not
-    seen. The last axis runs over distinct values, the others over questions, each with its weight.
-    By the saddle point: for a ratio rho of its two factors, all else follows in closed form.
+    G has the distribution Gamma(weight) for each task. The last axis runs over distinct values, the
+    others over questions, each with its weight. By the saddle point: for a ratio rho of its two
+    factors, all else follows in closed form.
     """
     target = special.ndtri(1 - np.asarray(tail))
-    some = np.vecdot(tasks, values) > 0
-    missing, count = 1 - values, tasks.sum(axis=-1)
+    held, count = np.vecdot(tasks, values), tasks.sum(axis=-1)
+    some = (held > 0) & (held < count)
+    values = np.where(some[..., None], values, 0.5)
+    missing = 1 - values
 
     def at(log: Floats) -> tuple[Floats, Floats]:
         rho = 1 + np.exp(log)
         # Beyond e^700 a float overflows; the tilt is 0 long before.
         odds = np.exp(np.minimum(weight * np.log(rho), 700.0))
         tilted = values / (values + missing * odds[..., None])
-        held = np.vecdot(tasks, tilted)
-        ones = weight * held
-        rest = weight * (count - held) + UNSEEN
+        passing = np.vecdot(tasks, tilted)
+        ones, rest = weight * passing, weight * (count - passing)
         theta = ones / (ones + rest * rho)
         s = (rho - 1) / (1 - theta + rho * theta)
         up, down = 1 + s * (1 - theta), 1 - s * theta
         passed, failed = up**-weight, np.exp(np.minimum(-weight * np.log(down), 700.0))
         mixed = values * passed[..., None] + missing * failed[..., None]
-        cumulant = np.vecdot(tasks, np.log(np.maximum(mixed, _TINY))) - UNSEEN * np.log(down)
+        cumulant = np.vecdot(tasks, np.log(np.maximum(mixed, _TINY)))
         root = np.sqrt(np.maximum(-2 * cumulant, _TINY))
         one, zero = (1 - theta) / up, theta / down
         jump = np.vecdot(tasks, tilted * (1 - tilted)) * (weight * (one + zero)) ** 2
@@ -403,7 +405,7 @@ def _few_runs_quantile(
 
     usual, range_ = ((-end[1], -end[0]) for end in (_USUAL_RHO, _RHO_RANGE))
     theta = at(-find_root_within(beyond, some.shape, usual, range_))[0]
-    return np.where(some, theta, 0.0)
+    return np.where(some, theta, held > 0)
 
 
 def _bounds_of_shares(cells: Cells, ks: Sequence[int], tail: Floats | float) -> Bounds:
@@ -413,29 +415,51 @@ def _bounds_of_shares(cells: Cells, ks: Sequence[int], tail: Floats | float) -> 
     pass^k is seen as 0 or 1, once. Of T such tasks the share that passed is bounded as a proportion
     is, by Beta(S, T - S): a Dirichlet weight for each task. With more runs a task shows more, so
     the weights vary less: Gamma(n / (2k - n)) in place of Gamma(1). Tasks that ran differently
-    often share the harmonic mean of these, in which each counts as it does in the number.
+    often share the harmonic mean of these.
     """
     values = shares_of_passing_subsets(cells.n, cells.c, ks)
     tasks = cells.tasks[..., None, :]
     mean = (tasks * values).sum(axis=-1) / cells.task_count[..., None]
     twice = 2 * np.array(ks)[:, None]
-    # Both ends at once: the upper end is 1 minus the lower end of what is missing to 1. There a
-    # pass counts as far as it shows in pass^k: one that shows nothing must not narrow the weights.
+    # Both ends at once: the upper end is 1 minus the lower end of what is missing to 1. A failure
+    # that is added must not narrow the weights for the lower end, so passes are the runs there, and
+    # no value says how much its task counts. For the upper end a pass counts as far as it shows.
     failures = np.broadcast_to(cells.n - cells.c, values.shape)
+    passes = np.broadcast_to(cells.c, values.shape)
     shape = 2, *(1,) * (cells.tasks.ndim - 1), *values.shape
     sides = np.stack((values, 1 - values)).reshape(shape)
-    runs = np.stack((failures + cells.c, failures + cells.c * values)).reshape(shape)
+    runs = np.stack((passes, failures + passes * values)).reshape(shape)
     spread = twice / np.clip(runs, twice / 2, twice - 1) - 1
-    held, spreads = np.vecdot(tasks, sides), np.vecdot(tasks, sides * spread)
+    seen = np.where(sides > 0, tasks, 0.0)
+    held, spreads = seen.sum(axis=-1), np.vecdot(seen, spread)
     weight = np.where(held > 0, held, 1.0) / np.where(held > 0, spreads, 1.0)
     quantiles = _few_runs_quantile(sides, tasks, weight, tail)
-    ends, means = quantiles.ravel(), np.stack((mean, 1 - mean)).ravel()
-    tails = np.broadcast_to(tail, quantiles.shape).ravel()
-    unseen_end = ShrunkDistribution(means[:, None], np.ones((means.size, 1))).quantile(
-        tails, _Unseen.of(cells, ks, tails).groups
-    )
-    low, missing = np.minimum(ends, unseen_end).reshape(quantiles.shape)
+    tails = np.broadcast_to(tail, quantiles.shape)
+    unseen = _Unseen.of(cells, ks, tails.ravel())
+    means = np.stack((mean, 1 - mean))
+    low, missing = _joined_with_unseen(means, quantiles, tails, unseen)
     return low, 1 - missing
+
+
+def _joined_with_unseen(means: Floats, ends: Floats, tails: Floats, unseen: _Unseen) -> Floats:
+    """Ends that allow for an outcome that no run has shown, beside the spread of what was seen.
+
+    The distances of both from the mean, on a scale of logarithms, are joined as those of
+    independent parts are (Zou and Donner 2008). Without a failure the end is exact.
+    """
+    some = (ends > 0) & (means > 0)
+    start = np.log(np.where(some, means, 1.0))
+    seen = np.maximum(start - np.log(np.where(some, ends, 1.0)), 0.0)
+    surprise = np.where(some, -np.log(tails), 0.0)
+    rows = np.arange(means.size).reshape(means.shape)
+
+    def beyond(distance: Floats) -> Floats:
+        groups = np.maximum(unseen.groups(np.exp(start - distance), rows), _TINY)
+        return np.asarray(np.hypot(seen, surprise / groups) - distance)
+
+    distance = find_root_within(beyond, means.shape, _USUAL_DISTANCE, _DISTANCES)
+    distance += beyond(distance)  # as exact as the formula where no failure was seen
+    return np.where(some, np.exp(start - distance), 0.0)
 
 
 def _bounds_of_sums(
