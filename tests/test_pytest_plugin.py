@@ -12,6 +12,7 @@ import pytest
 
 from passhat.errors import ArgumentError
 from passhat.history import History
+from passhat.ingest import read_trials
 from passhat.journeys import assert_reliable
 
 OPENING = """
@@ -130,6 +131,17 @@ def test_some(fresh): assert fresh % 5
     told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     (system,) = json.loads(told.stdout)["systems"]
     assert system["metrics"]["pass^1"]["value"] == 0.8
+    assert "ended" not in json.loads((tmp_path / "runs.jsonl").read_text().splitlines()[0])
+
+
+@pytest.mark.slow("starts pytest")
+def test_a_log_says_that_demands_decided_how_many_trials_there_are(session, tmp_path):
+    session("""
+@pytest.mark.reliable("pass^1 >= 0.5")
+def test_some(): pass
+""", "--reliable-log", "runs.jsonl")  # fmt: skip
+    (source,) = read_trials(tmp_path / "runs.jsonl").sources
+    assert source.ended == "by gates"
 
 
 @pytest.mark.slow("starts pytest once more")

@@ -39,6 +39,7 @@ class JudgedTest(TypedDict):
 
     sentence: str
     require: str
+    sequential: bool
     runs: list[dict[str, Any]]
 
 
@@ -215,11 +216,15 @@ class _Results:
     def pytest_sessionfinish(self) -> None:
         if not self.judged or not (self.log or self.store):
             return
-        from passhat.records import Trials
+        from passhat.records import Source, Trials
+        from passhat.records.trial import Ended
 
         # Workers send tests as they finish: the order in which runs began is the same for all.
         every = sorted(self._trials(), key=lambda t: (t.started or "", t.task, t.trial))
-        trials = Trials.from_records(every, duplicates="keep")  # a test may be collected twice
+        ended: Ended | None = "by gates" if any(j["sequential"] for _, j in self.judged) else None
+        source = Source(name=SYSTEM, format=SYSTEM, sha256="", ended=ended)
+        # A test may be collected twice.
+        trials = Trials.from_records(every, duplicates="keep", sources=(source,))
         if self.log:
             from passhat.ingest import write_trials
 
@@ -324,8 +329,13 @@ def _judged_reports(
             if report.failed:
                 failures.setdefault(report.longreprtext, []).append(run.index + 1)
     item.session._setupstate.teardown_exact(nextitem)  # noqa: SLF001
-    sentence = _sentence(item, check.verdicts()[0], len(check.trials))
-    judged = JudgedTest(sentence=sentence, require=demand.gate["require"], runs=check.plain_runs())
+    verdict = check.verdicts()[0]
+    judged = JudgedTest(
+        sentence=_sentence(item, verdict, len(check.trials)),
+        require=demand.gate["require"],
+        sequential=verdict.evidence == "sequential",
+        runs=check.plain_runs(),
+    )
     yield from _with_verdict(reports, check.verdicts(), judged, failures)
 
 
