@@ -146,6 +146,14 @@ def test_a_run_that_is_refused_leaves_nothing_to_resume(here, suite, call):
     assert "every run is finished" in call("resume").output
 
 
+def test_a_run_that_resumes_nothing_says_that_a_new_one_begins(here, suite, call):
+    suite("agents: [{name: a, model: scripted, prompt: hi, script: [{}], runs: 2}]")
+    assert call("run", "--trials", "1").exit_code == 0
+    begun = call("run", "--resume")
+    assert "no stored run of this suite has these options: nothing is resumed" in begun.stderr
+    assert "nothing is resumed" not in call("run", "--resume").stderr
+
+
 @pytest.mark.parametrize("options", [(), ("--live",), ("--record",), ("--replay-or-live",)])
 def test_missing_keys_are_all_told_before_anything_else_and_nothing_is_begun(
     here, suite, call, options

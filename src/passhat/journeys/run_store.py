@@ -530,7 +530,7 @@ class SameRun:
     """The newest run of the same suite with the same request, finished or not, if there is one.
 
     `arms` is what its trials depend on now. `passed_over` names a newer run of the suite that is
-    unfinished and is not this one, and why.
+    unfinished and is not this one, and why; where there is no run, it says so.
     """
 
     run: Run | None = None
@@ -561,7 +561,8 @@ def same_run(store: str | Path, suite: Suite, request: RunRequest) -> SameRun:
                 passed_over = f"{note}; it is not continued now: {why}" if note else None
             if is_same:
                 break
-    return SameRun(passed_over=passed_over)
+    nothing = "no stored run of this suite has these options: nothing is resumed, a new run begins"
+    return SameRun(passed_over=passed_over or nothing)
 
 
 # Shards: parts of one fixed plan that run anywhere, without a server, and are put together.

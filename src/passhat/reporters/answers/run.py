@@ -559,7 +559,10 @@ def _run_rows(answer: RunAnswer, options: DisplayOptions) -> list[Block]:
     blocks: list[Block] = [Table(header=header, rows=rows, left=left, cut=cut)]
     if len(trials) > MOST_ROWS:
         more = plural(len(trials) - MOST_ROWS, "more trial")
-        more = f"{more}: `passhat run --rows runs -o runs.xml` lists them all."
+        every = "passhat run --rows runs -o runs.xml"
+        if answer.results is not None:  # another run would be paid for
+            every = f"passhat convert {answer.results} -o trials.csv"
+        more = f"{more}: `{every}` lists them all."
         blocks.append(Paragraph("", more))
     return blocks
 
