@@ -16,6 +16,8 @@ from passhat.stats.decay import extrapolate_pass_hat_k
 from passhat.stats.estimate import TASKS_LIKE_THESE, THIS_SUITE, Estimate, Scope
 from passhat.stats.mean_intervals import default_bounds
 from passhat.stats.proportions import proportion_bounds
+from passhat.stats.sufficient_statistics import count_cells
+from passhat.stats.suite_bounds import suite_bounds
 from passhat.stats.suite_mean import score_estimate
 from passhat.stats.task_labels import UNDECIDED, label_tasks
 
@@ -47,6 +49,7 @@ LOPSIDED = (
     (10, 0.9, 4, 30, 0.3, 40, 2),
     (5, 0.95, 4, 45, 0.4, 40, 2),
 )
+ALIKE_TASKS, ALIKE_POWERS, ALIKE_TAILS = (5, 10, 20, 50, 100), (1, 2, 3, 5), (0.05, 0.025)
 _WIDTH_COLUMNS = ("width, pass^k", "width, pass@k")
 
 
@@ -60,6 +63,7 @@ def tables(*, quick: bool = False) -> list[Table]:
         (_few_tasks, 50, 2000),
         (_sparse, 100, 2000),
         (_lopsided, 100, 2000),
+        (_alike, 0, 0),
         (_scores, 5, 400),
         (_one_proportion, 0, 0),
         (_model, 2, 100),
@@ -318,6 +322,37 @@ def _lopsided(repetitions: int) -> Table:
     return Table(
         "Good tasks that ran less often than poor ones", header, rows, finding, repetitions, SEED
     )
+
+
+def _alike(_repetitions: int) -> Table:
+    """How often a lower end is beyond the truth that is worst for it, of tasks with one rate.
+
+    Few failures are likeliest of equal tasks. At a mean at the end itself, so many failures or
+    fewer have the chance of the binomial distribution of all trials together.
+    """
+    rows, suites, largest = [], 0, [0.0, 0.0]
+    for k in ALIKE_POWERS:
+        for runs in sorted({k, k + 1, 2 * k - 1, 2 * k, 2 * k + 2, 3 * k, 4 * k, 6 * k}):
+            worst = [0.0, 0.0]
+            for tasks in ALIKE_TASKS:
+                for failures in range(1, min(8, tasks)):
+                    counts = np.full(tasks, runs)
+                    counts[:failures] -= 1
+                    cells = count_cells(np.full(tasks, runs), counts)
+                    suites += 1
+                    for place, tail in enumerate(ALIKE_TAILS):
+                        low = suite_bounds(cells, (k,), 1 - 2 * tail)[0][0]
+                        rate = special.bdtr(failures, tasks * runs, 1 - low ** (1 / k))
+                        worst[place] = max(worst[place], float(rate) if low > 0 else 0.0)
+            largest = [max(pair) for pair in zip(largest, worst, strict=True)]
+            rows.append((str(k), str(runs), *(f"{error:.3f}" for error in worst)))
+    finding = (
+        f"{suites} suites of 5 to 100 tasks of which one to seven failed once: how often a lower "
+        "end is beyond the truth that is worst for it, in the worst of them, exactly. Largest: "
+        f"{largest[0]:.3f} and {largest[1]:.3f}."
+    )
+    header = ("k", "trials of each task", "one-sided 0.05", "0.025")
+    return Table("Tasks that are alike, with a few failures", header, rows, finding, 0, SEED)
 
 
 def _sparse_cell(
