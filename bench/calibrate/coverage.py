@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import combinations_with_replacement
 
 import numpy as np
 from scipy import special
+from scipy.stats import binom
 
 from bench.calibrate.cells import run_tables
 from bench.calibrate.default_search import CANDIDATES
@@ -64,6 +66,7 @@ def tables(*, quick: bool = False) -> list[Table]:
         (_sparse, 100, 2000),
         (_lopsided, 100, 2000),
         (_alike, 0, 0),
+        (_few_alike, 0, 0),
         (_scores, 5, 400),
         (_one_proportion, 0, 0),
         (_model, 2, 100),
@@ -353,6 +356,36 @@ def _alike(_repetitions: int) -> Table:
     )
     header = ("k", "trials of each task", "one-sided 0.05", "0.025")
     return Table("Tasks that are alike, with a few failures", header, rows, finding, 0, SEED)
+
+
+def _few_alike(_repetitions: int) -> Table:
+    """How often an end lies beyond the truth of few tasks with one rate, at the worst rate."""
+    tail, rows, worst = ALIKE_TAILS[0], [], 0.0
+    rates = np.linspace(0.01, 0.99, 197)
+    for tasks in (2, 3, 4, 5):
+        for runs, k in ((3, 2), (4, 2), (6, 2), (6, 3), (9, 3), (9, 5), (10, 5)):
+            # Every suite there may be, but for the order of its tasks.
+            suites = np.array(list(combinations_with_replacement(range(runs + 1), tasks)))
+            cells = tally_suites(np.full(tasks, float(runs)), suites)
+            low, high = suite_bounds(cells, (k,), 1 - 2 * tail)
+            tallies = (suites[..., None] == np.arange(runs + 1)).sum(axis=1)
+            orders = np.exp(special.gammaln(tasks + 1) - special.gammaln(tallies + 1).sum(axis=1))
+            log_chances = binom.logpmf(np.arange(runs + 1), runs, rates[:, None])
+            chances = np.exp(log_chances @ tallies.T) * orders
+            truths = rates[:, None] ** k
+            errors = [
+                (chances * beyond).sum(axis=1)
+                for beyond in (low[:, 0] > truths, high[:, 0] < truths)
+            ]
+            worst = max(worst, *(error.max() for error in errors))
+            cells_of_row = (f"{error.max():.3f} at {rates[error.argmax()]:.3g}" for error in errors)
+            rows.append((str(tasks), str(k), str(runs), *cells_of_row))
+    finding = (
+        "Tasks with one rate: how often each end of a one-sided 0.05 lies beyond the truth, at the "
+        f"rate where that is most often. Exact: all suites there may be. Largest: {worst:.3f}."
+    )
+    header = ("tasks", "k", "trials of each task", "lower end", "upper end")
+    return Table("Few tasks that are alike", header, rows, finding, 0, SEED)
 
 
 def _sparse_cell(

@@ -173,6 +173,7 @@ def suite_bounds(
     means = cells.tasks @ values.T / cells.task_count[..., None]
     bounds = np.minimum(low, means), np.maximum(high, means)
     bounds = _held_to_tabled_runs(cells, ks, bounds, asked)
+    bounds = _opened_to_alike_tasks(cells, ks, bounds, asked)
     return _opened_to_one_task(cells, ks, values, bounds, tail)
 
 
@@ -328,6 +329,42 @@ def _bounds_of_lower_powers(
     return low, high
 
 
+def _opened_to_alike_tasks(
+    cells: Cells, ks: Sequence[int], bounds: Bounds, asked: _Asked
+) -> Bounds:
+    """The bounds, opened to those of Clopper and Pearson for the trials of all tasks together.
+
+    Where tasks are alike and few of them failed, the spread that was seen leaves out how many more
+    might have failed. A task that failed is one failure here, however often it failed: so the ends
+    are exact where tasks are alike, and lie beyond the others where tasks differ. For a lower end
+    each k passes of a task may count as one trial, too, whose rate is pass^k itself: where most
+    tasks fail, a power of the rate of all would be too low.
+    """
+    ends, powers, failures = list(bounds), np.array(ks, dtype=np.float64), cells.n - cells.c
+
+    def end(seen: Floats, other: Floats) -> Floats:
+        """The lower end of the rate of what was seen so often, beside so many of the other kind."""
+        some = seen > 0
+        found = special.betaincinv(np.where(some, seen, 1.0), other + 1, asked.tail)
+        return np.where(some, found, 0.0)
+
+    if False in asked.ends:
+        counts = (cells.c >= powers[:, None]).astype(np.float64)
+        passes = cells.tasks @ (counts * cells.c).T
+        failed = (cells.tasks @ (failures > 0))[..., None]
+        # A failed trial is a part of its group only, which counts as a whole: by half the others
+        # fewer groups the end is what the power of the rate is, to the second order.
+        halves = cells.tasks @ (counts * (failures > 0)).T * (powers - 1) / 2
+        groups = passes**2 / np.maximum(passes + halves, 1.0) / powers
+        ends[0] = np.minimum(
+            ends[0], np.maximum(end(passes, failed) ** powers, end(groups, failed))
+        )
+    if True in asked.ends:
+        passed, failed = (cells.tasks @ kind for kind in (cells.c > 0, failures))
+        ends[1] = np.maximum(ends[1], (1 - end(failed[..., None], passed[..., None])) ** powers)
+    return ends[0], ends[1]
+
+
 def _opened_to_one_task(
     cells: Cells, ks: Sequence[int], values: Floats, bounds: Bounds, tail: Floats | float
 ) -> Bounds:
@@ -437,15 +474,17 @@ def _bounds_of_shares(cells: Cells, ks: Sequence[int], tail: Floats | float) -> 
     tails = np.broadcast_to(tail, quantiles.shape)
     unseen = _Unseen.of(cells, ks, tails.ravel())
     means = np.stack((mean, 1 - mean))
-    low, missing = _joined_with_unseen(means, quantiles, tails, unseen)
+    low, missing = _with_unseen(means, quantiles, tails, unseen)
     return low, 1 - missing
 
 
-def _joined_with_unseen(means: Floats, ends: Floats, tails: Floats, unseen: _Unseen) -> Floats:
+def _with_unseen(means: Floats, ends: Floats, tails: Floats, unseen: _Unseen) -> Floats:
     """Ends that allow for an outcome that no run has shown, beside the spread of what was seen.
 
-    The distances of both from the mean, on a scale of logarithms, are joined as those of
-    independent parts are (Zou and Donner 2008). Without a failure the end is exact.
+    Of a lower end the larger distance from the mean counts, as tasks that are alike are held to
+    their own bound (`_opened_to_alike_tasks`). Those of an upper end are joined, on a scale of
+    logarithms, as those of independent parts are (Zou and Donner 2008). Without a failure the lower
+    end is exact.
     """
     some = (ends > 0) & (means > 0)
     start = np.log(np.where(some, means, 1.0))
@@ -455,7 +494,9 @@ def _joined_with_unseen(means: Floats, ends: Floats, tails: Floats, unseen: _Uns
 
     def beyond(distance: Floats) -> Floats:
         groups = np.maximum(unseen.groups(np.exp(start - distance), rows), _TINY)
-        return np.asarray(np.hypot(seen, surprise / groups) - distance)
+        both = seen, surprise / groups
+        joined = np.where(unseen.mirrored[rows], np.hypot(*both), np.maximum(*both))
+        return np.asarray(joined - distance)
 
     distance = find_root_within(beyond, means.shape, _USUAL_DISTANCE, _DISTANCES)
     distance += beyond(distance)  # as exact as the formula where no failure was seen
