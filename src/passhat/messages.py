@@ -362,14 +362,14 @@ def likely_method(names: Sequence[str]) -> str | None:
     return next((name for name in usual if name in public), public[0] if public else None)
 
 
-def no_task(name: str, tasks: Sequence[str]) -> str:
-    """That results have no such task, which they have, and which one was probably meant.
+def no_task(name: str, tasks: Sequence[str], *, kind: str = "task") -> str:
+    """That results have no such task (or tag, or level), which they have, and which one was meant.
 
     >>> no_task("mail to An", ["mail to Ann", "time"])
     "no task is called 'mail to An': there are mail to Ann, time (did you mean mail to Ann?)"
     """
     there = f"there {'is' if len(tasks) == 1 else 'are'} {listed(tasks, 5) or 'none'}"
-    return f"no task is called {name!r}: {there}{typo_hint(name, tasks)}"
+    return f"no {kind} is called {name!r}: {there}{typo_hint(name, tasks)}"
 
 
 def typo_hint(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:

@@ -57,6 +57,40 @@ def test_the_exit_code_is_the_verdict(gate, middling, demand, word, code):
     assert result.stdout.startswith(word)
 
 
+TAGGED = "task,trial,passed,tags,level\n" + "".join(
+    f"{task},{trial},1,{tag},hard\n"
+    for task, tag in (("refund", "money"), ("mail", "letters"))
+    for trial in range(20)
+)
+
+
+@pytest.mark.parametrize(
+    ("demand", "said"),
+    [
+        ("tags[mony].pass^3 >= 0.5", "no tag is called 'mony': there are letters, money (did you"),
+        ("tasks[refnd].rate >= 0.5", "no task is called 'refnd': there are mail, refund (did you"),
+        ("levels[hrad].pass^3 >= 0.5", "no level is called 'hrad': there is hard (did you mean"),
+        ("steps[book].pass_rate >= 0.5", "no step is called 'book': there are none"),
+    ],
+)
+def test_a_gate_on_a_name_that_is_not_there_is_refused_with_those_that_are(
+    gate, tmp_path, demand, said
+):
+    (tmp_path / "log.csv").write_text(TAGGED)
+    result = gate("log.csv", "-r", demand, "--on-undecided", "pass")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"gate '{demand}': {said}" in result.stderr
+
+
+@pytest.mark.parametrize("demand", ["levels[hard].pass^3 >= 0.5", "tags[money].pass^3 >= 0.5"])
+def test_a_tag_or_level_of_every_task_is_judged_like_the_suite(gate, tmp_path, demand):
+    (tmp_path / "log.csv").write_text(TAGGED.replace("letters", "money"))
+    told = gate("log.csv", "-r", "pass^3 >= 0.5").stdout
+    whole = told.replace("pass^3 >= 0.5", demand).replace("95% confidence, ", "")
+    part = gate("log.csv", "-r", demand)
+    assert (part.exit_code, part.stdout) == (0, whole)
+
+
 @pytest.mark.parametrize("demand", ["pass^3 >= 0.2", "pass@1 >= 0.9", "error_rate <= 0.1"])
 @pytest.mark.parametrize("others", [0, 1])
 def test_where_every_trial_errored_there_is_no_verdict(gate, tmp_path, demand, others):

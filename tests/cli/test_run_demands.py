@@ -207,12 +207,19 @@ def test_a_gate_on_bars_that_some_tasks_do_not_have_is_refused_first(suite, call
     ("gate", "said"),
     [
         ("{require: pass@1 >= 0.5, system: nobody}", "must name an agent of the suite (scripted)"),
-        ("{require: pass@1 >= 0.5, tags: [none]}", "must find a task with one of its tags"),
+        (
+            "{require: pass@1 >= 0.5, tags: [sum]}",
+            "must find a task with one of its tags; there are sums, got 'sum'",
+        ),
+        (
+            "{require: 'tags[sum].pass^2 >= 0.5', on_undecided: pass}",
+            "no tag is called 'sum': there is sums (did you mean sums?)",
+        ),
         ("'every task: pass^2 >= its bar'", "needs a `bar:` on every task"),
     ],
 )
 def test_a_gate_that_could_never_be_judged_is_refused_first(suite, call, here, gate, said):
-    suite(SHAKY + f"gates: [{gate}]\n")
+    suite(SHAKY + f"    tags: [sums]\ngates: [{gate}]\n")
     done = call("run")
     assert done.exit_code == 2
     assert said in done.stderr

@@ -30,7 +30,7 @@ from passhat.journeys.results import (
 )
 from passhat.journeys.run_store import without_changed
 from passhat.journeys.stored_runs import as_decided, days_around, looks_at, stored_days
-from passhat.messages import few, listed, plural, short
+from passhat.messages import few, listed, no_task, plural, short
 from passhat.records.suite import pairings_at, plain_pairings
 
 if TYPE_CHECKING:
@@ -284,6 +284,7 @@ class JudgedResults:
         if loaded is not None and (replayed := self._replayed(loaded, gates)) is not None:
             return replayed
         everybody = self.read[0]
+        _refuse_unknown(gates, everybody, loaded)
         trials = choose_systems(everybody, only)
         named = _baselines_of(gates)
         left_out = {
@@ -495,6 +496,7 @@ def refuse_pointless(suite: Suite, require: Sequence[str]) -> None:
         return
     from passhat.analysis.gates.gate import BestOfRequirement, EveryTaskRequirement
 
+    _refuse_unknown(gates, None, suite)
     spared = quarantined(suite)
     for gate in gates:
         about = f"gate {gate.label!r}"
@@ -507,7 +509,9 @@ def refuse_pointless(suite: Suite, require: Sequence[str]) -> None:
             rule = f"must find tasks at its levels; there are {listed(words) or 'none'}"
             raise ArgumentError(about, rule, ", ".join(gate.at))
         if not subjects:
-            raise ArgumentError(about, "must find a task with one of its tags", gate.tags)
+            known = listed(_names("tag", None, suite), 5)
+            rule = f"must find a task with one of its tags; there are {known or 'none'}"
+            raise ArgumentError(about, rule, ", ".join(gate.tags))
         demand = gate.demand
         if isinstance(demand, BestOfRequirement) and len(suite.systems) < 2:
             rule = "needs two agents or more to find the best of"
@@ -521,6 +525,48 @@ def refuse_pointless(suite: Suite, require: Sequence[str]) -> None:
                     f"{few(without)}"
                 )
                 raise InputError(f"{about} {rule}")
+
+
+def _refuse_unknown(gates: Sequence[Gate], trials: Trials | None, suite: Suite | None) -> None:
+    """Refuse gates on a task, tag, level or step that neither the trials nor the suite have.
+
+    No trials would decide one, and with `on_undecided: pass` a slip of the pen would pass.
+    """
+    from passhat.analysis.gates.gate import ThresholdRequirement
+
+    for gate in gates:
+        if not isinstance(gate.demand, ThresholdRequirement):
+            continue
+        for kind, name in gate.demand.target.names.items():
+            known = _names(kind, trials, suite)
+            if name not in known:
+                sentence = f"gate {gate.label!r}: {no_task(name, known, kind=kind)}"
+                raise ArgumentError("gate", f"must name a {kind} there is", name, sentence=sentence)
+
+
+def _names(kind: str, trials: Trials | None, suite: Suite | None) -> list[str]:
+    """The tasks, tags, levels or steps that trials and a suite have."""
+    from passhat.records.trial import STEP_FAILED, STEP_PASSED, tags_of_tasks
+
+    names: set[str] = set()
+    tasks = () if suite is None else [pairing.task for pairing in suite.pairings]
+    for task in tasks:
+        level = () if task.level is None else (task.level,)
+        steps = [step.name for step in task.steps]
+        names.update({"task": (task.name,), "tag": task.tags, "level": level, "step": steps}[kind])
+    if trials is None:
+        return sorted(names)
+    if kind == "task":
+        names.update(trials.tasks)
+    elif kind == "level":
+        names.update(() if trials.level is None else trials.level.names)
+    elif kind == "tag":
+        names.update(tags_of_tasks(trials.words("tags")))
+    else:
+        marks = STEP_PASSED, STEP_FAILED
+        words = (word for word in trials.words("tags") if word.startswith(marks))
+        names.update(word.partition(":")[2] for word in words)
+    return sorted(names)
 
 
 def _parsed(suite: Suite, require: Sequence[str]) -> list[Gate]:

@@ -88,6 +88,13 @@ USER_FLAGS = tuple(f"user:{rule}" for rule in ("made-up", "leaked", "gave-in", "
 USER_MARKS = (*USER_FLAGS, "user:silent", "user:max-turns")
 """The same, with how a conversation may end for which no user is blamed."""
 
+
+def tags_of_tasks(words: Iterable[str]) -> list[str]:
+    """The tags that tasks have, without those that say how the steps or the user of a run did."""
+    marks = STEP_PASSED, STEP_FAILED
+    return [word for word in words if not word.startswith(marks) and word not in USER_MARKS]
+
+
 NOT_REVIEWED = "not reviewed"
 """The tag of a task in a wording that no person has read."""
 

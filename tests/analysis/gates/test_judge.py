@@ -334,7 +334,7 @@ def test_a_gate_speaks_of_its_own_system_and_tags():
     assert judge(table, [{"require": "pass^1 >= 0.8", "tags": ["core"]}]).status == "PASS"
     with pytest.raises(ArgumentError, match="must be one of x"):
         judge(table, [{"require": "pass^1 >= 0.8", "system": "y"}])
-    with pytest.raises(ArgumentError, match="finds no trial"):
+    with pytest.raises(ArgumentError, match="with one of its tags; there are core, extra"):
         judge(table, [{"require": "pass^1 >= 0.8", "tags": ["none"]}])
 
 

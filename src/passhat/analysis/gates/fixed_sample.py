@@ -32,7 +32,7 @@ from passhat.analysis.reports.evidence import Evidence
 from passhat.analysis.reports.judged import CorrectedDifference
 from passhat.analysis.reports.measure import measure, run_sequences
 from passhat.analysis.reports.metrics import Bars, SystemTrials, measure_metrics
-from passhat.analysis.reports.targets import Target
+from passhat.analysis.reports.targets import Target, parse_target
 from passhat.errors import ArgumentError
 from passhat.messages import few, listed, metric_label, percent, plural, signed_points
 from passhat.records import Tally, Trials
@@ -653,6 +653,7 @@ def reached_often(error: float) -> float:
 
 
 def _estimate(gate: Gate, target: Target, subject: SystemTrials, confidence: float) -> Number:
+    target = _of_every_task(target, subject.trials)
     if target.is_metric:
         by_verdicts = _metric(gate, target, subject, confidence)
         return _by_labels(by_verdicts, gate, target, subject, confidence)
@@ -664,6 +665,17 @@ def _estimate(gate: Gate, target: Target, subject: SystemTrials, confidence: flo
             return Unavailable(f"no trial recorded its {feature}")
         return quantile_estimate(subject.trials.features[feature], share, confidence=confidence)
     return _any_target(gate, target, subject, confidence)
+
+
+def _of_every_task(target: Target, trials: Trials | None) -> Target:
+    """The number itself where all tasks have the tag or level: reports leave such a part out."""
+    tag, level = target.names.get("tag"), target.names.get("level")
+    every = False
+    if trials is not None and tag is not None:
+        every = bool(trials.has_word("tags", tag).all())
+    elif trials is not None and trials.level is not None and level in trials.level.names:
+        every = bool((trials.level.codes == trials.level.code(level)).all())
+    return parse_target(target.name.rpartition("].")[2]) if every else target
 
 
 def _metric(gate: Gate, target: Target, subject: SystemTrials, confidence: float) -> Number:

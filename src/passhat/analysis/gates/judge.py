@@ -47,6 +47,7 @@ from passhat.records.trial import (
     first_ended,
     graded_by_judge,
     levels_of,
+    tags_of_tasks,
 )
 from passhat.records.trials import check_trials_argument, is_sampled, refuse_file
 from passhat.stats.estimate import Unavailable
@@ -367,7 +368,11 @@ def gated_tables(trials: Trials, gate: Gate, quarantined: Sequence[str] = ()) ->
         raise ArgumentError(f"gate {gate.label!r}", rule, trials.systems)
     for name in systems:
         if name not in table.systems:
-            raise ArgumentError(f"gate {gate.label!r}", f"finds no trial of {name} to judge", 0)
+            rule, came = f"finds no trial of {name} to judge", ", ".join(gate.tags) or 0
+            if gate.tags:
+                words = listed(tags_of_tasks(trials.where(system=name).words("tags")), 5)
+                rule += f" with one of its tags; there are {words or 'none'}"
+            raise ArgumentError(f"gate {gate.label!r}", rule, came)
         yield table.where(system=name)
 
 

@@ -61,7 +61,7 @@ from passhat.dataclass import LazyMapping, dataclass
 from passhat.errors import ArgumentError
 from passhat.messages import listed, percent, plural, points
 from passhat.records import FEATURES, ErrorPolicy, FeatureSums, Outcome, Tally, Trials
-from passhat.records.trial import STEP_FAILED, STEP_PASSED, USER_MARKS, families_by_prefix
+from passhat.records.trial import STEP_FAILED, STEP_PASSED, families_by_prefix, tags_of_tasks
 from passhat.records.trials import framed_trials, refuse_file
 from passhat.stats import decay
 from passhat.stats.arguments import Counts, Floats
@@ -417,11 +417,7 @@ def _parts(subject: SystemTrials, options: ReportOptions, kind: str) -> Mapping[
     sizes = {}
     if kind == "tag":
         # Runs that passed the last step passed: such a tag says nothing about them.
-        words = [
-            word
-            for word in trials.words("tags")
-            if not word.startswith((STEP_PASSED, STEP_FAILED)) and word not in USER_MARKS
-        ]
+        words = tags_of_tasks(trials.words("tags"))
         sizes = {word: np.count_nonzero(trials.has_word("tags", word)) for word in words}
     elif trials.level is not None:
         names, codes = trials.level.names, trials.level.codes

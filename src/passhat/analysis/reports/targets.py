@@ -33,6 +33,9 @@ _PLACES = {
     "tool": (".+?", "get_weather"),
     "step": (".+", "book"),
 }
+_NAMED = ("task", "tag", "level", "step")
+"""Places whose names are those of the results."""
+
 # Other names for a target of another form.
 _SYNONYMS = (("reliability@{k}", "pass^{k}"), ("pass rate", "pass^1"))
 
@@ -94,6 +97,11 @@ class Target:
     def tool(self) -> str | None:
         """The tool of a selection rate."""
         return self.places.get("tool")
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The task, tag, level or step that it is about, by kind."""
+        return {kind: name for kind, name in self.places.items() if kind in _NAMED}
 
     def value_in(self, system: SystemReport, scope: Scope) -> Value:
         """The number in the report of a system."""
