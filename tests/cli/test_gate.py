@@ -82,6 +82,15 @@ def test_a_gate_on_a_name_that_is_not_there_is_refused_with_those_that_are(
     assert f"gate '{demand}': {said}" in result.stderr
 
 
+@pytest.mark.parametrize("more", [(), ("-r", "pass@1 >= 0.2"), ("--json",), ("-v",)])
+def test_the_tasks_with_too_few_trials_are_named_on_every_screen(gate, tmp_path, more):
+    results = write(tmp_path / "r.jsonl", {f"t{i}": (30, 30) for i in range(5)} | {"hard": (0, 2)})
+    told = gate(results, "-r", "pass^3 >= 0.2", *more)
+    assert "1 of 6 tasks has fewer than 3 trials (hard): pass^3 is without it" in " ".join(
+        told.stdout.split()
+    )
+
+
 @pytest.mark.parametrize("demand", ["levels[hard].pass^3 >= 0.5", "tags[money].pass^3 >= 0.5"])
 def test_a_tag_or_level_of_every_task_is_judged_like_the_suite(gate, tmp_path, demand):
     (tmp_path / "log.csv").write_text(TAGGED.replace("letters", "money"))

@@ -290,7 +290,7 @@ class Trials(Displayed):
         return tuple(sorted({word for name in names for word in name.split("\0")}))
 
     def has_word(self, column: str, word: str) -> NDArray[np.bool_]:
-        """Which rows carry `word` among their `tags`, `tools` or `at`."""
+        """Which rows carry `word` among their `tags`, `tools` or `at`, or as their `level`."""
         labels: Categorical | None = getattr(self, column)
         if labels is None:
             return np.zeros(len(self), dtype=bool)

@@ -89,7 +89,34 @@ def test_tasks_with_too_few_runs_cannot_be_left_out_of_a_pass():
     assert judge(counted(full), ["pass^3 >= 0.9"]).status == "PASS"
     verdict = judge(counted(full | {"short": (2, 0)}), ["pass^3 >= 0.9"])[0]
     assert verdict.status == "UNDECIDED"
-    assert "1 task with too few trials" in verdict.notes[-1]
+    said = (
+        "1 of 6 tasks has fewer than 3 trials (short): pass^3 is without it, and the bounds allow"
+    )
+    assert said in verdict.notes[-1]
+
+
+def test_a_part_of_the_tasks_allows_for_those_with_too_few_runs_too():
+    names = ["a", "b", "c"] * 40 + ["short"] * 2 + ["other"] * 40
+    tags = [("core",)] * 122 + [("more",)] * 40
+    table = Trials.from_columns(task=names, passed=[True] * 162, tags=tags)
+    part = judge(table, ["tags[core].pass^3 >= 0.9"])[0]
+    alone = judge(table.take(np.arange(122)), ["pass^3 >= 0.9"])[0]
+    assert part.status == "UNDECIDED"
+    assert part.estimate.interval.low < 0.75
+    assert part.notes[-1] == alone.notes[-1].replace("pass^3 is", "tags[core].pass^3 is")
+
+
+def test_a_difference_names_the_tasks_that_it_is_without():
+    full = counted({f"t{i}": (40, 0) for i in range(5)})
+    few = counted({f"t{i}": (40, 0) for i in range(4)} | {"t4": (2, 0)})
+    said = "1 of 5 tasks has fewer than 3 trials on one side (t4): the change is without it"
+    for new, old in ((full, few), (few, full)):
+        for scope in ("this suite", "tasks like these"):
+            demand = {"require": "no_worse_than main by 0.1 in pass^3", "scope": scope}
+            (verdict,) = judge(new, [demand], baseline={"main": old})
+            assert [note for note in verdict.notes if "t4" in note or "left out" in note] == [said]
+    (verdict,) = judge(full, ["no_worse_than main by 0.1"], baseline={"main": few})
+    assert not any("without" in note for note in verdict.notes)
 
 
 def test_a_point_says_that_it_has_no_error_rate():

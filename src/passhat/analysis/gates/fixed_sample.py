@@ -28,7 +28,7 @@ from passhat.analysis.gates.gate import (
     shown,
     tasks_meet,
 )
-from passhat.analysis.reports.evidence import Evidence
+from passhat.analysis.reports.evidence import Evidence, count_evidence
 from passhat.analysis.reports.judged import CorrectedDifference
 from passhat.analysis.reports.measure import measure, run_sequences
 from passhat.analysis.reports.metrics import Bars, SystemTrials, measure_metrics
@@ -91,6 +91,7 @@ def _judge_finished(gate: Gate, subject: SystemTrials) -> Verdict:
     assert isinstance(demand, ThresholdRequirement)
     estimate = one_sided(gate, subject)
     verdict = replace(open_verdict(gate, subject, estimate), tasks=task_evidence(gate, subject))
+    verdict = _with_tasks_left_out(verdict, demand.target, subject)
     if isinstance(estimate, Unavailable):
         way_out = _way_out(demand.target, subject.tally)
         return replace(verdict, clauses=(estimate.reason + way_out,))
@@ -102,6 +103,53 @@ def _judge_finished(gate: Gate, subject: SystemTrials) -> Verdict:
     words = bound_words(gate, status, estimate, more_runs=more)
     seen = "" if status == "UNDECIDED" else bound_words(gate, status, estimate, rate=False)
     return replace(verdict, status=status, more_runs=more, clauses=(words,), seen=seen)
+
+
+def _with_tasks_left_out(verdict: Verdict, target: Target, subject: SystemTrials) -> Verdict:
+    """The verdict, with the tasks that its number is without: fewer trials must not hide a task."""
+    estimate = verdict.estimate
+    if isinstance(estimate, Unavailable) or not (short := _left_out(target, subject)):
+        return verdict
+    bounded = estimate.interval is not None and estimate.scope == THIS_SUITE
+    bounded = bounded and verdict.gate.evidence != "point"
+    total = (estimate.tasks or 0) + len(short)
+    without = _without_words(short, total, target.k or 1, str(target))
+    note = f"{without}, and the bounds allow for any value there" if bounded else without
+    return replace(verdict, remarks=(*verdict.remarks, VerdictNote(note, "on screen")))
+
+
+def _without_words(
+    short: Sequence[str], total: int, k: int, number: str, *, where: str = ""
+) -> str:
+    """That a number is without the tasks that have fewer than k trials which count."""
+    have, them = ("has", "it") if len(short) == 1 else ("have", "them")
+    few_of = f"fewer than {k:,} trials" if k > 1 else "no trial that counts"
+    which = few(short, _NAMED)
+    some = f"{len(short):,} of {plural(total, 'task')} {have} {few_of}{where} ({which})"
+    return f"{some}: {number} is without {them}"
+
+
+def _left_out(target: Target, subject: SystemTrials) -> tuple[str, ...]:
+    """The tasks with too few trials for a mean score, pass^k or pass@k, of all or of one part."""
+    part = _part(target, subject.trials)
+    if part is None and not target.is_metric:
+        return ()
+    tally = subject.tally if part is None else part.tally()
+    return _short_of(target.k or 1, count_evidence(tally, subject.options))
+
+
+def _short_of(k: int, evidence: Evidence) -> tuple[str, ...]:
+    """The tasks with fewer than k trials that count."""
+    return (*evidence.without, *evidence.short_of(k))
+
+
+def _part(target: Target, trials: Trials | None) -> Trials | None:
+    """The trials with the tag or of the level that a number is about; None if it is about all."""
+    kind = next((kind for kind in ("tag", "level") if kind in target.names), None)
+    if trials is None or kind is None:
+        return None
+    column = "tags" if kind == "tag" else "level"
+    return trials.take(trials.has_word(column, target.names[kind]))
 
 
 def _way_out(target: Target, tally: Tally) -> str:
@@ -375,6 +423,12 @@ def judge_no_worse(
     rate = demand.metric == "mean_score" and all(side.evidence.all_or_nothing for side in sides)
     changed = metric_label("pass^1" if rate else demand.metric)
     words, seen = _regression_words(gate, status, difference, more, changed)
+    k = 1 if demand.metric == "mean_score" else int(demand.metric[5:])
+    new, old = (set(side.tally.tasks) - {*_short_of(k, side.evidence)} for side in sides)
+    shared = [task for task in subject.tally.tasks if task in sides[1].tally.tasks]
+    if short := [task for task in shared if task not in new & old]:
+        note = _without_words(short, len(shared), k, "the change", where=" on one side")
+        verdict = replace(verdict, remarks=(*verdict.remarks, VerdictNote(note, "on screen")))
     return replace(verdict, status=status, more_runs=more, clauses=(words,), seen=seen)
 
 
@@ -452,9 +506,9 @@ def _difference(
         tasks=low.tasks,
         runs=subject.runs,
         by_labels=low.by_labels if isinstance(low, Estimate) else None,
-        # the demand itself states a margin
+        # the demand itself states a margin, and the verdict names the tasks
         notes=(
-            *(note for note in low.notes if note != STATE_A_MARGIN),
+            *(n for n in low.notes if n != STATE_A_MARGIN and not n.endswith("left out")),
             *([days.note] if days is not None and not days.known else []),
             *_unshared(comparison),
         ),
@@ -669,12 +723,8 @@ def _estimate(gate: Gate, target: Target, subject: SystemTrials, confidence: flo
 
 def _of_every_task(target: Target, trials: Trials | None) -> Target:
     """The number itself where all tasks have the tag or level: reports leave such a part out."""
-    tag, level = target.names.get("tag"), target.names.get("level")
-    every = False
-    if trials is not None and tag is not None:
-        every = bool(trials.has_word("tags", tag).all())
-    elif trials is not None and trials.level is not None and level in trials.level.names:
-        every = bool((trials.level.codes == trials.level.code(level)).all())
+    part = _part(target, trials)
+    every = trials is not None and part is not None and len(part) == len(trials)
     return parse_target(target.name.rpartition("].")[2]) if every else target
 
 
@@ -700,7 +750,7 @@ def _metric(gate: Gate, target: Target, subject: SystemTrials, confidence: float
         return estimate
     if len(evidence.tasks) == 1 and power:
         estimate = _one_task(estimate, evidence, power, confidence)
-    return _with_unknown_tasks(estimate, estimate.excluded_tasks + len(evidence.without))
+    return _with_unknown_tasks(estimate, len(_left_out(target, subject)))
 
 
 def _by_labels(
@@ -783,9 +833,7 @@ def _with_unknown_tasks(estimate: Estimate, unknown: int) -> Estimate:
     known = estimate.tasks or 0
     share = known / (known + unknown)
     low, high = estimate.interval.low * share, estimate.interval.high * share + 1 - share
-    unsure = plural(unknown, "task")
-    note = f"{unsure} with too few trials may have any value: the bounds allow for it"
-    return replace(estimate, interval=Interval(low, high), notes=(*estimate.notes, note))
+    return replace(estimate, interval=Interval(low, high))
 
 
 def _share_of_trials(target: Target, subject: SystemTrials, confidence: float) -> Number:
@@ -829,6 +877,8 @@ def _any_target(gate: Gate, target: Target, subject: SystemTrials, confidence: f
         bars=subject.options.bars,
     )
     number = target.value_in(report.systems[0], gate.scope)
+    if isinstance(number, Estimate) and gate.scope == THIS_SUITE:
+        return _with_unknown_tasks(number, len(_left_out(target, subject)))
     if not isinstance(number, float):
         return number
     return Estimate(value=number, interval=None, method="as described", confidence=gate.confidence)
