@@ -183,12 +183,34 @@ def test_the_gate_that_ended_a_run_says_its_own_verdict_when_it_is_asked_again(f
 
 def test_results_that_were_written_to_a_file_are_read_as_stopped_early(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    typed("convert", "latest", "-o", "stopped.jsonl")
-    assert "stopped early, with a verdict and no rate" in typed("report", "stopped.jsonl")
+    for name in ("stopped.jsonl", "stopped.csv", "stopped.parquet"):
+        typed("convert", "latest", "-o", name)
+        assert "stopped early, with a verdict and no rate" in typed("report", name)
+        judged = typed("gate", name, "-r", "pass^3 >= 0.9")
+        assert "no known error rate" in " ".join(judged.split())
+    assert typed("convert", "latest~1", "-o", "-.csv").partition("\n")[0].endswith(",started")
     (folder / "saved.json").write_text(typed("report", "latest", "--json"))
     assert "stopped early, with a verdict and no rate" in typed("report", "saved.json")
     (folder / "events.ndjson").write_text(typed("run", "-q", "--until-decided", "--as", "ndjson"))
     assert "stopped early, with a verdict and no rate" in typed("report", "events.ndjson")
+
+
+def test_converting_a_run_says_what_its_file_cannot_say(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "passhat.yml").write_text(SUITE)
+
+    def noted(*words):
+        return CliRunner().invoke(main, ["convert", "latest", "-o", *words]).stderr
+
+    typed("run", "-q")
+    assert "cannot" not in noted("a.csv") + noted("set")
+    assert noted("a.csv") == "wrote 60 trials to a.csv\n"
+    typed("run", "-q", "--resume", "latest", "--trials", "40")
+    for name in ("b.csv", "b.jsonl", "set"):
+        assert "was judged after fewer trials and then extended, which no file" in noted(name)
+    typed("run", "-q", "--until-decided")
+    assert "ended when its gates were decided, which no dataset says" in noted("set")
+    assert noted("c.csv").startswith("wrote ")
 
 
 def test_how_trials_ended_is_a_word_and_the_notes_of_older_files_are_understood(

@@ -148,6 +148,17 @@ def test_faults_of_big_tables_are_named(tmp_path):
         read([{"task": "t", "passed": value, "note": "x"} for value in (1, None)])
 
 
+@pytest.mark.usefixtures("streamed", "engine")
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_counted_table_says_that_gates_ended_its_trials(ending, tmp_path):
+    rows = [{"task": "t", "passed": 1, "ended": word} for word in ("early", "by gates")]
+    ((source,),) = (t.sources for t in count_big(write(rows, tmp_path / f"t.{ending}")))
+    assert (source.ended, "left out" in dict(source.read_as)) == ("early", False)
+    rows[0]["ended"] = "2026-01-01"
+    ((source,),) = (t.sources for t in count_big(write(rows, tmp_path / f"u.{ending}")))
+    assert (source.ended, dict(source.read_as)["left out"]) == (None, "column ended")
+
+
 @pytest.mark.usefixtures("streamed")
 def test_other_formats_and_choices_that_engines_lack_are_read_row_by_row(samples, tmp_path):
     log = read_tallies(samples / "promptfoo" / "out.jsonl")

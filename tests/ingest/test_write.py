@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from passhat.errors import ArgumentError
 from passhat.ingest import read_trials, write_trials
-from passhat.records import Outcome, Trial, Trials
+from passhat.records import Outcome, Source, Trial, Trials
 
 NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=8).filter(
     lambda text: text.strip() == text
@@ -56,6 +56,23 @@ def test_trials_come_back_as_they_were_written(ending, trials, tmp_path_factory)
     path = tmp_path_factory.getbasetemp() / f"trials{ending}"
     write_trials(Trials.from_records(trials), path)
     assert list(read_trials(path)) == trials
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".csv", ".tsv", ".parquet"])
+@pytest.mark.parametrize("ended", [None, "by gates", "early"])
+def test_every_format_says_that_gates_ended_the_trials(ending, ended, tmp_path):
+    source = Source(name="run", format="passhat history", sha256="", ended=ended)
+    trials = Trials.from_columns(task=["t"], passed=[True], sources=(source,))
+    path = tmp_path / f"trials{ending}"
+    write_trials(trials, path)
+    back = read_trials(path)
+    assert list(back) == list(trials)
+    assert [(s.ended, "left out" in dict(s.read_as)) for s in back.sources] == [(ended, False)]
+
+
+def test_a_column_called_ended_that_says_something_else_is_left_out():
+    (source,) = read_trials(b"task,passed,ended\na,1,2026-01-01\na,0,early\n").sources
+    assert (source.ended, dict(source.read_as)["left out"]) == (None, "column ended")
 
 
 def test_a_json_lines_file_names_its_schema_first(tmp_path):

@@ -35,6 +35,7 @@ from passhat.cli.reading import ReadingOptions, reading_options
 from passhat.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from passhat.history import Run
     from passhat.journeys.analyses import PlanTerms
     from passhat.records import Trials
 
@@ -433,7 +434,11 @@ def convert(
 
     results = reading.results()
     folder = next((name for name in context.params["paths_out"] if is_dataset(name)), None)
-    if folder is None or not (len(results.paths) == 1 and results.is_stored(results.paths[0])):
+    stored = len(results.paths) == 1 and results.is_stored(results.paths[0])
+    if stored:
+        with results.open_stored() as (_, named):
+            _say_what_is_lost(named.run, dataset=folder is not None)
+    if folder is None or not stored:
         if transcripts:
             raise click.UsageError("--transcripts are those of a stored run, written to a folder")
         write(trials_of(results, only))
@@ -442,3 +447,20 @@ def convert(
         raise click.UsageError(f"-o {folder}: a run is written to a folder as a whole, and alone")
     store, run = results.place_of_run()
     export_to(folder, run, store=store, transcripts=transcripts)
+
+
+def _say_what_is_lost(run: Run, *, dataset: bool) -> None:
+    """What no file says of a run, and what error rates of gates on one would leave out."""
+    from passhat.cli.reading import say_note
+    from passhat.history.runs import sources_of
+
+    if run.options.get("judged_at"):
+        lost, way = "was judged after fewer trials and then extended, which no file says", ""
+    elif dataset and any(source.ended for source in sources_of(run)):
+        lost, way = "ended when its gates were decided, which no dataset says", " (a .csv says it)"
+    else:
+        return
+    say_note(
+        f"run {run.key} {lost}{way}: a gate on it would promise more than it keeps. Judge the run "
+        f"itself: passhat gate {run.key}"
+    )

@@ -83,7 +83,7 @@ from passhat.records.transcript import (
     TranscriptKey,
     Transcripts,
 )
-from passhat.records.trial import first_number
+from passhat.records.trial import ENDED_COLUMN, first_number, stated_end
 
 BIG_BYTES = 32 * 2**20
 BIG_ROWS = 1_000_000
@@ -278,13 +278,23 @@ def _source(
         notes += (judged_only(mapping.pass_if) if mapping.pass_if else scores_left_out(highest),)
     kinds = {"csv": "CSV table", "lines": "JSON Lines table", "parquet": "Parquet table"}
     facts = {"format": kinds[shape], **table_facts(plan.by_meaning, mapping)}
-    unused = () if own else tables.left_out_columns(engine.columns, plan.by_meaning, mapping)
+    ended = own_end(_head(plan.path)) if own else None
+    if not own and engine.columns.get(ENDED_COLUMN) == "text":
+        told = f"SELECT DISTINCT {quoted(ENDED_COLUMN)} AS e FROM {VIEW} LIMIT 9"  # noqa: S608
+        ended = stated_end(engine.query(told)["e"])
+    unused = (
+        ()
+        if own
+        else tables.left_out_columns(
+            engine.columns, plan.by_meaning, mapping, ended=ended is not None
+        )
+    )
     return Source(
         name=str(plan.path),
         format="table",
         sha256="",
         notes=(*plan.notes, *notes),
-        ended=own_end(_head(plan.path)) if own else None,
+        ended=ended,
         read_as=tables.READING.facts(facts, unused),
     )
 

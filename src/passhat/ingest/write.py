@@ -16,7 +16,7 @@ from passhat import arguments
 from passhat.errors import ArgumentError, MissingExtra
 from passhat.ingest.rows import SCHEMA
 from passhat.records import Outcome, Trials
-from passhat.records.trial import first_ended
+from passhat.records.trial import ENDED_COLUMN, first_ended
 from passhat.records.trials import check_trials_argument
 
 FORMATS = (".jsonl", ".csv", ".tsv", ".parquet")
@@ -58,12 +58,17 @@ def render_jsonl(trials: Trials) -> bytes:
 
 
 def render_csv(trials: Trials, *, separator: str = ",") -> str:
-    """The text of a CSV file; lists of words are written as JSON."""
+    """The text of a CSV file; lists of words are written as JSON.
+
+    A table has no header that could say once that gates ended its trials: a column does.
+    """
     names, rows = _words(trials)
+    ended = first_ended(source.ended for source in trials.sources)
+    more = [ended] if ended else []
     text = io.StringIO()
     writer = csv.writer(text, delimiter=separator, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows([_cell(value) for value in row] for row in rows)
+    writer.writerow(names + [ENDED_COLUMN] * len(more))
+    writer.writerows([_cell(value) for value in row] + more for row in rows)
     return text.getvalue()
 
 
@@ -72,11 +77,16 @@ def write_parquet(
 ) -> None:
     """By polars or pyarrow, either of which reads it back; `more` are columns beside the usual."""
     more = more or {}
+    ended = first_ended(source.ended for source in trials.sources)
     with contextlib.suppress(MissingExtra):
         frame = trials.to_polars()
         import polars
 
-        columns = [polars.Series(name, cells, polars.Int64) for name, cells in more.items()]
+        columns: list[Any] = [
+            polars.Series(name, cells, polars.Int64) for name, cells in more.items()
+        ]
+        if ended:
+            columns.append(polars.lit(ended).alias(ENDED_COLUMN))
         frame.with_columns(columns).write_parquet(target, metadata={"schema": SCHEMA})
         return
     try:
@@ -88,6 +98,8 @@ def write_parquet(
 
     for name, cells in more.items():
         table = table.append_column(name, pyarrow.array(cells, pyarrow.int64()))
+    if ended:
+        table = table.append_column(ENDED_COLUMN, pyarrow.array([ended] * len(trials)))
     parquet.write_table(table.replace_schema_metadata({"schema": SCHEMA}), target)
 
 

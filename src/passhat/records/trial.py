@@ -135,6 +135,9 @@ LEFT_OUT = "left out"
 Ended = Literal["by gates", "early"]
 """Gates decided when trials ended: after as many as were planned, or earlier."""
 
+ENDED_COLUMN = "ended"
+"""The column that says so of every trial in a table, which has no other place for it."""
+
 STOPPED_EARLY = "its gates ended it early: it has a verdict, not a rate"
 """The note on trials of which there are as many as their own results asked for."""
 
@@ -223,6 +226,16 @@ def first_ended(ends: Iterable[Ended | None]) -> Ended | None:
     """How trials of several sources ended: early if some did."""
     known = {*ends}
     return next((ended for ended in _ENDED_NOTES if ended in known), None)
+
+
+def stated_end(cells: Iterable[object]) -> Ended | None:
+    """How trials ended by the column of a table, if it says nothing else.
+
+    >>> stated_end(["by gates", "", "early"]), stated_end(["2026-01-01"])
+    ('early', None)
+    """
+    words = {str(cell) for cell in cells if cell not in (None, "")}
+    return next((e for e in _ENDED_NOTES if e in words), None) if words <= {*_ENDED_NOTES} else None
 
 
 def noted_end(notes: Iterable[str]) -> Ended | None:

@@ -91,7 +91,7 @@ from passhat.records.columns import (
 )
 from passhat.records.data_frames import pooled_notes, score_passes_note, typed_cells
 from passhat.records.transcript import Transcript
-from passhat.records.trial import UNUSED_COLUMNS
+from passhat.records.trial import ENDED_COLUMN, UNUSED_COLUMNS, stated_end
 
 READING = Reading(
     format="table",
@@ -229,6 +229,7 @@ def read_table(
         numbers=columns.get("trial", ()),
         percent=by_meaning.get("score") in percents,
     )
+    ended = stated_end(sheet.cells(ENDED_COLUMN)) if ENDED_COLUMN in sheet.columns else None
     # Alone, rows that have numbers are compared by these.
     marks = [] if own or (document.alone and "trial" in by_meaning) else measured_rows(sheet)
     table = replace(
@@ -240,13 +241,15 @@ def read_table(
         else compared_ranges(tests, lambda name: sheet.cells(by_meaning.get(name, name))),
         notes=(*prompts, *notes, *folded, *unmarked, *commas, *counted, *scales),
         judged=True,
-        ended=own_end(document) if own else None,
+        ended=own_end(document) if own else ended,
         measured=marks,
         fine=tells_rows_apart(sheet, marks) if len(set(marks)) < len(marks) else bool(marks),
         apart="" if own else _kept_apart(columns, by_meaning, mapping, sheet),
         graded=None if tests or "passed" in by_meaning else by_meaning["score"],
         read_as={"format": _format(document, mapping), **table_facts(by_meaning, mapping)},
-        left_out=() if own else left_out_columns(sheet.columns, by_meaning, mapping),
+        left_out=()
+        if own
+        else left_out_columns(sheet.columns, by_meaning, mapping, ended=ended is not None),
         submission=None if own else model_of(sheet.columns, by_meaning, mapping, sheet.cells),
     )
     return _without_missing(table)
@@ -673,10 +676,15 @@ def _format(document: Document, mapping: ColumnMap) -> str:
 
 
 def left_out_columns(
-    columns: Collection[str], by_meaning: Mapping[str, str], mapping: ColumnMap
+    columns: Collection[str],
+    by_meaning: Mapping[str, str],
+    mapping: ColumnMap,
+    *,
+    ended: bool = False,
 ) -> tuple[str, ...]:
-    """The columns that nothing was read from, in a few words."""
-    unused = [name for name in _unused(columns, by_meaning, mapping) if name != ROW_COLUMN]
+    """The columns that nothing was read from, in a few words; `ended` says that its column was."""
+    read = {ROW_COLUMN, ENDED_COLUMN} if ended else {ROW_COLUMN}
+    unused = [name for name in _unused(columns, by_meaning, mapping) if name not in read]
     return (f"{'column' if len(unused) == 1 else 'columns'} {few(unused, 6)}",) if unused else ()
 
 
