@@ -13,7 +13,7 @@ import pytest
 from passhat.errors import ArgumentError
 from passhat.history import History
 from passhat.ingest import read_trials
-from passhat.journeys import assert_reliable
+from passhat.journeys import assert_reliable, gate
 
 OPENING = """
 import pytest
@@ -135,13 +135,20 @@ def test_some(fresh): assert fresh % 5
 
 
 @pytest.mark.slow("starts pytest")
-def test_a_log_says_that_demands_decided_how_many_trials_there_are(session, tmp_path):
+@pytest.mark.parametrize("log", ["runs.jsonl", "runs.csv"])
+def test_a_log_and_a_store_say_that_demands_decided_how_many_trials_there_are(
+    session, tmp_path, log
+):
     session("""
 @pytest.mark.reliable("pass^1 >= 0.5")
 def test_some(): pass
-""", "--reliable-log", "runs.jsonl")  # fmt: skip
-    (source,) = read_trials(tmp_path / "runs.jsonl").sources
+""", "--reliable-log", log, "--reliable-store", "runs.db")  # fmt: skip
+    (source,) = read_trials(tmp_path / log).sources
     assert source.ended == "by gates"
+    for results in (log, "runs.db"):
+        (verdict,) = gate(tmp_path / results, "pass^1 >= 0.5")
+        assert (verdict.alpha, verdict.beta) == (None, None)
+        assert "The verdict has no known error rate" in verdict.sentence
 
 
 @pytest.mark.slow("starts pytest once more")

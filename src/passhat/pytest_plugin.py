@@ -256,7 +256,9 @@ class _Results:
             if run["transcript"] is not None
         }
         with History.open(store) as history:
-            run = history.start_run(SYSTEM, checkout=read_checkout(self.root))
+            (source,) = trials.sources
+            options = {"ended": source.ended} if source.ended else {}
+            run = history.start_run(SYSTEM, checkout=read_checkout(self.root), options=options)
             history.add_trials(run, trials)
             history.add_transcripts(run, transcripts)
             history.finish_run(run)

@@ -262,9 +262,9 @@ def this_person() -> str:
 
 def own_source(run: Run) -> Source:
     """The source of trials that passhat ran itself: the run."""
-    # only a run that its gates may end has a largest number of trials
+    # Only a run that its gates may end has a largest number of trials; a pytest session says so.
     ended: Ended | None = "early" if run.stopped_early else "by gates"
-    ended = ended if run.options.get("at_most") else None
+    ended = ended if run.options.get("at_most") else run.options.get("ended")
     return Source(name=f"run {run.key}", format="passhat history", sha256="", ended=ended)
 
 
