@@ -182,8 +182,14 @@ def test_more_runs_than_anyone_would_make_are_not_advised():
     found = compare(_pair([(1001, 2000)] * 2, [(1000, 2000)] * 2))
     for verbose in (False, True):
         said = " ".join(render_terminal(found, verbose=verbose).split())
-        assert not re.search(r"[\d,]+ more trials in all", said)
-        assert "no sensible number of trials of these tasks would decide it" in said
+        told = re.search(
+            r"no sensible number of trials of these tasks would decide it: it takes about ([\d,]+) "
+            r"more trials in all\.",
+            said,
+        )
+        assert told is not None
+        needed = json.loads(render_json(found))["differences"]["pass^1"]["this_suite"]["needed"]
+        assert int(told[1].replace(",", "")) == needed["more_runs"]
     some = " ".join(render_terminal(compare(_pair([(11, 20)] * 9, [(9, 20)] * 9))).split())
     assert re.search(r"about [\d,]+ more trials in all .*would decide it 4 times in 5", some)
 

@@ -541,7 +541,7 @@ def _decided_at(comparison: Comparison, scope: Scope) -> str | None:
 
 
 def _needed(comparison: Comparison, scope: Scope) -> str | None:
-    """How many more trials or tasks would decide it, as far as one would buy them."""
+    """How many more trials or tasks would decide it: the numbers that JSON has."""
     difference = comparison.headline
     number = difference.this_suite if scope == THIS_SUITE else difference.tasks_like_these
     if not isinstance(number, PairedDifference) or number.answer != "undecided":
@@ -551,21 +551,23 @@ def _needed(comparison: Comparison, scope: Scope) -> str | None:
         if number.margin is not None:
             return f"For {where}, look at other tasks: on these the two hardly differ."
         return f"For {where}, state a margin: `margin=0.05` lets it end in 'equivalent'."
-    ways = _ways_to_decide(number.needed, len(comparison.tasks))
-    if not ways:
-        what = "trials of these tasks" if number.needed.more_tasks is None else "trials or tasks"
-        return f"For {where}, no sensible number of {what} would decide it."
-    buy = " or ".join(ways)
-    return f"For {where}, about {buy} would decide it 4 times in 5, if the difference holds."
+    tasks, often = len(comparison.tasks), "4 times in 5, if the difference holds"
+    if ways := _ways_to_decide(number.needed, tasks):
+        return f"For {where}, about {' or '.join(ways)} would decide it {often}."
+    what = "trials of these tasks" if number.needed.more_tasks is None else "trials or tasks"
+    it_takes = " or ".join(_ways_to_decide(number.needed, tasks, sensible=False))
+    return f"For {where}, no sensible number of {what} would decide it: it takes about {it_takes}."
 
 
-def _ways_to_decide(needed: Needed, tasks: int) -> list[str]:
-    """What one would buy to decide a comparison of so many tasks; nothing if it is too much."""
+def _ways_to_decide(needed: Needed, tasks: int, *, sensible: bool = True) -> list[str]:
+    """What would decide a comparison of so many tasks; if `sensible`, without what is too much."""
     ways = []
-    if needed.more_runs is not None and needed.more_runs <= 2 * SENSIBLE_RUNS * tasks:
-        ways.append(f"{plural(needed.more_runs, 'more trial')} in all")
-    if needed.more_tasks is not None and needed.more_tasks <= SENSIBLE_TASKS * tasks:
-        ways.append(plural(needed.more_tasks, "more task"))
+    most_runs, most_tasks = 2 * SENSIBLE_RUNS * tasks, SENSIBLE_TASKS * tasks
+    runs, more = needed.more_runs, needed.more_tasks
+    if runs is not None and (runs <= most_runs or not sensible):
+        ways.append(f"{plural(runs, 'more trial')} in all")
+    if more is not None and (more <= most_tasks or not sensible):
+        ways.append(plural(more, "more task"))
     return ways
 
 
