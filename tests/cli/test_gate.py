@@ -234,7 +234,13 @@ def test_a_demand_finds_its_baseline_as_against_does(gate, tmp_path, good):
     assert itself.exit_code == 2
     assert "no_worse_than must name other results than those judged" in itself.stderr
     nobody = gate(new, "-r", "no_worse_than main by 0.05")
-    assert "must name an agent of these trials or a baseline handed in" in nobody.stderr
+    assert nobody.exit_code == 2
+    assert (
+        "no baseline is called 'main': it is no file or folder, no agent of these results (agent), "
+        "and there is no history with a run of that name" in nobody.stderr
+    )
+    slip = gate(new, "-r", "no_worse_than agnt by 0.05")
+    assert "(did you mean agent?)" in slip.stderr
     with History.open(tmp_path / ".passhat" / "history.db") as history:
         run = history.start_run("suite", checkout=Checkout(branch="main"))
         history.add_trials(run, read_trials(good))

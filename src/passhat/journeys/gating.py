@@ -30,7 +30,7 @@ from passhat.journeys.results import (
 )
 from passhat.journeys.run_store import without_changed
 from passhat.journeys.stored_runs import as_decided, days_around, looks_at, stored_days
-from passhat.messages import few, listed, no_task, plural, short
+from passhat.messages import few, listed, no_task, plural, short, typo_hint
 from passhat.records.suite import pairings_at, plain_pairings
 
 if TYPE_CHECKING:
@@ -363,12 +363,17 @@ class JudgedResults:
             return {"": self.baseline(self.against, "against")}
         if self._results is None:
             return {}
-        # without a store, a name that is no file is left for the judge, who says what there is
-        return {
-            name: self.baseline(name, "no_worse_than")
-            for name in sorted(_baselines_of(gates) - {*systems})
-            if is_there(name) or store_is_there(self._results.store)
-        }
+        baselines = {}
+        for name in sorted(_baselines_of(gates) - {*systems}):
+            if not is_there(name) and not store_is_there(self._results.store):
+                where = f"no file or folder, no agent of these results ({listed(systems, 5)})"
+                sentence = (
+                    f"no baseline is called {name!r}: it is {where}, and there is no history with "
+                    f"a run of that name{typo_hint(name, systems)}"
+                )
+                raise ArgumentError("gate", "must name a baseline", name, sentence=sentence)
+            baselines[name] = self.baseline(name, "no_worse_than")
+        return baselines
 
     def _days(
         self, gates: Sequence[Gate], systems: Sequence[str], **counting: Unpack[CountingTerms]
