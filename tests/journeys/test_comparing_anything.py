@@ -1,6 +1,7 @@
 """`compare` takes results side by side, or the names of agents beside their results."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -51,6 +52,33 @@ def test_three_or_more_are_ranked(files):
 
 def test_the_same_agent_before_and_after_is_told_apart_by_its_place():
     assert lead(passhat.compare(A, A))[:2] == ("a (1)", "a (2)")
+
+
+def test_files_of_one_agent_are_told_apart_by_their_names_however_many_they_are(files):
+    for seed, name in enumerate(("one.jsonl", "two.jsonl", "three.jsonl")):
+        passhat.write_trials(passhat.simulate(tasks=6, runs=5, rate={"a": 0.8}, seed=seed), name)
+    first, *others = ("one.jsonl", "two.jsonl", "three.jsonl")
+    assert {passhat.compare(first, others[0]).first} == {"a (one.jsonl)"}
+    ranked = passhat.compare(first, *others)
+    assert sorted(system.name for system in ranked.systems) == sorted(
+        f"a ({name})" for name in (first, *others)
+    )
+    with pytest.raises(passhat.PasshatError, match=r"one\.jsonl: is given twice"):
+        passhat.compare(first, others[0], first)
+    # With other agents beside them they may be the trials of one: that is for --name to say.
+    with pytest.raises(passhat.PasshatError, match=r"^one\.jsonl, two\.jsonl: 30 trials occur"):
+        passhat.compare(first, "old.csv", "two.jsonl")
+
+
+def test_results_that_are_compared_with_themselves_are_noted(files):
+    Path("copy.csv").write_bytes(Path("new.csv").read_bytes())
+    assert passhat.compare("new.csv", "new.csv").notes[-1] == "new.csv is compared with itself"
+    same = "new.csv and copy.csv are the same results"
+    found = passhat.compare("new.csv", "copy.csv")
+    assert found.notes[-1] == same
+    assert f"Note: {same}." in str(found)
+    for given in (("new.csv", "old.csv"), ("all.csv", "a", "b"), (ALL, "a", "b")):
+        assert not any("same" in note or "itself" in note for note in passhat.compare(*given).notes)
 
 
 def test_what_cannot_be_compared_is_told(files):

@@ -533,7 +533,8 @@ def _occur_twice(
         shown.append(f"{short(system)} / {short(task)} / {which}")
     more = f" and {len(twice) - 5:,} more" if len(twice) > 5 else ""
     occur = plural(len(twice), "trial occurs", "trials occur")
-    files = few_paths(dict.fromkeys(part.source.name for part in parts), 3)
+    holding = [part for part in parts if _holds(part, twice[0])] or parts
+    files = few_paths(dict.fromkeys(part.source.name for part in holding), 3)
     apart = ", or `names` for each file to keep them apart" if len(parts) > 1 else ""
     differ = next((part.file.table.apart for part in parts if part.file.table.apart), "")
     return ReadError(
@@ -541,6 +542,17 @@ def _occur_twice(
         f"{', '.join(shown)}{more}.{_given_twice(parts) or differ} Pass `duplicates='last'` to "
         f"keep the last of each, or `duplicates='keep'` if they are different trials{apart}"
     )
+
+
+def _holds(part: CheckedPart, key: TranscriptKey) -> bool:
+    """Whether a file has a trial of this agent, task and number."""
+    system, task, number = key
+    trials = part.trials
+    if trials is None or system not in trials.systems or task not in trials.tasks:
+        return False
+    rows = trials.system.codes == trials.system.code(system)
+    rows &= trials.task.codes == trials.task.code(task)
+    return bool((trials.trial[rows] == number).any())
 
 
 def _given_twice(parts: Sequence[CheckedPart]) -> str:

@@ -47,7 +47,7 @@ from passhat.journeys.stored_runs import (
     stored_gates,
     tallies_of,
 )
-from passhat.messages import listed, no_task, plural
+from passhat.messages import listed, no_task, plural, short_path
 from passhat.records.trial import ended_early, first_number
 
 if TYPE_CHECKING:
@@ -143,7 +143,21 @@ def compare(
             "results, looked at alone; a comparison of them all holds for all of them together"
         )
         answer = replace(answer, notes=(*answer.notes, note))
+    if isinstance(read, Results) and (same := _same_results(read.paths, sides)):
+        answer = replace(answer, notes=(*answer.notes, same))
     return answer
+
+
+def _same_results(paths: Sequence[str], sides: Sequence[Trials | Tally]) -> str | None:
+    """That two results are the same, by their names or their bytes; None if they are not."""
+    if len(paths) != 2:
+        return None
+    if paths[0] == paths[1]:
+        return f"{short_path(paths[0])} is compared with itself"
+    first, second = ([source.sha256 or source.name for source in side.sources] for side in sides)
+    if len(first) != 1 or first != second:
+        return None
+    return f"{short_path(paths[0])} and {short_path(paths[1])} are the same results"
 
 
 def _frontier(
@@ -512,6 +526,10 @@ def _sides(
         if len(set(only)) < 2 and all(len(part.systems) == 1 for part in parts):
             return _told_apart(parts, results), 2
         _refuse_before_and_after(parts, results.duplicates)
+    if isinstance(results, Results) and len(results.paths) > 2 and not only:
+        alike = _of_one_agent(results)
+        if alike is not None:
+            return alike, len(alike)
     every = trials_of(results)
     trials = choose_systems(every, only)
     sides = tuple(dict.fromkeys(only)) or _baseline_last(results, trials.systems)
@@ -586,6 +604,22 @@ def _refuse_before_and_after(parts: Sequence[Trials], duplicates: Duplicates) ->
             f"both results hold {listed(both)}: name the agent to compare with itself, before and "
             "after, with `only=AGENT`"
         ) from error
+
+
+def _of_one_agent(results: Results) -> Sequence[Trials] | None:
+    """Three files or more that hold one agent under the same name, told apart as two are."""
+    if any(map(results.is_stored, results.paths)) or results.names:
+        return None
+    parts = []
+    for part in results.each():  # mostly the second file tells that there are several agents
+        parts.append(part.trials())
+        if len({name for held in parts for name in held.systems}) > 1:
+            return None
+    given = [tuple(source.sha256 or source.name for source in part.sources) for part in parts]
+    if len(set(given)) < len(given):
+        return None  # one was given twice, which reading them together refuses
+    check_one_score(*parts)
+    return _told_apart(parts, results)
 
 
 def _told_apart(parts: list[Trials], results: Results) -> list[Trials]:
