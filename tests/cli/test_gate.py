@@ -82,6 +82,23 @@ def test_a_gate_on_a_name_that_is_not_there_is_refused_with_those_that_are(
     assert f"gate '{demand}': {said}" in result.stderr
 
 
+def test_a_tag_that_runs_are_given_may_be_one_that_no_run_has(gate, tmp_path):
+    (tmp_path / "log.csv").write_text(TAGGED)
+    result = gate("log.csv", "-r", "tags[used:SKILL.md].pass^3 >= 0.5")
+    assert (result.exit_code, result.stdout.split()[0]) == (4, "UNDECIDED")
+
+
+@pytest.mark.parametrize("demand", ["pass^30 >= 0.5", "tags[money].pass^30 >= 0.5"])
+def test_a_streak_that_no_task_has_the_trials_for_says_what_to_do(gate, tmp_path, demand):
+    (tmp_path / "log.csv").write_text(TAGGED)
+    result = gate("log.csv", "-r", demand)
+    assert result.exit_code == 4
+    assert (
+        "pass^30 needs 30 trials of a task; the most any has is 20. Run every task at least 30 "
+        "times, or ask for a k of at most 20." in " ".join(result.stdout.split())
+    )
+
+
 @pytest.mark.parametrize("more", [(), ("-r", "pass@1 >= 0.2"), ("--json",), ("-v",)])
 def test_the_tasks_with_too_few_trials_are_named_on_every_screen(gate, tmp_path, more):
     results = write(tmp_path / "r.jsonl", {f"t{i}": (30, 30) for i in range(5)} | {"hard": (0, 2)})

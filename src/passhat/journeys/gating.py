@@ -538,13 +538,14 @@ def _refuse_unknown(gates: Sequence[Gate], trials: Trials | None, suite: Suite |
     No trials would decide one, and with `on_undecided: pass` a slip of the pen would pass.
     """
     from passhat.analysis.gates.gate import ThresholdRequirement
+    from passhat.records.trial import is_made_by_runs
 
     for gate in gates:
         if not isinstance(gate.demand, ThresholdRequirement):
             continue
         for kind, name in gate.demand.target.names.items():
             known = _names(kind, trials, suite)
-            if name not in known:
+            if name not in known and not (kind == "tag" and is_made_by_runs(name)):
                 sentence = f"gate {gate.label!r}: {no_task(name, known, kind=kind)}"
                 raise ArgumentError("gate", f"must name a {kind} there is", name, sentence=sentence)
 

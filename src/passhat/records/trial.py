@@ -119,6 +119,15 @@ def path_of(calls: Sequence[str]) -> tuple[str, ...]:
     return (*first, *dict.fromkeys(call for call in calls[LONGEST_PATH:] if call not in first))
 
 
+def is_made_by_runs(tag: str) -> bool:
+    """Whether runs are given a tag by what happens in them: it may be one that no run has yet.
+
+    >>> is_made_by_runs("used:SKILL.md"), is_made_by_runs("hard")
+    (True, False)
+    """
+    return tag.startswith((STEP_PASSED, STEP_FAILED, USED, "constraint:")) or tag in USER_MARKS
+
+
 def constraint_tag(broken: Iterable[str]) -> str:
     """The tag of a trial under constraints, by how grave those are that it broke.
 

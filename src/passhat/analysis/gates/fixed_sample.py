@@ -93,7 +93,7 @@ def _judge_finished(gate: Gate, subject: SystemTrials) -> Verdict:
     verdict = replace(open_verdict(gate, subject, estimate), tasks=task_evidence(gate, subject))
     verdict = _with_tasks_left_out(verdict, demand.target, subject)
     if isinstance(estimate, Unavailable):
-        way_out = _way_out(demand.target, subject.tally)
+        way_out = _way_out(demand.target, subject)
         return replace(verdict, clauses=(estimate.reason + way_out,))
     if gate.evidence == "point" or estimate.interval is None:
         return _point(verdict, estimate.value, why=_POINT if estimate.interval else _NO_INTERVAL)
@@ -152,12 +152,17 @@ def _part(target: Target, trials: Trials | None) -> Trials | None:
     return trials.take(trials.has_word(column, target.names[kind]))
 
 
-def _way_out(target: Target, tally: Tally) -> str:
-    """What to do about a streak that no task has the runs for."""
-    asked, most = target.attempts, int(tally.runs("fail").max(initial=0))
-    if asked is None or not 0 < most < asked[1]:
+def _way_out(target: Target, subject: SystemTrials) -> str:
+    """What to do about a streak that no task has the runs for, of all tasks or of one part."""
+    part = _part(target, subject.trials)
+    if part is not None and not len(part):
         return ""
-    return f". Run every task at least {asked[1]:,} times, or ask for a k of at most {most}"
+    k = target.k if part is not None or target.is_metric else None
+    tally = subject.tally if part is None else part.tally()
+    most = int(tally.runs("fail").max(initial=0))
+    if k is None or not 0 < most < k:
+        return ""
+    return f". Run every task at least {k:,} times, or ask for a k of at most {most}"
 
 
 def _point(verdict: Verdict, value: float, *, why: str) -> Verdict:
