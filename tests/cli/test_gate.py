@@ -82,6 +82,20 @@ def test_a_gate_on_a_name_that_is_not_there_is_refused_with_those_that_are(
     assert f"gate '{demand}': {said}" in result.stderr
 
 
+def test_of_several_agents_the_one_with_too_few_trials_of_a_task_is_named(gate, tmp_path):
+    lines = [
+        json.dumps(row | {"system": name})
+        for name, counts in (
+            ("old", {"a": (9, 9), "b": (9, 9)}),
+            ("new", {"a": (9, 9), "b": (2, 2)}),
+        )
+        for row in rows(counts)
+    ]
+    (tmp_path / "two.jsonl").write_text("\n".join(lines))
+    told = gate("two.jsonl", "-r", "pass^3 >= 0.01", "-r", "pass^4 >= 0.01").stdout
+    assert "\nnew: 1 of 2 tasks has fewer than 3 trials (b): pass^3 is without it" in told
+
+
 def test_a_tag_that_runs_are_given_may_be_one_that_no_run_has(gate, tmp_path):
     (tmp_path / "log.csv").write_text(TAGGED)
     result = gate("log.csv", "-r", "tags[used:SKILL.md].pass^3 >= 0.5")

@@ -26,7 +26,7 @@ from passhat.analysis.gates.gate import (
     shown,
 )
 from passhat.arguments import ErrorPolicy
-from passhat.messages import capitalised, listed, plural
+from passhat.messages import capitalised, few, listed, plural
 from passhat.records.trial import natural_key
 from passhat.reporters.answer import (
     SCREEN_WIDTH,
@@ -516,8 +516,18 @@ def notes_of_missing(verdicts: Iterable[Verdict]) -> list[str]:
 
 
 def _notes_of_kind(kind: NoteKind, verdicts: Iterable[Verdict]) -> list[str]:
-    remarks = (note for verdict in verdicts for note in verdict.remarks if note.kind == kind)
-    return list(dict.fromkeys(f"{capitalised(note.text)}." for note in remarks))
+    """Notes each once; one that does not hold for every agent begins with those it is about."""
+    held: dict[str, dict[str, None]] = {}
+    agents = set()
+    for verdict in verdicts:
+        agents.add(verdict.system)
+        for note in verdict.remarks:
+            if note.kind == kind:
+                held.setdefault(note.text, {})[verdict.system] = None
+    return [
+        f"{capitalised(text)}." if len(of) == len(agents) else f"{few(of, 2)}: {text}."
+        for text, of in held.items()
+    ]
 
 
 def _demand(verdict: Verdict) -> str:
