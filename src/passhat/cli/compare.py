@@ -85,8 +85,8 @@ def compare(
       passhat compare latest baseline --only gpt-5
       passhat compare leaderboard.csv --by pass^5
 
-    Three agents or more are ranked, and so are three files or more of one agent, told apart by
-    their names: the ranks and ties are for similar tasks, and all of them hold together with the
+    Three agents or more are ranked, and so are three files or more of one agent, each by the name
+    of its file: the ranks and ties are for similar tasks, and all of them hold together with the
     stated confidence. Agents with fewer than k trials of a task are left out of pass^k, and named.
 
     --by cost says which agents may be on the frontier: no other is shown to be both more reliable
