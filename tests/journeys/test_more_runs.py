@@ -215,6 +215,32 @@ def test_a_run_until_settled_that_is_extended_goes_on_beyond_its_own_plan(suite)
     assert (replayed.status, replayed.runs) == (verdict.status, verdict.runs)
 
 
+@pytest.mark.parametrize("asked", [{}, {"seed": 3}, {"runs": 9}, {"tasks": "a"}])
+@pytest.mark.parametrize("extended", [None, 40])
+@pytest.mark.parametrize(
+    "demand", ["pass^1 >= 0.1", "pass^3 >= 0.3", "every task: pass^2 >= 0.4", "error_rate <= 0.2"]
+)
+def test_a_gate_reads_a_stored_run_by_the_plan_it_was_made_with(suite, asked, extended, demand):
+    answer = passhat.run(suite, require=demand, until_settled=True, store="h.db", **asked)
+    if extended is not None:
+        answer = passhat.resume_run("latest", store="h.db", runs=extended)
+    (stated,) = answer.verdicts
+    (replayed,) = passhat.gate("h.db", demand, suite=suite)
+    assert replayed.sentence == stated.sentence
+    assert (replayed.alpha, replayed.max_runs) == (stated.alpha, stated.max_runs)
+    # Bets on several tasks hold for any number of trials.
+    bets = demand.startswith("error_rate") and "tasks" not in asked
+    assert (replayed.alpha > 0.05) == (extended is not None and not bets)
+
+
+def test_a_stored_run_is_not_read_by_the_suite_of_another(suite):
+    asked = {"tasks": "b", "require": "pass^1 >= 0.1", "until_settled": True}
+    passhat.run(suite, store="h.db", **asked)
+    suite.write_text(SUITE.replace("name: b", "name: c"))
+    with pytest.raises(ArgumentError, match=r"must be the suite that run \w+ was made with"):
+        passhat.gate("h.db", "pass^1 >= 0.1", suite=suite)
+
+
 def test_a_gate_on_every_task_is_priced_too_when_it_is_extended(suite):
     demand = {"require": "every task: pass^1 >= 0.6", "until_settled": True}
     assert passhat.run(suite, **demand, store="h.db", runs=4).outcome == "undecided"

@@ -393,7 +393,7 @@ class JudgedResults:
         run, own = self.run, self._results
         if run is None or own is None or own.drop_rounds or own.shares:
             return None
-        from passhat.analysis.gates.stopping import StoppingRule, replay_run
+        from passhat.analysis.gates.stopping import replay_run
         from passhat.history import RunJournal
 
         with open_store(own.store) as history:
@@ -401,15 +401,23 @@ class JudgedResults:
             tickets = journal.launched()
             if not any(ticket.stamp for ticket in tickets):
                 return None
-            rule = StoppingRule(
-                suite.pairings,
-                gates,
-                until_settled=True,
-                quarantined=sorted(quarantined(suite)),
-                baselines=self._named_baselines(gates, suite.systems),
-                seed=suite.seed,
-            )
+            asked = _as_asked_for(suite, run)
+            baselines = self._named_baselines(gates, asked.systems)
+            rule = stopping_rule(asked, gates, until_settled=True, baselines=baselines)
+            if rule is None:
+                return None
             return replay_run(rule, tickets, journal.finished())
+
+
+def _as_asked_for(suite: Suite, run: Run) -> Suite:
+    """The part of a suite, the trials of each task and the seed that a stored run was made with."""
+    from passhat.journeys.run_request import RunRequest, apply_request
+
+    try:
+        return apply_request(suite, RunRequest.from_json(run.options))
+    except ArgumentError as error:
+        rule = f"must be the suite that run {run.key} was made with ({error})"
+        raise ArgumentError("suite", rule, suite.name) from None
 
 
 def _split(terms: JudgeTerms) -> tuple[CountingTerms, GateTerms]:
