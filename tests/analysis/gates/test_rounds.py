@@ -73,9 +73,8 @@ def test_a_plan_lists_after_how_many_runs_a_pass_may_have_which_failures():
     assert plan_gate("pass^3 >= 0.8").pass_steps == ((0, 51), (1, 78), (2, 94))
     suite = plan_gate("pass^3 >= 0.8", tasks=4, repetitions=5)
     watch = RoundGate(suite.gate, (25,) * 4, 25)
-    for failures, run in suite.pass_steps:
-        assert watch.pooled_status(run, run - failures, failures) == "PASS"
-        assert watch.pooled_status(run - 1, run - 1 - failures, failures) != "PASS"
+    assert suite.pass_steps == watch.pass_steps
+    assert suite.pass_steps[0] == (0, watch.soonest[0])
     assert plan_gate("no_worse_than main by 0.2", tasks=3, repetitions=5).pass_steps == ()
 
 
@@ -93,6 +92,44 @@ def verdict_on(passes, *, demand="pass^1 >= 0.8", tasks=20, rounds=10, seed=0):
             draw.index, Trial(system="agent", task=draw.task, trial=draw.index, outcome=outcome)
         )
     return stream.verdict(stream.watches[0]), stream
+
+
+@pytest.mark.parametrize(("tasks", "rounds"), [(4, 25), (7, 15), (2, 50)])
+def test_rounds_pass_after_the_trials_that_their_list_names(tasks, rounds):
+    demand = "pass^3 >= 0.8"
+    (watch,) = verdict_on([], demand=demand, tasks=tasks, rounds=rounds)[1].watches
+    for failures, listed in watch.pass_steps:
+        passes = [run not in (10, 30)[:failures] for run in range(1, tasks * rounds + 1)]
+        verdict, _ = verdict_on(passes, demand=demand, tasks=tasks, rounds=rounds)
+        assert (verdict.status, verdict.runs) == ("PASS", listed)
+        assert (listed % tasks == 0) == (failures > 0)
+    assert f"no failure after {watch.soonest[0]} trials, or at the end" in verdict.boundaries[0]
+
+
+@pytest.mark.parametrize("tasks", [4, 7])
+def test_rounds_fail_by_the_trials_that_their_list_names(tasks):
+    demand, rounds = "pass^1 >= 0.8", 10
+    watch = RoundGate(parse_gate(demand), (rounds,) * tasks, rounds)
+    (none, first), *later = watch.fail_steps
+    assert none == first
+    assert watch.pooled_status(first, 0, first) == "FAIL"
+    assert watch.pooled_status(first - 1, 0, first - 1) is None
+    for failures, run in later:
+        assert run % tasks == 0
+        assert watch.pooled_status(run, run - failures, failures) == "FAIL"
+        assert watch.pooled_status(run, run - failures + 1, failures - 1) is None
+
+
+def test_a_plan_spends_the_trials_that_a_suite_without_a_failure_or_a_pass_takes():
+    watch = RoundGate(parse_gate("pass^1 >= 0.8"), (25,) * 4, 25)
+    rng = np.random.default_rng(3)
+    for rate, word, soonest in zip((1.0, 0.0), (1, 0), watch.soonest, strict=True):
+        words, spent = simulated_rounds(watch, [np.full((5, 4), rate)], rng)
+        assert set(words) == {word}
+        assert set(spent) == {soonest}
+        assert soonest % 4
+        passes = [rate == 1.0] * 100
+        assert verdict_on(passes, tasks=4, rounds=25)[0].runs >= soonest
 
 
 @pytest.mark.parametrize("lasted", [10, 12, 14])
@@ -163,8 +200,9 @@ def test_the_lists_of_a_verdict_are_those_that_decide():
     verdict, stream = verdict_on([True] * 80, demand="pass^3 >= 0.8", tasks=4, rounds=20)
     (watch,) = stream.watches
     passing, looks = verdict.boundaries
-    first = next(n for n, most in enumerate(watch.most_failures, start=1) if most >= 0)
-    assert passing.startswith(f"PASS with no failure after {first} trials, at most 1 after ")
+    first, _ = watch.soonest
+    words = f"PASS with no failure after {first} trials, or at the end of a round at most 1 after "
+    assert passing.startswith(words)
     assert verdict.runs == first
     assert looks.startswith("Looks after round 4, 6, 8, 10, 12, 14, 16, 18, 20, with bounds at ")
     assert looks.endswith("95.2%")

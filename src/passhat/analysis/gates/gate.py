@@ -796,19 +796,28 @@ _MOST_STEPS = 8
 """Steps of a list that are named: the first ones and the last."""
 
 
-def passing_list(steps: Sequence[tuple[int, int]]) -> str:
+_IN_ROUNDS = ", or at the end of a round "
+"""Between the first step of a list, which may end a round halfway, and the others."""
+
+
+def passing_list(steps: Sequence[tuple[int, int]], *, in_rounds: bool = False) -> str:
     """How many failures a PASS may have after how many trials: (most failures, first trial)."""
     (fewest, first), *later = _named_steps(steps)
     allowed = f"at most {plural(fewest, 'failure')}" if fewest else "no failure"
-    words = [f"{allowed} after {plural(first, 'trial')}"]
-    return ", ".join([*words, *(f"at most {most:,} after {run:,}" for most, run in later)])
+    words = [f"at most {most:,} after {run:,}" for most, run in later]
+    return _listed_steps(f"{allowed} after {plural(first, 'trial')}", words, in_rounds)
 
 
-def failing_list(steps: Sequence[tuple[int, int]]) -> str:
+def failing_list(steps: Sequence[tuple[int, int]], *, in_rounds: bool = False) -> str:
     """How many failures are a FAIL, and by which trial: (failures, last trial)."""
     (fewest, first), *later = _named_steps(steps)
-    words = [f"{plural(fewest, 'failure')} by trial {first:,}"]
-    return ", ".join([*words, *(f"{count:,} by {run:,}" for count, run in later)])
+    words = [f"{count:,} by {run:,}" for count, run in later]
+    return _listed_steps(f"{plural(fewest, 'failure')} by trial {first:,}", words, in_rounds)
+
+
+def _listed_steps(first: str, later: Sequence[str], in_rounds: bool) -> str:
+    rest = ", ".join(later)
+    return (_IN_ROUNDS if in_rounds else ", ").join(filter(None, (first, rest)))
 
 
 def _named_steps(steps: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:

@@ -84,12 +84,10 @@ class GatePlan(Displayed):
             return ()
         if rounds.decides_in_rounds(self.gate, self.tasks):
             runs = rounds.planned_rounds(self.gate, self.tasks, [1])
-            most = rounds.RoundGate(self.gate, runs, runs[0]).most_failures
-        else:
-            design = sequential.draw_gate(self.gate, tasks=self.tasks, seed=self.seed).design
-            pass_at = design.boundaries.pass_at if isinstance(design, TaskGate) else ()
-            most = tuple(n - passes for n, passes in enumerate(pass_at, start=1))
-        return first_runs(most)
+            return rounds.RoundGate(self.gate, runs, runs[0]).pass_steps
+        design = sequential.draw_gate(self.gate, tasks=self.tasks, seed=self.seed).design
+        pass_at = design.boundaries.pass_at if isinstance(design, TaskGate) else ()
+        return first_runs([n - passes for n, passes in enumerate(pass_at, start=1)])
 
     @property
     def worst_runs(self) -> float:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from math import ceil
 
 import numpy as np
+from numpy.typing import NDArray
 
 from passhat.analysis.gates import sequential
 from passhat.analysis.gates.fixed_sample import (
@@ -47,6 +48,8 @@ from passhat.stats.sequential import OutageGuard
 from passhat.stats.sequential.designs import (
     POOLED,
     error_of_all_looks,
+    first_runs,
+    last_runs,
     look_levels,
     look_rounds,
     pass_list,
@@ -89,7 +92,7 @@ def can_pass(gate: Gate, runs: Mapping[str, int], *, until_decided: bool) -> boo
     if until_decided and decides_in_rounds(gate, len(tasks)):
         rounds = planned_rounds(gate, len(tasks), each.tolist())
         watch = RoundGate(gate, rounds, max(rounds))
-        if max(watch.most_failures, default=-1) >= 0:
+        if watch.pass_steps:
             return True
         gate, each = replace(gate, alpha=watch.level(watch.looks[-1])[0]), np.array(rounds)
     none, all_passed = np.zeros_like(each), each.astype(float)
@@ -165,22 +168,47 @@ class RoundGate:
         )
 
     @property
-    def most_failures(self) -> tuple[int, ...]:
-        """The failures that all runs together may have to PASS, after each run; -1 for none yet."""
-        return self._most_failures
+    def pass_steps(self) -> tuple[tuple[int, int], ...]:
+        """Each number of failures, with the first run after which all runs together pass with it.
+
+        No failure may end a round halfway; runs with failures are looked at when it is over.
+        """
+        return first_runs([
+            most if run % self.tasks == 0 else min(most, 0)
+            for run, most in enumerate(self._most_failures, start=1)
+        ])  # fmt: skip
+
+    @property
+    def fail_steps(self) -> tuple[tuple[int, int], ...]:
+        """Each number of failures, with the last run by which so many are a FAIL.
+
+        The first is that of runs without a pass, which may end a round halfway as well.
+        """
+        soonest = self.soonest[1]
+        if soonest is None:
+            return ()
+        most = [-1 if run % self.tasks else m for run, m in enumerate(self._most_passes, start=1)]
+        return (soonest, soonest), *(step for step in last_runs(most) if step[0] < step[1])
+
+    @property
+    def soonest(self) -> tuple[int | None, int | None]:
+        """How many runs PASS if none of them failed, and how many FAIL if none passed."""
+        passing, failing = (
+            next((run for run, most in enumerate(allowed, start=1) if most >= 0), None)
+            for allowed in (self._most_failures, self._most_passes)
+        )
+        return passing, failing
 
     @property
     def soonest_pass(self) -> str | None:
         """After how many runs without a failure all of them together pass, in words."""
-        lengths = (n for n, most in enumerate(self._most_failures, 1) if most >= 0)
-        soonest = next(lengths, None)
+        soonest, _ = self.soonest
         words = "without a failure"
         return None if soonest is None else f"PASS after {plural(soonest, 'trial')} {words}"
 
     @property
     def boundaries(self) -> tuple[str, ...]:
         """The lists for all runs together, and the looks with the confidence of their bounds."""
-        at_end = ", at the end of a round"
         rounds = ", ".join(f"{look:,}" for look in self.looks)
         sides = {side: [f"{100 * (1 - v):.4g}" for v in at.values()]
                  for side, at in self._levels.items()}  # fmt: skip
@@ -188,7 +216,7 @@ class RoundGate:
         if sides["beta"] != sides["alpha"]:
             levels += f" for PASS, {', '.join(sides['beta'])}% for FAIL"
         look = f"Looks after round {rounds}, with bounds at {levels}"
-        return *sequential.lists_in_words(self._most_failures, self._most_passes, at_end), look
+        return *sequential.lists_in_words(self.pass_steps, self.fail_steps, in_rounds=True), look
 
     def bounds(
         self, passes: Counts, runs: int, level: float, ends: Sequence[bool] = BOTH
@@ -585,15 +613,25 @@ def simulated_rounds(
     """The verdict (1 PASS, 0 FAIL, -1 UNDECIDED) and the runs of each suite, a row of `rates`.
 
     With two arrays of rates, of two systems, the gate compares them; else it is on a pass^k or
-    pass@k. The pooled route is looked at after whole rounds.
+    pass@k.
     """
     suites, tasks = rates[0].shape
+    size = tasks * len(rates)
     passes = [np.zeros((suites, tasks), dtype=int) for _ in rates]
-    verdict, ended = np.full(suites, -1), np.full(suites, watch.rounds)
+    verdict, ended = np.full(suites, -1), np.full(suites, watch.rounds * size)
+    orders = rng.spawn(1)[0]  # apart, so that who is passed does not depend on it
     for number in range(1, watch.rounds + 1):
-        for side, share in zip(passes, rates, strict=True):
-            side += rng.random((suites, tasks)) < share
-        still = np.flatnonzero((verdict < 0) & (ended == watch.rounds))
+        results = [rng.random((suites, tasks)) < share for share in rates]
+        if len(rates) == 1:
+            within = np.where(
+                verdict < 0, _decided_within(watch, passes[0], results[0], number, orders), -1
+            )
+            for word, soonest in zip((1, 0), watch.soonest, strict=True):
+                ended[within == word] = soonest or 0
+            verdict = np.maximum(verdict, within)
+        still = np.flatnonzero(verdict < 0)
+        for side, passed in zip(passes, results, strict=True):
+            side += passed
         statuses = np.full(still.size, -1)
         if len(rates) == 1:
             for place, total in enumerate(passes[0][still].sum(axis=1).tolist()):
@@ -602,10 +640,31 @@ def simulated_rounds(
         if number in watch.looks and (left := np.flatnonzero(statuses < 0)).size:
             counts = [side[still[left]] for side in passes]
             statuses[left] = _looked_at(watch, counts, number)
-        verdict[still], ended[still] = statuses, np.where(statuses >= 0, number, ended[still])
+        verdict[still] = statuses
+        ended[still] = np.where(statuses >= 0, number * size, ended[still])
         if not still.size:
             break
-    return verdict, ended * tasks * len(rates)
+    return verdict, ended
+
+
+def _decided_within(
+    watch: RoundGate,
+    before: Counts,
+    passed: NDArray[np.bool_],
+    number: int,
+    rng: np.random.Generator,
+) -> Counts:
+    """The statuses within a round of suites whose runs so far all ended alike: its order is random.
+
+    `before` are the passes of each task until then, `passed` says which runs of the round passed.
+    """
+    statuses, past = np.full(len(before), -1), (number - 1) * watch.tasks
+    for word, soonest in zip((1, 0), watch.soonest, strict=True):
+        if soonest is not None and past < soonest < past + watch.tasks:
+            alike = np.flatnonzero(before.sum(axis=1) == past * word)
+            first = rng.permuted(passed[alike] == word, axis=1)[:, : soonest - past]
+            statuses[alike[first.all(axis=1)]] = word
+    return statuses
 
 
 def _looked_at(watch: RoundGate, passes: Sequence[Counts], number: int) -> Counts:

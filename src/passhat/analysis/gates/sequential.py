@@ -516,19 +516,21 @@ _NEARLY_NEVER, _NEARLY_ALWAYS = 1e-6, 1 - 1e-6
 
 
 def lists_in_words(
-    most_failures: Sequence[int], most_passes: Sequence[int], rest: str = ""
+    pass_steps: Sequence[tuple[int, int]],
+    fail_steps: Sequence[tuple[int, int]],
+    *,
+    in_rounds: bool = False,
 ) -> tuple[str, ...]:
-    """When counts PASS and when they FAIL, by the failures and the passes allowed after each run.
+    """When counts PASS and when they FAIL: `first_runs` of failures, and `last_runs` of them.
 
-    >>> for words in lists_in_words((-1, -1, 0, 0, 1), (-1, 0, 0, 0, 1)):
+    >>> for words in lists_in_words([(0, 3), (1, 5)], [(2, 2), (3, 3), (4, 5)]):
     ...     print(words)
     PASS with no failure after 3 trials, at most 1 after 5
     FAIL with 2 failures by trial 2, 3 by 3, 4 by 5
     """
-    passing, failing = first_runs(most_failures), last_runs(most_passes)
     return (
-        *([f"PASS with {passing_list(passing)}{rest}"] if passing else []),
-        *([f"FAIL with {failing_list(failing)}{rest}"] if failing else []),
+        *([f"PASS with {passing_list(pass_steps, in_rounds=in_rounds)}"] if pass_steps else []),
+        *([f"FAIL with {failing_list(fail_steps, in_rounds=in_rounds)}"] if fail_steps else []),
     )
 
 
@@ -599,7 +601,7 @@ class DrawGate:
             return ()
         boundaries = self.design.boundaries
         failures = tuple(n - passes for n, passes in enumerate(boundaries.pass_at, start=1))
-        return lists_in_words(failures, boundaries.fail_at)
+        return lists_in_words(first_runs(failures), last_runs(boundaries.fail_at))
 
     def start(self) -> Any:
         return TaskState() if isinstance(self.design, TaskGate) else self.design.start()

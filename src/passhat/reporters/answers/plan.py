@@ -698,8 +698,9 @@ def _pass_list(plan: GatePlan) -> list[Block]:
     steps = plan.pass_steps
     if not steps:
         return []
-    rest = ", at the end of a round; or by the bound of a look" if plan.tasks > 1 else ""
-    return [Paragraph("PASS", f"With {passing_list(steps)}{rest}.")]
+    suite = plan.tasks > 1
+    rest = "; or by the bound of a look" if suite else ""
+    return [Paragraph("PASS", f"With {passing_list(steps, in_rounds=suite)}{rest}.")]
 
 
 def _truth(plan: GatePlan, truth: float) -> str:
