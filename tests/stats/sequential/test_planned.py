@@ -7,6 +7,7 @@ import pytest
 
 from passhat.stats.sequential.designs import (
     default_runs,
+    error_of_all_looks,
     extension_share,
     look_levels,
     look_rounds,
@@ -14,7 +15,7 @@ from passhat.stats.sequential.designs import (
     pass_list,
     planned_boundaries,
 )
-from passhat.stats.special import bdtr, betaincinv
+from passhat.stats.special import bdtr, betaincinv, ndtri
 
 ALPHA = 0.05
 
@@ -145,8 +146,6 @@ def test_looks_at_a_suite_keep_the_error_and_nearly_all_of_the_power_at_the_end(
     assert [round(level, 4) for level in levels] == printed  # docs/explanation/statistics.md
     rng = np.random.default_rng(7)
     paths = np.cumsum(rng.normal(0, np.sqrt(0.1), (400_000, 10)), axis=1)
-    from scipy.special import ndtri
-
     boundaries = -ndtri(levels) * np.sqrt(fractions)
     # The standard error of a share of .05 of 400,000 paths is .00034.
     assert (paths >= boundaries).any(axis=1).mean() == pytest.approx(ALPHA, abs=0.0012)
@@ -157,8 +156,24 @@ def test_levels_beyond_the_plan_follow_the_extension():
     assert [round(level, 4) for level in look_levels(fractions, ALPHA)[-3:]] == [
         0.0309,
         0.0335,
-        0.0261,
+        0.0257,
     ]
+
+
+@pytest.mark.parametrize(
+    "beyond", [(2,), (4,), (10,), (60,), (200,), (2, 4, 8, 16, 32, 64), tuple(range(2, 31))]
+)
+def test_looks_however_far_beyond_the_plan_keep_the_error_that_is_printed(beyond):
+    fractions = (1.0, *map(float, beyond))
+    rng, paths = np.random.default_rng(11), np.zeros(200_000)
+    passed, before = np.zeros(paths.size, bool), 0.0
+    for t, level in zip(fractions, look_levels(fractions, ALPHA), strict=True):
+        paths += rng.normal(0, np.sqrt(t - before), paths.size)
+        passed |= paths >= -ndtri(level) * np.sqrt(t)
+        before = t
+    printed = error_of_all_looks(ALPHA, fractions[-1])
+    # Three standard errors of a share of .1 of 200,000 paths, and what a lattice of looks wastes.
+    assert printed - 0.006 < passed.mean() < printed + 0.002
 
 
 def test_looks_come_after_k_rounds_and_the_last_round_is_one():

@@ -333,8 +333,10 @@ _MOST_POWER_LOST = 0.02
 _POWERS = np.array([0.5, 0.8])
 # Masses below this cannot move an error rate that anybody reads.
 _NEGLIGIBLE = 1e-18
-# The grid on which Brownian motion is followed, in standard deviations at N.
+# The grid on which Brownian motion is followed, in standard deviations at N. What left it beyond N
+# would be charged to no look: it doubles from twice N on, whenever motion has become twice as wide.
 _LOWEST, _HIGHEST, _POINTS = -5.0, 6.0, 1201
+_WIDEST = 2.0
 # A step of Brownian motion reaches this many of its standard deviations.
 _REACH = 8
 
@@ -543,6 +545,9 @@ def look_levels(fractions: tuple[float, ...], alpha: float) -> tuple[float, ...]
     levels, spent, late, before = list[float](), 0.0, 0.0, 0.0
     density: Floats = np.zeros(0)
     for t in fractions:
+        while t > _WIDEST * (x[-1] / _HIGHEST) ** 2:
+            density = np.interp(2 * x, x, density, left=0.0, right=0.0)
+            x, step = 2 * x, 2 * step
         density = _diffused(density, x, t - before)
         if t < 1:
             cost = density * ndtr((last_boundary - x) / sqrt(1 - t)) * step
