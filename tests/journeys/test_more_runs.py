@@ -141,6 +141,30 @@ def test_the_runs_that_would_settle_a_gate_are_enough_for_its_k(suite):
     )
 
 
+@pytest.mark.parametrize("until_settled", [False, True])
+@pytest.mark.parametrize(("tasks", "demand"), [("*", "pass^12 >= 0.8"), ("a", "pass^12 >= 0.8")])
+def test_a_run_with_too_few_trials_gives_one_number_that_passes(
+    suite, tasks, demand, until_settled
+):
+    suite.write_text(SUITE.replace(', {answer: "no"}', ""))
+    told = []
+    terms = {"require": demand, "until_settled": until_settled, "tasks": tasks, "store": "h.db"}
+    answer = passhat.run(
+        suite, on_event=lambda event: told.append(getattr(event, "too_few", None)), **terms
+    )
+    screen = " ".join(passhat.render(answer, "text").split())
+    advised = int(re.search(r"--trials (\d+)", screen)[1])
+    assert passhat.resume_run(answer.run, store="h.db", runs=advised).verdicts.status == "PASS"
+    (early,) = filter(None, told)
+    needed = int(re.search(r"needs (\d+)", early)[1])
+    assert needed <= advised
+    if not until_settled:
+        assert needed == advised
+        assert screen.count(f"needs {needed}") == 1
+    assert "at least 12 times" not in screen
+    assert "would decide it" not in screen
+
+
 def test_the_error_that_is_printed_after_a_further_look_is_the_sum_of_all_looks(suite):
     passhat.run(suite, require="pass^1 >= 0.5", store="h.db", runs=10)
     answer = passhat.resume_run(store="h.db", runs=15)

@@ -701,17 +701,13 @@ def verdicts_on(
     return Verdicts(tuple(verdict for verdicts in judged for verdict in verdicts))
 
 
-_MOST_RUNS_TRIED = 1_024
-"""Trials of each task up to which `too_few_to_pass` looks for enough."""
-
-
 def too_few_to_pass(
     gates: Sequence[Gate], suite: Suite, *, until_settled: bool = False
 ) -> str | None:
     """The first gate that no agent can PASS with the trials planned, and how many would do."""
     if not gates:
         return None  # before numbers are loaded
-    from passhat.analysis.gates.fixed_sample import counts_passes
+    from passhat.analysis.gates.fixed_sample import counts_passes, fewest_runs, flawless_needs
     from passhat.analysis.gates.gate import ThresholdRequirement
     from passhat.analysis.gates.rounds import can_pass
 
@@ -729,25 +725,24 @@ def too_few_to_pass(
                 for pairing in _subjects(gate, suite)
                 if pairing.system.name == system and pairing.task.name not in left_out
             }
-            if not runs or (stops and len(runs) == 1) or (suite.runs_once and stops):
+            by_demand = suite.runs_once or (len(runs) == 1 and gate.evidence and not gate.max_runs)
+            if not runs or (stops and by_demand):
                 continue  # no task is gated, or the number of trials follows from the demand
             if can_pass(gate, runs, until_decided=stops):
                 continue
             words = f"{plural(sum(runs.values()), 'trial')} can never PASS {gate.require}"
-            tried = (2**power for power in range(1, _MOST_RUNS_TRIED.bit_length()))
-            top = next(
-                (n for n in tried if can_pass(gate, dict.fromkeys(runs, n), until_decided=stops)),
-                None,
-            )
-            if top is None:
-                return words
-            enough = next(
-                n
-                for n in range(top // 2 + 1, top + 1)
-                if can_pass(gate, dict.fromkeys(runs, n), until_decided=stops)
-            )
-            each = f"{enough:,} of each task" if len(runs) > 1 else plural(enough, "trial")
-            return f"{words}: an agent that never fails needs {each}"
+            unlimited = replace(gate, max_runs=None)
+
+            def are_enough(
+                each: int,
+                gate: Gate = unlimited,
+                tasks: Mapping[str, int] = runs,
+                stops: bool = stops,
+            ) -> bool:
+                return can_pass(gate, dict.fromkeys(tasks, each), until_decided=stops)
+
+            enough = fewest_runs(are_enough, least=max(2, *runs.values()))
+            return f"{words}: {flawless_needs(enough, len(runs))}"
     return None
 
 

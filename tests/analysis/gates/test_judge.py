@@ -1,5 +1,6 @@
 """Verdicts on a fixed number of runs: one-sided bounds, their error rates, exits and sentences."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -388,8 +389,19 @@ def test_a_streak_longer_than_any_task_ran_is_undecided_and_says_the_way_out():
     (verdict,) = judge(trials, ["pass^20 >= 0.5"])
     assert verdict.status == "UNDECIDED"
     assert verdict.sentence.endswith(
-        "the most any has is 8. Run every task at least 20 times, or ask for a k of at most 8."
+        "the most any has is 8. An agent that never fails needs 87 trials to PASS."
     )
+
+
+@pytest.mark.parametrize(("demand", "tasks"), [("pass^20 >= 0.5", 1), ("pass^9 >= 0.8", 3)])
+def test_the_trials_that_are_named_for_a_longer_streak_are_the_fewest_that_pass(demand, tasks):
+    def judged(runs):
+        names = [f"t{i}" for i in range(tasks)] * runs
+        return judge(Trials.from_columns(task=names, passed=[True] * len(names)), demand)[0]
+
+    words = r"needs ([\d,]+) (?:trials|of each task) to PASS\.$"
+    enough = int(re.search(words, judged(8).sentence)[1])
+    assert (judged(enough).status, judged(enough - 1).status) == ("PASS", "UNDECIDED")
 
 
 def test_one_demand_needs_no_list():

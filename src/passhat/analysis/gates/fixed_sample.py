@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import ceil, log1p
 from typing import Any, Literal
@@ -34,7 +34,7 @@ from passhat.analysis.reports.measure import measure, run_sequences
 from passhat.analysis.reports.metrics import Bars, SystemTrials, measure_metrics
 from passhat.analysis.reports.targets import Target, parse_target
 from passhat.errors import ArgumentError
-from passhat.messages import few, listed, metric_label, percent, plural, signed_points
+from passhat.messages import capitalised, few, listed, metric_label, percent, plural, signed_points
 from passhat.records import Tally, Trials
 from passhat.stats.estimate import (
     TASKS_LIKE_THESE,
@@ -93,7 +93,7 @@ def _judge_finished(gate: Gate, subject: SystemTrials) -> Verdict:
     verdict = replace(open_verdict(gate, subject, estimate), tasks=task_evidence(gate, subject))
     verdict = _with_tasks_left_out(verdict, demand.target, subject)
     if isinstance(estimate, Unavailable):
-        way_out = _way_out(demand.target, subject)
+        way_out = _way_out(gate, subject)
         return replace(verdict, clauses=(estimate.reason + way_out,))
     if gate.evidence == "point" or estimate.interval is None:
         return _point(verdict, estimate.value, why=_POINT if estimate.interval else _NO_INTERVAL)
@@ -152,9 +152,11 @@ def _part(target: Target, trials: Trials | None) -> Trials | None:
     return trials.take(trials.has_word(column, target.names[kind]))
 
 
-def _way_out(target: Target, subject: SystemTrials) -> str:
-    """What to do about a streak that no task has the runs for, of all tasks or of one part."""
-    part = _part(target, subject.trials)
+def _way_out(gate: Gate, subject: SystemTrials) -> str:
+    """How many trials would do for a streak that no task has them for, of all or of one part."""
+    demand = gate.demand
+    assert isinstance(demand, ThresholdRequirement)
+    target, part = demand.target, _part(demand.target, subject.trials)
     if part is not None and not len(part):
         return ""
     k = target.k if part is not None or target.is_metric else None
@@ -162,7 +164,52 @@ def _way_out(target: Target, subject: SystemTrials) -> str:
     most = int(tally.runs("fail").max(initial=0))
     if k is None or not 0 < most < k:
         return ""
-    return f". Run every task at least {k:,} times, or ask for a k of at most {most}"
+    if not demand.upward:
+        return f". Run every task at least {k:,} times"
+    if part is not None:
+        gate = replace(gate, demand=replace(demand, target=_without_part(target)))
+    tasks = len(tally.tasks)
+    enough = fewest_runs(lambda runs: passes_if_all_pass(gate, [runs] * tasks), least=k)
+    return f". {capitalised(flawless_needs(enough, tasks))} to PASS"
+
+
+def passes_if_all_pass(gate: Gate, runs: Sequence[int]) -> bool:
+    """Whether a suite whose every run passes gets a PASS by so many runs of each task."""
+    each = np.array(runs)
+    none, all_passed = np.zeros_like(each), each.astype(float)
+    perfect = Tally(
+        system="", tasks=tuple(map(str, range(len(runs)))), passed=each, failed=none, errored=none,
+        score_total=all_passed, score_squares=all_passed,
+    )  # fmt: skip
+    return judge_number(replace(gate, evidence=None), SystemTrials.of(perfect), {}).status == "PASS"
+
+
+_MOST_RUNS_TRIED = 1_024
+"""Trials of each task up to which `fewest_runs` looks for enough."""
+
+
+def fewest_runs(are_enough: Callable[[int], bool], *, least: int = 1) -> int | None:
+    """The fewest runs of each task that are enough, found by halving; None if too many.
+
+    >>> fewest_runs(lambda runs: runs >= 202, least=60)
+    202
+    """
+    low, high = least - 1, least
+    while high > _MOST_RUNS_TRIED or not are_enough(high):
+        if high >= _MOST_RUNS_TRIED:
+            return None
+        low, high = high, min(2 * high, _MOST_RUNS_TRIED)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if are_enough(middle) else (middle, high)
+    return high
+
+
+def flawless_needs(runs: int | None, tasks: int) -> str:
+    """How many trials it takes at least to show a rate, in words; None is more than were tried."""
+    count = f"more than {_MOST_RUNS_TRIED:,}" if runs is None else f"{runs:,}"
+    each = f"{count} of each task" if tasks > 1 else f"{count} trial{'s' * (runs != 1)}"
+    return f"an agent that never fails needs {each}"
 
 
 def _point(verdict: Verdict, value: float, *, why: str) -> Verdict:
@@ -730,7 +777,12 @@ def _of_every_task(target: Target, trials: Trials | None) -> Target:
     """The number itself where all tasks have the tag or level: reports leave such a part out."""
     part = _part(target, trials)
     every = trials is not None and part is not None and len(part) == len(trials)
-    return parse_target(target.name.rpartition("].")[2]) if every else target
+    return _without_part(target) if every else target
+
+
+def _without_part(target: Target) -> Target:
+    """The number of all tasks that a number of those with one tag or level is."""
+    return parse_target(target.name.rpartition("].")[2])
 
 
 def _metric(gate: Gate, target: Target, subject: SystemTrials, confidence: float) -> Number:

@@ -23,6 +23,7 @@ from passhat.analysis.gates.fixed_sample import (
     counts_passes,
     judge_no_worse,
     judge_number,
+    passes_if_all_pass,
     status_of,
     status_of_difference,
 )
@@ -39,7 +40,7 @@ from passhat.analysis.gates.gate import (
 from passhat.analysis.reports.metrics import SystemTrials
 from passhat.errors import ArgumentError
 from passhat.messages import plural
-from passhat.records import Outcome, Tally, Trial, Trials
+from passhat.records import Outcome, Trial, Trials
 from passhat.stats.arguments import Counts, Floats
 from passhat.stats.estimate import Interval, Unavailable
 from passhat.stats.passk import share_of_passing_subsets
@@ -86,21 +87,28 @@ def planned_rounds(gate: Gate, tasks: int, stated: Sequence[int]) -> tuple[int, 
     return (max(1, gate.max_runs // (tasks * systems)),) * tasks
 
 
-def can_pass(gate: Gate, runs: Mapping[str, int], *, until_decided: bool) -> bool:
-    """Whether a suite whose every run passes gets a PASS by so many runs of each task."""
-    tasks, each = tuple(runs), np.array(list(runs.values()))
-    if until_decided and decides_in_rounds(gate, len(tasks)):
-        rounds = planned_rounds(gate, len(tasks), each.tolist())
-        watch = RoundGate(gate, rounds, max(rounds))
+def can_pass(
+    gate: Gate, runs: Mapping[str, int], *, until_decided: bool, planned: int | None = None
+) -> bool:
+    """Whether a suite whose every run passes gets a PASS by so many runs of each task.
+
+    With `planned` these extend a plan of so many runs of each task, which was judged before.
+    """
+    tasks, each = len(runs), tuple(runs.values())
+    if not until_decided:
+        if planned is not None and max(each) > planned:
+            level = look_levels((1.0, max(each) / planned), gate.alpha)[-1]
+            gate = replace(gate, alpha=level)
+    elif decides_in_rounds(gate, tasks):
+        each = planned_rounds(gate, tasks, each)
+        watch = RoundGate(gate, each, planned or max(each))
         if watch.pass_steps:
             return True
-        gate, each = replace(gate, alpha=watch.level(watch.looks[-1])[0]), np.array(rounds)
-    none, all_passed = np.zeros_like(each), each.astype(float)
-    perfect = Tally(
-        system="", tasks=tasks, passed=each, failed=none, errored=none,
-        score_total=all_passed, score_squares=all_passed,
-    )  # fmt: skip
-    return judge_number(replace(gate, evidence=None), SystemTrials.of(perfect), {}).status == "PASS"
+        gate = replace(gate, alpha=watch.level(watch.looks[-1])[0])
+    elif tasks == 1:
+        plan = replace(gate, max_runs=gate.max_runs or max(each), planned_runs=planned)
+        return sequential.draw_gate(plan, tasks=1, seed=0).soonest is not None
+    return passes_if_all_pass(gate, each)
 
 
 class RoundGate:

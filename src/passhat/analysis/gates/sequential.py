@@ -581,12 +581,17 @@ class DrawGate:
         return rate_of_one_run(self.design.mu0, (self.metric, self.k))
 
     @property
+    def soonest(self) -> int | None:
+        """After how many runs one task that never fails passes; None if no number of them does."""
+        pass_at = self.design.boundaries.pass_at if isinstance(self.design, TaskGate) else ()
+        return next((n for n, passes in enumerate(pass_at, 1) if passes <= n), None)
+
+    @property
     def soonest_pass(self) -> str | None:
         """After how many runs an agent that never fails passes, in words; None if not known."""
         if not isinstance(self.design, TaskGate):
             return None
-        pass_at = self.design.boundaries.pass_at
-        soonest = next((n for n, passes in enumerate(pass_at, 1) if passes <= n), None)
+        soonest = self.soonest
         if soonest is not None:
             return f"PASS after {plural(soonest, 'trial')} without a failure"
         enough = ceil(log(self.design.alpha) / log(self.design.p0))

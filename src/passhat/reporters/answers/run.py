@@ -272,7 +272,8 @@ def _first_lines(answer: RunAnswer, most_gates: int) -> list[Block]:
     if verdicts is not None and len(verdicts) == 1:
         alone = DisplayOptions(results=None)
         # A table of the lowest tasks follows.
-        gate = gate_screen(verdicts[0], alone, named=several, lowest=False)
+        more = not _way_to_decide(answer)  # which says how many
+        gate = gate_screen(verdicts[0], alone, named=several, lowest=False, more=more)
         gates = [replace(gate, details=(*(f"{more}." for more in begun[1:]), *gate.details))]
     elif verdicts is not None and len(verdicts):
         gates = gates_screen(verdicts, ", ".join(filter(None, (who, design))), most_gates)
@@ -512,13 +513,9 @@ def _way_to_decide(answer: RunAnswer) -> list[NextStep]:
     return [advise("Decide it", answer.more_runs.up_to(runs))]
 
 
-MOST_TRIALS_ADVISED = 1_000
-"""Beyond so many trials of each task, none are said to be enough."""
-
-
 def _enough_runs(answer: RunAnswer, verdict: Verdict) -> int:
     """The runs of each task that would settle a verdict, or twice those it has."""
-    from passhat.analysis.gates.fixed_sample import counts_passes
+    from passhat.analysis.gates.fixed_sample import counts_passes, fewest_runs
     from passhat.analysis.gates.gate import ThresholdRequirement
     from passhat.analysis.gates.rounds import can_pass
 
@@ -528,21 +525,23 @@ def _enough_runs(answer: RunAnswer, verdict: Verdict) -> int:
     if not isinstance(demand, ThresholdRequirement):  # a comparison needs runs of its baseline too
         return 2 * most
     tasks = next((system.design.tasks for system in systems if system.name == verdict.system), 1)
+    stops = verdict.evidence == "sequential"
+    if stops and verdict.gate.indifference is None:  # it may have ended before its plan did
+        most = max(most, (verdict.max_runs or 0) // tasks)
     more = math.ceil((verdict.more_runs or 0) / tasks)
-    # Fewer than k runs have no pass^k at all, and k of them hardly settle it.
-    runs = max(2 * most, 2 * (demand.target.k or 0), most + more)
+    # Fewer than k runs have no pass^k at all.
+    runs = max(2 * most, demand.target.k or 0, most + more)
     if not (demand.upward and counts_passes(verdict.gate)):
         return runs
-    # No fewer than an agent takes that never fails.
-    stops = verdict.evidence == "sequential"
-    return next(
-        (
-            n
-            for n in range(runs, MOST_TRIALS_ADVISED, max(1, runs // 10))
-            if can_pass(verdict.gate, {str(i): n for i in range(tasks)}, until_decided=stops)
-        ),
-        runs,
-    )
+    # No fewer than an agent takes that never fails, in a run of its own and as more of this one.
+    gate = replace(verdict.gate, max_runs=None)
+
+    def are_enough(each: int) -> bool:
+        runs = dict.fromkeys(map(str, range(tasks)), each)
+        plans = (None, most)
+        return all(can_pass(gate, runs, until_decided=stops, planned=plan) for plan in plans)
+
+    return fewest_runs(are_enough, least=runs) or runs
 
 
 def _run_rows(answer: RunAnswer, options: DisplayOptions) -> list[Block]:

@@ -284,11 +284,16 @@ LOWEST_TASKS = 4
 
 
 def gate_screen(
-    verdict: Verdict, options: DisplayOptions, *, named: bool = False, lowest: bool = True
+    verdict: Verdict,
+    options: DisplayOptions,
+    *,
+    named: bool = False,
+    lowest: bool = True,
+    more: bool = True,
 ) -> Judged:
     """One gate: the word, what was found, and for a FAIL the `lowest` tasks and where to look.
 
-    `named` says which agent was judged.
+    `named` says which agent was judged, `more` how many more trials would decide an open one.
     """
     trials = plural(verdict.runs, "trial")
     whole = finding(verdict)
@@ -310,7 +315,7 @@ def gate_screen(
     return Judged(
         word=verdict.status,
         sentence=sentence,
-        details=tuple(_screen_details(verdict, options, lowest)),
+        details=tuple(_screen_details(verdict, options, lowest, more)),
     )
 
 
@@ -547,13 +552,12 @@ def _in_points(match: re.Match[str]) -> str:
 
 
 def _screen_details(
-    verdict: Verdict, options: DisplayOptions, lowest: bool
+    verdict: Verdict, options: DisplayOptions, lowest: bool, more: bool
 ) -> Iterator[str | NextStep]:
     results = options.results
     yield from notes_of_missing([verdict])
-    if verdict.status == "UNDECIDED" and verdict.more_runs and finding(verdict):
-        more = plural(verdict.more_runs, "more trial")
-        yield f"About {more} would decide it 4 times in 5."
+    if more and verdict.status == "UNDECIDED" and verdict.more_runs and finding(verdict):
+        yield f"About {plural(verdict.more_runs, 'more trial')} would decide it 4 times in 5."
     if isinstance(verdict.estimate, Estimate) and verdict.rests_on_labels:
         yield from (f"{capitalised(note)}." for note in verdict.estimate.notes[:2])
     if finding(verdict) and verdict.all_looks:
