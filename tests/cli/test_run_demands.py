@@ -250,11 +250,26 @@ def test_a_budget_that_ends_a_run_before_every_task_is_not_a_verdict(suite, call
     assert "--max-calls N" in done.stdout
 
 
+@pytest.mark.parametrize("options", [(), ("--until-settled",)])
+@pytest.mark.parametrize("demands", [(), ("pass@1 >= 0.1",), ("pass@1 >= 0.1", "pass^3 >= 0.99")])
+def test_the_first_line_of_all_that_a_run_says_is_its_verdict_which_is_said_once(
+    suite, call, demands, options
+):
+    suite(SHAKY)
+    asked = [word for demand in demands for word in ("--require", demand)]
+    done = call("run", "-v", *asked, *(options if demands else ()))
+    word = "PASS" if done.exit_code == 0 else "FAIL"
+    assert re.match(rf"{word}\b", done.stdout)
+    for demand in demands:
+        assert len(re.findall(rf"^(?:PASS|FAIL) .*{re.escape(demand)}", done.stdout, re.M)) == 1
+
+
 def test_a_gate_that_ran_out_of_runs_says_how_to_allow_more(suite, call):
     suite(SHAKY.replace("runs: 40", "runs: 3") + GATE)
     kept = call("run", "--until-settled")
     assert kept.exit_code == 4
-    assert re.search(r"^Decide it: passhat run --resume \w+ --trials 11$", kept.stdout, re.M)
+    # A second look takes one trial more than a new run.
+    assert re.search(r"^Decide it: passhat run --resume \w+ --trials 12$", kept.stdout, re.M)
     lost = call("run", "--until-settled", "--no-store")
     # As many as an agent takes that never fails: with fewer it would be undecided again.
     assert "Run again with --trials 11 or more." in lost.stdout

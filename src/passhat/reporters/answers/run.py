@@ -119,19 +119,21 @@ class FinishedRunAnswer(Answer[RunAnswer]):
         return super().all_blocks(options)
 
     def blocks(self, options: DisplayOptions) -> list[Block]:
-        """The report and what follows from it; what a terminal shows last is read first."""
+        """The verdict, the report, and what follows from it."""
         answer = self.shown
         options = replace(options, results=answer.results, more_runs=answer.more_runs)
         if answer.nothing_ran:
             first = _nothing_ran(answer)[:1]
             return [*first, *_run_rows(answer, options), *_after(answer)]
-        report = [
-            *report_blocks(answer.report, options),
+        overall = _overall(answer)
+        return [
+            *([overall] if overall is not None else []),
+            *_demands(answer, options),
+            # Its gates stand above.
+            *report_blocks(answer.report, replace(options, verdict=None)),
             *_run_rows(answer, options),
             *_after(answer),
         ]
-        verdicts = _demands(answer, options)
-        return [*report, *verdicts] if options.ink is not None else [*verdicts, *report]
 
     def screen(self, options: DisplayOptions) -> list[Block]:
         """The verdict, the lowest tasks with their commonest failure, and what to do next."""
@@ -267,12 +269,11 @@ def _first_lines(answer: RunAnswer, most_gates: int) -> list[Block]:
     begun = _begun(answer)
     design = "; ".join(begun) or common_design(systems)
     who = plural(len(systems), "agent") if several else short(systems[0].name)
-    word = _WORDS[answer.outcome]
-    gates: list[Block] = []
+    overall, gates = _overall(answer), list[Block]()
     if verdicts is not None and len(verdicts) == 1:
         alone = DisplayOptions(results=None)
         # A table of the lowest tasks follows.
-        more = not _way_to_decide(answer)  # which says how many
+        more = not _way_to_decide(answer) or _advises_as_many(answer, verdicts[0])
         gate = gate_screen(verdicts[0], alone, named=several, lowest=False, more=more)
         gates = [replace(gate, details=(*(f"{more}." for more in begun[1:]), *gate.details))]
     elif verdicts is not None and len(verdicts):
@@ -283,15 +284,24 @@ def _first_lines(answer: RunAnswer, most_gates: int) -> list[Block]:
             *(Remark(text, note=True) for text in notes_of_stops(verdicts)),
         ]
         gates = [*(block for block in gates if not isinstance(block, Remark)), *remarks]
-    if verdicts is not None and gates and verdicts.status == word:
-        return gates
+    return [*([overall] if overall is not None else []), *gates]
+
+
+def _overall(answer: RunAnswer) -> Judged | None:
+    """What became of a run, where its gates do not say it; nothing where it passed without any."""
+    verdicts, word = answer.verdicts, _WORDS[answer.outcome]
+    gated = verdicts is not None and len(verdicts) > 0
+    if verdicts is not None and gated and verdicts.status == word:
+        return None
+    if not gated and answer.outcome == "passed":
+        return None
     failed = sum(not floor.passed for floor in answer.floors)
     floors = f"{failed} of {plural(len(answer.floors), 'tool-selection floor')} failed."
     why = answer.why_not_passed or (floors if failed else None) or answer.incomplete
     sentence = (why or "the run was not completed.").removeprefix(f"{word}: ")
     if word == "FAIL" and (short_numbers := _only_numbers(answer)):
         sentence = sentence.replace(EVERY_TRIAL, short_numbers)
-    return [Judged(word=word, sentence=sentence.removeprefix("not completed: ")), *gates]
+    return Judged(word=word, sentence=sentence.removeprefix("not completed: "))
 
 
 def _begun(answer: RunAnswer) -> list[str]:
@@ -513,6 +523,13 @@ def _way_to_decide(answer: RunAnswer) -> list[NextStep]:
     return [advise("Decide it", answer.more_runs.up_to(runs))]
 
 
+def _advises_as_many(answer: RunAnswer, verdict: Verdict) -> bool:
+    """Whether the way to decide a gate names as many trials as would decide it 4 times in 5."""
+    system = next(one for one in answer.report.systems if one.name == verdict.system)
+    more = math.ceil((verdict.more_runs or 0) / system.design.tasks)
+    return _enough_runs(answer, verdict) == system.design.most_runs + more
+
+
 def _enough_runs(answer: RunAnswer, verdict: Verdict) -> int:
     """The runs of each task that would settle a verdict, or twice those it has."""
     from passhat.analysis.gates.fixed_sample import counts_passes, fewest_runs
@@ -538,7 +555,7 @@ def _enough_runs(answer: RunAnswer, verdict: Verdict) -> int:
 
     def are_enough(each: int) -> bool:
         runs = dict.fromkeys(map(str, range(tasks)), each)
-        plans = (None, most)
+        plans = (None,) if answer.more_runs is None else (None, most)
         return all(can_pass(gate, runs, until_decided=stops, planned=plan) for plan in plans)
 
     return fewest_runs(are_enough, least=runs) or runs
