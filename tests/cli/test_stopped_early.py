@@ -181,6 +181,34 @@ def test_the_gate_that_ended_a_run_says_its_own_verdict_when_it_is_asked_again(f
         assert "; --evidence sequential has one." in text
 
 
+@pytest.mark.parametrize("demand", [["-r", "pass^3 >= 0.9"], []])
+def test_who_asks_a_run_that_ended_early_for_a_bound_is_told_that_it_has_no_error_rate(
+    folder, monkeypatch, demand
+):
+    monkeypatch.chdir(folder)
+    asked = ["gate", "latest", *demand]
+    for more, evidence, alpha in (
+        ([], "sequential", 0.05),
+        (["--evidence", "sequential"], "sequential", 0.05),
+        (["--evidence", "bound"], "bound", None),
+    ):
+        (verdict,) = json.loads(typed(*asked, *more, "--json"))["verdicts"]
+        assert (verdict["evidence"], verdict["alpha"], verdict["beta"]) == (evidence, alpha, alpha)
+        assert verdict["terms"]["evidence"] in (None, evidence)
+    text = " ".join(typed(*asked, "--evidence", "bound").split())
+    assert "The verdict has no known error rate" in text
+    assert "bounds are for a fixed number of trials; --evidence sequential has one." in text
+
+
+def test_a_bound_that_is_asked_for_beside_the_gates_of_the_suite_is_answered(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    words = ["-r", "pass@1 >= 0.1", "--evidence", "bound", "--suite", "passhat.yml"]
+    verdicts = json.loads(typed("gate", "latest", *words, "--json"))["verdicts"]
+    assert [verdict["require"] for verdict in verdicts] == ["pass@1 >= 0.1", "pass^3 >= 0.9"]
+    assert {verdict["evidence"] for verdict in verdicts} == {"bound"}
+    assert "no known error rate" in " ".join(typed("gate", "latest", *words).split())
+
+
 def test_results_that_were_written_to_a_file_are_read_as_stopped_early(folder, monkeypatch):
     monkeypatch.chdir(folder)
     for name in ("stopped.jsonl", "stopped.csv", "stopped.parquet"):

@@ -388,10 +388,16 @@ class JudgedResults:
     def _replayed(self, suite: Suite, gates: Sequence[Gate]) -> Verdicts | None:
         """The verdicts of a stored run that its gates ended: from its journal, in its own order.
 
-        A journal has every round: what is judged without some of them is read again.
+        A journal has every round: what is judged without some of them is read again. So is all that
+        is asked by a bound which is not the suite's: nothing was run for it.
         """
+        from passhat.analysis.gates.gate import parse_gate
+
         run, own = self.run, self._results
         if run is None or own is None or own.drop_rounds or own.shares:
+            return None
+        of_suite = {parse_gate(gate) for gate in suite.gates}
+        if any(g.evidence in ("bound", "point") and g not in of_suite for g in gates):
             return None
         from passhat.analysis.gates.stopping import replay_run
         from passhat.history import RunJournal
@@ -452,7 +458,8 @@ def _gates(
         margin = arguments.probability("margin", margin)
         demands += [f"no_worse_than {name} by {margin:g}", f"no task worse than {name}"]
     gates = [parse_gate(_with_terms(demand, given)) for demand in demands]
-    gates += [parse_gate(gate) for gate in (suite.gates if suite is not None else ())]
+    of_suite = [parse_gate(gate) for gate in (suite.gates if suite is not None else ())]
+    gates += [_with_evidence(gate, given.get("evidence")) for gate in of_suite]
     if not gates:
         if suite is not None:
             raise InputError(
@@ -484,6 +491,15 @@ def baseline_name(against: str | Path | Trials) -> str:
 def _baselines_of(gates: Sequence[Gate]) -> set[str]:
     """The names of the baselines that gates speak of."""
     return {getattr(gate.demand, "baseline", None) or "" for gate in gates} - {""}
+
+
+def _with_evidence(gate: Gate, evidence: Any) -> Gate:
+    """A gate of a suite by the evidence that was asked for, unless it states its own."""
+    from passhat.analysis.gates.gate import NoTaskWorseRequirement
+
+    if evidence is None or gate.evidence or isinstance(gate.demand, NoTaskWorseRequirement):
+        return gate
+    return replace(gate, evidence=evidence)
 
 
 def _with_terms(demand: GateLike, terms: Mapping[str, Any]) -> GateLike:

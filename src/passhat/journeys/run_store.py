@@ -130,7 +130,7 @@ class UnstoredRun:
 _DECIDING = ("require", "tags", "at", "scope", "indifference", "alpha", "beta", "design")
 DECIDED = (
     *("sentence", "alpha", "beta", "runs", "max_runs", "seen", "method", "errors"),
-    "boundaries",
+    *("boundaries", "evidence"),
 )
 
 

@@ -494,7 +494,8 @@ def _decided_gates(run: Run) -> list[dict[str, Any]]:
 def as_decided(verdicts: Verdicts, run: Run) -> Verdicts:
     """The verdicts on a stored run, of the very gates that ended it early as they decided it.
 
-    Their error rates hold: the rule was fixed before the run, and asking again spends nothing.
+    Their error rates hold: the rule was fixed before the run, and asking again spends nothing. Who
+    asks for another kind of evidence than the gate had gets that.
     """
     import msgspec
 
@@ -509,15 +510,17 @@ def as_decided(verdicts: Verdicts, run: Run) -> Verdicts:
         known = own.get(key(decided_gate(verdict)))
         baseline = getattr(verdict.gate.demand, "baseline", None)  # whose name may have moved
         corrected = verdict.rests_on_labels
-        if known and verdict.evidence == "bound" and baseline is None and not corrected:
-            stored = {name: known[name] for name in DECIDED if name != "sentence"}
+        evidence: Any = (known or {}).get("evidence", "sequential")
+        asked = verdict.gate.evidence in (None, evidence) and verdict.evidence == "bound"
+        if known and asked and baseline is None and not corrected:
+            stored = {name: known[name] for name in DECIDED if name not in ("sentence", "evidence")}
             rest = known["sentence"].partition(f": {known['word']}")[2].removesuffix(".")
             after, colon, words = rest.removeprefix(" after ").partition(": ")
             watched = rest.startswith(" after ") and colon
             verdict = replace(
                 verdict,
                 status=known["word"],
-                evidence="sequential",
+                evidence=evidence,
                 remarks=(),
                 error_rule=None,
                 after=after if watched else "",

@@ -369,7 +369,13 @@ def gates_screen(verdicts: Verdicts, about: str = "", most: int = MOST_GATES) ->
         sides = f"{sure} confidence" if sure == fail else f"{sure} for PASS, {fail} for FAIL"
         blocks.append(Remark(f"One-sided bounds at {sides}; a CI has two sides."))
     notes = (*errored_trials(verdicts), *errors_of_all_looks(verdicts), *screen_notes(verdicts))
-    return [*blocks, *map(Remark, notes)]
+    return [*blocks, *map(Remark, (*notes, *_without_error_rates(verdicts)))]
+
+
+def _without_error_rates(verdicts: Iterable[Verdict]) -> list[str]:
+    """Why bounds on trials that ended by their results promise nothing, each sentence once."""
+    bare = (v for v in verdicts if v.evidence == "bound" and v.alpha is None and v.beta is None)
+    return list(dict.fromkeys(note.ending for v in bare for note in v.remarks if note.ending))
 
 
 def errored_trials(verdicts: Iterable[Verdict]) -> list[str]:
