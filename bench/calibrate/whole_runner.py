@@ -103,11 +103,11 @@ def tables(*, quick: bool = False) -> list[Table]:
     settings += [Setting(concurrency=n, interrupted=True) for n in CONCURRENCIES]
     settings += [Setting(concurrency=n, interrupted=True, errors=True) for n in CONCURRENCIES]
     return [
-        _in_rounds(8 if quick else 200),
-        _pairs_in_rounds(4 if quick else 100),
+        _in_rounds(8 if quick else 1000),
+        _pairs_in_rounds(4 if quick else 400),
         _one_task(settings, 10 if quick else 100),
         _suite(settings, 4 if quick else 40),
-        _bounds(20 if quick else 300),
+        _bounds(20 if quick else 2000),
     ]
 
 
