@@ -43,7 +43,7 @@ _NEAR, _FAR = 2.5, 5.0
 
 def tables(*, quick: bool = False) -> list[Table]:
     """Every table of this module; `quick` for a glance of some seconds."""
-    makers = [(_one_task, 0, 0), (_suites, 5, 2_000), (_pairs, 5, 4_000)]
+    makers = [(_one_task, 0, 0), (_suites, 5, 10_000), (_pairs, 5, 4_000)]
     return run_tables("stopping", makers, quick=quick)
 
 

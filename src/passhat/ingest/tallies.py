@@ -280,8 +280,8 @@ def _source(
     facts = {"format": kinds[shape], **table_facts(plan.by_meaning, mapping)}
     ended = own_end(_head(plan.path)) if own else None
     if not own and engine.columns.get(ENDED_COLUMN) == "text":
-        told = f"SELECT DISTINCT {quoted(ENDED_COLUMN)} AS e FROM {VIEW} LIMIT 9"  # noqa: S608
-        ended = stated_end(engine.query(told)["e"])
+        ends = f"SELECT DISTINCT {quoted(ENDED_COLUMN)} AS e FROM {VIEW} LIMIT 9"  # noqa: S608
+        ended = stated_end(engine.query(ends)["e"])
     unused = (
         ()
         if own

@@ -345,8 +345,8 @@ def _opened_to_alike_tasks(
     def end(seen: Floats, other: Floats) -> Floats:
         """The lower end of the rate of what was seen so often, beside so many of the other kind."""
         some = seen > 0
-        found = special.betaincinv(np.where(some, seen, 1.0), other + 1, asked.tail)
-        return np.where(some, found, 0.0)
+        rates = special.betaincinv(np.where(some, seen, 1.0), other + 1, asked.tail)
+        return np.where(some, rates, 0.0)
 
     if False in asked.ends:
         counts = (cells.c >= powers[:, None]).astype(np.float64)

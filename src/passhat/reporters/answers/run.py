@@ -525,7 +525,7 @@ def _way_to_decide(answer: RunAnswer) -> list[NextStep]:
 
 def _advises_as_many(answer: RunAnswer, verdict: Verdict) -> bool:
     """Whether the way to decide a gate names as many trials as would decide it 4 times in 5."""
-    system = next(one for one in answer.report.systems if one.name == verdict.system)
+    system = next(own for own in answer.report.systems if own.name == verdict.system)
     more = math.ceil((verdict.more_runs or 0) / system.design.tasks)
     return _enough_runs(answer, verdict) == system.design.most_runs + more
 
