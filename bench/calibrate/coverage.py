@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
+from math import comb
 
 import numpy as np
 from scipy import special
@@ -52,6 +53,7 @@ LOPSIDED = (
     (5, 0.95, 4, 45, 0.4, 40, 2),
 )
 ALIKE_TASKS, ALIKE_POWERS, ALIKE_TAILS = (5, 10, 20, 50, 100), (1, 2, 3, 5), (0.05, 0.025)
+MOST_ENUMERATED = 10_000
 _WIDTH_COLUMNS = ("width, pass^k", "width, pass@k")
 
 
@@ -362,8 +364,9 @@ def _few_alike(_repetitions: int) -> Table:
     """How often an end lies beyond the truth of few tasks with one rate, at the worst rate."""
     tail, rows, worst = ALIKE_TAILS[0], [], 0.0
     rates = np.linspace(0.01, 0.99, 197)
-    for tasks in (2, 3, 4, 5):
-        for runs, k in ((3, 2), (4, 2), (6, 2), (6, 3), (9, 3), (9, 5), (10, 5)):
+    designs = product((2, 3, 5, 7, 10), ((3, 2), (4, 2), (6, 2), (6, 3), (9, 3), (9, 5), (10, 5)))
+    for tasks, (runs, k) in designs:
+        if comb(tasks + runs, tasks) <= MOST_ENUMERATED:
             # Every suite there may be, but for the order of its tasks.
             suites = np.array(list(combinations_with_replacement(range(runs + 1), tasks)))
             cells = tally_suites(np.full(tasks, float(runs)), suites)
