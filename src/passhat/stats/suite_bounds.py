@@ -39,8 +39,6 @@ _CLOSE, _NEAR, _TIGHT, _MOST_SECANTS = 1e-7, 1e-4, 1e-10, 80
 _FEW_SUMMED, _CONFIDENCE_STEPS = 15, 128
 # Keeps logarithms and roots finite; no chance or variance that matters is as small.
 _TINY = 1e-300
-# How far an end is from its mean, on a scale of logarithms: usually, and at most.
-_USUAL_DISTANCE, _DISTANCES = (0.0, 1.0), (0.0, 700.0)
 # Brackets of the root in ln(rho - 1): the usual one is tried first, the wide one always holds it.
 _USUAL_RHO = (-4.0, 5.0)
 _RHO_RANGE = (-12.0, 40.0)
@@ -404,17 +402,18 @@ def shares_of_cells(cells: Cells, ks: tuple[int, ...]) -> Floats:
 
 
 def _few_runs_quantile(
-    values: Floats, tasks: Floats, weight: Floats, tail: Floats | float
+    values: Floats, tasks: Floats, weight: Floats, unseen: Floats, tail: Floats | float
 ) -> Floats:
-    """The `tail` quantile of sum G Y / sum G, with Y = 1 with the chance of each value.
+    """The `tail` quantile of sum G Y / (sum G + G_0), with Y = 1 with the chance of each value.
 
-    G has the distribution Gamma(weight) for each task. The last axis runs over distinct values, the
-    others over questions, each with its weight. By the saddle point: for a ratio rho of its two
-    factors, all else follows in closed form.
+    G has the distribution Gamma(weight) for each task, and G_0 that of `unseen` for what no task
+    has shown. The last axis runs over distinct values, the others over questions, each with its
+    weight. By the saddle point: for a ratio rho of its two factors, all else follows in closed
+    form.
     """
     target = special.ndtri(1 - np.asarray(tail))
     held, count = np.vecdot(tasks, values), tasks.sum(axis=-1)
-    some = (held > 0) & (held < count)
+    some = (held > 0) & ((held < count) | (unseen > 0))
     values = np.where(some[..., None], values, 0.5)
     missing = 1 - values
 
@@ -424,13 +423,13 @@ def _few_runs_quantile(
         odds = np.exp(np.minimum(weight * np.log(rho), 700.0))
         tilted = values / (values + missing * odds[..., None])
         passing = np.vecdot(tasks, tilted)
-        ones, rest = weight * passing, weight * (count - passing)
+        ones, rest = weight * passing, weight * (count - passing) + unseen
         theta = ones / (ones + rest * rho)
         s = (rho - 1) / (1 - theta + rho * theta)
         up, down = 1 + s * (1 - theta), 1 - s * theta
         passed, failed = up**-weight, np.exp(np.minimum(-weight * np.log(down), 700.0))
         mixed = values * passed[..., None] + missing * failed[..., None]
-        cumulant = np.vecdot(tasks, np.log(np.maximum(mixed, _TINY)))
+        cumulant = np.vecdot(tasks, np.log(np.maximum(mixed, _TINY))) - unseen * np.log(down)
         root = np.sqrt(np.maximum(-2 * cumulant, _TINY))
         one, zero = (1 - theta) / up, theta / down
         jump = np.vecdot(tasks, tilted * (1 - tilted)) * (weight * (one + zero)) ** 2
@@ -470,37 +469,17 @@ def _bounds_of_shares(cells: Cells, ks: Sequence[int], tail: Floats | float) -> 
     seen = np.where(sides > 0, tasks, 0.0)
     held, spreads = seen.sum(axis=-1), np.vecdot(seen, spread)
     weight = np.where(held > 0, held, 1.0) / np.where(held > 0, spreads, 1.0)
-    quantiles = _few_runs_quantile(sides, tasks, weight, tail)
-    tails = np.broadcast_to(tail, quantiles.shape)
-    unseen = _Unseen.of(cells, ks, tails.ravel())
-    means = np.stack((mean, 1 - mean))
-    low, missing = _with_unseen(means, quantiles, tails, unseen)
+    # One more task that passes is allowed for at the upper end, as Clopper and Pearson do. For the
+    # lower one, tasks that are alike have a bound of their own (`_opened_to_alike_tasks`).
+    unseen = np.reshape((0.0, 1.0), (2, *(1,) * (weight.ndim - 1)))
+    quantiles = _few_runs_quantile(sides, tasks, weight, unseen, tail)
+    ends, means = quantiles.ravel(), np.stack((mean, 1 - mean)).ravel()
+    tails = np.broadcast_to(tail, quantiles.shape).ravel()
+    surprised = ShrunkDistribution(means[:, None], np.ones((means.size, 1))).quantile(
+        tails, _Unseen.of(cells, ks, tails).groups
+    )
+    low, missing = np.minimum(ends, surprised).reshape(quantiles.shape)
     return low, 1 - missing
-
-
-def _with_unseen(means: Floats, ends: Floats, tails: Floats, unseen: _Unseen) -> Floats:
-    """Ends that allow for an outcome that no run has shown, beside the spread of what was seen.
-
-    Of a lower end the larger distance from the mean counts, as tasks that are alike are held to
-    their own bound (`_opened_to_alike_tasks`). Those of an upper end are joined, on a scale of
-    logarithms, as those of independent parts are (Zou and Donner 2008). Without a failure the lower
-    end is exact.
-    """
-    some = (ends > 0) & (means > 0)
-    start = np.log(np.where(some, means, 1.0))
-    seen = np.maximum(start - np.log(np.where(some, ends, 1.0)), 0.0)
-    surprise = np.where(some, -np.log(tails), 0.0)
-    rows = np.arange(means.size).reshape(means.shape)
-
-    def beyond(distance: Floats) -> Floats:
-        groups = np.maximum(unseen.groups(np.exp(start - distance), rows), _TINY)
-        both = seen, surprise / groups
-        joined = np.where(unseen.mirrored[rows], np.hypot(*both), np.maximum(*both))
-        return np.asarray(joined - distance)
-
-    distance = find_root_within(beyond, means.shape, _USUAL_DISTANCE, _DISTANCES)
-    distance += beyond(distance)  # as exact as the formula where no failure was seen
-    return np.where(some, np.exp(start - distance), 0.0)
 
 
 def _bounds_of_sums(

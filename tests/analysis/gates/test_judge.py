@@ -96,6 +96,22 @@ def test_tasks_with_too_few_runs_cannot_be_left_out_of_a_pass():
     assert said in verdict.notes[-1]
 
 
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_a_failure_raises_no_lower_end_where_tasks_have_too_few_runs(data):
+    k, metric = data.draw(st.integers(1, 5)), data.draw(st.sampled_from(["pass^", "pass@"]))
+    runs = data.draw(st.lists(st.integers(1, 2 * k), min_size=2, max_size=6))
+    runs[0] = max(runs[0], k)  # one task at least has a number
+    counts = {f"t{i}": [c := data.draw(st.integers(0, n)), n - c] for i, n in enumerate(runs)}
+    failed = data.draw(st.sampled_from(sorted(counts)))
+    lows = []
+    for more in (0, 1):
+        counts[failed][1] += more
+        (verdict,) = judge(counted(counts), [f"{metric}{k} >= 0.5"])
+        lows.append(verdict.estimate.interval.low)
+    assert lows[1] <= lows[0] + 1e-9
+
+
 def test_a_part_of_the_tasks_allows_for_those_with_too_few_runs_too():
     names = ["a", "b", "c"] * 40 + ["short"] * 2 + ["other"] * 40
     tags = [("core",)] * 122 + [("more",)] * 40

@@ -807,7 +807,33 @@ def _metric(gate: Gate, target: Target, subject: SystemTrials, confidence: float
         return estimate
     if len(evidence.tasks) == 1 and power:
         estimate = _one_task(estimate, evidence, power, confidence)
-    return _with_unknown_tasks(estimate, len(_left_out(target, subject)))
+    short = len(_left_out(target, subject))
+    known = _with_unknown_tasks(estimate, short)
+    if not short or power is None or evidence.family or evidence.weight is not None:
+        return known
+    interval = _interval_of_all(evidence, power, confidence)
+    if subject.groupings and known.interval is not None:
+        interval = hull(interval, known.interval)
+    return replace(estimate, interval=interval)
+
+
+def _interval_of_all(evidence: Evidence, power: tuple[str, int], confidence: float) -> Interval:
+    """The interval for all tasks: runs that one is short of k fail, or pass for the upper end.
+
+    So a further failure raises no lower end either where a task gets its k-th run by it.
+    """
+    metric, k = power
+    none = np.zeros(len(evidence.without), dtype=np.int64)
+    runs, passes = (np.append(counts, none) for counts in (evidence.runs, evidence.passes))
+    missing, ends = np.maximum(k - runs, 0), []
+    for passing in (0, missing):
+        estimate = suite_estimate(
+            runs + missing, passes + passing, metric=metric, k=k, confidence=confidence
+        )
+        assert isinstance(estimate, Estimate)
+        assert estimate.interval is not None
+        ends.append(estimate.interval)
+    return Interval(ends[0].low, ends[1].high)
 
 
 def _by_labels(
