@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
+import pytest
 from bench.calibrate.outages import drift_in_rounds_cell
 
 from passhat.analysis.gates.judge import judge
@@ -72,6 +73,38 @@ def test_a_broken_agent_fails_and_the_verdict_says_what_it_cannot_tell():
     assert verdict.status == "FAIL"
     assert len(tickets) <= 26
     assert "an outage that lasts look the same" in verdict.sentence
+
+
+EVERY_TASK = {"require": "every task: pass^2 >= 0.7", "max_runs": 50}
+IN_ROUNDS = "pass^3 >= 0.8"
+FIVE = ("a", "b", "c", "d", "e")
+
+
+@pytest.mark.parametrize("rate", [0.03, 0.06, 0.1])
+@pytest.mark.parametrize(
+    ("gate", "runs"), [(EVERY_TASK, 10), (IN_ROUNDS, 7)], ids=["every task", "rounds"]
+)
+def test_an_agent_that_nearly_always_fails_has_its_fail(gate, runs, rate):
+    """In 50 runs of an agent at 6% or 10%, a gate on every task was UNDECIDED in 12."""
+    words, rng = [], np.random.default_rng(6)
+    for _ in range(25):
+        rule = rule_for([gate], runs=runs, tasks=FIVE)
+        drive(rule, lambda _: Outcome.PASSED if rng.random() < rate else Outcome.FAILED)
+        words.append(rule.verdicts()[0].status)
+    assert words.count("FAIL") >= 24
+    assert "PASS" not in words
+
+
+def test_a_verdict_sets_aside_only_trials_of_its_own_that_it_does_not_count():
+    """It counts its last trials, though later ones show that an outage had begun in them."""
+    rule = rule_for([IN_ROUNDS], runs=7, tasks=FIVE)
+    passes = {0, 2, 4, 6, 8, 34}
+    tickets, _ = drive(rule, lambda n: Outcome.PASSED if n in passes else Outcome.FAILED)
+    (verdict,) = rule.verdicts()
+    assert len(tickets) == 35, "the failures waited for the pass that ended the outage"
+    assert (verdict.status, verdict.runs) == ("FAIL", 15)
+    assert "5 of 15 trials passed" in verdict.sentence
+    assert "set aside" not in verdict.sentence
 
 
 def test_a_short_run_in_which_everything_fails_is_a_fail():

@@ -108,6 +108,28 @@ def test_the_same_stretch_on_tasks_that_always_pass_is_one():
     assert [one.runs for one in state.outages] == [7]
 
 
+@given(st.lists(st.integers(0, 30), min_size=2, max_size=20))
+def test_an_agent_that_fails_between_its_passes_has_one_outage(failures):
+    """Rows of failures with one pass after each: only what is set aside first says so."""
+    outcomes = [x for row in failures for x in [False] * row + [True]]
+    state, flags = flags_of(ONE_TASK, [(0, passed) for passed in outcomes])
+    for outage in state.outages[1:]:
+        earlier = [x for x, counts in zip(outcomes[: outage.first], flags, strict=False) if counts]
+        aside = outage.first - len(earlier)
+        assert sum(earlier) >= ONE_TASK.rate * (aside - 4) / 2
+
+
+def test_failures_count_again_where_one_pass_alone_ended_an_outage():
+    _, flags = flags_of(ONE_TASK, [(0, False)] * 12 + [(0, True)] + [(0, False)] * 12)
+    assert flags == [False] * 13 + [True] * 12
+
+
+def test_a_second_outage_is_set_aside_after_passes():
+    outage = [(0, False)] * 8 + [(0, True)]
+    _, flags = flags_of(ONE_TASK, [*outage, *[(0, True)] * 3, *outage])
+    assert flags == [False] * 9 + [True] * 3 + [False] * 9
+
+
 def with_outages(rng, rate, share, runs=540):
     """Outcomes of one run after another; minutes of eight runs fail together."""
     down = np.repeat(rng.random(runs // 8 + 1) < share, 8)[:runs]

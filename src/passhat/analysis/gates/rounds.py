@@ -564,10 +564,10 @@ class Rounds:
         shown = [] if judged.status != status else list(filter(None, [judged.seen]))
         if not shown or (not self.paired and counts_passes(gate)):
             shown.insert(0, self._counts(taken))
-        used = [self.trials[d][0] for d in self._kept(taken)]
+        kept = self._kept(taken)
         extra = (
-            *sequential.outage_words(self.outages, taken, "trial"),
-            *sequential.drift_words(used),
+            *sequential.outage_words(self.outages, taken, "trial", kept=kept),
+            *sequential.drift_words([self.trials[draw][0] for draw in kept]),
         )
         error = alpha if status == "PASS" else beta
         end = ["neither verdict can be reached any more"] if foregone else []
@@ -601,7 +601,9 @@ class Rounds:
     def _counts(self, taken: int) -> str:
         """How many of the first runs passed, of both systems where two are compared."""
         if not self.paired:
-            return f"{self._passes[taken]:,} of {plural(taken, 'trial')} passed"
+            kept = [self.trials[draw][0] for draw in self._kept(taken)]
+            passed = sum(trial.outcome is Outcome.PASSED for trial in kept)
+            return f"{passed:,} of {plural(taken, 'trial')} passed"
         own, other = (
             sum(
                 counts and self.trials[draw][place].outcome is Outcome.PASSED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from math import ceil, log
@@ -434,9 +434,19 @@ def earned_something(trial: Trial) -> bool:
     return trial.outcome is not Outcome.ERRORED and (trial.score or 0.0) > 0.0
 
 
-def outage_words(watch: OutageFilter, draws: int, unit: str) -> tuple[str, ...]:
-    """What a verdict on its first draws says about stretches of failures; often nothing."""
-    sentence = _set_aside_sentence(watch.outages, draws, unit=unit)
+def outage_words(
+    watch: OutageFilter, draws: int, unit: str, *, kept: Collection[int] = ()
+) -> tuple[str, ...]:
+    """What a verdict on its first draws says about stretches of failures; often nothing.
+
+    `kept` are draws that it counts though they were set aside.
+    """
+    inside = [
+        replace(outage, last=min(outage.last, draws - 1))
+        for outage in watch.outages
+        if outage.first < draws and outage.first not in kept
+    ]
+    sentence = _set_aside_sentence(inside, draws, unit=unit)
     words = [] if sentence is None else [sentence]
     if watch.is_hopeless:
         words.append(_HOPELESS_SENTENCE)
@@ -469,11 +479,10 @@ def notes_in_sentence(sentences: Sequence[str]) -> tuple[VerdictNote, ...]:
 
 
 def _set_aside_sentence(outages: Sequence[Outage], draws: int, *, unit: str) -> str | None:
-    inside = [outage for outage in outages if outage.first < draws]
-    if not inside:
+    if not outages:
         return None
-    named = listed((f"{outage.first + 1} to {outage.last + 1}" for outage in inside), _NAMED)
-    aside = sum(outage.runs for outage in inside)
+    named = listed((f"{outage.first + 1} to {outage.last + 1}" for outage in outages), _NAMED)
+    aside = sum(outage.runs for outage in outages)
     return (
         f"{plural(aside, unit)} of {draws:,} ({named}) were set aside as an outage: failures one "
         "after another, too many for chance, and the pass that ended them. The error rates hold "

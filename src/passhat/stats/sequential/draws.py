@@ -204,6 +204,9 @@ def error_rates(alpha: float, beta: float) -> None:
 # - Three such stretches with no pass between them count as failures, and two where nothing ever
 #   passed: the agent is broken, or nothing can tell. Runs that were already under way when a
 #   stretch was recognised belong to that stretch.
+# - An outage is told by how the agent does otherwise: while fewer passes count than are expected in
+#   half as many runs as were set aside, failures count as they come. So an agent that nearly
+#   always fails is not saved by a pass now and then.
 #
 # It does not recognise outages shorter than the stretch it needs, outages in which some runs
 # pass, or a drift. Its error rates are simulated in bench/calibrate/outages.py.
@@ -222,6 +225,8 @@ _BORROWED_RUNS = 1.5
 _EXPECTED_RUNS = 4.0
 # So many stretches without a pass between them are no outage any more; fewer before any pass.
 _STRETCHES_THAT_COUNT, _STRETCHES_BEFORE_ANY_PASS = 3, 2
+# So many runs may be set aside for each that counts, if those pass as expected.
+_MOST_ASIDE = 2.0
 # The fields of a state in which no run waits.
 _NONE_WAITING: dict[str, Any] = {"waiting": (), "failures": 0, "surprise": 0.0, "recognised": None}
 
@@ -309,7 +314,7 @@ class OutageGuard:
         state = replace(state, seen=state.seen + 1)
         if passed:
             return self._closed(state, task)
-        if state.is_hopeless:
+        if state.is_hopeless or self._passes_too_rarely(state):
             return _counted(state, (task,), passed=False), (True,)
         return self._failed(state, task, began, ended)
 
@@ -373,6 +378,11 @@ class OutageGuard:
             return state, ()
         released = len(state.waiting)
         return _counted(state, state.waiting, passed=False), (True,) * released
+
+    def _passes_too_rarely(self, state: GuardState) -> bool:
+        """Whether too many runs were set aside for an agent with so few passes that count."""
+        aside = sum(outage.runs for outage in state.outages) - _EXPECTED_RUNS
+        return bool(state.passes.sum() < self.rate * aside / _MOST_ASIDE)
 
     def _failure_chance(self, state: GuardState, task: int) -> float:
         mean = (state.passes.sum() + _EXPECTED_RUNS * self.rate) / (
