@@ -144,9 +144,7 @@ def plan(
         why = "labels are planned" if judge is not None else "a gate is planned"
         refuse_typed(context, _OF_TRIALS, f"{why} without it")
     if gates and judge is None:
-        refuse_typed(
-            context, ("runs", "rate"), "a gate is planned over a range of rates and trials"
-        )
+        refuse_typed(context, ("rate",), "a gate is planned over a range of rates")
     results = reading.results() if reading.paths else None
     if judge is not None:
         output.write(
@@ -173,6 +171,7 @@ def plan(
             results,
             only=only,
             tasks=terms["tasks"],
+            runs=terms["runs"],
             icc=icc,
             indifference=indifference,
             confidence=terms["confidence"],

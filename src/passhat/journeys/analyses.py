@@ -272,19 +272,24 @@ def plan(
     return replace(planned, notes=(*notes, *planned.notes))
 
 
+@arguments.in_screen_words
 def plan_gates(
     require: str | Sequence[str],
     results: ResultsLike | Tally | None = None,
     *,
     only: Names = None,
     tasks: int | None = None,
+    runs: int | None = None,
     icc: float | None = None,
     indifference: float | None = None,
     confidence: float = CONFIDENCE,
     seed: int = SEED,
 ) -> list[GatePlan]:
-    """What will each gate cost, on as many tasks as the results have or as `tasks` says?"""
-    from passhat.analysis.gates.gate import parse_gate
+    """What will each gate cost, on as many tasks as the results have or as `tasks` says?
+
+    With at most `runs` of each task, as a suite states them; else as many as the gate asks for.
+    """
+    from passhat.analysis.gates.gate import NoWorseRequirement, parse_gate
     from passhat.analysis.gates.gate_plan import plan_gate
     from passhat.analysis.planning import plan as planning
 
@@ -297,14 +302,22 @@ def plan_gates(
     known, notes = _lowest_agent(results, only)
     base = planning.plan(known, tasks=tasks, correlation=icc)
     terms = {"indifference": indifference, "confidence": confidence}
+    parsed = [parse_gate({"require": demand, **terms}) for demand in demands]
+    if runs is not None:
+        most = arguments.whole_number("runs", runs) * base.chosen.tasks
+        pairs = [isinstance(gate.demand, NoWorseRequirement) for gate in parsed]
+        parsed = [
+            replace(gate, max_runs=2 * most if paired else most)
+            for gate, paired in zip(parsed, pairs, strict=True)
+        ]
     planned = (
         plan_gate(
-            parse_gate({"require": demand, **terms}),
+            gate,
             tasks=base.chosen.tasks,
             icc=min(base.assumptions.icc, LARGEST_ICC),
             seed=seed,
         )
-        for demand in demands
+        for gate in parsed
     )
     return [replace(gate_plan, notes=notes) for gate_plan in planned]
 

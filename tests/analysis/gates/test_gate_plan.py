@@ -2,6 +2,7 @@
 
 import pytest
 
+from passhat import plan_gates
 from passhat.analysis.gates.gate import parse_gate
 from passhat.analysis.gates.gate_plan import plan_gate
 from passhat.analysis.gates.judge import judge
@@ -57,6 +58,28 @@ def test_every_task_and_paired_gates_can_be_planned():
     paired = plan_gate("no_worse_than main by 0.2", tasks=5, repetitions=40)
     assert row_at(paired, 0.0).passes >= 0.85
     assert row_at(paired, -0.2).passes <= 0.15
+
+
+def test_a_plan_says_how_far_it_assumes_that_tasks_differ():
+    (plan,) = plan_gates("pass^3 >= 0.8", icc=0.3)
+    assert "Assumed: 20 tasks, 30% of the spread between them; one trial at a time." in str(plan)
+    (exact,) = plan_gates("every task: pass^1 >= 0.8", tasks=3)
+    assert "Assumed: 3 tasks; one trial at a time." in str(exact)
+
+
+@pytest.mark.parametrize(
+    ("demand", "most"),
+    [
+        ("pass^3 >= 0.8", 50),
+        ("every task: pass^2 >= 0.7", 50),
+        ("error_rate <= 0.05", 50),
+        ("no_worse_than main by 0.2", 100),
+    ],
+)
+def test_a_run_of_so_many_trials_of_each_task_can_be_planned(demand, most):
+    (plan,) = plan_gates(demand, tasks=5, trials=10)
+    assert plan.max_runs == most
+    assert max(row.runs_95 for row in plan.rows) <= most
 
 
 def test_what_cannot_be_watched_cannot_be_planned():

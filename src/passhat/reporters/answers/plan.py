@@ -586,13 +586,17 @@ class GatePlanAnswer(Answer[Sequence[GatePlan]]):
         plan = self.result[0]
         errors = {plan.gate.alpha, plan.gate.beta}
         wrong = f"wrong verdicts at most {percent(max(errors))}"
-        size = f"{plural(plan.tasks, 'task')}, one trial at a time, at most {plan.max_runs:,}"
+        size = f"At most {plural(plan.max_runs, 'trial')}"
         if plan.fixed_runs is not None:
             size += f" (a fixed design takes {plan.fixed_runs:,})"
+        tasks = plural(plan.tasks, "task")
+        if plan.icc is not None and plan.tasks > 1:
+            tasks += f", {percent(plan.icc)} of the spread between them"
         notes = [Remark(f"{capitalised(note)}.") for note in plan.notes]
         still_open = _open_rows(plan) and plan.gate.indifference is None
-        remark = Remark(f"{size}; {wrong}.{_WAY if still_open else ''}")
-        return [Headline(_takes(plan)), _outcomes(plan), remark, *notes]
+        remark = Remark(f"{size}; {wrong}.{_SHORT_WAY if still_open else ''}")
+        assumed = Remark(f"Assumed: {tasks}; one trial at a time.")
+        return [Headline(_takes(plan)), _outcomes(plan), assumed, remark, *notes]
 
     def rows(self) -> Records:
         return [
@@ -633,6 +637,7 @@ def _open_rows(plan: GatePlan) -> list[GatePlanRow]:
     return [row for row in plan.rows if row.undecided >= 0.5]
 
 
+_SHORT_WAY = " `indifference=0.05` decides more."
 _WAY = " `indifference=0.05` decides it there too, with more trials."
 """What is proposed where a gate stays undecided."""
 
