@@ -1,7 +1,9 @@
 """The plugin in real pytest sessions, each in a process of its own."""
 
 import json
+import math
 import os
+import re
 import subprocess
 import sys
 import time
@@ -376,3 +378,19 @@ def test_numpys_false_fails_as_pythons_does(kind):
     assert assert_reliable(lambda: kind(1), "pass@1 >= 0.5")
     with pytest.raises(AssertionError, match="returned False"):
         assert_reliable(lambda: kind(0), "pass@1 >= 0.5")
+
+
+@pytest.mark.slow("starts pytest once more")
+def test_junit_counts_the_runs_that_the_verdict_counts(session, tmp_path):
+    """The verdict falls on seven runs; the eighth shows that its failures were no outage."""
+    done = session("""
+@pytest.mark.reliable("pass^3 >= 0.8")
+def test_shaky(trial): assert trial.index in (1, 3, 5, 7)
+""", "--junitxml", "junit.xml")  # fmt: skip
+    assert done.returncode == 1
+    text = (tmp_path / "junit.xml").read_text()
+    found = dict(re.findall(r'property name="(\w+)" value="([^"]*)"', text))
+    runs, passed = int(found["runs"]), int(found["passed"])
+    assert f"{passed} of {runs} trials passed" in found["reliability"]
+    assert f"{runs + 1} trials were run" in found["reliability"]
+    assert float(found["value"]) == pytest.approx(math.comb(passed, 3) / math.comb(runs, 3))

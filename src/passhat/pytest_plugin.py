@@ -419,14 +419,15 @@ def _with_verdict(
 def _properties(verdict: Verdict, judged: JudgedTest) -> list[tuple[str, object]]:
     """What JUnit files say about the test besides its outcome."""
     interval = getattr(verdict.estimate, "interval", None)
+    counted = judged["runs"][: verdict.runs]  # more may have been run, to tell an outage
     properties = {
         "reliability": judged["sentence"],
         "verdict": verdict.status,
         "value": getattr(verdict.estimate, "value", None),
         "low": getattr(interval, "low", None),
         "high": getattr(interval, "high", None),
-        "runs": len(judged["runs"]),
-        "passed": sum(run["outcome"] == "passed" for run in judged["runs"]),
+        "runs": len(counted),
+        "passed": sum(run["outcome"] == "passed" for run in counted),
     }
     return [(name, value) for name, value in properties.items() if value is not None]
 
