@@ -181,6 +181,57 @@ def test_the_gate_that_ended_a_run_says_its_own_verdict_when_it_is_asked_again(f
         assert "; --evidence sequential has one." in text
 
 
+FIVE_TASKS = """\
+name: five
+defaults: {runs: 10}
+systems: [{name: agent, python: "MODULE:agent"}]
+tasks:
+"""
+AGENT = """\
+import random
+def agent(prompt, seed, values=None):
+    share = random.Random(7919 * seed + 1).random()
+    return "yes" if share < %s else "no"
+"""
+
+
+@pytest.mark.parametrize(
+    ("rate", "demands", "seed"),
+    [
+        (0.95, ["pass^2 >= 0.8", "error_rate <= 0.1"], 3),
+        (0.06, ["every task: pass^2 >= 0.7"], 1),
+        (1.01, ["pass^3 >= 0.8"], 1),
+        (0.9, ["pass^2 >= .6"], 8),
+        (0.9, ["pass^2 >= 0.75", "pass@1 >= 0.8"], 2),
+    ],
+)
+def test_gate_says_what_a_run_said_whether_it_ended_early_or_at_its_limit(
+    tmp_path, monkeypatch, rate, demands, seed
+):
+    """It judged other runs by bounds, which passed what the run had left undecided."""
+    tasks = (f"  - {{name: t{i}, prompt: q, expect: [{{exact: 'yes'}}]}}\n" for i in range(5))
+    module = f"agent_at_{100 * rate:.0f}"  # of its own: a process imports a module once
+    suite = FIVE_TASKS.replace("MODULE", module) + "".join(tasks)
+    (tmp_path / "passhat.yml").write_text(suite)
+    (tmp_path / f"{module}.py").write_text(AGENT % rate)
+    monkeypatch.chdir(tmp_path)
+    require = [word for demand in demands for word in ("-r", demand)]
+
+    def judged(*words):
+        answer = CliRunner().invoke(main, [*words, "--json"])
+        verdicts = json.loads(answer.stdout)["verdicts"]
+        facts = ("require", "verdict", "runs", "evidence", "alpha", "beta", "sentence")
+        return answer.exit_code, [[verdict[fact] for fact in facts] for verdict in verdicts]
+
+    ran = judged("run", "-q", *require, "--until-decided", "--seed", str(seed))
+    for more in ([], ["--evidence", "sequential"], ["--suite", "passhat.yml"]):
+        assert judged("gate", "latest", *require, *more) == ran, more
+    alone = judged("gate", "latest", "-r", demands[0], "--suite", "passhat.yml")[1]
+    assert alone == ran[1][:1]
+    bounds = judged("gate", "latest", *require, "--evidence", "bound")[1]
+    assert {tuple(verdict[3:6]) for verdict in bounds} == {("bound", None, None)}
+
+
 @pytest.mark.parametrize("demand", [["-r", "pass^3 >= 0.9"], []])
 def test_who_asks_a_run_that_ended_early_for_a_bound_is_told_that_it_has_no_error_rate(
     folder, monkeypatch, demand

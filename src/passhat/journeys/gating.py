@@ -282,7 +282,8 @@ class JudgedResults:
             require, loaded, self.against, margin, {"confidence": confidence, **of_gates}
         )
         if loaded is not None and (replayed := self._replayed(loaded, gates)) is not None:
-            return replayed
+            assert self.run is not None, "what is replayed was stored"
+            return as_decided(replayed, self.run)
         everybody = self.read[0]
         _refuse_unknown(gates, everybody, loaded)
         trials = choose_systems(everybody, only)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     )
     from passhat.analysis.explaining.explain import Explanation, KeptExplanation
     from passhat.analysis.explaining.run_diff import RunDiff
-    from passhat.analysis.gates.gate import Verdicts
+    from passhat.analysis.gates.gate import Requirement, Verdict, Verdicts
     from passhat.analysis.reports.judged import LabelEvidence
     from passhat.analysis.reports.metrics import RunGroups
     from passhat.history import History, Run
@@ -483,8 +483,9 @@ def judge_run(history: History, run: Run) -> Verdicts | None:
 
 
 def _decided_gates(run: Run) -> list[dict[str, Any]]:
-    """What gates decided that ended a run early; older versions stored no terms."""
-    stored = run.options.get("decided", {}).get("gates", ()) if run.stopped_early else ()
+    """What gates decided that watched a run to its end; older versions stored no terms."""
+    watched = run.status == "finished" and run.options.get("at_most")
+    stored = run.options.get("decided", {}).get("gates", ()) if watched else ()
     return [
         gate if isinstance(gate, dict) else {"word": gate[0], "sentence": gate[1]}
         for gate in stored
@@ -492,17 +493,22 @@ def _decided_gates(run: Run) -> list[dict[str, Any]]:
 
 
 def as_decided(verdicts: Verdicts, run: Run) -> Verdicts:
-    """The verdicts on a stored run, of the very gates that ended it early as they decided it.
+    """The verdicts on a stored run, of the very gates that watched it as they decided it.
 
-    Their error rates hold: the rule was fixed before the run, and asking again spends nothing. Who
-    asks for another kind of evidence than the gate had gets that.
+    That they could end it is enough, even where they let it run to its limit. Their error rates
+    hold: the rule was fixed before the run, and asking again spends nothing. Who asks for another
+    kind of evidence than the gate had gets that.
     """
     import msgspec
 
-    from passhat.analysis.gates.gate import Verdicts
+    from passhat.analysis.gates.gate import Verdicts, parse_gate
+    from passhat.records.trial import ENDED_NOTES
+    from passhat.stats.estimate import Unavailable
 
-    def key(decided: Mapping[str, Any]) -> bytes:
-        return msgspec.json.encode([decided["terms"], decided["system"]], order="sorted")
+    def key(decided: Mapping[str, Any]) -> tuple[Requirement, bytes]:
+        terms = {**decided["terms"], "require": ""}  # it is the same in other words
+        words = msgspec.json.encode([terms, decided["system"]], order="sorted")
+        return parse_gate(decided["terms"]["require"]).demand, words
 
     own = {key(gate): gate for gate in _decided_gates(run) if "terms" in gate}
     judged = []
@@ -511,8 +517,8 @@ def as_decided(verdicts: Verdicts, run: Run) -> Verdicts:
         baseline = getattr(verdict.gate.demand, "baseline", None)  # whose name may have moved
         corrected = verdict.rests_on_labels
         evidence: Any = (known or {}).get("evidence", "sequential")
-        asked = verdict.gate.evidence in (None, evidence) and verdict.evidence == "bound"
-        if known and asked and baseline is None and not corrected:
+        asked = verdict.gate.evidence in (None, evidence)
+        if known and asked and baseline is None and not corrected and not _is_same(verdict, known):
             stored = {name: known[name] for name in DECIDED if name not in ("sentence", "evidence")}
             rest = known["sentence"].partition(f": {known['word']}")[2].removesuffix(".")
             after, colon, words = rest.removeprefix(" after ").partition(": ")
@@ -520,8 +526,12 @@ def as_decided(verdicts: Verdicts, run: Run) -> Verdicts:
             verdict = replace(
                 verdict,
                 status=known["word"],
+                estimate=Unavailable(ENDED_NOTES["early" if run.stopped_early else "by gates"]),
                 evidence=evidence,
                 remarks=(),
+                steps=(),
+                more_runs=None,
+                all_looks="",
                 error_rule=None,
                 after=after if watched else "",
                 clauses=(words if watched else rest.removeprefix(". "),),
@@ -530,6 +540,12 @@ def as_decided(verdicts: Verdicts, run: Run) -> Verdicts:
             )
         judged.append(verdict)
     return Verdicts(tuple(judged))
+
+
+def _is_same(verdict: Verdict, decided: Mapping[str, Any]) -> bool:
+    """Whether a verdict is what was decided, and made from the trials that it rests on."""
+    own = (verdict.status, verdict.evidence, verdict.runs)
+    return own == (decided["word"], decided.get("evidence", "sequential"), decided["runs"])
 
 
 def looks_at(run: Run) -> tuple[int, ...]:

@@ -150,7 +150,7 @@ ENDED_COLUMN = "ended"
 STOPPED_EARLY = "its gates ended it early: it has a verdict, not a rate"
 """The note on trials of which there are as many as their own results asked for."""
 
-_ENDED_NOTES: dict[Ended, str] = {
+ENDED_NOTES: dict[Ended, str] = {
     "early": STOPPED_EARLY,
     "by gates": "its gates decided when it ended; intervals assume a fixed number of trials",
 }
@@ -189,7 +189,7 @@ class Source:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What to know of its trials: whether gates ended them, and its notes."""
-        return self.notes if self.ended is None else (_ENDED_NOTES[self.ended], *self.notes)
+        return self.notes if self.ended is None else (ENDED_NOTES[self.ended], *self.notes)
 
 
 def read_by_different_scores(sources: Iterable[Source]) -> str | None:
@@ -234,7 +234,7 @@ def graded_by_judge(sources: Iterable[Source]) -> bool:
 def first_ended(ends: Iterable[Ended | None]) -> Ended | None:
     """How trials of several sources ended: early if some did."""
     known = {*ends}
-    return next((ended for ended in _ENDED_NOTES if ended in known), None)
+    return next((ended for ended in ENDED_NOTES if ended in known), None)
 
 
 def stated_end(cells: Iterable[object]) -> Ended | None:
@@ -244,13 +244,13 @@ def stated_end(cells: Iterable[object]) -> Ended | None:
     ('early', None)
     """
     words = {str(cell) for cell in cells if cell not in (None, "")}
-    return next((e for e in _ENDED_NOTES if e in words), None) if words <= {*_ENDED_NOTES} else None
+    return next((e for e in ENDED_NOTES if e in words), None) if words <= {*ENDED_NOTES} else None
 
 
 def noted_end(notes: Iterable[str]) -> Ended | None:
     """How trials ended by their notes, where a file or store of an older version has no word."""
     known = tuple(notes)
-    return next((e for e, end in _ENDED_NOTES.items() for n in known if n.endswith(end)), None)
+    return next((e for e, end in ENDED_NOTES.items() for n in known if n.endswith(end)), None)
 
 
 def ended_early(sources: Iterable[Source]) -> list[str]:
