@@ -232,6 +232,24 @@ def test_gate_says_what_a_run_said_whether_it_ended_early_or_at_its_limit(
     assert {tuple(verdict[3:6]) for verdict in bounds} == {("bound", None, None)}
 
 
+def test_trials_that_another_gate_judged_are_not_called_begun(tmp_path, monkeypatch):
+    """Gates on a pass^k and on errors have trials of their own: each judged what it asked for."""
+    tasks = (f"  - {{name: t{i}, prompt: q, expect: [{{exact: 'yes'}}]}}\n" for i in range(5))
+    suite = FIVE_TASKS.replace("MODULE", "never_fails") + "".join(tasks)
+    (tmp_path / "passhat.yml").write_text(suite)
+    (tmp_path / "never_fails.py").write_text(AGENT % 2)
+    monkeypatch.chdir(tmp_path)
+    demands = ["-r", "pass^3 >= 0.8", "-r", "error_rate <= 0.1"]
+    text = " ".join(typed("run", "-q", *demands, "--until-decided").split())
+    trials = json.loads(typed("history", "--json"))["runs"][0]["trials"]
+    after = [int(n) for n in re.findall(r" after (\d+) trials", text)]
+    judged, begun = map(int, re.search(r"(\d+) trials judged; (\d+) more had", text).groups())
+    assert (judged, judged + begun) == (sum(after), trials)
+    # A run may have made all its trials until its verdict was known: then reports have its rates.
+    assert "Wrong at most 5% of the time. It is a verdict, not a rate." in text
+    assert "Stopped early" not in text
+
+
 @pytest.mark.parametrize("demand", [["-r", "pass^3 >= 0.9"], []])
 def test_who_asks_a_run_that_ended_early_for_a_bound_is_told_that_it_has_no_error_rate(
     folder, monkeypatch, demand

@@ -212,7 +212,7 @@ def stopped(trials, *gates, begun=0, floors=0):
     seen = replace(answer.verdicts, each=tuple(
         replace(one, evidence="sequential", runs=one.runs - begun) for one in answer.verdicts
     ))  # fmt: skip
-    return replace(answer, verdicts=seen, floors=(floor(),) * floors)
+    return replace(answer, verdicts=seen, floors=(floor(),) * floors, late=begun)
 
 
 def kept_runs(*names):

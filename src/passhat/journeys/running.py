@@ -489,6 +489,7 @@ def execute(
             coverage_threshold=job.request.coverage_threshold,
             notes=_notes(job, rule, added=len(result.trials) - before),
             judges=job.request.shard is None,
+            late=None if rule is None else rule.late,
         )
 
 
@@ -681,6 +682,7 @@ def build_answer(
     coverage_threshold: float | None = None,
     notes: Sequence[str] = (),
     judges: bool = True,
+    late: int | None = None,
 ) -> RunAnswer:
     """The answer, with everything that decides whether the run passed.
 
@@ -712,6 +714,7 @@ def build_answer(
     answer = RunAnswer(
         report=replace(report, notes=(*report.notes, *notes, *doubts, *covered)),
         trials=trials,
+        late=late,
         verdicts=None if nothing_ran else verdicts,
         recoveries=measure_recovery(trials, ks=suite.ks or None, confidence=confidence),
         floors=(

@@ -390,6 +390,14 @@ def test_trials_that_no_verdict_needed_are_counted_and_explained():
     assert rule.late_sentence.startswith(f"{more} more trial")
 
 
+@pytest.mark.parametrize("demand", ["pass^2 >= 0.9", "pass^2 >= 0.2", "pass^2 >= 0.5"])
+def test_trials_are_late_whatever_the_verdict_was(demand):
+    names = [f"t{i}" for i in range(5)]
+    rule = StoppingRule(pairings(names, runs=10), [demand], until_settled=True)
+    tickets, _ = drive(rule, dict.fromkeys(names, 0.75), hands=8)
+    assert rule.late == len(tickets) - rule.verdicts()[0].runs
+
+
 @pytest.mark.parametrize("demand", ["pass^3 >= 0.8", "pass@2 >= 0.99"])
 @pytest.mark.parametrize("passes", [4, 5, 6, 7])  # no row of failures that an outage explains
 def test_a_gate_that_ended_on_one_task_states_what_a_report_of_the_same_runs_states(demand, passes):

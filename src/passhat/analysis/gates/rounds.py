@@ -347,7 +347,7 @@ class Rounds:
     @property
     def used(self) -> int:
         """How many of its runs are in a verdict."""
-        ends = [watch.verdict.runs if watch.verdict else self._seen for watch in self.watches]
+        ends = [self.verdict(watch).runs for watch in self.watches]
         return max(ends)
 
     @property

@@ -246,7 +246,8 @@ class RunAnswer(Displayed):
     `by_run` asks for a test case a run where formats have test cases. `coverage` says which of the
     servers' tools were called, `cause` what goes together with failing beyond luck, in one
     sentence. `judge` is the bill of the judge, and `more_runs` adds to the stored run. `lifts` has
-    each agent against the one that a gate compares it with.
+    each agent against the one that a gate compares it with. `late` counts trials of a run that its
+    gates ended which are in none of their verdicts; None where that is not known.
     """
 
     report: Report
@@ -275,6 +276,7 @@ class RunAnswer(Displayed):
     cause: str | None = None
     judge: JudgeBill | None = None
     more_runs: MoreRuns | None = None
+    late: int | None = None
 
     def __repr__(self) -> str:
         trials = [] if self.trials is None else [plural(len(self.trials), "trial")]

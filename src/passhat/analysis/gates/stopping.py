@@ -185,14 +185,20 @@ class StoppingRule:
         return Verdicts(tuple(verdicts))
 
     @property
-    def late_sentence(self) -> str | None:
-        """How many trials were run that no verdict counts."""
-        late = sum(
+    def late(self) -> int | None:
+        """How many trials were run that no verdict counts; None where that is not known."""
+        if self.every_task or self.contests or not self.is_settled:
+            return None  # what a gate on every task needs is not counted run by run
+        return sum(
             stream.seen - (stream.used if isinstance(stream, Rounds) else runs_needed(stream))
             for stream in self.streams
         )
-        if not late or self.every_task or not self.is_settled:
-            return None  # what a gate on every task needs is not counted run by run
+
+    @property
+    def late_sentence(self) -> str | None:
+        """The same in words."""
+        if not (late := self.late):
+            return None
         be, it = ("is", "it was") if late == 1 else ("are", "they were")
         return (
             f"{plural(late, 'more trial')} {be} in the report and not in the verdict: {it} under "

@@ -311,8 +311,12 @@ def _begun(answer: RunAnswer) -> list[str]:
     judged: dict[str, int] = {}
     for verdict in answer.verdicts:
         judged[verdict.system] = max(verdict.runs, judged.get(verdict.system, 0))
-    counted = sum(judged.values())
     ran = sum(system.design.trials for system in answer.report.systems if system.name in judged)
+    counted = sum(judged.values())
+    if len(judged) < len(answer.verdicts):  # gates of one agent may each have trials of their own
+        if answer.late is None:
+            return []
+        counted = ran - answer.late
     more = [f"{ran - counted:,} more had begun"] if ran > counted else []
     return [f"{plural(counted, 'trial')} judged", *more]
 

@@ -507,7 +507,7 @@ def chance_of_a_wrong_verdict(verdicts: Iterable[Verdict]) -> str | None:
     if not rates:
         return None
     chance = f"Wrong at most {percentage(max(rates))} of the time."
-    return f"{chance} Stopped early, it has a verdict, not a rate."
+    return f"{chance} It is a verdict, not a rate."
 
 
 def notes_of_stops(verdicts: Iterable[Verdict]) -> list[str]:
