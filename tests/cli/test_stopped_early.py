@@ -250,6 +250,25 @@ def test_trials_that_another_gate_judged_are_not_called_begun(tmp_path, monkeypa
     assert "Stopped early" not in text
 
 
+def test_a_run_that_is_resumed_for_more_trials_and_makes_none_is_as_it_was(tmp_path, monkeypatch):
+    """Its verdict fell within the first plan: no look was added, and no chance of an error."""
+    tasks = (f"  - {{name: t{i}, prompt: q, expect: [{{exact: 'yes'}}]}}\n" for i in range(5))
+    suite = FIVE_TASKS.replace("MODULE", "never_fails") + "".join(tasks)
+    (tmp_path / "passhat.yml").write_text(suite)
+    (tmp_path / "never_fails.py").write_text(AGENT % 2)
+    monkeypatch.chdir(tmp_path)
+    typed("run", "-q", "-r", "pass^3 >= 0.8", "--until-decided")
+
+    def kept():
+        judged = json.loads(typed("gate", "latest", "-r", "pass^3 >= 0.8", "--json"))
+        return judged, typed("history"), json.loads(typed("history", "--json"))["runs"][0]
+
+    before = kept()
+    resumed = typed("run", "-q", "--resume", "latest", "--trials", "20")
+    assert "Wrong at most 5% of the time." in resumed
+    assert kept() == before
+
+
 @pytest.mark.parametrize("demand", [["-r", "pass^3 >= 0.9"], []])
 def test_who_asks_a_run_that_ended_early_for_a_bound_is_told_that_it_has_no_error_rate(
     folder, monkeypatch, demand

@@ -194,10 +194,17 @@ def resume_run(
         resumed=stored.key,
         arms=arms,
         retry_errors=retry_errors,
-        extended=extended,
+        asked=runs if extended else None,
         **execution,
     )
-    return execute(job, transcripts=transcripts, on_event=on_event, handle_signals=handle_signals)
+    answer = execute(job, transcripts=transcripts, on_event=on_event, handle_signals=handle_signals)
+    added = answer.trials is None or len(answer.trials) > stored.trials
+    still_open = any(verdict.status == "UNDECIDED" for verdict in answer.judged)
+    if not extended or added or still_open or answer.undone:
+        return answer
+    # Every verdict fell within the first plan: it stays, with its error rates.
+    job = replace(job, suite=apply_request(loaded, earlier), request=earlier, retry_errors=False)
+    return execute(job, transcripts=transcripts, handle_signals=handle_signals)
 
 
 def _execution(executor: Executor, workers: int, on_event: OnRunEvent | None) -> dict[str, Any]:
@@ -333,8 +340,8 @@ JUDGED_BEFORE = (
 class RunJob:
     """One start of a run: what is run, where it is stored, and which stored run it continues.
 
-    `extended` says that runs are added to a plan that was judged before. `whole` is the suite as
-    its file has it: the request may leave out agents that gates compare with.
+    `asked` is how often every task is to run of a plan that was judged before. `whole` is the suite
+    as its file has it: the request may leave out agents that gates compare with.
     """
 
     suite: Suite
@@ -344,7 +351,7 @@ class RunJob:
     resumed: str | None = None
     arms: run_store.Arms | None = None
     retry_errors: bool = False
-    extended: bool = False
+    asked: int | None = None
     passed_over: str | None = None
     faults_off: bool = False
     executor: Executor = "local"
@@ -495,10 +502,10 @@ def execute(
 
 def _notes(job: RunJob, rule: StoppingRule | None, *, added: int) -> list[str]:
     if rule is None:
-        return [JUDGED_BEFORE] if job.extended and job.gates else job.hints
+        return [JUDGED_BEFORE] if job.asked is not None and job.gates else job.hints
     late = [rule.late_sentence] if rule.late_sentence else []
-    if job.extended and not added:
-        runs = f"passhat run --trials {job.request.runs}"
+    if job.asked is not None and not added:
+        runs = f"passhat run --trials {job.asked}"
         late.append(f"{NOTHING_ADDED}; `{runs}` runs every task as often, decided or not")
     return late
 
