@@ -269,6 +269,19 @@ def test_a_run_that_is_resumed_for_more_trials_and_makes_none_is_as_it_was(tmp_p
     assert kept() == before
 
 
+def test_a_list_of_gates_without_error_rates_keeps_its_numbers(tmp_path, monkeypatch):
+    """They were cut off: "pass^3 is 64.8% in 100 trials, at most 79.1…"."""
+    monkeypatch.chdir(tmp_path)
+    tasks = (f"  - {{name: t{i}, prompt: q, expect: [{{exact: 'yes'}}]}}\n" for i in range(5))
+    suite = FIVE_TASKS.replace("MODULE", "nearly_never_fails") + "".join(tasks)
+    (tmp_path / "passhat.yml").write_text(suite)
+    (tmp_path / "nearly_never_fails.py").write_text(AGENT % 0.9)
+    typed("run", "-q", "-r", "pass^2 >= 0.75", "--seed", "2", "--until-decided")
+    text = typed("gate", "latest", "-r", "pass^3 >= 0.8", "-r", "error_rate <= 0.02")
+    assert "…" not in text
+    assert re.search(r"50 trials and may lie between [\d.]+% and [\d.]+%", " ".join(text.split()))
+
+
 @pytest.mark.parametrize("demand", [["-r", "pass^3 >= 0.9"], []])
 def test_who_asks_a_run_that_ended_early_for_a_bound_is_told_that_it_has_no_error_rate(
     folder, monkeypatch, demand

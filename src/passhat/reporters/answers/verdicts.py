@@ -276,8 +276,8 @@ FEW_GATES = 4
 LONG_DEMAND = 24
 """From here on a demand leaves little room beside it."""
 
-LONGEST_CELL = 44
-"""What a gate without a number says beside others."""
+LONGEST_CELL, _LINES_OF_CELL = 44, 3
+"""What a gate without a number says beside others, and its lines where their cells are wrapped."""
 
 LOWEST_TASKS = 4
 """Tasks that a failed gate names."""
@@ -341,7 +341,7 @@ def gates_screen(verdicts: Verdicts, about: str = "", most: int = MOST_GATES) ->
             verdict.status,
             *([verdict.system] if several else []),
             _demand(verdict),
-            _cell(verdict, brief=brief),
+            _cell(verdict, brief=brief, wraps=len(shown) <= FEW_GATES),
         )
         for verdict in shown
     )
@@ -402,8 +402,11 @@ def errored_trials(verdicts: Iterable[Verdict]) -> list[str]:
     return [f"{short(next(iter(words)))}: {next(iter(words.values()))}."]
 
 
-def _cell(verdict: Verdict, *, brief: bool = False) -> str:
-    """What was found, in a cell; how many more trials it takes only where there is room."""
+def _cell(verdict: Verdict, *, brief: bool = False, wraps: bool = False) -> str:
+    """What was found, in a cell; how many more trials it takes only where there is room.
+
+    A sentence is cut where its cell does not continue on further lines, as one that `wraps` does.
+    """
     ends = finding(verdict)
     mild = " (a warning only)" * (verdict.gate.severity == "warning" and verdict.status != "PASS")
     if verdict.was_watched:  # nor has one that stayed undecided a rate
@@ -416,7 +419,7 @@ def _cell(verdict: Verdict, *, brief: bool = False) -> str:
             return f"worse: {listed((task.change for task in worse), 2)}{mild}"
         # What limits a verdict is left to -v.
         text = f"after {verdict.after}: " * bool(verdict.after) + verdict.clauses[0]
-        return f"{shorten(text, LONGEST_CELL)}{mild}"
+        return f"{shorten(text, (_LINES_OF_CELL if wraps else 1) * LONGEST_CELL)}{mild}"
     if brief:  # the demand beside it has the unit
         ends = ends.replace(" points", "")
     if verdict.status != "UNDECIDED":
