@@ -282,6 +282,23 @@ def test_a_list_of_gates_without_error_rates_keeps_its_numbers(tmp_path, monkeyp
     assert re.search(r"50 trials and may lie between [\d.]+% and [\d.]+%", " ".join(text.split()))
 
 
+def test_no_number_of_further_trials_is_promised_where_a_bound_promises_nothing(
+    tmp_path, monkeypatch
+):
+    """The run said how to decide it, and the bound on it named another number of trials."""
+    monkeypatch.chdir(tmp_path)
+    tasks = (f"  - {{name: t{i}, prompt: q, expect: [{{exact: 'yes'}}]}}\n" for i in range(5))
+    suite = FIVE_TASKS.replace("MODULE", "nearly_never_fails") + "".join(tasks)
+    (tmp_path / "passhat.yml").write_text(suite)
+    (tmp_path / "nearly_never_fails.py").write_text(AGENT % 0.9)
+    demand = ["-r", "pass^2 >= 0.75"]
+    assert "Decide it: " in typed("run", "-q", *demand, "--seed", "2", "--until-decided")
+    for more in ([], ["--evidence", "bound"]):
+        (verdict,) = json.loads(typed("gate", "latest", *demand, *more, "--json"))["verdicts"]
+        assert (verdict["verdict"], verdict["more_runs"]) == ("UNDECIDED", None)
+        assert not re.search(r"[\d,]+ more trial", verdict["sentence"])
+
+
 @pytest.mark.parametrize("demand", [["-r", "pass^3 >= 0.9"], []])
 def test_who_asks_a_run_that_ended_early_for_a_bound_is_told_that_it_has_no_error_rate(
     folder, monkeypatch, demand

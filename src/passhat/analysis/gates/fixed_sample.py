@@ -99,7 +99,10 @@ def _judge_finished(gate: Gate, subject: SystemTrials) -> Verdict:
         return _point(verdict, estimate.value, why=_POINT if estimate.interval else _NO_INTERVAL)
     status = status_of(demand, estimate.interval)
     independent = not subject.disturbances and not estimate.by_labels
-    more = runs_to_settle(gate, estimate) if status == "UNDECIDED" and independent else None
+    # A bound on trials that gates ended promises nothing, and so does one on more of them.
+    ended = subject.trials is not None and any(s.ended for s in subject.trials.sources)
+    open_ = status == "UNDECIDED" and independent and not ended
+    more = runs_to_settle(gate, estimate) if open_ else None
     words = bound_words(gate, status, estimate, more_runs=more)
     seen = "" if status == "UNDECIDED" else bound_words(gate, status, estimate, rate=False)
     return replace(verdict, status=status, more_runs=more, clauses=(words,), seen=seen)
