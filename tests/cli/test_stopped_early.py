@@ -299,6 +299,38 @@ def test_no_number_of_further_trials_is_promised_where_a_bound_promises_nothing(
         assert not re.search(r"[\d,]+ more trial", verdict["sentence"])
 
 
+ERRING = """\
+import random
+def agent(prompt, seed, values=None):
+    if random.Random(7919 * seed + 1).random() < 0.06:
+        raise RuntimeError("provider down")
+    return "yes"
+"""
+
+
+def test_errored_trials_are_counted_out_of_the_trials_that_they_are_of(tmp_path, monkeypatch):
+    """4% "over 50 tasks" of five stood beside 3 of 50 trials, which were another gate's."""
+    monkeypatch.chdir(tmp_path)
+    tasks = (f"  - {{name: t{i}, prompt: q, expect: [{{exact: 'yes'}}]}}\n" for i in range(5))
+    suite = FIVE_TASKS.replace("MODULE", "sometimes_errs") + "".join(tasks)
+    (tmp_path / "passhat.yml").write_text(suite)
+    (tmp_path / "sometimes_errs.py").write_text(ERRING)
+    demands = ["-r", "error_rate <= 0.1", "-r", "pass^3 >= 0.7"]
+    ran = " ".join(typed("run", "-q", *demands, "--until-decided", "--seed", "4").split())
+    run = json.loads(typed("history", "--json"))["runs"][0]
+    assert run["errored"] > 1
+    assert re.search(r"error rate is [\d.]+% over \d+ trials of tasks chosen at random", ran)
+    of_all = f"{run['errored']} of {run['trials']} trials"
+    assert f"Errors: {of_all}, counted as failed." in ran
+    again = " ".join(typed("gate", "latest", *demands).split())
+    assert f"{of_all} errored and count as failed." in again
+    typed("run", "-q", "-r", "error_rate <= 0.5", "--until-decided", "--seed", "4")
+    run = json.loads(typed("history", "--json"))["runs"][0]
+    assert run["stopped_early"]
+    other = typed("gate", "latest", "-r", "error_rate <= 0.05")
+    assert f"{run['errored']} of {run['trials']} trials errored." in " ".join(other.split())
+
+
 @pytest.mark.parametrize("demand", [["-r", "pass^3 >= 0.9"], []])
 def test_who_asks_a_run_that_ended_early_for_a_bound_is_told_that_it_has_no_error_rate(
     folder, monkeypatch, demand

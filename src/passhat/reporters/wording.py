@@ -149,14 +149,20 @@ def screen_errors(system: SystemReport) -> str | None:
     split, k = system.errors, headline_k(system)
     if not split.count:
         return None
-    counted = "counted as failed" if split.policy == "fail" else "left out"
-    text = f"Errors: {split.count:,} of {plural(system.design.trials, 'trial')}, {counted}"
+    text = counted_errors(system)
     now, other = system.pass_hat(k), split.otherwise.get(f"pass^{k}")
     if now.value is None or other is None or other.value is None or now.value == other.value:
         return f"{text}."
     them = "it" if split.count == 1 else "them"
     otherwise = f"without {them}" if split.policy == "fail" else "as failures"
     return f"{text}; {otherwise} {metric_label(f'pass^{k}')} is {percent(other.value, digits=1)}."
+
+
+def counted_errors(system: SystemReport) -> str:
+    """How many trials of an agent errored, and how they are counted."""
+    counted = "counted as failed" if system.errors.policy == "fail" else "left out"
+    count, trials = system.errors.count, plural(system.design.trials, "trial")
+    return f"Errors: {count:,} of {trials}, {counted}"
 
 
 def screen_errors_of(systems: Sequence[SystemReport]) -> str | None:

@@ -308,11 +308,12 @@ def _without_rate(verdict: Verdict, sides: Sequence[Trials], around: _JudgeConte
     clauses = verdict.clauses
     if isinstance(demand, ThresholdRequirement | NoWorseRequirement):
         gated = [side.take(_gated(side, verdict.gate, around.quarantined)) for side in sides]
+        errors = isinstance(demand, ThresholdRequirement) and demand.target.name == "error_rate"
+        outcome, word = (Outcome.ERRORED, "errored") if errors else (Outcome.PASSED, "passed")
         own, *before = (
-            f"{np.count_nonzero(side.outcome == Outcome.PASSED):,} of {len(side):,}"
-            for side in gated
+            f"{np.count_nonzero(side.outcome == outcome):,} of {len(side):,}" for side in gated
         )
-        clauses = (f"{own} trials passed{''.join(f', {count} before' for count in before)}",)
+        clauses = (f"{own} trials {word}{''.join(f', {count} before' for count in before)}",)
     return replace(
         verdict,
         clauses=clauses,

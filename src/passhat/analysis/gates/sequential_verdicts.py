@@ -178,7 +178,8 @@ def _seen(
         well = "all passed" if gate.metric == "pass^k" else "had a pass"
         sets = plural(len(draws), "set")
         return f"{round(value * len(draws)):,} of {sets} of {gate.k} {well}"
-    over = f" over {plural(len(draws), 'task')} chosen at random" if len(tasks) > 1 else ""
+    drawn = plural(len(draws), "trial" if gate.k == 1 else "set")
+    over = f" over {drawn} of tasks chosen at random" if len(tasks) > 1 else ""
     if demand.target.quantile is not None:  # a share of runs within the limit is watched
         limit = f"{demand.sign} {demand.threshold:g}"
         feature = demand.target.places["feature"]

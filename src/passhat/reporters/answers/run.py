@@ -76,11 +76,16 @@ from passhat.reporters.formatting import (
 )
 from passhat.reporters.headline import verdict_title
 from passhat.reporters.next_steps import advise
-from passhat.reporters.wording import common_design, headline_k
+from passhat.reporters.wording import (
+    common_design,
+    counted_errors,
+    headline_k,
+    screen_errors_of,
+)
 from passhat.stats.estimate import Estimate, Interval, Number
 
 if TYPE_CHECKING:
-    from passhat.analysis.gates.gate import Verdict
+    from passhat.analysis.gates.gate import Verdict, Verdicts
     from passhat.analysis.gates.run_answer import RecoveryAt
     from passhat.analysis.reports.evidence import Provenance
     from passhat.analysis.reports.report import Report
@@ -280,7 +285,7 @@ def _first_lines(answer: RunAnswer, most_gates: int) -> list[Block]:
         gates = gates_screen(verdicts, ", ".join(filter(None, (who, design))), most_gates)
         rates = (chance_of_a_wrong_verdict(verdicts), *errors_of_all_looks(verdicts))
         remarks = [
-            *(Remark(text) for text in (*rates, *errored_trials(verdicts)) if text),
+            *(Remark(text) for text in (*rates, *_errored(answer, verdicts)) if text),
             *(Remark(text, note=True) for text in notes_of_stops(verdicts)),
         ]
         gates = [*(block for block in gates if not isinstance(block, Remark)), *remarks]
@@ -302,6 +307,16 @@ def _overall(answer: RunAnswer) -> Judged | None:
     if word == "FAIL" and (short_numbers := _only_numbers(answer)):
         sentence = sentence.replace(EVERY_TRIAL, short_numbers)
     return Judged(word=word, sentence=sentence.removeprefix("not completed: "))
+
+
+def _errored(answer: RunAnswer, verdicts: Verdicts) -> list[str]:
+    """How many trials errored: of gates that each watched their own trials, those of the run."""
+    if not any(verdict.was_watched for verdict in verdicts):
+        return errored_trials(verdicts)
+    errored = [system for system in answer.report.systems if system.errors.count]
+    if len(answer.report.systems) > 1:
+        return [screen_errors_of(errored) or ""]
+    return [f"{counted_errors(system)}." for system in errored]
 
 
 def _begun(answer: RunAnswer) -> list[str]:

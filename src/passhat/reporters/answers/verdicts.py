@@ -330,7 +330,8 @@ def gates_screen(verdicts: Verdicts, about: str = "", most: int = MOST_GATES) ->
         counts = [f"{words.count('FAIL')} of {len(words)} gates failed"]
     runs = {verdict.runs for verdict in verdicts}
     several = len({verdict.system for verdict in verdicts}) > 1
-    trials = plural(runs.pop(), "trial") if len(runs) == 1 else ""
+    own = any(verdict.was_watched for verdict in verdicts)  # trials of its own, said beside it
+    trials = plural(runs.pop(), "trial") if len(runs) == 1 and not own else ""
     about = about or (trials and f"{trials}{' of each agent' if several else ''}")
     shown = list(verdicts)
     if len(shown) > most:  # those that ask for something come first
@@ -388,7 +389,7 @@ def errored_trials(verdicts: Iterable[Verdict]) -> list[str]:
         agents.add(verdict.system)
         count = sum(task.errored for task in verdict.tasks)
         if verdict.errors not in ("", NO_ERRORS) and count >= counts.get(verdict.system, 0):
-            words[verdict.system], counts[verdict.system] = verdict.errors, count
+            words[verdict.system], counts[verdict.system] = _errored(verdict, count), count
             rules[verdict.system] = verdict.error_rule
     if len(agents) == 1 or not words:
         return [f"{capitalised(text)}." for text in words.values()]
@@ -400,6 +401,14 @@ def errored_trials(verdicts: Iterable[Verdict]) -> list[str]:
         whole = f"{start} ({named}), {counted}."
         return [whole if len(whole) <= SCREEN_WIDTH else f"{start}, {counted}."]
     return [f"{short(next(iter(words)))}: {next(iter(words.values()))}."]
+
+
+def _errored(verdict: Verdict, count: int) -> str:
+    """How many trials errored: of a stored run all that its tasks count, more than one gate saw."""
+    if not verdict.was_watched or not count:
+        return verdict.errors
+    trials = plural(sum(task.runs for task in verdict.tasks), "trial")
+    return f"{count:,} of {trials} errored and {'counts' if count == 1 else 'count'} as failed"
 
 
 def _cell(verdict: Verdict, *, brief: bool = False, wraps: bool = False) -> str:
