@@ -350,6 +350,18 @@ def test_who_asks_a_run_that_ended_early_for_a_bound_is_told_that_it_has_no_erro
     assert "bounds are for a fixed number of trials; --evidence sequential has one." in text
 
 
+def test_a_gate_on_a_bound_of_a_run_until_decided_keeps_its_error_rate(tmp_path, monkeypatch):
+    """Its trials were fixed: they end early only where those left cannot change the verdict."""
+    monkeypatch.chdir(tmp_path)
+    bound = "gates: [{require: pass^2 >= 0.9, evidence: bound}]"
+    (tmp_path / "passhat.yml").write_text(SUITE.replace("gates: [pass^3 >= 0.9]", bound))
+    (ran,) = json.loads(typed("run", "-q", "--until-decided", "--json"))["verdicts"]
+    (again,) = json.loads(typed("gate", "latest", "-r", "pass^2 >= 0.9", "--json"))["verdicts"]
+    facts = ("verdict", "evidence", "runs", "alpha", "beta")
+    assert [again[fact] for fact in facts] == [ran[fact] for fact in facts]
+    assert (ran["evidence"], ran["beta"]) == ("bound", 0.05)
+
+
 def test_a_bound_that_is_asked_for_beside_the_gates_of_the_suite_is_answered(folder, monkeypatch):
     monkeypatch.chdir(folder)
     words = ["-r", "pass@1 >= 0.1", "--evidence", "bound", "--suite", "passhat.yml"]

@@ -523,10 +523,11 @@ def as_decided(verdicts: Verdicts, run: Run) -> Verdicts:
             rest = known["sentence"].partition(f": {known['word']}")[2].removesuffix(".")
             after, colon, words = rest.removeprefix(" after ").partition(": ")
             watched = rest.startswith(" after ") and colon
+            none = Unavailable(ENDED_NOTES["early" if run.stopped_early else "by gates"])
             verdict = replace(
                 verdict,
                 status=known["word"],
-                estimate=Unavailable(ENDED_NOTES["early" if run.stopped_early else "by gates"]),
+                estimate=verdict.estimate if evidence == "bound" else none,
                 evidence=evidence,
                 remarks=(),
                 steps=(),
@@ -544,8 +545,9 @@ def as_decided(verdicts: Verdicts, run: Run) -> Verdicts:
 
 def _is_same(verdict: Verdict, decided: Mapping[str, Any]) -> bool:
     """Whether a verdict is what was decided, and made from the trials that it rests on."""
-    own = (verdict.status, verdict.evidence, verdict.runs)
-    return own == (decided["word"], decided.get("evidence", "sequential"), decided["runs"])
+    known = {"evidence": "sequential", **decided}
+    own = {name: getattr(verdict, name) for name in ("evidence", "runs", "alpha", "beta")}
+    return verdict.status == known["word"] and own == {name: known[name] for name in own}
 
 
 def looks_at(run: Run) -> tuple[int, ...]:
