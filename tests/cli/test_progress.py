@@ -61,6 +61,17 @@ def test_a_run_that_may_end_early_says_at_most():
     assert standing.counts == "0 of at most 10 trials"
 
 
+def test_a_run_whose_trials_are_not_counted_yet_is_starting():
+    assert RunProgress(most=True).counts == "starting"
+
+
+def test_a_resume_with_nothing_left_to_run_says_no_time(capsys):
+    with Progress() as told:
+        told(RunStarted(planned=10, kept=10, concurrency=1))
+        told(RunFinished(ending="finished", done=10, undone=0, seconds=0.0))
+    assert capsys.readouterr().err == "resuming: 10 of 10 trials are already done\n"
+
+
 def test_a_resumed_run_begins_where_it_was_and_reckons_with_new_trials_only():
     standing = feed(RunProgress(passed=6), RunStarted(planned=10, kept=8, concurrency=1))
     assert standing.counts == "8/10 trials"

@@ -400,6 +400,8 @@ class RunProgress:
     @property
     def counts(self) -> str:
         """`24/60 trials`."""
+        if not self.planned:  # not known before the run starts
+            return "starting"
         of = " of at most " if self.most else "/"
         return f"{self.done:,}{of}{self.planned:,} trials"
 
@@ -461,7 +463,9 @@ class Progress:
             if isinstance(event, RunOpened):  # not before: a refused request needs no bar
                 self._display.start()
             self._display.show(event)
-            for text in _announcements(event):
+            # Where nothing was left to run, the trials took no time.
+            idle = isinstance(event, RunFinished) and 0 < self.run.done == self.run.kept
+            for text in () if idle else _announcements(event):
                 self._display.say(text)
             if isinstance(event, RunFinished):
                 self._display.stop()
