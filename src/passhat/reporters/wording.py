@@ -379,8 +379,8 @@ GLOSSARY: Mapping[str, str] = {
     "suite": "the tasks, how many trials of each (`runs:`), and the gates",
     "round": "one trial of every task: the first of each, the second of each, and so on",
     "re-run": "the trials of a suite that share a seed: one round, or several with `seeds:`",
-    "seed": "the number of a re-run, in results. An agent that takes a `seed` gets one of its own in "
-    "each trial, made from it, the agent, the task and the number of the trial",
+    "seed": "the number of a re-run, in results. An agent that takes a `seed` gets one of its own "
+    "in each trial, made from it, the agent, the task and the number of the trial",
     "errored": "the trial broke (an outage, a crash of a tool) before it could pass or fail",
     "cassette": "recorded model answers, to run a suite again without a key",
     "history": "the store of all runs, with the commit they ran at",
