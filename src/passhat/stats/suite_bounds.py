@@ -470,8 +470,10 @@ def _bounds_of_shares(cells: Cells, ks: Sequence[int], tail: Floats | float) -> 
     held, spreads = seen.sum(axis=-1), np.vecdot(seen, spread)
     weight = np.where(held > 0, held, 1.0) / np.where(held > 0, spreads, 1.0)
     # One more task that passes is allowed for at the upper end, as Clopper and Pearson do. For the
-    # lower one, tasks that are alike have a bound of their own (`_opened_to_alike_tasks`).
-    unseen = np.reshape((0.0, 1.0), (2, *(1,) * (weight.ndim - 1)))
+    # lower one, tasks that are alike have a bound of their own (`_opened_to_alike_tasks`). But for
+    # k = 1 both ends are alike, and exact by what no run has shown where all runs ended alike.
+    single, differ = np.array(ks) == 1, np.vecdot(tasks, sides) < cells.task_count[..., None]
+    unseen = np.stack((single & differ[0], ~single | differ[1])).astype(np.float64)
     quantiles = _few_runs_quantile(sides, tasks, weight, unseen, tail)
     ends, means = quantiles.ravel(), np.stack((mean, 1 - mean)).ravel()
     tails = np.broadcast_to(tail, quantiles.shape).ravel()
