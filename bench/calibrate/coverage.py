@@ -366,23 +366,23 @@ def _few_alike(_repetitions: int) -> Table:
     rates = np.linspace(0.01, 0.99, 197)
     designs = product((2, 3, 5, 7, 10), ((3, 2), (4, 2), (6, 2), (6, 3), (9, 3), (9, 5), (10, 5)))
     for tasks, (runs, k) in designs:
-        if comb(tasks + runs, tasks) <= MOST_ENUMERATED:
-            # Every suite there may be, but for the order of its tasks.
-            suites = np.array(list(combinations_with_replacement(range(runs + 1), tasks)))
-            cells = tally_suites(np.full(tasks, float(runs)), suites)
-            low, high = suite_bounds(cells, (k,), 1 - 2 * tail)
-            tallies = (suites[..., None] == np.arange(runs + 1)).sum(axis=1)
-            orders = np.exp(special.gammaln(tasks + 1) - special.gammaln(tallies + 1).sum(axis=1))
-            log_chances = binom.logpmf(np.arange(runs + 1), runs, rates[:, None])
-            chances = np.exp(log_chances @ tallies.T) * orders
-            truths = rates[:, None] ** k
-            errors = [
-                (chances * beyond).sum(axis=1)
-                for beyond in (low[:, 0] > truths, high[:, 0] < truths)
-            ]
-            worst = max(worst, *(error.max() for error in errors))
-            cells_of_row = (f"{error.max():.3f} at {rates[error.argmax()]:.3g}" for error in errors)
-            rows.append((str(tasks), str(k), str(runs), *cells_of_row))
+        if comb(tasks + runs, tasks) > MOST_ENUMERATED:
+            continue
+        # Every suite there may be, but for the order of its tasks.
+        suites = np.array(list(combinations_with_replacement(range(runs + 1), tasks)))
+        cells = tally_suites(np.full(tasks, float(runs)), suites)
+        low, high = suite_bounds(cells, (k,), 1 - 2 * tail)
+        tallies = (suites[..., None] == np.arange(runs + 1)).sum(axis=1)
+        orders = np.exp(special.gammaln(tasks + 1) - special.gammaln(tallies + 1).sum(axis=1))
+        log_chances = binom.logpmf(np.arange(runs + 1), runs, rates[:, None])
+        chances = np.exp(log_chances @ tallies.T) * orders
+        truths = rates[:, None] ** k
+        errors = [
+            (chances * beyond).sum(axis=1) for beyond in (low[:, 0] > truths, high[:, 0] < truths)
+        ]
+        worst = max(worst, *(error.max() for error in errors))
+        cells_of_row = (f"{error.max():.3f} at {rates[error.argmax()]:.3g}" for error in errors)
+        rows.append((str(tasks), str(k), str(runs), *cells_of_row))
     finding = (
         "Tasks with one rate: how often each end of a one-sided 0.05 lies beyond the truth, at the "
         f"rate where that is most often. Exact: all suites there may be. Largest: {worst:.3f}."

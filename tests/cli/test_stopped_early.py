@@ -232,13 +232,19 @@ def test_gate_says_what_a_run_said_whether_it_ended_early_or_at_its_limit(
     assert {tuple(verdict[3:6]) for verdict in bounds} == {("bound", None, None)}
 
 
-def test_trials_that_another_gate_judged_are_not_called_begun(tmp_path, monkeypatch):
-    """Gates on a pass^k and on errors have trials of their own: each judged what it asked for."""
+@pytest.fixture
+def never_fails(tmp_path, monkeypatch):
+    """A suite of five tasks, and an agent that passes them all."""
     tasks = (f"  - {{name: t{i}, prompt: q, expect: [{{exact: 'yes'}}]}}\n" for i in range(5))
     suite = FIVE_TASKS.replace("MODULE", "never_fails") + "".join(tasks)
     (tmp_path / "passhat.yml").write_text(suite)
     (tmp_path / "never_fails.py").write_text(AGENT % 2)
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("never_fails")
+def test_trials_that_another_gate_judged_are_not_called_begun():
+    """Gates on a pass^k and on errors have trials of their own: each judged what it asked for."""
     demands = ["-r", "pass^3 >= 0.8", "-r", "error_rate <= 0.1"]
     text = " ".join(typed("run", "-q", *demands, "--until-decided").split())
     trials = json.loads(typed("history", "--json"))["runs"][0]["trials"]
@@ -250,13 +256,9 @@ def test_trials_that_another_gate_judged_are_not_called_begun(tmp_path, monkeypa
     assert "Stopped early" not in text
 
 
-def test_a_run_that_is_resumed_for_more_trials_and_makes_none_is_as_it_was(tmp_path, monkeypatch):
+@pytest.mark.usefixtures("never_fails")
+def test_a_run_that_is_resumed_for_more_trials_and_makes_none_is_as_it_was():
     """Its verdict fell within the first plan: no look was added, and no chance of an error."""
-    tasks = (f"  - {{name: t{i}, prompt: q, expect: [{{exact: 'yes'}}]}}\n" for i in range(5))
-    suite = FIVE_TASKS.replace("MODULE", "never_fails") + "".join(tasks)
-    (tmp_path / "passhat.yml").write_text(suite)
-    (tmp_path / "never_fails.py").write_text(AGENT % 2)
-    monkeypatch.chdir(tmp_path)
     typed("run", "-q", "-r", "pass^3 >= 0.8", "--until-decided")
 
     def kept():

@@ -289,8 +289,9 @@ def plan_gates(
 
     With at most `runs` of each task, as a suite states them; else as many as the gate asks for.
     """
-    from passhat.analysis.gates.gate import NoWorseRequirement, parse_gate
+    from passhat.analysis.gates.gate import parse_gate
     from passhat.analysis.gates.gate_plan import plan_gate
+    from passhat.analysis.gates.sequential import systems_of
     from passhat.analysis.planning import plan as planning
 
     demands = arguments.names("require", require, arguments.DEMANDS)
@@ -305,11 +306,7 @@ def plan_gates(
     parsed = [parse_gate({"require": demand, **terms}) for demand in demands]
     if runs is not None:
         most = arguments.whole_number("runs", runs) * base.chosen.tasks
-        pairs = [isinstance(gate.demand, NoWorseRequirement) for gate in parsed]
-        parsed = [
-            replace(gate, max_runs=2 * most if paired else most)
-            for gate, paired in zip(parsed, pairs, strict=True)
-        ]
+        parsed = [replace(gate, max_runs=most * systems_of(gate)) for gate in parsed]
     planned = (
         plan_gate(
             gate,

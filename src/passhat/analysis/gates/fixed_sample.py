@@ -117,7 +117,7 @@ def _with_tasks_left_out(verdict: Verdict, target: Target, subject: SystemTrials
     bounded = bounded and verdict.gate.evidence != "point"
     total = (estimate.tasks or 0) + len(short)
     without = _without_words(short, total, target.k or 1, str(target))
-    note = f"{without}, and the bounds allow for any value there" if bounded else without
+    note = f"{without}, and the bounds allow for any outcome there" if bounded else without
     return replace(verdict, remarks=(*verdict.remarks, VerdictNote(note, "on screen")))
 
 
@@ -478,11 +478,10 @@ def judge_no_worse(
     rate = demand.metric == "mean_score" and all(side.evidence.all_or_nothing for side in sides)
     changed = metric_label("pass^1" if rate else demand.metric)
     words, seen = _regression_words(gate, status, difference, more, changed)
-    k = 1 if demand.metric == "mean_score" else int(demand.metric[5:])
-    new, old = (set(side.tally.tasks) - {*_short_of(k, side.evidence)} for side in sides)
+    new, old = (set(side.tally.tasks) - {*_short_of(demand.k, side.evidence)} for side in sides)
     shared = [task for task in subject.tally.tasks if task in sides[1].tally.tasks]
     if short := [task for task in shared if task not in new & old]:
-        note = _without_words(short, len(shared), k, "the change", where=" on one side")
+        note = _without_words(short, len(shared), demand.k, "the change", where=" on one side")
         verdict = replace(verdict, remarks=(*verdict.remarks, VerdictNote(note, "on screen")))
     return replace(verdict, status=status, more_runs=more, clauses=(words,), seen=seen)
 
@@ -536,7 +535,7 @@ def _difference(
     baseline: Trials,
     days: Days | None,
 ) -> Estimate | Unavailable:
-    k = int(demand.metric[5:]) if demand.metric != "mean_score" else 1
+    k = demand.k
     ours = subject.tally if subject.trials is None else subject.trials
     ends = {}
     for error in {gate.alpha, gate.beta}:

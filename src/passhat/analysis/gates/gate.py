@@ -69,6 +69,11 @@ class NoWorseRequirement:
     margin: float
     metric: str = "mean_score"
 
+    @property
+    def k(self) -> int:
+        """How many runs in a row it is about."""
+        return 1 if self.metric == "mean_score" else int(self.metric.removeprefix("pass^"))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BetterRequirement(NoWorseRequirement):

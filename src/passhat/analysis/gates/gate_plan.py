@@ -26,7 +26,6 @@ from passhat.errors import ArgumentError
 from passhat.stats.sample_size import GUESSED_ICC
 from passhat.stats.sequential import OperatingCharacteristics, TaskGate
 from passhat.stats.sequential.confidence_sequences import tilted
-from passhat.stats.sequential.designs import first_runs
 from passhat.stats.sequential.suite_gate import simulated_characteristics, suite_rates
 
 MOST_TASKS, MOST_ATTEMPTS = 10_000, 1_000
@@ -85,9 +84,7 @@ class GatePlan(Displayed):
         if rounds.decides_in_rounds(self.gate, self.tasks):
             runs = rounds.planned_rounds(self.gate, self.tasks, [1])
             return rounds.RoundGate(self.gate, runs, runs[0]).pass_steps
-        design = sequential.draw_gate(self.gate, tasks=self.tasks, seed=self.seed).design
-        pass_at = design.boundaries.pass_at if isinstance(design, TaskGate) else ()
-        return first_runs([n - passes for n, passes in enumerate(pass_at, start=1)])
+        return sequential.draw_gate(self.gate, tasks=self.tasks, seed=self.seed).pass_steps
 
     @property
     def worst_runs(self) -> float:

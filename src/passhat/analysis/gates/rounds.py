@@ -79,7 +79,7 @@ def decides_in_rounds(gate: Gate, tasks: int) -> bool:
 
 def planned_rounds(gate: Gate, tasks: int, stated: Sequence[int]) -> tuple[int, ...]:
     """How often each task is to be run: as the gate's `max_runs` says, the suite, or the demand."""
-    systems = sequential.PAIR if isinstance(gate.demand, NoWorseRequirement) else 1
+    systems = sequential.systems_of(gate)
     if gate.max_runs is None and max(stated) > 1:
         return tuple(stated)
     if gate.max_runs is None:

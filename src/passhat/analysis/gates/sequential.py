@@ -13,6 +13,7 @@ from typing import Any
 from passhat.analysis.gates.gate import (
     EveryTaskRequirement,
     Gate,
+    NoWorseRequirement,
     ThresholdRequirement,
     VerdictNote,
     failing_list,
@@ -524,6 +525,11 @@ _PAIRS_BY_DEFAULT = 500
 _NEARLY_NEVER, _NEARLY_ALWAYS = 1e-6, 1 - 1e-6
 
 
+def systems_of(gate: Gate) -> int:
+    """How many agents make a trial of each task for a gate: two where it compares."""
+    return PAIR if isinstance(gate.demand, NoWorseRequirement) else 1
+
+
 def lists_in_words(
     pass_steps: Sequence[tuple[int, int]],
     fail_steps: Sequence[tuple[int, int]],
@@ -590,10 +596,15 @@ class DrawGate:
         return rate_of_one_run(self.design.mu0, (self.metric, self.k))
 
     @property
+    def pass_steps(self) -> tuple[tuple[int, int], ...]:
+        """Each number of failures, with the first run after which one task may have that many."""
+        pass_at = self.design.boundaries.pass_at if isinstance(self.design, TaskGate) else ()
+        return first_runs([n - passes for n, passes in enumerate(pass_at, start=1)])
+
+    @property
     def soonest(self) -> int | None:
         """After how many runs one task that never fails passes; None if no number of them does."""
-        pass_at = self.design.boundaries.pass_at if isinstance(self.design, TaskGate) else ()
-        return next((n for n, passes in enumerate(pass_at, 1) if passes <= n), None)
+        return next((run for _, run in self.pass_steps), None)
 
     @property
     def soonest_pass(self) -> str | None:
@@ -613,9 +624,7 @@ class DrawGate:
         """The two lists by which counts of one task decide, in words."""
         if not isinstance(self.design, TaskGate) or self.k > 1:
             return ()
-        boundaries = self.design.boundaries
-        failures = tuple(n - passes for n, passes in enumerate(boundaries.pass_at, start=1))
-        return lists_in_words(first_runs(failures), last_runs(boundaries.fail_at))
+        return lists_in_words(self.pass_steps, last_runs(self.design.boundaries.fail_at))
 
     def start(self) -> Any:
         return TaskState() if isinstance(self.design, TaskGate) else self.design.start()

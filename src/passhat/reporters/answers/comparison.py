@@ -555,8 +555,9 @@ def _needed(comparison: Comparison, scope: Scope) -> str | None:
     if ways := _ways_to_decide(number.needed, tasks):
         return f"For {where}, about {' or '.join(ways)} would decide it {often}."
     what = "trials of these tasks" if number.needed.more_tasks is None else "trials or tasks"
-    it_takes = " or ".join(_ways_to_decide(number.needed, tasks, sensible=False))
-    return f"For {where}, no sensible number of {what} would decide it: it takes about {it_takes}."
+    none = f"For {where}, no sensible number of {what} would decide it"
+    ways = _ways_to_decide(number.needed, tasks, sensible=False)
+    return f"{none}: it takes about {' or '.join(ways)}." if ways else f"{none}."
 
 
 def _ways_to_decide(needed: Needed, tasks: int, *, sensible: bool = True) -> list[str]:
